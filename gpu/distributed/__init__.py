@@ -1,1 +1,1 @@
-"""The same patterns over several GPUs and machines, through Dask distributed: nobody else imports it."""
+"""Runs of the patterns on several GPUs and machines through Dask; imported only when they are used."""

@@ -1,4 +1,4 @@
-"""Which cluster a user asks for; to say so takes nothing that connects to one, which the window begins without."""
+"""Specification of a Dask cluster; free of Dask imports, so that the window starts without them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ADDRESS = re.compile(r"((?:tcp|tls)://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})",
 
 @dataclass(frozen=True)
 class Tls:
-    """The files that a connection is protected by: who is trusted, and who this is."""
+    """Paths of the TLS files: the trusted certificate authority, and this client's certificate and key."""
 
     ca: str
     cert: str
@@ -24,15 +24,15 @@ class Tls:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which cluster a user asks for.
+    """Specification of the cluster to start or connect to.
 
     Parameters
     ----------
     scheduler : str
-        Its address; "" for a cluster of this machine.
+        The scheduler's address; "" for a cluster on this machine.
     workers : int
-        How many a cluster of this machine has; 0 for one a GPU, and for simulators as many as there are cores, up to
-        four.
+        Number of workers of a cluster on this machine; 0 for one per GPU, or without GPUs one simulator per core, up
+        to four.
     tls : Tls or None
     """
 
@@ -42,11 +42,11 @@ class Asked:
 
     @property
     def exposed(self) -> bool:
-        """Whether what goes to the scheduler can be read, and replaced, on a network."""
-        found = _ADDRESS.fullmatch(self.scheduler)
-        if found is None or self.tls is not None:
+        """Whether traffic to the scheduler is unencrypted and leaves this machine."""
+        match = _ADDRESS.fullmatch(self.scheduler)
+        if match is None or self.tls is not None:
             return False
-        host = found[2].strip("[]")
+        host = match[2].strip("[]")
         try:
             return not ip_address(host).is_loopback
         except ValueError:
@@ -54,22 +54,22 @@ class Asked:
 
 
 def address_of(asked: Asked) -> str:
-    """Return the scheduler's address that is asked for, "" for a cluster of this machine.
+    """Return the scheduler's address, or "" for a cluster on this machine.
 
     Raises
     ------
     InputError
-        For what is none, or does not go with the certificates.
+        If the address is malformed or contradicts the certificates.
     """
     if not asked.scheduler:
         if asked.tls is not None:
-            raise InputError("A cluster of this machine needs no certificates: --tls-ca goes with --scheduler.")
+            raise InputError("A cluster on this machine uses no certificates: --tls-ca needs --scheduler.")
         return ""
-    found = _ADDRESS.fullmatch(asked.scheduler)
-    if found is None or not 0 < int(found[3]) < 2**16:
-        raise InputError(f"{asked.scheduler!r} is no scheduler's address.", advice="Write tcp://HOST:8786.")
+    match = _ADDRESS.fullmatch(asked.scheduler)
+    if match is None or not 0 < int(match[3]) < 2**16:
+        raise InputError(f"{asked.scheduler!r} is not a scheduler's address.", advice="Write tcp://HOST:8786.")
     protocol = "tls://" if asked.tls is not None else "tcp://"
-    if found[1] not in (None, protocol):
-        advice = "It wants --tls-ca, --tls-cert and --tls-key." if asked.tls is None else "Write tls://HOST:8786."
-        raise InputError(f"{asked.scheduler} does not go with what is given of certificates.", advice=advice)
-    return f"{protocol}{found[2]}:{found[3]}"
+    if match[1] not in (None, protocol):
+        advice = "It needs --tls-ca, --tls-cert and --tls-key." if asked.tls is None else "Write tls://HOST:8786."
+        raise InputError(f"{asked.scheduler} contradicts the given certificates.", advice=advice)
+    return f"{protocol}{match[2]}:{match[3]}"

@@ -1,4 +1,4 @@
-"""A chunk's input, as a task takes it: read at once, or a part at a time while others are computed and written."""
+"""Chunks of the input, as Dask tasks read them: all at once, or in parts while others are computed and written."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from itertools import pairwise
 from gpu.declaration.distributed import Arrays, Piece
 from gpu.distributed.sources import Excerpt
 
-_AHEAD = 1
-"""Parts that are read before they are asked for."""
+_READ_AHEAD = 1
+"""Number of parts that are read before the consumer requests them."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Where a chunk's input comes from, and which part of all it is; `Piece` says what its numbers are.
+    """One chunk of the input: its sources and its position; see `Piece` for its numbers.
 
     Parameters
     ----------
     divided : mapping of str to Excerpt
-        What the chunk's elements are read from, with those that it sees of its neighbors.
+        Sources of the chunk's elements, including its halo.
     whole : mapping of str to array
-        What every chunk has.
+        Inputs that every chunk receives complete.
     """
 
     divided: Mapping[str, Excerpt]
@@ -37,29 +37,30 @@ class Chunk:
     after: int = 0
 
     def read(self) -> Piece:
-        """Read it, in the worker."""
+        """Read the chunk, in the worker."""
         inputs = {name: excerpt.read() for name, excerpt in self.divided.items()}
         return Piece({**inputs, **self.whole}, self.place, self.start, self.stop, self.before, self.after)
 
     def part(self, first: int, last: int, halo: int) -> Chunk:
-        """Return what stands from `first` until before `last`, with so many rows of its neighbors as are there."""
-        seen = max(first - halo, self.start - self.before), min(last + halo, self.stop + self.after)
-        divided = {name: Excerpt(each.source, *seen) for name, each in self.divided.items()}
-        return replace(self, divided=divided, start=first, stop=last, before=first - seen[0], after=seen[1] - last)
+        """Return rows [first, last) as a chunk, with up to `halo` rows of its neighbors on each side."""
+        begin, end = max(first - halo, self.start - self.before), min(last + halo, self.stop + self.after)
+        divided = {name: Excerpt(excerpt.source, begin, end) for name, excerpt in self.divided.items()}
+        return replace(self, divided=divided, start=first, stop=last, before=first - begin, after=end - last)
 
 
 @dataclass(frozen=True)
 class ChunkInParts:
-    """A chunk that its step reads a part at a time.
+    """A chunk that is read in parts.
 
     Parameters
     ----------
     chunk : Chunk
     rows : int
-        Of a part, but for the last one.
+        Rows per part, except for the last one.
     row_bytes : int
     at_once : bool
-        Whether to read all of it at once takes less than to read its parts: those of what is compressed overlap.
+        Whether reading the whole chunk at once is faster than reading parts, as for compressed data, where
+        parts overlap.
     """
 
     chunk: Chunk
@@ -69,7 +70,7 @@ class ChunkInParts:
 
 
 class Held:
-    """Bytes that are held, and the most that were; threads that read and write count here."""
+    """Count the bytes in memory and their peak; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,25 +78,25 @@ class Held:
         self.most = 0
 
     def add(self, nbytes: int) -> None:
-        """Count what is held from now on, or, with a minus, no longer."""
+        """Add bytes that were allocated, or a negative number of bytes that were freed."""
         with self._lock:
             self._now += nbytes
             self.most = max(self.most, self._now)
 
 
 class PartsOfChunk:
-    """A chunk's parts in the worker, read by a thread of their own, one ahead.
+    """Reader of a chunk's parts in the worker; its own thread reads one part ahead.
 
     Parameters
     ----------
     given : ChunkInParts
     look_at : callable
-        Told of each that is read, in that thread; raises InputError for what the pattern does not take.
+        Called in that thread with each part that was read; raises InputError for input that the pattern refuses.
 
     Attributes
     ----------
     held : Held
-        What of the parts, and of what is made of them, is in memory.
+        Memory of the parts and of the results computed from them.
     """
 
     def __init__(self, given: ChunkInParts, look_at: Callable[[Piece], None]) -> None:
@@ -106,11 +107,11 @@ class PartsOfChunk:
 
     @property
     def nbytes(self) -> int:
-        """The most bytes that were held at a time."""
+        """Peak memory in bytes."""
         return self.held.most
 
     def read(self, halo: int) -> Generator[Piece, None, None]:
-        """Yield the parts in their order; who has made something of one says so by `done`."""
+        """Yield the parts in order; the consumer calls `done` after using each."""
         given, chunk = self._given, self._given.chunk
         bounds = pairwise([*range(self.start, self.stop, given.rows), self.stop])
         parts = [chunk.part(first, last, halo) for first, last in bounds]
@@ -122,26 +123,26 @@ class PartsOfChunk:
                 rows = whole.inputs[name][excerpt.first - begin : excerpt.last - begin]
                 yield Piece({**whole.inputs, name: rows}, part.place, part.start, part.stop, part.before, part.after)
             return
-        # What is read next has no name here: an error of it would keep itself, and all that its frames have.
-        coming: deque[Future[Piece]] = deque()
+        # No variable may refer to the next part: an exception would keep it and all objects of its frames alive.
+        pending: deque[Future[Piece]] = deque()
         with ThreadPoolExecutor(1, "reading") as thread:
             for part in parts:
-                coming.append(thread.submit(self._piece, part))
-                if len(coming) > _AHEAD:
-                    yield coming.popleft().result()
-            while coming:
-                yield coming.popleft().result()
+                pending.append(thread.submit(self._piece, part))
+                if len(pending) > _READ_AHEAD:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
 
     def done(self, piece: Piece) -> None:
-        """Count a part as held no longer."""
+        """Subtract a part's memory."""
         if not self._given.at_once:
-            self.held.add(-self._bytes_of(piece))
+            self.held.add(-self._part_bytes(piece))
 
     def _piece(self, part: Chunk) -> Piece:
-        self.held.add(self._bytes_of(part))
+        self.held.add(self._part_bytes(part))
         piece = part.read()
         self._look_at(piece)
         return piece
 
-    def _bytes_of(self, part: Chunk | Piece) -> int:
+    def _part_bytes(self, part: Chunk | Piece) -> int:
         return (part.before + part.stop - part.start + part.after) * self._given.row_bytes

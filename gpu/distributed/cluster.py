@@ -1,4 +1,4 @@
-"""A cluster: one of this machine that ends with its block, or somebody's whose scheduler's address a user gives."""
+"""Dask clusters: one on this machine that ends with its block, or an existing one with a given scheduler address."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ from gpu.messages.distributed import WorkerStatus
 
 HERE = "127.0.0.1"
 
-_ON_GPUS = ("auto", "cuda")
-_DRAWS = "bokeh"
-"""What Dask draws its own pages with."""
-_COLLECT_S = 0.0
-"""Dask collects messages for up to 10 ms and sends them together, which suits thousands of tasks: here few wait for
-each other, and a scan's three steps took twice as long."""
-_START_S = 60
-_ANSWER_S = 10
+_GPU_ENGINES = ("auto", "cuda")
+_DASHBOARD_PACKAGE = "bokeh"
+"""The package that Dask's dashboard needs."""
+_BATCH_INTERVAL_S = 0.0
+"""Seconds for which Dask may collect messages before it sends them. Its default of 10 ms suits thousands of tasks; here
+a few tasks wait for each other, and it doubled the time of a scan's three steps."""
+_START_TIMEOUT_S = 60
+_RESPONSE_TIMEOUT_S = 10
 GREETING_S = 5
-"""How long a scheduler may take to say that it is one."""
-_START_SO = (
+"""Seconds within which a scheduler has to identify itself."""
+_HOW_TO_START = (
     "Start scheduler and workers in Lockstep's folder, each by its Python: "
     "`python -m distributed.cli.dask_scheduler`, "
     "`python -m distributed.cli.dask_worker ADDRESS --nthreads 1 --memory-limit 0`."
 )
-_PROTECTED = "Something listens there; a protected scheduler wants tls://, --tls-ca, --tls-cert and --tls-key."
-_NOT_TRUSTED = "Something listens there, but trusts none of these certificates, or has none that they trust."
+_TLS_ADVICE = "Something listens there. A TLS scheduler needs tls://, --tls-ca, --tls-cert and --tls-key."
+_CERTIFICATE_ADVICE = "Something listens there, but one side does not trust the other's certificate."
 
 
 class Cluster:
-    """Workers that have an engine each.
+    """Workers with one engine each.
 
     Parameters
     ----------
     client : distributed.Client
     engine : str
-        Which engine they have.
+        Name of the engine.
     shared : str
-        A folder that all of them see; "" where it is not known that there is one.
+        A folder that all workers can access; "" if there may be none.
     gpus : int
-        How many GPUs each of their machines has; 0 where that is not known.
+        GPUs per machine; 0 if unknown.
 
     Attributes
     ----------
     told : Told
-        By which runs hear of their tasks.
+        Dispatches events to runs.
     workers : tuple of WorkerStatus
-        By machines, in the order in which chunks are given to them.
+        Sorted by machine, in the order in which they receive chunks.
     """
 
     def __init__(self, client: Any, engine: str, shared: str = "", gpus: int = 0) -> None:
@@ -72,82 +72,82 @@ class Cluster:
         self.shared = shared
         self._engine = engine
         self._gpus = gpus
-        self._asked: frozenset[str] = frozenset()
+        self._known_workers: frozenset[str] = frozenset()
         self.workers: tuple[WorkerStatus, ...] = ()
         self.look()
         self.told = Told(client)
 
     @property
     def dashboard(self) -> str:
-        """Where Dask's own page on the cluster is; "" where it has none."""
-        serves = self.shared == "" or find_spec(_DRAWS) is not None
-        return str(self.client.dashboard_link or "") if serves else ""
+        """URL of Dask's dashboard of the cluster; "" if it has none."""
+        has_dashboard = self.shared == "" or find_spec(_DASHBOARD_PACKAGE) is not None
+        return str(self.client.dashboard_link or "") if has_dashboard else ""
 
     def first(self, count: int) -> Cluster:
-        """Return the same with its first workers alone."""
+        """Return this cluster restricted to its first `count` workers."""
         part = copy.copy(self)
         part.workers = self.workers[:count]
         return part
 
     def on_each(self, function: Callable[..., Any], *values: Any) -> list[Any]:
-        """Call a function in the thread of every worker's engine; return what they return, in workers' order."""
-        asked = [self.client.submit(function, *values, workers=[each.address], pure=False) for each in self.workers]
-        found: list[Any] = self.client.gather(asked)
-        return found
+        """Call a function in the engine thread of every worker; return the results in the workers' order."""
+        futures = [self.client.submit(function, *values, workers=[each.address], pure=False) for each in self.workers]
+        results: list[Any] = self.client.gather(futures)
+        return results
 
     def look(self) -> None:
-        """See which workers there are now: one that died has come back elsewhere.
+        """Update the list of workers: one that died may have restarted at another address.
 
         Raises
         ------
         EngineUnavailableError
-            Where there is none, or one without an engine.
+            If there are no workers, or one has no engine.
         """
         known = self.client.scheduler_info(n_workers=-1)["workers"]
         if not known and self.shared:
-            # Those of this machine that were ended are being started again.
+            # This machine's workers restart after they were killed.
             with contextlib.suppress(TimeoutError):
-                self.client.wait_for_workers(1, timeout=_ANSWER_S)
+                self.client.wait_for_workers(1, timeout=_RESPONSE_TIMEOUT_S)
             known = self.client.scheduler_info(n_workers=-1)["workers"]
-        if self._asked != frozenset(known) or not known:
+        if self._known_workers != frozenset(known) or not known:
             self.workers = _with_engines(self.client, self._engine, known, self._gpus)
-            if self.shared:  # others' messages are none of our business
+            if self.shared:  # on a shared cluster, other clients' messages must not change
                 _hurry(self.client)
-            self._asked = frozenset(known)
+            self._known_workers = frozenset(known)
 
 
 @contextlib.contextmanager
 def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
-    """Start a cluster, or connect to one; the workers have their engines when the block begins.
+    """Start a cluster or connect to one; the workers have their engines when the block begins.
 
     Raises
     ------
     InputError
-        For what is no address, or certificates that cannot be read.
+        If the address is malformed or certificates cannot be read.
     EngineUnavailableError
-        Where there is no Dask, nobody at the address, or a worker without an engine.
+        If Dask is not installed, no scheduler answers at the address, or a worker has no engine.
     """
     address = address_of(asked)
     if asked.scheduler and asked.workers:
-        raise InputError("--workers is for a cluster of this machine; with --scheduler its own workers are taken.")
+        raise InputError("--workers is for a cluster on this machine; --scheduler uses that cluster's own workers.")
     with contextlib.ExitStack() as stack:
-        looking = stack.enter_context(ThreadPoolExecutor(1))
-        # It is another process that looks: Dask is imported meanwhile.
-        found = looking.submit(_gpus_here) if not address and engine in _ON_GPUS else None
+        executor = stack.enter_context(ThreadPoolExecutor(1))
+        # The survey runs in another process; Dask is imported meanwhile.
+        gpus_future = executor.submit(_gpus_here) if not address and engine in _GPU_ENGINES else None
         load_dask()
         import distributed
 
         shared, gpus = "", 0
         if address:
-            client = stack.enter_context(_connected(address, asked.tls))
+            client = stack.enter_context(_remote_client(address, asked.tls))
         else:
-            usable = found.result() if found is not None else []
+            usable = gpus_future.result() if gpus_future is not None else []
             gpus = len(usable)
             count, engine = _local(asked.workers, engine, sum(usable))
             shared = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-            started = stack.enter_context(_started(count, shared))
-            client = stack.enter_context(distributed.Client(started, timeout=_START_S, set_as_default=False))
-            client.wait_for_workers(count, timeout=_START_S)
+            started = stack.enter_context(_local_cluster(count, shared))
+            client = stack.enter_context(distributed.Client(started, timeout=_START_TIMEOUT_S, set_as_default=False))
+            client.wait_for_workers(count, timeout=_START_TIMEOUT_S)
         cluster = Cluster(client, engine, shared, gpus)
         try:
             yield cluster
@@ -156,25 +156,25 @@ def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
 
 
 def _gpus_here() -> list[bool]:
-    """Return of each GPU of this machine whether it can be used."""
+    """Return for each GPU of this machine whether it is usable."""
     return [each.usable for each in survey() if each.engine == "cuda"]
 
 
 def _local(workers: int, engine: str, gpus: int) -> tuple[int, str]:
-    """Return how many workers this machine has, and what engine."""
-    if engine in _ON_GPUS:
+    """Return the number of workers for this machine, and their engine."""
+    if engine in _GPU_ENGINES:
         if gpus:
             return workers or gpus, "cuda"
         if engine == "cuda":
             raise EngineUnavailableError(
-                "There is no GPU here that can be used.", advice="`python main.py devices` says why."
+                "No usable GPU was found on this machine.", advice="`python main.py devices` shows the reason."
             )
     return workers or min(cores(), MOST_SIMULATORS), engine if engine != "auto" else "simulator"
 
 
 @contextlib.contextmanager
-def _started(count: int, folder: str) -> Iterator[Any]:
-    """Start a scheduler in this process and workers in processes of their own; they listen on this machine alone."""
+def _local_cluster(count: int, folder: str) -> Iterator[Any]:
+    """Start a scheduler in this process and workers in other processes; they listen on the loopback interface only."""
     import distributed
 
     listening = {"host": HERE, "dashboard_address": f"{HERE}:0", "dashboard": False}
@@ -191,29 +191,29 @@ def _started(count: int, folder: str) -> Iterator[Any]:
         }
         for number in range(count)
     }
-    shown = find_spec(_DRAWS) is not None
-    scheduler = {"cls": distributed.Scheduler, "options": {**listening, "port": 0, "dashboard": shown}}
+    has_dashboard = find_spec(_DASHBOARD_PACKAGE) is not None
+    scheduler = {"cls": distributed.Scheduler, "options": {**listening, "port": 0, "dashboard": has_dashboard}}
     try:
         cluster = distributed.SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
     except (OSError, RuntimeError) as error:
-        raise EngineUnavailableError(f"The workers did not start: {error}.") from error
+        raise EngineUnavailableError(f"The workers could not be started: {error}.") from error
     try:
         yield cluster
     finally:
-        cluster.close(timeout=_ANSWER_S)
+        cluster.close(timeout=_RESPONSE_TIMEOUT_S)
         gc.unfreeze()
 
 
 def _hurry(client: Any) -> None:
-    """Have this process, the scheduler and the workers collect messages for no longer than is worth it.
+    """Reduce the latency of messages between this process, the scheduler and the workers.
 
-    Nor does Python look again and again for garbage among all that was imported, which stays: that took 50 to 130 ms,
-    in the middle of a run, and everybody waited.
+    Also exclude all imported objects from garbage collection: collecting them took 50 to 130 ms in the middle of a run,
+    while all workers waited.
     """
     gc.freeze()
-    client.scheduler_comm.interval = _COLLECT_S
-    client.run(hurry, _COLLECT_S)
-    client.run_on_scheduler(_scheduler_collects_for, _COLLECT_S)
+    client.scheduler_comm.interval = _BATCH_INTERVAL_S
+    client.run(hurry, _BATCH_INTERVAL_S)
+    client.run_on_scheduler(_scheduler_collects_for, _BATCH_INTERVAL_S)
 
 
 def _scheduler_collects_for(seconds: float, dask_scheduler: Any) -> None:
@@ -222,39 +222,41 @@ def _scheduler_collects_for(seconds: float, dask_scheduler: Any) -> None:
 
 
 def hurry(seconds: float, dask_worker: Any) -> None:
-    """Have a worker collect messages for so long before it sends them, and look for garbage in what is new alone."""
+    """Set how long a worker collects messages, and exclude existing objects from garbage collection."""
     gc.freeze()
     dask_worker.batched_stream.interval = seconds
 
 
 @contextlib.contextmanager
-def _connected(address: str, tls: Tls | None) -> Iterator[Any]:
+def _remote_client(address: str, tls: Tls | None) -> Iterator[Any]:
     import distributed
 
-    security, advice = _security(tls), _START_SO
+    security, advice = _security(tls), _HOW_TO_START
     host, _, port = address.partition("://")[2].rpartition(":")
     try:
-        # Dask asks again and again where nobody answers, and its client waits for ever for who says nothing.
+        # Dask retries without end if nothing listens, and its client waits without end for a silent listener.
         socket.create_connection((host.strip("[]"), int(port)), timeout=GREETING_S).close()
-        advice = _PROTECTED if tls is None else _NOT_TRUSTED
+        advice = _TLS_ADVICE if tls is None else _CERTIFICATE_ADVICE
         kind = asyncio.run(asyncio.wait_for(_kind(address, security), GREETING_S))
-    except Exception as error:  # who is no scheduler fails in a dozen ways
+    except Exception as error:  # a listener that is not a scheduler causes many types of exceptions
         raise EngineUnavailableError(
             f"No Dask scheduler answers at {address}.", advice=advice, detail=str(error)
         ) from error
     if kind != "Scheduler":
-        raise EngineUnavailableError(f"At {address} is no scheduler but a Dask {kind.lower()[:40]}.", advice=_START_SO)
-    client = distributed.Client(address, security=security, timeout=_ANSWER_S, set_as_default=False)
+        raise EngineUnavailableError(
+            f"{address} is not a scheduler but a Dask {kind.lower()[:40]}.", advice=_HOW_TO_START
+        )
+    client = distributed.Client(address, security=security, timeout=_RESPONSE_TIMEOUT_S, set_as_default=False)
     with client:
         yield client
 
 
 async def _kind(address: str, security: Any) -> str:
-    """Return what listens at an address, by its own word."""
+    """Return the type of Dask server that an address reports."""
     import distributed
 
-    async with distributed.rpc(address, connection_args=security.get_connection_args("client")) as asked:
-        return str((await asked.identity())["type"])
+    async with distributed.rpc(address, connection_args=security.get_connection_args("client")) as server:
+        return str((await server.identity())["type"])
 
 
 def _security(tls: Tls | None) -> Any:
@@ -270,63 +272,65 @@ def _security(tls: Tls | None) -> Any:
     try:
         security.get_connection_args("client")
     except (OSError, ssl.SSLError) as error:
-        raise InputError(f"{tls.cert} and {tls.key} are no certificate and its key: {error}.") from None
+        raise InputError(f"{tls.cert} and {tls.key} are not a certificate and its key: {error}.") from None
     return security
 
 
 def _with_engines(client: Any, engine: str, known: Mapping[str, Any], gpus: int) -> tuple[WorkerStatus, ...]:
-    """Give every worker an engine; return what they are, by machine."""
+    """Give every worker an engine; return the workers' statuses, sorted by machine."""
     from gpu.distributed.worker import EnginePlugin, describe, share_from_now_on
 
     if not known:
-        raise EngineUnavailableError("The scheduler has no workers.", advice=_START_SO)
+        raise EngineUnavailableError("The scheduler has no workers.", advice=_HOW_TO_START)
     for address, each in known.items():
         if each["nthreads"] != 1:
             raise EngineUnavailableError(
-                f"The worker {address} has {each['nthreads']} threads, and an engine belongs to one.", advice=_START_SO
+                f"The worker {address} has {each['nthreads']} threads; an engine needs exactly one.",
+                advice=_HOW_TO_START,
             )
     try:
         client.register_plugin(EnginePlugin(engine, _ordinals(known), gpus))
-        told = {
+        futures = {
             address: client.submit(describe, key=f"describe-{address}", workers=[address], pure=False)
             for address in known
         }
-        found = client.gather(told)
+        descriptions = client.gather(futures)
         if len(known) > 1 and len({each["host"] for each in known.values()}) == 1:
             client.run(share_from_now_on, _reach_each_other(client, known))
     except LockstepError:
         raise
-    except Exception as error:  # what a worker without Lockstep says, in a dozen ways
+    except Exception as error:  # a worker without Lockstep raises many types of exceptions
         raise EngineUnavailableError(
-            f"The workers have no Lockstep: {type(error).__name__}: {error}.", advice=_START_SO
+            f"The workers cannot import Lockstep: {type(error).__name__}: {error}.", advice=_HOW_TO_START
         ) from error
     statuses = [
-        WorkerStatus(found[address][0], address, each["host"], found[address][1]) for address, each in known.items()
+        WorkerStatus(descriptions[address][0], address, each["host"], descriptions[address][1])
+        for address, each in known.items()
     ]
     return tuple(sorted(statuses, key=lambda each: (each.host, each.name)))
 
 
 def _reach_each_other(client: Any, known: Mapping[str, Any]) -> bool:
-    """Whether each worker can copy from the devices of all others: not every two GPUs of a machine reach each other."""
+    """Return whether each worker can copy from all others' devices: not all GPUs of a machine have peer access."""
     from gpu.distributed.worker import offer, reach
 
-    def on(address: str, step: Any, *values: Any) -> Any:
+    def submit(address: str, step: Any, *values: Any) -> Any:
         return client.submit(step, *values, workers=[address], pure=False)
 
     addresses = list(known)
-    handles = client.gather([on(address, offer) for address in addresses])
+    handles = client.gather([submit(address, offer) for address in addresses])
     if None in handles:
         return False
     others = [[handle for handle in handles if handle is not own] for own in handles]
-    asked = [on(address, reach, each) for address, each in zip(addresses, others, strict=True)]
-    return all(client.gather(asked))
+    futures = [submit(address, reach, each) for address, each in zip(addresses, others, strict=True)]
+    return all(client.gather(futures))
 
 
 def _ordinals(known: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """Return by workers' names which GPU of its machine each takes, and how many workers that machine has."""
-    of_host: Counter[str] = Counter()
+    """Return for each worker's name the ordinal of its GPU, and the number of workers on its machine."""
+    workers_of_host: Counter[str] = Counter()
     ordinals = {}
     for each in sorted(known.values(), key=lambda each: str(each["name"])):
-        ordinals[str(each["name"])] = (each["host"], of_host[each["host"]])
-        of_host[each["host"]] += 1
-    return {name: (ordinal, of_host[host]) for name, (host, ordinal) in ordinals.items()}
+        ordinals[str(each["name"])] = (each["host"], workers_of_host[each["host"]])
+        workers_of_host[each["host"]] += 1
+    return {name: (ordinal, workers_of_host[host]) for name, (host, ordinal) in ordinals.items()}

@@ -1,4 +1,4 @@
-"""A cluster that stays open for one request after another, as the engine's process has it."""
+"""A cluster in the engine's process that stays open between requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpu.simulator.disk import complaint
 
 
 class ClusterSession:
-    """Runs patterns on a cluster; what has nothing to do with devices, such as reading a file, it does itself.
+    """Execute requests on a cluster; requests that need no device, such as reading a file, run in this process.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class ClusterSession:
     Raises
     ------
     InputError
-        For what is no address, or certificates that cannot be read.
+        If the address is malformed or certificates cannot be read.
     EngineUnavailableError
-        Where there is no Dask, nobody at the address, or a worker without an engine.
+        If Dask is not installed, no scheduler answers at the address, or a worker has no engine.
     """
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._kept = ExitStack()
+        self._exit_stack = ExitStack()
         self._files = create("null")
         self._cluster: Cluster | None = None
         self._played: PlayedBodies | None = None
@@ -46,14 +46,14 @@ class ClusterSession:
 
     @property
     def ready(self) -> Ready:
-        """What the cluster is."""
+        """Description of the cluster."""
         cluster = self._open()
         one = cluster.workers[0].device
         device = replace(one, name=devices_text(cluster), peak_gflops=one.peak_gflops * devices_of(cluster.workers))
         return Ready(device, complaint(), cluster.workers, cluster.dashboard)
 
     def execute(self, request: EngineRequest, folder: SharedFolder, tell: Tell) -> Result:
-        """Carry out a request; the result's arrays are new ones in `folder`.
+        """Execute a request; the result's arrays are created in `folder`.
 
         Raises
         ------
@@ -71,14 +71,14 @@ class ClusterSession:
         return execute(self._files, request, folder, tell)
 
     def close(self) -> None:
-        """End a cluster of this machine, and leave another."""
+        """Stop a cluster on this machine, or disconnect from another."""
         self._forget_bodies()
         self._cluster = None
-        self._kept.close()
+        self._exit_stack.close()
 
     def _open(self) -> Cluster:
         if self._cluster is None:
-            self._cluster = self._kept.enter_context(opened(self._asked))
+            self._cluster = self._exit_stack.enter_context(opened(self._asked))
         return self._cluster
 
     def _forget_bodies(self) -> None:
@@ -87,7 +87,7 @@ class ClusterSession:
             played.close()
 
     def _advance(self, request: AdvanceBodies, folder: SharedFolder, tell: Tell) -> Result:
-        """Begin or go on with a simulation of bodies, of which there is one at a time."""
+        """Start or continue a simulation of bodies; there is only one at a time."""
         try:
             if self._played is None or self._played.number != request.simulation:
                 self._forget_bodies()
@@ -118,6 +118,6 @@ class ClusterSession:
                 sources=request.sources,
             )
         except EngineUnavailableError:
-            self.close()  # the next request asks for another
+            self.close()  # the next request opens another
             raise
         return Result(share_arrays({**outcome.outputs, **outcome.presented}, folder), outcome.report, done)

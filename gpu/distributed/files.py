@@ -1,4 +1,4 @@
-"""Files that workers read and write by themselves, some rows at a time: .npy, raw numbers, PGM and PPM, Zarr."""
+"""Files that workers read and write by rows, without the window: .npy, raw numbers, PGM and PPM, TIFF, Zarr."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _RAW = re.compile(rf"({'|'.join(RAW_TYPES)}):(\d{{1,15}}(?:x\d{{1,15}}){{0,2}})"
 
 @dataclass(frozen=True)
 class RawRows:
-    """Rows of numbers that lie one after the other in a file.
+    """Rows of numbers that are stored consecutively in a file.
 
     Parameters
     ----------
     path : str
     offset : int
-        Bytes before the first one.
+        Bytes before the first row.
     dtype : str
-        As it stands in the file.
+        Type in the file, with its byte order.
     row : tuple of int
-        A row's shape; () where it is one element.
+        A row's shape; () if each row is one element.
     """
 
     path: str
@@ -48,16 +48,16 @@ class RawRows:
 
     def read(self, start: int, stop: int) -> Array:
         kind = np.dtype(self.dtype)
-        found = np.empty((stop - start, *self.row), kind)
+        rows = np.empty((stop - start, *self.row), kind)
         with reading(self.path) as file:
             file.seek(self.offset + start * math.prod(self.row) * kind.itemsize)
-            left = found.reshape(-1).view(np.uint8).data if found.size else memoryview(b"")
-            while left:
-                taken = file.readinto(left)  # type: ignore[attr-defined]
-                if not taken:
-                    raise InputError(f"{Path(self.path).name} has become shorter while it was read.")
-                left = left[taken:]
-        return found.astype(kind.newbyteorder("="), copy=False)
+            remaining = rows.reshape(-1).view(np.uint8).data if rows.size else memoryview(b"")
+            while remaining:
+                count = file.readinto(remaining)  # type: ignore[attr-defined]
+                if not count:
+                    raise InputError(f"{Path(self.path).name} became shorter while it was being read.")
+                remaining = remaining[count:]
+        return rows.astype(kind.newbyteorder("="), copy=False)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ZarrRows:
 
 @dataclass(frozen=True)
 class Streamed:
-    """An input that stays where it is.
+    """An input file that workers read directly, chunk by chunk.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ class Streamed:
     source : Source
     shape : tuple of int
     dtype : dtype
-        As workers have it.
+        Type of the rows that workers receive.
     maxval : int
-        Of an image the value of white; 0 for numbers.
+        For an image, the value of white; 0 for numbers.
     """
 
     path: str
@@ -93,35 +93,35 @@ class Streamed:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all of it."""
+        """Size of the whole input in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def open_streamed(path: str, raw: str = "") -> Streamed:
-    """Find out how an input lies in its file.
+    """Open an input file or Zarr array and read its layout.
 
     Parameters
     ----------
     path : str
-        Of a .npy, .pgm, .ppm or TIFF file, of a Zarr array's folder, or of any file of numbers without a header.
+        A .npy, .pgm, .ppm or TIFF file, a Zarr array's folder, or any file of numbers without a header.
     raw : str
-        Of the last one type and shape, such as "float32:1000000" or "uint8:4096x4096".
+        Type and shape of a file without a header, such as "float32:1000000" or "uint8:4096x4096".
 
     Raises
     ------
     InputError
-        Where it is none of these, or too short.
+        If the format is not supported or the file is too short.
     """
     where, ending = str(Path(path).absolute()), Path(path).suffix.lower()
     if raw:
         return _open_raw(where, raw)
     if ending == ".npy":
-        found = npy_layout(where)
-        _refuse_single(path, found.shape)
-        if found.dtype.kind not in "biuf":
-            raise InputError(f"{Path(path).name} holds {found.dtype} and no numbers.")
-        rows = RawRows(where, found.offset, found.dtype.str, found.shape[1:])
-        return Streamed(where, rows, found.shape, found.dtype.newbyteorder("="))
+        npy = npy_layout(where)
+        _refuse_single(path, npy.shape)
+        if npy.dtype.kind not in "biuf":
+            raise InputError(f"{Path(path).name} contains {npy.dtype}, not numbers.")
+        rows = RawRows(where, npy.offset, npy.dtype.str, npy.shape[1:])
+        return Streamed(where, rows, npy.shape, npy.dtype.newbyteorder("="))
     if ending in _NETPBM:
         header = netpbm.layout(Path(where), Path(path).name)
         stored = header.dtype.newbyteorder(">")
@@ -136,41 +136,41 @@ def open_streamed(path: str, raw: str = "") -> Streamed:
         _refuse_single(path, array.shape)
         return Streamed(where, ZarrRows(where), tuple(array.shape), np.dtype(array.dtype))
     raise InputError(
-        f"{path} cannot be read a chunk at a time: .npy, .pgm, .ppm, .tif and .zarr can.",
-        advice="A file of bare numbers needs --raw TYPE:SHAPE.",
+        f"{path} cannot be read chunk by chunk; .npy, .pgm, .ppm, .tif and .zarr can.",
+        advice="For a file of numbers without a header, add --raw TYPE:SHAPE.",
     )
 
 
 def _refuse_single(path: str, shape: tuple[int, ...]) -> None:
     if not shape:
-        raise InputError(f"{Path(path).name} holds a single number, and there is nothing to divide.")
+        raise InputError(f"{Path(path).name} contains a single number, which cannot be divided into chunks.")
 
 
 def _open_raw(path: str, raw: str) -> Streamed:
-    found = _RAW.fullmatch(raw)
-    if found is None:
+    match = _RAW.fullmatch(raw)
+    if match is None:
         types = ", ".join(RAW_TYPES)
         raise InputError(f"--raw is TYPE:SHAPE, such as float32:1000000, not {raw!r}; types are {types}.")
-    kind, shape = np.dtype(found[1]), tuple(map(int, found[2].split("x")))
-    wanted = math.prod(shape) * kind.itemsize
+    kind, shape = np.dtype(match[1]), tuple(map(int, match[2].split("x")))
+    expected_size = math.prod(shape) * kind.itemsize
     with reading(path) as file:
-        there = file.seek(0, 2)
-    if there != wanted:
-        raise InputError(f"{Path(path).name} has {there} bytes, and {raw} takes {wanted}.")
+        size = file.seek(0, 2)
+    if size != expected_size:
+        raise InputError(f"{Path(path).name} has {size} bytes, but {raw} needs {expected_size}.")
     return Streamed(path, RawRows(path, 0, kind.newbyteorder("<").str, shape[1:]), shape, kind)
 
 
 class Target(Protocol):
-    """Where workers put rows of a result."""
+    """File or array to which workers write rows of a result."""
 
     def write(self, start: int, rows: Array) -> None:
-        """Put rows in their place, from row `start` on."""
+        """Write rows, the first at index `start`."""
         ...
 
 
 @dataclass(frozen=True)
 class RawTarget:
-    """Rows in a file that is there, after `offset` bytes; `dtype` is how they stand in it."""
+    """Rows of an existing file, after `offset` bytes; `dtype` is the stored type, with its byte order."""
 
     path: str
     offset: int
@@ -188,7 +188,7 @@ class RawTarget:
 
 @dataclass(frozen=True)
 class ZarrTarget:
-    """Rows of a Zarr array that is there; a chunk of it is written by one worker."""
+    """Rows of an existing Zarr array; each of its chunks is written by one worker."""
 
     path: str
 
@@ -199,7 +199,7 @@ class ZarrTarget:
 
 @dataclass
 class Output:
-    """A result's file while it is written: `target` for workers, and `rows`, to be said when all are known."""
+    """A result's unfinished file: `target` is for the workers; set `rows` once the final number of rows is known."""
 
     target: Target
     rows: int
@@ -207,24 +207,24 @@ class Output:
 
 @contextmanager
 def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: int) -> Iterator[Output]:
-    """Have a file for a result; it takes the name's place when the block ends well.
+    """Create a result's file; it replaces `path` when the block ends without an exception.
 
     Parameters
     ----------
     path : str
-        Of a .npy, .pgm, .ppm or TIFF file or a .zarr folder; any other is one of bare numbers, if it ends in .raw.
+        A .npy, .pgm, .ppm or TIFF file, a .zarr folder, or a file of numbers without a header that ends in .raw.
     shape : tuple of int
-        Of the result; its first number may be changed in the `Output`, but for .zarr and images.
+        Shape of the result; `Output.rows` can change its first number, except for .zarr and images.
     dtype : str
     chunk : int
-        How many rows a Zarr array's chunk has.
+        Rows per chunk of a Zarr array.
     maxval : int
-        Of an image, the value of white.
+        For an image, the value of white.
 
     Raises
     ------
     InputError
-        Where it cannot be written.
+        If it cannot be written.
     """
     ending, name = Path(path).suffix.lower(), str(Path(path).absolute())
     with replacing_in_parts(name) as unfinished:
@@ -246,36 +246,39 @@ def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: i
 
 
 def check_streamed_target(path: str, *, dtype: str, maxval: int, sized: bool) -> None:
-    """Raise InputError where a result cannot be written in parts.
+    """Raise InputError if a result cannot be written chunk by chunk.
 
     Parameters
     ----------
     path : str
     dtype : str
-        Of the input.
+        The input's type.
     maxval : int
-        Of an image, the value of white; 0 for numbers.
+        For an image, the value of white; 0 for numbers.
     sized : bool
-        Whether its length is known before.
+        Whether the number of rows is known in advance.
     """
     ending = Path(path).suffix.lower()
     if ending not in (".npy", ".raw", ZARR, *((*_NETPBM, *TIFF) if maxval else ())):
-        images = "; of images .pgm, .ppm and .tif too" if maxval else ""
-        raise InputError(f"{path} cannot be written a chunk at a time: .npy, .raw and .zarr can{images}.")
+        images = ", and for images .pgm, .ppm and .tif" if maxval else ""
+        raise InputError(f"{path} cannot be written chunk by chunk; .npy, .raw and .zarr can{images}.")
     if ending == ZARR and not sized:
-        raise InputError(f"{path} cannot be written: how long the result is shows at the end; .npy and .raw can wait.")
+        raise InputError(
+            f"{path} cannot be written: the number of rows is known only at the end.", advice="Use .npy or .raw."
+        )
     if ending in TIFF and maxval != np.iinfo(dtype).max:
-        raise InputError(f"{path} cannot be written: white is {maxval}, and in a TIFF image {np.iinfo(dtype).max}.")
+        limit = np.iinfo(dtype).max
+        raise InputError(f"{path} cannot be written: white is {maxval}, but must be {limit} in a TIFF image.")
     check_target(path)
 
 
 def is_image(path: str) -> bool:
-    """Whether a file of that name is written as an image."""
+    """Return whether a file with that name is written as an image."""
     return Path(path).suffix.lower() in (*_NETPBM, *TIFF)
 
 
 def written_together(path: str) -> int:
-    """Return how many rows are written by one worker: those of a row of tiles."""
+    """Return the granularity of writes in rows: for a TIFF image, the height of its tiles."""
     return TILE if Path(path).suffix.lower() in TIFF else 1
 
 
@@ -294,6 +297,6 @@ def _header(ending: str, shape: tuple[int, ...], dtype: str, maxval: int) -> byt
 
 
 def seen(path: str) -> int:
-    """Return a file's bytes as a worker sees it; -1 where it does not."""
-    there = Path(path)
-    return there.stat().st_size if there.is_file() else 0 if there.is_dir() else -1
+    """Return a file's size in bytes on a worker; 0 for a folder, -1 if it does not exist there."""
+    file = Path(path)
+    return file.stat().st_size if file.is_file() else 0 if file.is_dir() else -1

@@ -1,4 +1,4 @@
-"""The step of a chunk that is read, computed and written a part at a time: one after the other, and all at once."""
+"""Dask task that reads, computes and writes a chunk in parts, with the three stages overlapped."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gpu.distributed.files import Target
 from gpu.engines.base import Array
 from gpu.patterns import find_pattern
 
-_WAITING = 2
-"""Parts of a result that wait to be written: who makes more waits for the disk."""
+_QUEUED_WRITES = 2
+"""Batches of rows that may wait for the disk before the computation waits too."""
 
 
 @dataclass(frozen=True)
 class LevelsTarget:
-    """Where rows of a result go as levels of an image: those of the input's type, below its white.
+    """Target for rows of a result that are stored as levels of an image, in the input's type and up to its white.
 
     Parameters
     ----------
@@ -49,38 +49,38 @@ class LevelsTarget:
 def run_in_parts(
     worker: OnWorker, chunk: PartsOfChunk, name: str, halo: int, target: Target, dtype: str, together: int
 ) -> Array:
-    """Run the rung on a chunk's parts and write what it makes of them; return how many rows and bytes that is.
+    """Run the variant on a chunk's parts and write the results; return the number of rows and of bytes.
 
     Parameters
     ----------
     worker : OnWorker
     chunk : PartsOfChunk
     name : str
-        Of the output that is written.
+        Name of the output that is written.
     halo : int
-        How many rows of its neighbors a part sees.
+        Rows of its neighbors that a part reads on each side.
     target : Target
     dtype : str
-        As it is written.
+        Type in which it is written.
     together : int
-        How many rows are written at a time, or a multiple of them.
+        Each write has a multiple of this many rows, except for the last one.
     """
-    under_way: deque[Piece] = deque()
+    in_progress: deque[Piece] = deque()
 
     def inputs() -> Generator[Arrays, None, None]:
         with closing(chunk.read(halo)) as pieces:
             for piece in pieces:
-                under_way.append(piece)
+                in_progress.append(piece)
                 yield piece.inputs
 
     size = 0
     with (
         writing_behind(target, chunk.start, together, chunk.held) as put,
         closing(inputs()) as parts,
-        closing(worker.run_by_turns(parts)) as made,
+        closing(worker.run_by_turns(parts)) as results,
     ):
-        for outputs in made:
-            piece = under_way.popleft()
+        for outputs in results:
+            piece = in_progress.popleft()
             rows = outputs[name][piece.before : piece.before + piece.stop - piece.start]
             chunk.done(piece)
             put(rows)
@@ -90,40 +90,40 @@ def run_in_parts(
 
 @contextmanager
 def writing_behind(target: Target, start: int, together: int, held: Held) -> Iterator[Callable[[Array], None]]:
-    """Have a function that takes rows, one after the other from `start` on; a thread writes them.
+    """Provide a function that takes consecutive rows from `start` on; a thread writes them.
 
-    All are written when the block ends well; so many `together`, or a multiple of them, but for the last ones.
+    All are written when the block ends without an exception, in multiples of `together` rows except for the last ones.
     """
-    kept: list[Array] = []
+    batch: list[Array] = []
     waiting: deque[Future[None]] = deque()
-    place, count = start, 0
+    position, count = start, 0
 
     def write(first: int, parts: list[Array]) -> None:
         target.write(first, parts[0] if len(parts) == 1 else np.concatenate(parts))
-        held.add(-sum(each.nbytes for each in parts))
+        held.add(-sum(part.nbytes for part in parts))
 
-    def hand_over() -> None:
-        nonlocal kept, place, count
-        waiting.append(thread.submit(write, place, kept))
-        kept, place, count = [], place + count, 0
-        while len(waiting) > _WAITING:
+    def submit_batch() -> None:
+        nonlocal batch, position, count
+        waiting.append(thread.submit(write, position, batch))
+        batch, position, count = [], position + count, 0
+        while len(waiting) > _QUEUED_WRITES:
             waiting.popleft().result()
 
     def put(rows: Array) -> None:
         nonlocal count
         held.add(rows.nbytes)
-        kept.append(rows)
+        batch.append(rows)
         count += len(rows)
         if count % together == 0:
-            hand_over()
+            submit_batch()
 
     with ThreadPoolExecutor(1, "writing") as thread:
         try:
             yield put
-            if kept:
-                hand_over()
+            if batch:
+                submit_batch()
             while waiting:
                 waiting.popleft().result()
         finally:
-            for each in waiting:
-                each.cancel()
+            for write_result in waiting:
+                write_result.cancel()

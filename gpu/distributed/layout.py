@@ -1,4 +1,4 @@
-"""Where the tasks of a run stand beside and below each other: who made what from what, step by step, from above."""
+"""Layout of a run's task graph: one row per step, from the input down, with an edge for each dependency."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _KILO = 1000
 
 @dataclass(frozen=True)
 class TaskCell:
-    """A task, or a chunk of the input, in its place.
+    """Position of a task, or of a chunk of the input.
 
     Parameters
     ----------
     record : TaskRecord
-        Of a chunk that of the task which read it.
+        For a chunk, the record of the task that read it.
     row : int
-        0 is the input.
+        0 for the input.
     column : float
-        Which chunk's; what is alone in its row stands in the middle.
+        The chunk's index; a row's only task is centered.
     """
 
     record: TaskRecord
@@ -32,7 +32,7 @@ class TaskCell:
 
 @dataclass(frozen=True)
 class TaskEdge:
-    """That a task took what another made; `moved` where another worker had made it."""
+    """Dependency of a task on another's result; `moved` if it was computed on another worker."""
 
     source: str
     to: str
@@ -41,19 +41,19 @@ class TaskEdge:
 
 @dataclass(frozen=True)
 class TaskLayout:
-    """The tasks of a run in rows.
+    """Rows of the tasks of a run.
 
     Parameters
     ----------
     steps : tuple of str
-        What is done in each row but the input's.
+        Name of the step in each row, without the input's.
     moved : tuple of int
-        Bytes that each of those rows took of other workers.
+        Bytes that each of those rows received from other workers.
     columns : int
     tasks, inputs : dict of str to TaskCell
-        By tasks: their cells, and those of the chunks that they read.
+        By task name: the tasks' cells, and those of the chunks that they read.
     edges : tuple of TaskEdge
-        Those that go to another worker last.
+        Transfers to another worker come last.
     """
 
     steps: tuple[str, ...] = ()
@@ -65,77 +65,78 @@ class TaskLayout:
 
 
 def lay_out(records: Sequence[TaskRecord]) -> TaskLayout:
-    """Give each step a row of its own wherever as many tasks lead to it one after the other.
+    """Assign tasks to rows by step and by the number of tasks on the longest path to them.
 
-    Of a task that was done again the last time counts.
+    Of a task that ran again only the last record counts.
     """
-    last = {record.task: record for record in records}
-    if not last:
+    last_records = {record.task: record for record in records}
+    if not last_records:
         return TaskLayout()
-    steps, row_of = _rows(last)
-    alone = Counter(row_of.values())
-    columns = 1 + max(record.place for record in last.values())
+    steps, row_of = _rows(last_records)
+    row_counts = Counter(row_of.values())
+    columns = 1 + max(record.place for record in last_records.values())
     middle = (columns - 1) / 2
     tasks = {
-        name: TaskCell(record, row_of[name] + 1, record.place if alone[row_of[name]] > 1 else middle)
-        for name, record in last.items()
+        name: TaskCell(record, row_of[name] + 1, record.place if row_counts[row_of[name]] > 1 else middle)
+        for name, record in last_records.items()
     }
     inputs = {
         name: TaskCell(cell.record, 0, cell.column) for name, cell in tasks.items() if cell.record.elements is not None
     }
     edges = {
-        TaskEdge(taken.task, name, last[taken.task].worker != record.worker)
-        for name, record in last.items()
+        TaskEdge(taken.task, name, last_records[taken.task].worker != record.worker)
+        for name, record in last_records.items()
         for taken in record.taken
-        if taken.task in last
+        if taken.task in last_records
     }
     ordered = sorted(edges, key=lambda each: (each.moved, each.source, each.to))
-    return TaskLayout(steps, _moved(last, row_of, len(steps)), columns, tasks, inputs, tuple(ordered))
+    return TaskLayout(steps, _received_bytes(last_records, row_of, len(steps)), columns, tasks, inputs, tuple(ordered))
 
 
-def _rows(last: dict[str, TaskRecord]) -> tuple[tuple[str, ...], dict[str, int]]:
+def _rows(records: dict[str, TaskRecord]) -> tuple[tuple[str, ...], dict[str, int]]:
     depths: dict[str, int] = {}
 
     def depth(task: str) -> int:
         if task not in depths:
-            depths[task] = 1 + max((depth(taken.task) for taken in last[task].taken if taken.task in last), default=0)
+            dependencies = [taken.task for taken in records[task].taken if taken.task in records]
+            depths[task] = 1 + max(map(depth, dependencies), default=0)
         return depths[task]
 
-    begun: dict[tuple[int, str], float] = {}
-    for task, record in last.items():
+    begins: dict[tuple[int, str], float] = {}
+    for task, record in records.items():
         row = depth(task), record.step
-        begun[row] = min(begun.get(row, record.begin), record.begin)
-    rows = sorted(begun, key=lambda row: (row[0], begun[row]))
+        begins[row] = min(begins.get(row, record.begin), record.begin)
+    rows = sorted(begins, key=lambda row: (row[0], begins[row]))
     number = {row: index for index, row in enumerate(rows)}
-    of = {task: number[depth(task), record.step] for task, record in last.items()}
-    return tuple(step for _, step in rows), of
+    row_of = {task: number[depth(task), record.step] for task, record in records.items()}
+    return tuple(step for _, step in rows), row_of
 
 
-def _moved(last: dict[str, TaskRecord], row_of: dict[str, int], rows: int) -> tuple[int, ...]:
-    moved: dict[int, int] = defaultdict(int)
+def _received_bytes(records: dict[str, TaskRecord], row_of: dict[str, int], rows: int) -> tuple[int, ...]:
+    received: dict[int, int] = defaultdict(int)
     seen = set()
-    for task, record in last.items():
+    for task, record in records.items():
         for taken in record.taken:
-            source = last.get(taken.task)
+            source = records.get(taken.task)
             if source is None or source.worker == record.worker or (taken, record.worker) in seen:
                 continue
             seen.add((taken, record.worker))
-            moved[row_of[task]] += dict(source.made)[taken.part]
-    return tuple(moved[row] for row in range(rows))
+            received[row_of[task]] += dict(source.made)[taken.part]
+    return tuple(received[row] for row in range(rows))
 
 
 def worker_name(worker: int | None) -> str:
-    """Return what a worker of that number is called."""
-    return "a worker that is gone" if worker is None else f"worker {worker}"
+    """Return the label of a worker by its number."""
+    return "a lost worker" if worker is None else f"worker {worker}"
 
 
 def short_time(seconds: float) -> str:
-    """Return a time in few letters."""
+    """Format a time briefly."""
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def short_bytes(count: int) -> str:
-    """Return bytes in few letters."""
+    """Format a number of bytes briefly."""
     size = float(count)
     for unit in ("B", "KB", "MB"):
         if size < _KILO:

@@ -1,4 +1,4 @@
-"""How Dask is imported: without anybody's configuration files or environment, and without its own log."""
+"""Import of Dask, isolated from configuration files and environment variables, with its log silenced."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ from importlib.util import find_spec
 
 from gpu.errors import EngineUnavailableError
 
-_CONNECT = "10s"
-INSTALL = "`pip install -r requirements-dask.txt` installs it."
+_CONNECT_TIMEOUT = "10s"
+INSTALL = "Install it by `pip install -r requirements-dask.txt`."
 
 
 def is_installed() -> bool:
-    """Whether Dask is there, without importing it, which takes half a second."""
+    """Return whether Dask is installed, without importing it, which takes half a second."""
     return find_spec("distributed") is not None
 
 
 @cache
 def load_dask() -> None:
-    """Import Dask with settings of ours: whom it talks to is what a user says on the command line, and nothing else.
+    """Import and configure Dask; only the command line decides which cluster it connects to.
 
     Raises
     ------
     EngineUnavailableError
-        Where it is not installed.
+        If Dask is not installed.
     """
     try:
         import dask
         import dask.config
 
-        # A scheduler's address or certificates that stand in a file or in the environment are not taken.
+        # Ignore scheduler addresses and certificates from configuration files and the environment.
         dask.config.refresh(paths=[], env={})
         import distributed
     except ImportError as error:
         raise EngineUnavailableError(
-            f"Dask, which runs a pattern on several devices, is not installed here: {error}.",
+            f"Dask is not installed, but running a pattern on several devices needs it: {error}.",
             advice=INSTALL,
         ) from error
     assert distributed
     dask.config.set(
         {
-            "distributed.comm.timeouts.connect": _CONNECT,
-            # What lies on a device is moved only where a task needs it.
+            "distributed.comm.timeouts.connect": _CONNECT_TIMEOUT,
+            # Stealing would move data between devices; only a task that needs data should move it.
             "distributed.scheduler.work-stealing": False,
             "distributed.scheduler.active-memory-manager.start": False,
             "distributed.worker.profile.enabled": False,
-            # What one worker takes of another comes in one message: mostly it is handles of what lies on a device.
+            # One message per transfer between workers: most data are small handles of device memory.
             "distributed.worker.transfer.message-bytes-limit": "1PB",
             "distributed.admin.large-graph-warning-threshold": "1PB",
-            # What a user's own script is started with is none of the workers' business.
+            # Settings of the user's own scripts must not reach the workers.
             "distributed.nanny.pre-spawn-environ": {},
         }
     )
-    for name in [each for each in logging.root.manager.loggerDict if each.partition(".")[0] == "distributed"]:
-        # Whatever a user should know of it is said in a sentence of ours.
+    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
+        # Lockstep reports Dask's failures with its own messages.
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""The tasks of a run over several devices, drawn: chunks as cells, who made what from what, and when."""
+"""SVG of a distributed run: its task graph, and a timeline of its workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORKERS = {
     "light": ("#0969c3", "#6d46c9", "#0b7a70", "#a8520e", "#ad2f7b", "#4c7612", "#3f6596", "#7d6500"),
     "dark": ("#4cc2ff", "#b79cff", "#45d6c0", "#f2a66a", "#f08cc4", "#a9d35f", "#8fb4e8", "#d9c46a"),
 }
-"""One worker's each, as a warp's are in the window."""
+"""Colors of the workers, cycled like those of warps in the window."""
 
 _MARGIN, _LABELS = 24, 190
 _CELL, _HIGH, _COLUMN, _ROW = 150, 48, 178, 104
@@ -26,7 +26,7 @@ _STYLE = ".moved,.stays,.rule{fill:none;stroke-width:1.3}.moved{stroke-width:2}.
 
 @dataclass(frozen=True)
 class _Cell:
-    """A task, or a chunk of the input, in its place."""
+    """Position and labels of a task or a chunk of the input."""
 
     x: float
     y: float
@@ -35,11 +35,11 @@ class _Cell:
 
 
 def task_graph(run: DistributedRun, title: str) -> str:
-    """Draw what a run recorded, as an SVG in the reader's own theme, light or dark.
+    """Draw a run's tasks as an SVG that follows the reader's light or dark theme.
 
-    Above stand the tasks, a row for each step of each round, from the input's chunks down; below, in time, what each
-    worker was busy with. Of a task that was done again the last time is drawn above, and all of them below. More than
-    `MOST_CELLS` tasks are drawn below alone.
+    At the top is the task graph, with a row for each step of each round, from the input's chunks down; below it is the
+    workers' timeline. The graph shows only the last execution of a repeated task, the timeline all of them. With more
+    than `MOST_CELLS` tasks there is no graph.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def task_graph(run: DistributedRun, title: str) -> str:
         *_labels(layout),
         *(_edge(inputs[task], cells[task], moved=False) for task in inputs),
         *(_edge(cells[each.source], cells[each.to], moved=each.moved) for each in layout.edges),
-        *(part for cell in (*inputs.values(), *cells.values()) for part in _drawn(cell)),
+        *(part for cell in (*inputs.values(), *cells.values()) for part in _draw_cell(cell)),
         *_lanes(run, number, below, width),
     ]
     return drawing(width, height, title, parts, _STYLE, _colors)
@@ -100,7 +100,7 @@ def _edge(source: _Cell, to: _Cell, *, moved: bool) -> str:
     return f'<path class="{"moved" if moved else "stays"}" d="{path}"/>'
 
 
-def _drawn(cell: _Cell) -> Iterator[str]:
+def _draw_cell(cell: _Cell) -> Iterator[str]:
     color = "input" if cell.worker is None else f"w{cell.worker % len(WORKERS['light'])}"
     yield f'<rect class="back" x="{cell.x:g}" y="{cell.y:g}" width="{_CELL}" height="{_HIGH}" rx="6"/>'
     yield f'<rect class="cell {color}" x="{cell.x:g}" y="{cell.y:g}" width="{_CELL}" height="{_HIGH}" rx="6"/>'
@@ -116,7 +116,7 @@ def _legend(width: float) -> Iterator[str]:
 
 
 def _lanes(run: DistributedRun, number: dict[str, int], top: float, width: float) -> Iterator[str]:
-    """Draw what each worker was busy with, by the clock."""
+    """Draw when each worker executed tasks."""
     if not run.tasks:
         return
     begin, end = min(each.begin for each in run.tasks), max(each.end for each in run.tasks)

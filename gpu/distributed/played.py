@@ -1,4 +1,4 @@
-"""Bodies that are played on a cluster: their state stays on the workers from one request to the next; one draws it."""
+"""Simulation of bodies on a cluster: the state stays on the workers between requests; one worker draws it."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from gpu.patterns.nbody.simulation import conserved, energy, speed_scale
 from gpu.run.bodies import checked, inputs_of
 from gpu.run.drive import Tell
 
-_MOST_SINCE_DIVIDED = 2**12
-"""Tasks after which bodies are brought here and divided anew.
+_MOST_TASKS_SINCE_DIVISION = 2**12
+"""Number of tasks after which bodies are gathered and divided again.
 
-The scheduler keeps what each was made of, back to the first ones, for when a worker is lost: that is to end somewhere.
+The scheduler keeps the whole history of each result, to recompute it if a worker is lost; this bounds that history.
 """
 
 
 class PlayedBodies:
-    """A simulation.
+    """A simulation of bodies.
 
     Parameters
     ----------
     cluster : Cluster
     request : AdvanceBodies
-        The first one, which says what bodies it begins with.
+        The first request, which specifies the initial bodies.
 
     Raises
     ------
     InputError
-        Where there are no such bodies.
+        If there are no such bodies.
     """
 
     def __init__(self, cluster: Cluster, request: AdvanceBodies) -> None:
@@ -61,8 +61,8 @@ class PlayedBodies:
         self._speed_scale = speed_scale(bodies, self._radius)
         self._origins = inputs.get("origins", shells(bodies))
         self._first_energy: tuple[np.float32, float] | None = None
-        self._given: Array | None = bodies
-        """What workers have not got yet."""
+        self._undistributed: Array | None = bodies
+        """Bodies that the workers have not received yet."""
         self._cluster = cluster
         self._folder = ExitStack()
         self._places: list[Made] = []
@@ -74,19 +74,19 @@ class PlayedBodies:
         self._tasks = RunTasks(cluster, PATTERN.name, variant.name, params, {}, (), {})
 
     def close(self) -> None:
-        """Keep nothing of it on the workers."""
+        """Release all results on the workers."""
         self._tasks.close()
         self._folder.close()
 
     def advance(self, request: AdvanceBodies, tell: Tell) -> tuple[Array | None, BodyFigures]:
-        """Do a request's steps; return the picture, if one is wanted, and the figures.
+        """Execute a request's steps; return the picture, if one is requested, and the figures.
 
-        What is stopped, or is none, leaves the bodies where they were.
+        If the request fails or is canceled, the bodies stay as they were.
 
         Raises
         ------
         InputError
-            Where there is no such request, or its rung runs on one device only.
+            If the request is invalid, or its variant runs on one device only.
         LockstepError
             As `RunTasks.wait`.
         """
@@ -94,28 +94,28 @@ class PlayedBodies:
         divided.refuse(variant.name, request.steps, len(self._cluster.workers))
         motion = motion_of(params)
         squared = softening_squared(motion.softening)
-        if self._since_divided > _MOST_SINCE_DIVIDED:
-            self._given = self.bodies(tell)
-        tasks = self._begin_anew(variant.name, params, request.sources)
+        if self._since_divided > _MOST_TASKS_SINCE_DIVISION:
+            self._undistributed = self.bodies(tell)
+        tasks = self._restart_tasks(variant.name, params, request.sources)
         places, velocities, pulls = self._places, self._velocities, self._pulls
-        wanted: dict[str, Made] = {}
+        requested: dict[str, Made] = {}
         if request.measure and not self._steps:
-            wanted["begun"] = divided.measured(tasks, places, velocities)  # what the drift is compared with
+            requested["begun"] = divided.measured(tasks, places, velocities)  # the baseline of the drift
         if request.steps and self._softened_by != squared:
             pulls = [each["pulls"] for each in divided.pulled(tasks, places)]
         for _ in range(request.steps):
             places, velocities, pulls = divided.moved(tasks, places, velocities, pulls)
         if request.measure and (self._steps or request.steps):
-            wanted["ended"] = divided.measured(tasks, places, velocities)
+            requested["ended"] = divided.measured(tasks, places, velocities)
         if drawn:
             picture = divided.BodyPicture(
                 request.camera, request.width, request.height, request.color, request.exposure, self._speed_scale
             )
-            wanted["picture"] = tasks.make(divided.draw_bodies, places, velocities, self._colors, picture)
-        if not wanted:
-            wanted["nothing"] = tasks.make(divided.all_are_there, velocities)
-        arrays = self._wait([*wanted.values()], _by_steps(tell, request.steps), places, velocities, pulls)
-        found = dict(zip(wanted, arrays, strict=True))
+            requested["picture"] = tasks.make(divided.draw_bodies, places, velocities, self._colors, picture)
+        if not requested:
+            requested["nothing"] = tasks.make(divided.all_are_there, velocities)
+        arrays = self._wait([*requested.values()], _count_steps(tell, request.steps), places, velocities, pulls)
+        results = dict(zip(requested, arrays, strict=True))
         self._places, self._velocities, self._pulls = places, velocities, pulls
         self._steps += request.steps
         self.time += request.steps * motion.time_step
@@ -133,14 +133,14 @@ class PlayedBodies:
             kernel_ms=done.times_of(*divided.MOVING).kernel,
             radius=self._radius,
             executor=self._cluster.workers[0].device.executor,
-            conserved=self._conserved(squared, found) if request.measure else None,
+            conserved=self._conserved_quantities(squared, results) if request.measure else None,
             measuring_ms=done.times_of(*divided.MEASURING).kernel,
         )
-        return found.get("picture"), figures
+        return results.get("picture"), figures
 
     def bodies(self, tell: Tell = lambda progress: None) -> Array:
-        """Return the bodies as they are now: float32, shape (n, 7), in columns x y z vx vy vz m."""
-        tasks = self._begin_anew(self._tasks.variant, self._tasks.params, {})
+        """Return the current bodies: float32, shape (n, 7), in columns x y z vx vy vz m."""
+        tasks = self._restart_tasks(self._tasks.variant, self._tasks.params, {})
         parts: list[Made] = [
             tasks.make(divided.bodies_of, *of_chunk, place=place)
             for place, of_chunk in enumerate(zip(self._places, self._velocities, strict=True))
@@ -148,35 +148,35 @@ class PlayedBodies:
         return np.concatenate(self._wait(parts, tell, self._places, self._velocities, self._pulls))
 
     def _wait(
-        self, wanted: list[Made], tell: Tell, places: list[Made], velocities: list[Made], pulls: list[Made]
+        self, requested: list[Made], tell: Tell, places: list[Made], velocities: list[Made], pulls: list[Made]
     ) -> list[Array]:
-        """Return what is wanted; where the bodies then are stays on the workers, and otherwise where they were."""
-        for each in _named(places):
-            each.goes_elsewhere()  # to all, in the next step
-        kept = _named([*places, *velocities, *pulls, *self._colors])
+        """Return results; the new state of the bodies stays on the workers, or if this fails the old state."""
+        for each in _task_results(places):
+            each.goes_elsewhere()  # every worker needs all positions in the next step
+        kept = _task_results([*places, *velocities, *pulls, *self._colors])
         try:
-            found = self._tasks.wait(_named(wanted), tell, kept)
+            found = self._tasks.wait(_task_results(requested), tell, kept)
         except BaseException:
-            self._tasks.keep_only(_named([*self._places, *self._velocities, *self._pulls, *self._colors]))
+            self._tasks.keep_only(_task_results([*self._places, *self._velocities, *self._pulls, *self._colors]))
             raise
-        self._given = None
+        self._undistributed = None
         return found
 
-    def _conserved(self, squared: np.float32, found: dict[str, Array]) -> Conserved:
-        for each in ("begun", "ended"):
-            if each in found and (self._first_energy is None or self._first_energy[0] != squared):
-                self._first_energy = squared, energy(found[each][0])
+    def _conserved_quantities(self, squared: np.float32, results: dict[str, Array]) -> Conserved:
+        for name in ("begun", "ended"):
+            if name in results and (self._first_energy is None or self._first_energy[0] != squared):
+                self._first_energy = squared, energy(results[name][0])
         assert self._first_energy is not None
-        return conserved(found["ended" if "ended" in found else "begun"][0], self._first_energy[1])
+        return conserved(results["ended" if "ended" in results else "begun"][0], self._first_energy[1])
 
-    def _begin_anew(self, variant: str, params: Params, sources: Mapping[str, str]) -> RunTasks:
+    def _restart_tasks(self, variant: str, params: Params, sources: Mapping[str, str]) -> RunTasks:
         self._tasks.go_on(variant, params, sources)
-        if self._given is not None:
-            self._divide(self._given)
+        if self._undistributed is not None:
+            self._divide(self._undistributed)
         return self._tasks
 
     def _divide(self, bodies: Array) -> None:
-        """Hand bodies out to the workers."""
+        """Distribute bodies to the workers."""
         self._folder.close()
         shared = self._cluster.shared
         name = self._folder.enter_context(tempfile.TemporaryDirectory(dir=shared or None, ignore_cleanup_errors=True))
@@ -191,16 +191,16 @@ class PlayedBodies:
         self._pulls, self._softened_by, self._since_divided = [], None, 0
 
 
-def _named(made: Iterable[Made]) -> list[Named]:
+def _task_results(made: Iterable[Made]) -> list[Named]:
     return [each for each in made if isinstance(each, Named)]
 
 
-def _by_steps(tell: Tell, steps: int) -> Tell:
-    """Return what tells of tasks as of steps."""
+def _count_steps(tell: Tell, steps: int) -> Tell:
+    """Return a callback that reports progress in steps instead of tasks."""
 
-    def tell_of_steps(progress: Progress) -> None:
+    def report_steps(progress: Progress) -> None:
         if progress.fraction is not None:
             progress = Progress(progress.fraction, f"step {int(progress.fraction * steps)} of {steps}")
         tell(progress)
 
-    return tell_of_steps
+    return report_steps

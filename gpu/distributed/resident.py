@@ -1,7 +1,7 @@
-"""What a task leaves on its worker's device, for other tasks of that worker.
+"""Arrays that a Dask task leaves on its worker's device for later tasks.
 
-To another worker of the same machine it goes from device to device, where devices reach each other; elsewhere it
-arrives as an array.
+Another worker of the same machine copies them from device to device if its device has peer access; others receive them
+as host arrays.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from gpu.engines.base import Array, Buffer, Engine, SharingEngine
 
 
 class Owner(Protocol):
-    """Who has the engine that a buffer is of."""
+    """Owner of the engine to which a buffer belongs."""
 
     def in_engines_thread(self, action: Callable[[Engine], Any]) -> Any:
-        """Do something with the engine from any thread, and return what comes of it."""
+        """Call a function with the engine, from any thread, and return its result."""
         ...
 
     def discard(self, buffer: Buffer) -> None:
-        """Have a buffer freed, from any thread, when the engine is next used."""
+        """Schedule a buffer to be freed when the engine is next used; callable from any thread."""
         ...
 
 
 class Resident:
-    """An array on a worker's device; where Dask moves it, its bytes go along, and are uploaded when they are used.
+    """An array on a worker's device; when Dask moves it, its bytes are sent and uploaded at their next use.
 
     Parameters
     ----------
     owner : Owner or None
-        None for what has arrived and is not on this worker's device yet.
+        None for an array that was received and is not yet on this worker's device.
     held : Buffer or array
-        The array if there is no owner.
+        An array if there is no owner.
     handle : bytes
-        By what other processes of this machine find the buffer; empty where they do not reach it.
+        Inter-process handle of the buffer for this machine's other processes; empty if they cannot access it.
     """
 
     def __init__(self, owner: Owner | None, held: Any, handle: bytes = b"") -> None:
@@ -50,11 +50,11 @@ class Resident:
         return int(np.prod(self._held.shape, dtype=np.int64)) * int(self._held.dtype.itemsize)
 
     def __sizeof__(self) -> int:
-        # Dask weighs by this what it would cost to move it.
+        # Dask uses this to estimate the cost of a transfer.
         return self.nbytes
 
     def on(self, owner: Owner, engine: Engine) -> Buffer:
-        """Return the buffer, in the engine's thread; it stays this object's."""
+        """Return the buffer, in the engine's thread; this object keeps ownership."""
         if self._owner is None:
             self._held, self._owner = engine.upload(self._held), owner
         buffer: Buffer = self._held
@@ -62,13 +62,13 @@ class Resident:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._handle:
-            # Whoever asked unpacks this, and so has its copy, before it answers; until then Dask's sender holds this
-            # object, and the memory is not freed.
+            # The receiver unpickles this, and so completes its copy, before it replies; until then Dask's sender keeps
+            # this object, and thus the memory, alive.
             return copied, (self._handle, self._held.shape, self._held.dtype.str)
         return arrived, (self.array(),)
 
     def array(self) -> Array:
-        """Return a copy of its elements, from any thread."""
+        """Return a copy of the elements; callable from any thread."""
         if self._owner is None:
             array: Array = self._held
             return array
@@ -82,32 +82,32 @@ class Resident:
 
 
 def arrived(array: Array) -> Resident:
-    """Return what has come from another worker."""
+    """Return an array that was received from another worker."""
     return Resident(None, array)
 
 
-_here: list[Owner] = []
+_local_owner: list[Owner] = []
 
 
 def settle(owner: Owner) -> None:
-    """Have what comes from other workers belong to this process's engine."""
-    _here[:] = [owner]
+    """Set the owner of arrays that this process receives from other workers."""
+    _local_owner[:] = [owner]
 
 
 def copied(handle: bytes, shape: tuple[int, ...], dtype: str) -> Resident:
-    """Return what another worker of this machine has on its device, copied to this one's.
+    """Copy an array from the device of another worker of this machine to this one's.
 
     Raises
     ------
     OSError
-        Where it cannot be reached, as when its worker has just ended: Dask then has it made again.
+        If it cannot be accessed, as when its worker has just ended; Dask then recomputes it.
     """
-    if not _here:
-        raise OSError("what is on a device comes to workers only")
-    (owner,) = _here
-    return Resident(owner, owner.in_engines_thread(lambda engine: _copied(engine, handle, shape, dtype)))
+    if not _local_owner:
+        raise OSError("only workers receive arrays on devices")
+    (owner,) = _local_owner
+    return Resident(owner, owner.in_engines_thread(lambda engine: _copy_shared(engine, handle, shape, dtype)))
 
 
-def _copied(engine: Engine, handle: bytes, shape: tuple[int, ...], dtype: str) -> Buffer:
+def _copy_shared(engine: Engine, handle: bytes, shape: tuple[int, ...], dtype: str) -> Buffer:
     assert isinstance(engine, SharingEngine)
     return engine.copy_shared(handle, shape, dtype)

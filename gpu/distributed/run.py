@@ -1,4 +1,4 @@
-"""A pattern, run over a cluster's workers: its input divided, its tasks done, the result verified as any other's is."""
+"""Run of a pattern on a cluster: divide the input, run the tasks, gather and verify the result."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from gpu.run import verify
 from gpu.run.drive import ANOTHER, Tell, accept, refuse_missing
 from gpu.run.execute import Outcome, throughput
 
-_ROOM = 2**31
-"""Bytes that are left to others in memory that files lie in."""
+_FREE_BYTES = 2**31
+"""Bytes of the in-memory file system that are left for other programs."""
 
 
 def run_distributed(
@@ -45,7 +45,7 @@ def run_distributed(
     sources: Mapping[str, str] | None = None,
     also: Collection[str] = (),
 ) -> tuple[Outcome, DistributedRun]:
-    """Run one variant on all of a cluster, and compare its result with the reference.
+    """Run one variant on all workers of a cluster and compare its result with the reference result.
 
     Parameters
     ----------
@@ -53,24 +53,24 @@ def run_distributed(
     pattern : Pattern
     variant : Variant
     inputs, params : mapping
-        As the pattern takes them.
+        As for `Pattern.inputs`.
     tell : callable
     chunks : sequence of int
-        One number: how many chunks the input is divided into. Several: how many elements, or rows, each has. None: a
-        chunk for each worker.
+        One number: how many chunks to divide the input into. Several: the elements, or rows, of each chunk. Empty: one
+        chunk per worker.
     sources : mapping of str to str
-        Texts for kernel files, where they are edited.
+        Text of edited kernel files, by file name.
     also : collection of str
-        Which of the outputs on demand are wanted.
+        On-demand outputs to compute too.
 
     Raises
     ------
     InputError
-        Where inputs, parameters and chunks are not ones that the pattern takes; nothing was run.
+        If the pattern does not accept the inputs, parameters or chunks; nothing was run.
     KernelError
-        Where a kernel does not compile or fails while it runs.
+        If a kernel does not compile, or fails.
     EngineUnavailableError
-        Where the scheduler, or every worker, is gone.
+        If the scheduler or every worker is lost.
     """
     program = program_of(pattern, variant)
     accept(pattern, variant, inputs, params)
@@ -82,13 +82,13 @@ def run_distributed(
     with closing(ScratchFolder(_place_for(sum(each.nbytes for each in inputs.values())))) as folder:
         here = Path(folder.path) if cluster.shared else None
         cut = chunks_of(program, inputs, params, divided, begins, lengths, here)
-        beside = {name: _beside(name, inputs[name], len(cut), here) for name in program.beside}
-        tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, beside)
+        separate_chunks = {name: _divide_separately(name, inputs[name], len(cut), here) for name in program.beside}
+        tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, separate_chunks)
         try:
             begun = time.perf_counter()
             planned = program.plan(tasks)
-            wanted = {name: planned[name] for name in planned if name in also or name not in program.on_demand}
-            outputs = _assembled(tasks, wanted, tell)
+            selected = {name: planned[name] for name in planned if name in also or name not in program.on_demand}
+            outputs = _gather(tasks, selected, tell)
             wall_s = time.perf_counter() - begun
         finally:
             tasks.close()
@@ -99,10 +99,10 @@ def run_distributed(
     done = DistributedRun(workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, gathered)
     tell(Progress(None, "comparing with the reference"))
     presented = dict(pattern.present(inputs, params, outputs))
-    ours, right = verify.comparable(pattern, variant, inputs, params, outputs)
-    if isinstance(pattern.presentation, ArrayPresentation) and ours.shape == right.shape:
-        presented |= present_error(ours, right)
-    deviation, verified = verify.compare(ours, right, pattern.tolerance(inputs, params))
+    result, reference = verify.comparable(pattern, variant, inputs, params, outputs)
+    if isinstance(pattern.presentation, ArrayPresentation) and result.shape == reference.shape:
+        presented |= present_error(result, reference)
+    deviation, verified = verify.compare(result, reference, pattern.tolerance(inputs, params))
     device, cost = cluster.workers[0].device, pattern.cost(inputs, params)
     report = Report(
         pattern=pattern.name,
@@ -120,21 +120,21 @@ def run_distributed(
 
 
 def _place_for(nbytes: int) -> str | None:
-    """Return where inputs are written for workers of this machine: in memory if there is ample room, else on a disk."""
+    """Return where to write inputs for this machine's workers: in memory if there is ample room, else on disk."""
     try:
-        roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 * nbytes + _ROOM
+        roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 * nbytes + _FREE_BYTES
     except OSError:
         return None
     return MEMORY if roomy else None
 
 
 def devices_text(cluster: Cluster) -> str:
-    """Return what a cluster's workers run on: "4 x NVIDIA H100", or "4 workers on 1 x NVIDIA H100"."""
-    on: dict[str, list[WorkerStatus]] = {}
+    """Describe a cluster's devices: "4 x NVIDIA H100", or "4 workers on 1 x NVIDIA H100"."""
+    by_device: dict[str, list[WorkerStatus]] = {}
     for each in cluster.workers:
-        on.setdefault(each.device.name, []).append(each)
+        by_device.setdefault(each.device.name, []).append(each)
     parts = []
-    for name, workers in on.items():
+    for name, workers in by_device.items():
         devices = devices_of(workers)
         shared = "" if devices == len(workers) else f"{len(workers)} workers on "
         parts.append(f"{shared}{devices} x {name}")
@@ -142,12 +142,12 @@ def devices_text(cluster: Cluster) -> str:
 
 
 def devices_of(workers: Sequence[WorkerStatus]) -> int:
-    """Return how many devices workers have: those of one machine may take turns on a GPU."""
+    """Return the number of devices of some workers: workers of one machine may share a GPU."""
     return len({(each.host, each.device.place or each.address) for each in workers})
 
 
 def program_of(pattern: Pattern, variant: Variant) -> DistributedProgram:
-    """Return how a pattern's variant runs over several devices; InputError where it does not."""
+    """Return the distributed program of a pattern's variant; raise InputError if it has none."""
     program = pattern.over_devices()
     if variant.library:
         raise InputError(f"{variant.library} runs on one device only.", advice=ANOTHER)
@@ -155,7 +155,7 @@ def program_of(pattern: Pattern, variant: Variant) -> DistributedProgram:
 
 
 def workers_for(cluster: Cluster, variant: Variant) -> tuple[WorkerStatus, ...]:
-    """Return a cluster's workers as they are now; InputError where a variant cannot run on one of them."""
+    """Update and return a cluster's workers; raise InputError if one of them cannot run the variant."""
     cluster.look()
     for each in cluster.workers:
         refuse_missing(variant, each.device, f"on the worker {each.name}")
@@ -163,19 +163,19 @@ def workers_for(cluster: Cluster, variant: Variant) -> tuple[WorkerStatus, ...]:
 
 
 def lengths_of(total: int, chunks: Sequence[int], workers: int, together: int = 1) -> tuple[int, ...]:
-    """Return how many elements, or rows, each chunk has; `together` of them are never divided.
+    """Return the number of elements, or rows, of each chunk, in multiples of `together`.
 
     Raises
     ------
     InputError
-        Where chunks do not come to all that there are, or divide what belongs together.
+        If the chunks do not add up to `total`, or are not multiples of `together`.
     """
     if len(chunks) <= 1:
         return tuple(together * each for each in equal_lengths(total // together, chunks[0] if chunks else workers))
     if min(chunks) < 1 or sum(chunks) != total:
-        raise InputError(f"--chunks come to {sum(chunks)}, and there are {total} to divide; each has at least one.")
+        raise InputError(f"--chunks add up to {sum(chunks)}, not {total}, or one is empty.")
     if divided := [each for each in chunks if each % together]:
-        raise InputError(f"--chunks are multiples of {together}, which belong together, and {divided[0]} is none.")
+        raise InputError(f"--chunks must be multiples of {together}; {divided[0]} is not.")
     return tuple(chunks)
 
 
@@ -188,54 +188,65 @@ def chunks_of(
     lengths: Sequence[int],
     folder: Path | None,
 ) -> list[Chunk]:
-    """Divide the input; `begins` says of what is ragged where each row begins in it.
+    """Divide the input into chunks.
 
-    Where there is a folder, inputs are written there, for workers to read what is theirs; otherwise they travel.
+    Parameters
+    ----------
+    program : DistributedProgram
+    inputs, params : mapping
+    divided : mapping of str to array
+        Inputs that are divided by elements or rows.
+    begins : mapping of str to array
+        For each ragged input, the index at which each row begins.
+    lengths : sequence of int
+        Elements, or rows, of each chunk.
+    folder : Path or None
+        Where inputs are written for workers to read; None sends them with the tasks.
     """
     rows = {name: inputs[name] for name in program.ragged.values()}
-    apart = {*divided, *begins, *rows, *program.beside}
-    whole = {name: values for name, values in inputs.items() if name not in apart}
-    taken = {name: _taking(name, inputs[name], folder) for name in (*divided, *begins, *rows)}
+    not_common = {*divided, *begins, *rows, *program.beside}
+    common = {name: values for name, values in inputs.items() if name not in not_common}
+    excerpt = {name: _excerpt_function(name, inputs[name], folder) for name in (*divided, *begins, *rows)}
     halo, total, start, cut = program.halo(params), sum(lengths), 0, []
     for place, length in enumerate(lengths):
         stop = start + length
         before, after = min(halo, start), min(halo, total - stop)
         read = {
-            **{name: taken[name](start - before, stop + after) for name in divided},
-            **{name: taken[name](int(begin[start]), int(begin[stop])) for name, begin in begins.items()},
-            **{name: taken[name](start, stop + 1) for name in rows},
+            **{name: excerpt[name](start - before, stop + after) for name in divided},
+            **{name: excerpt[name](int(begin[start]), int(begin[stop])) for name, begin in begins.items()},
+            **{name: excerpt[name](start, stop + 1) for name in rows},
         }
-        cut.append(Chunk(read, whole, place, start, stop, before, after))
+        cut.append(Chunk(read, common, place, start, stop, before, after))
         start = stop
     return cut
 
 
-def _beside(name: str, values: Array, count: int, folder: Path | None) -> list[Chunk]:
-    """Divide what is divided by itself."""
-    take, bounds = _taking(name, values, folder), np.cumsum([0, *equal_lengths(len(values), count)]).tolist()
+def _divide_separately(name: str, values: Array, count: int, folder: Path | None) -> list[Chunk]:
+    """Divide an input independently of the main input."""
+    take, bounds = _excerpt_function(name, values, folder), np.cumsum([0, *equal_lengths(len(values), count)]).tolist()
     return [Chunk({name: take(*ends)}, {}, place, *ends) for place, ends in enumerate(pairwise(bounds))]
 
 
-def _taking(name: str, values: Array, folder: Path | None) -> Callable[[int, int], Excerpt]:
-    """Return by what a stretch of an array is taken: out of a file, where there is a folder that all workers see."""
+def _excerpt_function(name: str, values: Array, folder: Path | None) -> Callable[[int, int], Excerpt]:
+    """Return a function that excerpts an array by range: from a file, if workers share a folder, or as a copy."""
     if folder is not None:
         file = written(values, folder, name)
         return lambda first, last: Excerpt(file, first, last)
     return lambda first, last: Excerpt(Carried(np.array(values[first:last]), first), first, last)
 
 
-def _assembled(tasks: RunTasks, outputs: Mapping[str, Parts], tell: Tell) -> Outputs:
-    """Gather outputs; those that are the same parts are one array."""
+def _gather(tasks: RunTasks, outputs: Mapping[str, Parts], tell: Tell) -> Outputs:
+    """Gather outputs; those with the same parts share one array."""
     distinct = {id(parts): parts for parts in outputs.values()}
-    named: list[Named] = [_named(part) for parts in distinct.values() for part in parts.parts]
+    named: list[Named] = [_as_task_result(part) for parts in distinct.values() for part in parts.parts]
     arrays: list[Any] = tasks.wait(named, tell)
-    whole: dict[int, Array] = {}
+    gathered: dict[int, Array] = {}
     for number, parts in distinct.items():
         own, arrays = arrays[: len(parts.parts)], arrays[len(parts.parts) :]
-        whole[number] = own[0] if len(own) == 1 else np.concatenate(own)
-    return {name: whole[id(parts)] for name, parts in outputs.items()}
+        gathered[number] = own[0] if len(own) == 1 else np.concatenate(own)
+    return {name: gathered[id(parts)] for name, parts in outputs.items()}
 
 
-def _named(made: Any) -> Named:
+def _as_task_result(made: Any) -> Named:
     assert isinstance(made, Named)
     return made

@@ -1,4 +1,4 @@
-"""Where workers read their chunks from: a file that they see too, or what travels with the task."""
+"""Sources from which workers read their chunks: a file on the same machine, or data sent with the Dask task."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from gpu.engines.base import Array
 
 
 class Source(Protocol):
-    """Elements, or rows, that are read a part at a time."""
+    """Elements or rows that are read by range."""
 
     def read(self, start: int, stop: int) -> Array:
-        """Return those from `start` until before `stop`, which nobody changes while they are used."""
+        """Return elements or rows [start, stop); they must not change while they are in use."""
         ...
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A .npy file that this machine's workers see; it stays as it is until the run is over."""
+    """A .npy file on the workers' machine; it must not change until the run ends."""
 
     path: str
 
     def read(self, start: int, stop: int) -> Array:
         part = np.asarray(np.load(self.path, mmap_mode="r")[start:stop])
-        # Windows removes no file that somebody maps.
+        # Windows cannot delete a file while it is mapped.
         return part.copy() if os.name == "nt" else part
 
 
 @dataclass(frozen=True)
 class Carried:
-    """Elements that travel with the task, so that whoever does it again has them too; `first` is the first one's place.
+    """Elements sent with the Dask task, so that any worker can repeat it; `first` is the index of the first element.
 
-    A worker on another machine sees none of this one's files.
+    Workers on other machines cannot read this machine's files.
     """
 
     values: Array
@@ -48,19 +48,19 @@ class Carried:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Those of a source from `first` until before `last`."""
+    """The range [first, last) of a source."""
 
     source: Source
     first: int
     last: int
 
     def read(self) -> Array:
-        """Return them."""
+        """Read the range."""
         return self.source.read(self.first, self.last)
 
 
 def written(values: Array, folder: Path, name: str) -> Mapped:
-    """Write an array where this machine's workers can read it."""
+    """Write an array to a file that this machine's workers can read, and return its source."""
     path = folder / f"{name}.npy"
     np.save(path, values)
     return Mapped(str(path))

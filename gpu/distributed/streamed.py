@@ -1,4 +1,4 @@
-"""A pattern over data that no memory holds: workers read and write files by themselves, a chunk after the other."""
+"""Run of a pattern on data larger than memory: workers read and write files directly, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from gpu.messages.distributed import DistributedRun
 from gpu.run.drive import Tell
 
 CHUNK_BYTES = 2**26
-"""Of a chunk that is read at once, where nobody says how many there are."""
+"""Size of a chunk that is read at once, unless the number of chunks is given."""
 LONG_CHUNK_BYTES = 2**28
-"""Of one that is read a part at a time: all stand still where a chunk ends and the next one begins."""
+"""Size of a chunk that is read in parts; longer than `CHUNK_BYTES`, since no stages overlap between two chunks."""
 MOST_CHUNKS = 100_000
-"""A description of some bytes can name any length: no list is made of that."""
+"""Limit for input headers that declare an enormous length."""
 
 
 @dataclass(frozen=True)
 class StreamedRun:
-    """What came of it: small results by name, what was done, bytes that were read and written."""
+    """Results of streaming: small outputs by name, the record of the run, and the bytes read and written."""
 
     outputs: Mapping[str, Array]
     done: DistributedRun
@@ -65,38 +65,38 @@ def stream(
     target: str = "",
     chunks: Sequence[int] = (),
 ) -> StreamedRun:
-    """Run a variant over files; a worker has a chunk of the input in memory, or parts of it, and what it makes of them.
+    """Run a variant over files; each worker keeps one chunk of the input, or parts of it, and its results in memory.
 
     Parameters
     ----------
     cluster : Cluster
-        All its workers see the files.
+        All its workers must have access to the files.
     pattern, variant
     given : Streamed
     params : mapping
     tell : callable
     target : str
-        Where a result goes that is as large as the input; one that is small is in the outputs.
+        Output file for a result as large as the input; small results are returned in the outputs.
     chunks : sequence of int
-        As `run_distributed` takes them; none means chunks of 64 MB, or of 256 MB that are read a part at a time.
+        As for `run_distributed`; empty means chunks of 64 MB, or of 256 MB if they are read in parts.
 
     Raises
     ------
     InputError
-        Where the pattern does not take the file, or its result cannot be written so.
+        If the pattern does not accept the file, or its result cannot be written chunk by chunk.
     """
     program = program_of(pattern, variant)
     if program.streaming is None:
-        raise InputError(f"{pattern.title} needs all of its input at once.", advice="Leave out --stream.")
+        raise InputError(f"{pattern.title} needs its whole input at once.", advice="Omit --stream.")
     workers = workers_for(cluster, variant)
-    _refuse_unseen(cluster, given.path)
+    _check_access(cluster, given.path)
     name = "image" if pattern.takes(params) == "image" else "values"
-    _refuse_other(pattern, params, given, name)
+    _check_input(pattern, params, given, name)
     total = given.shape[0]
     together = program.together(params)
     if total % together:
         file = Path(given.path).name
-        raise InputError(f"{file} has {total} rows, no multiple of the {together} that belong together.")
+        raise InputError(f"{file} has {total} rows, which is not a multiple of {together}.")
     if len(chunks) > 1:
         lengths = lengths_of(total, chunks, 1, together)
     else:
@@ -105,14 +105,14 @@ def stream(
     dtype = _checked_target(program.streaming, given, params, target, lengths)
     if not dtype:
         target = ""
-    halo, whole = program.halo(params), _beside(given, name)
+    halo, common = program.halo(params), _common_inputs(given, name)
     cut: list[Chunk] = []
     start = 0
     for place, length in enumerate(lengths):
         stop = start + length
         around = min(halo, start), min(halo, total - stop)
         excerpt = Excerpt(given.source, start - around[0], stop + around[1])
-        cut.append(Chunk({name: excerpt}, whole, place, start, stop, *around))
+        cut.append(Chunk({name: excerpt}, common, place, start, stop, *around))
         start = stop
     as_read = cut if program.streaming.plan is not None else in_parts(cut, given, together, written_together(target))
     tasks = RunTasks(cluster, pattern.name, variant.name, params, {}, as_read, {}, accept=True)
@@ -125,14 +125,14 @@ def stream(
             elif program.streaming.plan is None:
                 levels = LevelsTarget(to.target, pattern.name, params, dtype, given.maxval)
                 where = levels if is_image(target) else to.target
-                how = pattern.result, halo, where, dtype, _at_a_time(target, lengths)
-                puts = [tasks.make(run_in_parts, chunk, *how, place=at) for at, chunk in enumerate(tasks.chunks)]
+                arguments = pattern.result, halo, where, dtype, _rows_per_write(target, lengths)
+                puts = [tasks.make(run_in_parts, chunk, *arguments, place=at) for at, chunk in enumerate(tasks.chunks)]
             else:
-                puts = _puts(tasks, planned.pop(pattern.result), to.target, lengths)
-            # What is not written is small.
-            found = tasks.wait([*puts, *(_named(each.parts[0]) for each in planned.values())], tell)
-            sizes = np.array(found[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
-            outputs = dict(zip(planned, found[len(puts) :], strict=True))
+                puts = _write_tasks(tasks, planned.pop(pattern.result), to.target, lengths)
+            # All outputs that are not written to the file are small.
+            arrays = tasks.wait([*puts, *(_as_task_result(each.parts[0]) for each in planned.values())], tell)
+            sizes = np.array(arrays[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
+            outputs = dict(zip(planned, arrays[len(puts) :], strict=True))
             if to is not None:
                 to.rows = sizes[0]
         wall_s = time.perf_counter() - begun
@@ -140,103 +140,108 @@ def stream(
         tasks.close()
     if tasks.news.lost:
         cluster.look()
-    everyone = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
+    all_workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
     gathered = sum(each.nbytes for each in outputs.values())
-    done = DistributedRun(everyone, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, gathered)
+    done = DistributedRun(all_workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, gathered)
     row_bytes = given.nbytes // max(total, 1)
     read = sum((record.elements[1] - record.elements[0]) * row_bytes for record in done.tasks if record.elements)
     return StreamedRun(outputs, done, read, sizes[1])
 
 
 def put_part(worker: OnWorker, part: Array | Buffer, target: Target, start: int | Array, place: int) -> Array:
-    """Write a part of a result; return how many rows and bytes it has."""
+    """Write a part of a result; return its rows and bytes."""
     rows = part if isinstance(part, np.ndarray) else worker.engine.download(part)
     target.write(int(start[place]) if isinstance(start, np.ndarray) else start, rows)
     return np.array([len(rows), rows.nbytes], np.int64)
 
 
-def _puts(tasks: RunTasks, parts: Parts, target: Target, lengths: Sequence[int]) -> list[Named]:
+def _write_tasks(tasks: RunTasks, parts: Parts, target: Target, lengths: Sequence[int]) -> list[Named]:
     starts = np.cumsum([0, *lengths])
     return [
-        _named(part).followed(put_part, target, int(starts[place]) if parts.starts is None else parts.starts, place)
+        _as_task_result(part).followed(
+            put_part, target, int(starts[place]) if parts.starts is None else parts.starts, place
+        )
         for place, part in enumerate(parts.parts)
     ]
 
 
 def in_parts(cut: Sequence[Chunk], given: Streamed, together: int = 1, written: int = 1) -> list[ChunkInParts]:
-    """Return chunks as they are read a part at a time: so many rows that belong together, or are written at a time."""
+    """Return chunks that are read in parts; a part has a multiple of both `together` and `written` rows."""
     row_bytes = max(1, given.nbytes // max(1, given.shape[0]))
-    least = math.lcm(together, written)
-    rows = -(-max(1, PART_BYTES // row_bytes) // least) * least
-    return [ChunkInParts(each, rows, row_bytes, at_once=not _goes_in_parts(given)) for each in cut]
+    multiple = math.lcm(together, written)
+    rows = -(-max(1, PART_BYTES // row_bytes) // multiple) * multiple
+    return [ChunkInParts(each, rows, row_bytes, at_once=not _reads_parts_efficiently(given)) for each in cut]
 
 
-def _at_a_time(target: str, lengths: Sequence[int]) -> int:
-    """Return how many rows are written at a time: of a Zarr array a chunk, which is a file."""
+def _rows_per_write(target: str, lengths: Sequence[int]) -> int:
+    """Return the rows per write: for a Zarr array, a chunk, which is a file."""
     return lengths[0] if Path(target).suffix.lower() == ZARR else written_together(target)
 
 
 def _checked_target(streaming: Streaming, given: Streamed, params: Params, target: str, lengths: Sequence[int]) -> str:
-    """Return the type in which a result is written; "" where it is not. InputError where it cannot be."""
+    """Return the type of the written result, "" if it is not written; raise InputError if it cannot be."""
     if streaming.dtype is None:
         return ""
     if not target:
-        raise InputError("The result is as large as the input.", advice="Say by --output where it goes.")
+        raise InputError("The result is as large as the input.", advice="Set its file with --output.")
     check_streamed_target(target, dtype=given.dtype.name, maxval=given.maxval, sized=streaming.sized(params))
     tiles = written_together(target)
     if any(each % tiles for each in lengths[:-1]):
-        raise InputError(f"A TIFF image is written by rows of tiles: --chunks with it are multiples of {tiles}.")
+        raise InputError(f"A TIFF image is written in rows of tiles: --chunks must be multiples of {tiles}.")
     if Path(target).suffix.lower() == ZARR and len({*lengths[:-1]}) > 1:
-        raise InputError("A Zarr array's chunks are equally long, and so are those of --chunks with it.")
+        raise InputError("A Zarr array's chunks have equal lengths, so --chunks must be equal too.")
     return given.dtype.name if is_image(target) else streaming.dtype(params)
 
 
 def chunk_bytes(given: Streamed, *, alone: bool) -> int:
-    """Return how large chunks are, where nobody says how many there are; `alone` if they need nothing of each other."""
-    return LONG_CHUNK_BYTES if alone and _goes_in_parts(given) else CHUNK_BYTES
+    """Return the default chunk size in bytes; `alone` if chunks need no results of other chunks."""
+    return LONG_CHUNK_BYTES if alone and _reads_parts_efficiently(given) else CHUNK_BYTES
 
 
-def _goes_in_parts(given: Streamed) -> bool:
-    """Whether to read parts takes no more than to read all at once: those of what is compressed overlap."""
+def _reads_parts_efficiently(given: Streamed) -> bool:
+    """Return whether reading parts costs no more than reading all at once: in compressed data, parts overlap."""
     return isinstance(given.source, RawRows)
 
 
 def _equal(given: Streamed, workers: int, chunks: Sequence[int], together: int, most: int) -> tuple[int, ...]:
-    """Return chunks of equal lengths but for the last one: as many as asked for, or one for each worker at least."""
+    """Return equal lengths of chunks, except for the last: as many as requested, or at least one per worker."""
     total = given.shape[0]
     fitting = max(1, most * total // max(given.nbytes, 1))
     rows = max(1, -(-total // chunks[0])) if chunks else max(1, min(fitting, -(-total // workers)))
     rows = -(-rows // together) * together
-    whole, rest = divmod(total, rows)
-    if whole > MOST_CHUNKS:
-        raise InputError(f"{Path(given.path).name} comes to more than {MOST_CHUNKS} chunks.", advice="See --chunks.")
-    return (*[rows] * whole, rest) if rest or not whole else (rows,) * whole
+    full_chunks, rest = divmod(total, rows)
+    if full_chunks > MOST_CHUNKS:
+        name = Path(given.path).name
+        raise InputError(f"{name} would have more than {MOST_CHUNKS} chunks.", advice="Set --chunks.")
+    return (*[rows] * full_chunks, rest) if rest or not full_chunks else (rows,) * full_chunks
 
 
-def _beside(given: Streamed, name: str) -> dict[str, Array]:
+def _common_inputs(given: Streamed, name: str) -> dict[str, Array]:
     return {"maxval": np.array(given.maxval, given.dtype)} if name == "image" else {}
 
 
-def _refuse_other(pattern: Pattern, params: Params, given: Streamed, name: str) -> None:
-    wanted = pattern.takes(params)
-    if wanted == "text" or (wanted == "image") != bool(given.maxval):
-        what = {"image": "an image, .pgm, .ppm or .tif", "text": "a text, which is not streamed"}.get(wanted, "numbers")
-        raise InputError(f"{Path(given.path).name} is not what {pattern.title} takes here: {what}.")
+def _check_input(pattern: Pattern, params: Params, given: Streamed, name: str) -> None:
+    kind = pattern.takes(params)
+    if kind == "text" or (kind == "image") != bool(given.maxval):
+        expected = {"image": "an image (.pgm, .ppm, .tif)", "text": "a text, which cannot be streamed"}
+        what = expected.get(kind, "numbers")
+        raise InputError(f"{Path(given.path).name} is not what {pattern.title} needs here: {what}.")
     if name == "values" and len(given.shape) != max(pattern.dimensions, 1):
         shape = " x ".join(map(str, given.shape))
-        raise InputError(f"{Path(given.path).name} holds {shape}; {max(pattern.dimensions, 1)} dimensions are wanted.")
+        dimensions = max(pattern.dimensions, 1)
+        raise InputError(f"{Path(given.path).name} has the shape {shape}, but {dimensions} dimensions are needed.")
 
 
-def _refuse_unseen(cluster: Cluster, path: str) -> None:
+def _check_access(cluster: Cluster, path: str) -> None:
     sizes: Mapping[str, Any] = cluster.client.run(seen, path)
     for address, size in sizes.items():
         if size != seen(path):
             raise InputError(
-                f"The worker {address} does not see {path} as it is here.",
-                advice="Put it in a folder that all machines share.",
+                f"The worker {address} cannot access {path}, or its copy differs.",
+                advice="Move it to a folder that all machines share.",
             )
 
 
-def _named(made: Any) -> Named:
+def _as_task_result(made: Any) -> Named:
     assert isinstance(made, Named)
     return made

@@ -1,4 +1,4 @@
-"""A distributed program's tasks, handed to Dask as they are named; what is told of them while they run."""
+"""Dask tasks of a distributed program: their graph, submission and results, and the events of their run."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from gpu.errors import EngineUnavailableError, KernelError, LockstepError
 from gpu.messages.distributed import LostWorker, Taken, TaskRecord
 from gpu.run.drive import Tell
 
-_LOOK_S = 0.2
-_NOBODY_S = 30.0
-_LATE_S = 2.0
-_UNMOVED_S = 20.0
-"""Seconds that Dask has to bring something to a worker after it has failed, while no worker does anything."""
+_POLL_S = 0.2
+_NO_WORKER_S = 30.0
+_LATE_EVENTS_S = 2.0
+_TRANSFER_S = 20.0
+"""Seconds in which Dask has to complete a transfer that failed, while no worker executes a task."""
 
 
 class Named:
-    """What a task makes, under what name, after how many tasks; Dask has the task if somebody takes it.
+    """Result of a task, by name; Dask receives the task only if its result is used.
 
     Parameters
     ----------
     tasks : RunTasks
     submit : callable
-        Takes the task down for Dask, with a step that is to follow at once, if any; returns what stands for the result.
+        Adds the task to Dask's graph, with a step to run right after it, if any; returns a reference to the result.
     taken : Taken or None
-        None for a chunk, which no task makes.
+        None for a chunk, which is not computed by a task.
     depth : int
-    home : str
-        The address of the worker that best does it; "" for a chunk.
+    Number of tasks on the longest path to this one.
+        The address of the preferred worker; "" for a chunk.
     elsewhere : set of str
-        The parts of what the task makes that other workers take, as far as is known.
+        Known parts of the task's result that other workers use.
     whole : Named or None
-        What this is one of several things of.
+        The result of which this is a part.
     """
 
     def __init__(
@@ -74,16 +74,17 @@ class Named:
 
     @property
     def value(self) -> Any:
-        """What stands for it in a task of Dask's that takes it."""
+        """Reference to the result for a Dask task that uses it."""
         if self._submit is not None:
             submit, self._submit = self._submit, None
             self._value = submit(None)
         return self._value
 
     def value_at(self, home: str) -> Any:
-        """What stands for it where it is taken by who has what it is one of: to pick it is no task of its own there.
+        """Reference to the result for a Dask task on the worker at `home`.
 
-        Elsewhere it is one, so that nothing else goes along.
+        On the worker that has the whole result, the task that uses the part also picks it. For another worker, picking
+        is a task of its own, so that only the part is transferred.
         """
         if self.taken is not None and home != self._home:
             self._elsewhere.add(self.taken.part)
@@ -97,32 +98,32 @@ class Named:
         return self._kept
 
     def goes_elsewhere(self) -> None:
-        """Say that other workers take it, whatever is named by now."""
+        """Mark the result as used by other workers, whatever tasks are named so far."""
         if self.taken is not None:
             self._elsewhere.add(self.taken.part)
 
     def keep(self, found: Mapping[str, Any]) -> None:
-        """Have what Dask has made of it, by keys, stand for it from now on."""
+        """Refer to the future with this result from now on."""
         if not self._kept:
             self._value, self._whole, self._kept = found[self.value.key], None, True
 
     def followed(self, step: Step, *taken: Any) -> Named:
-        """Have a step take this where it is made, in the same task; what it returns has this name from now on.
+        """Apply a step to this result in the same task; its return value then has this name.
 
-        Nobody has what was made before then. Of several things that a task makes one can be followed.
+        The earlier value is not available to other tasks. Only one part of a task's result can have a following step.
         """
-        assert self.taken is not None, "no task makes a chunk"
+        assert self.taken is not None, "a chunk is not the result of a task"
         (self._whole or self).lead_to(Then(step, taken, self.taken.part))
         return self
 
     def lead_to(self, then: Then) -> None:
-        """Take down what follows this, or one of the things that it is."""
+        """Set the step that follows this task, for its result or a part."""
         submit = self._submit
-        assert submit is not None, "somebody has it already"
+        assert submit is not None, "the task was already submitted"
         self._submit = lambda nothing: submit(then)
 
     def __getitem__(self, name: str) -> Named:
-        assert self.taken is not None, "a chunk is one thing"
+        assert self.taken is not None, "a chunk has no parts"
         key = f"{self._tasks.run}-{self.taken.task}-{name}"
 
         def submit(then: Then | None) -> Any:
@@ -134,7 +135,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Then:
-    """A step that takes what another has just made, or one of several things, `part`, and more."""
+    """A step that runs right after another in the same task, on its result or the named `part`, with more arguments."""
 
     step: Step
     taken: tuple[Any, ...]
@@ -143,11 +144,10 @@ class Then:
 
 @dataclass
 class News:
-    """What workers and scheduler have told of a run so far; written in Dask's thread, read in ours.
+    """Events of a run received so far; written in Dask's thread, read in the caller's.
 
-    `results` are small ones that were waited for, by the names of their tasks.
-    `unmoved` says why something could not be brought from one worker to another, `unmoved_since` since when no task has
-    ended after that which had not before.
+    `results` has small results that were waited for, by task name. `unmoved` is the error of the last failed transfer
+    between workers; `unmoved_since` is when transfers began to fail, None if a task has ended for the first time since.
     """
 
     records: list[TaskRecord] = field(default_factory=list)
@@ -160,18 +160,18 @@ class News:
 
     @property
     def done(self) -> set[str]:
-        """The names of tasks that ended."""
+        """The names of tasks that have ended."""
         return {record.task for record in tuple(self.records)}
 
     def begin_anew(self) -> None:
-        """Forget what was told."""
+        """Forget all events."""
         self.records.clear()
         self.lost.clear()
         self.results.clear()
         self.why, self.unmoved_since = "", None
 
     def of_run(self, told: Mapping[str, Any]) -> None:
-        """Take what a worker tells of a task."""
+        """Handle a worker's event."""
         if "lost" in told:
             self.why = str(told["why"])
         elif "unmoved" in told:
@@ -188,7 +188,7 @@ class News:
         self.changed.set()
 
     def of_cluster(self, told: Mapping[str, Any]) -> None:
-        """Take what the scheduler tells of its workers."""
+        """Handle the scheduler's event about a worker."""
         if told.get("action") == "remove-worker" and not told.get("expected"):
             again = len(told["processing-tasks"]) + len(told["lost-computed-tasks"])
             self.lost.append(LostWorker(told["worker"], again))
@@ -204,17 +204,17 @@ class RunTasks:
     pattern, variant : str
     params : mapping
     sources : mapping of str to str
-        Texts for kernel files, where they are edited.
+        Text of edited kernel files, by file name.
     chunks : sequence of Chunk or ChunkInParts
     beside : mapping of str to sequence of Chunk
-        Of inputs that are divided by themselves.
+        Chunks of inputs that are divided independently of the main input.
     accept : bool
-        Whether each chunk is still to be looked at for what the pattern does not take.
+        Whether workers still have to check each chunk for input that the pattern refuses.
 
     Attributes
     ----------
     count : int
-        How many tasks Dask has so far; what is named and taken by nobody is none.
+        Number of tasks that Dask has; a named task whose result nothing uses is not counted.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class RunTasks:
         self._homes: dict[str, list[str]] = {}
         self._wanted: set[str] = set()
         self.count = 0
-        self._named = 0
+        self._name_count = 0
         self.pattern = pattern
         self.variant = variant
         self.params = dict(params)
@@ -250,33 +250,33 @@ class RunTasks:
         self._watch = Watch(cluster.client)
 
     def go_on(self, variant: str, params: Mapping[str, Any], sources: Mapping[str, str]) -> None:
-        """Go on after a `wait` with other settings; what is told begins anew."""
+        """Continue after a `wait` with other settings; earlier events are forgotten."""
         self.news.begin_anew()
         self.count = 0
-        for each in (self._graph, self._priorities, self._homes):
-            each.clear()
+        for mapping in (self._graph, self._priorities, self._homes):
+            mapping.clear()
         self.variant, self.params = variant, dict(params)
         self._call = (self.pattern, variant, self.params, dict(sources))
 
     @property
     def shares(self) -> tuple[tuple[int, ...], ...]:
-        """The places of each worker's chunks."""
+        """Indices of each worker's chunks."""
         count = len(self.chunks)
         by_home = groupby(range(count), key=lambda place: home_of(self.cluster, place, count))
         return tuple(tuple(places) for _, places in by_home)
 
     def divide(self, chunks: Sequence[Chunk]) -> None:
-        """Take other chunks, for the tasks that are named from now on."""
+        """Replace the chunks for tasks named from now on."""
         self.chunks = tuple(map(self._chunk, chunks))
 
     def _chunk(self, chunk: Chunk | ChunkInParts) -> Named:
         return Named(self, lambda then: chunk, None, 0)
 
     def make(self, step: Step, *taken: Any, place: int = 0) -> Named:
-        """Name a task; Dask has it as soon as somebody takes what it makes, and begins when what it takes is there."""
-        name = f"{step.__name__.strip('_')}-{self._named}"
-        self._named += 1
-        depth = 1 + max((each.depth for each in _named(taken)), default=0)
+        """Name a task; Dask receives it when something uses its result, and starts it when all arguments exist."""
+        name = f"{step.__name__.strip('_')}-{self._name_count}"
+        self._name_count += 1
+        depth = 1 + max((each.depth for each in _task_results(taken)), default=0)
         home = home_of(self.cluster, min(place, len(self.chunks) - 1), len(self.chunks))
         elsewhere: set[str] = set()
 
@@ -284,45 +284,46 @@ class RunTasks:
             self.count += 1
             more = then.taken if then is not None else ()
             following = (then.step, len(more), then.part) if then is not None else None
-            every = (*taken, *more)
+            all_arguments = (*taken, *more)
             call = TaskCall(
                 self.run,
                 name,
                 step,
                 *self._call,
                 place,
-                _taken(every),
+                _dependencies(all_arguments),
                 self._accept,
                 following,
                 elsewhere,
                 name in self._wanted,
             )
-            # What uses something up comes before what reads the next chunk.
+            # Deeper tasks first: they free memory, while reading the next chunk needs more.
             key = f"{self.run}-{name}"
-            return self.take_down(key, task_of(key, carry_out, call, *(_at(home, each) for each in every)), depth, home)
+            arguments = [_resolve_argument(home, argument) for argument in all_arguments]
+            return self.take_down(key, task_of(key, carry_out, call, *arguments), depth, home)
 
         return Named(self, submit, Taken(name), depth, home, elsewhere)
 
     def wait(self, made: Sequence[Named], tell: Tell, kept: Sequence[Named] = ()) -> list[Any]:
-        """Wait for things, telling how far the run is, and return them as arrays.
+        """Wait for results, report the run's progress, and return them as arrays.
 
-        What is `kept` stays where it is, for tasks that are named later; then nothing else does.
+        `kept` results stay on their workers for tasks that are named later; all others are released if there are any.
 
         Raises
         ------
         LockstepError
-            That of a task, as it is; EngineUnavailableError where the scheduler, or every worker, is gone, or what one
-            worker has made does not come to another.
+            A task's error, unchanged; EngineUnavailableError if the scheduler or every worker is lost, or a result
+            cannot be transferred between workers.
         """
         import distributed
 
         self._wanted = {each.taken.task for each in made if each.taken is not None}
-        futures = self._submitted([each.value.key for each in (*made, *(each for each in kept if not each.is_kept))])
-        told, alone_since = 0, None
+        futures = self._submit_graph([each.value.key for each in (*made, *(each for each in kept if not each.is_kept))])
+        reported, no_worker_since = 0, None
         while True:
             try:
                 with self.cluster.client.as_current():
-                    distributed.wait(futures, timeout=_LOOK_S)
+                    distributed.wait(futures, timeout=_POLL_S)
                 break
             except TimeoutError:
                 pass
@@ -330,62 +331,62 @@ class RunTasks:
                 break
             if self.cluster.client.status not in ("running", "connecting"):
                 break
-            told = self._tell(tell, told)
-            self._refuse_unmoved()
-            alone_since = self._alone_since(alone_since)
-        told = self._tell(tell, told)
+            reported = self._report(tell, reported)
+            self._check_transfers()
+            no_worker_since = self._check_workers(no_worker_since)
+        reported = self._report(tell, reported)
         try:
-            found = self._told_of(made)
-            if found is None:
-                # Workers of this machine are asked themselves.
+            results = self._published_results(made)
+            if results is None:
+                # Workers on this machine are reached directly, without the scheduler.
                 gathered = self.cluster.client.gather(futures[: len(made)], direct=bool(self.cluster.shared))
-                found = [_array(each) for each in gathered]
-            self._hear_of_all()
-            self._tell(tell, told)
+                results = [_array(each) for each in gathered]
+            self._wait_for_events()
+            self._report(tell, reported)
             if kept:
-                of_keys = {each.key: each for each in futures}
+                by_key = {future.key: future for future in futures}
                 for each in kept:
-                    each.keep(of_keys)
+                    each.keep(by_key)
                 self.keep_only(kept)
-            return found
+            return results
         except LockstepError:
             raise
         except distributed.scheduler.KilledWorker as error:
             raise KernelError(
                 self.news.why or "A task ended every worker that tried it.",
-                advice="Take smaller chunks, or see what `python main.py devices` says of the workers.",
+                advice="Use smaller chunks, or check the workers with `python main.py devices`.",
                 detail=str(error),
             ) from None
         except (CancelledError, OSError) as error:
             if isinstance(error, OSError) and self.cluster.client.status == "running":
-                raise EngineUnavailableError(f"A worker cannot go on: {error}.") from error
+                raise EngineUnavailableError(f"A worker cannot continue: {error}.") from error
             raise EngineUnavailableError(
-                "The scheduler is gone.", advice="Start it again, with its workers; nothing was written."
+                "The scheduler is gone.", advice="Restart it and its workers; nothing was written."
             ) from error
 
-    def _told_of(self, made: Sequence[Named]) -> list[Any] | None:
-        """Return what was waited for, where workers have told all of it: to ask them takes as long as a task."""
-        told = self.news.results
+    def _published_results(self, made: Sequence[Named]) -> list[Any] | None:
+        """Return the results if workers' events had all of them: fetching them would take as long as a task."""
+        results = self.news.results
         names = ["" if each.taken is None or each.taken.part else each.taken.task for each in made]
-        return [told[name] for name in names] if told.keys() >= {*names} else None
+        return [results[name] for name in names] if results.keys() >= {*names} else None
 
     def keep_only(self, kept: Sequence[Named]) -> None:
-        """Have workers forget, and leave, all but what stays for tasks that are named later."""
+        """Release all results but these, for tasks that are named later."""
         stays = {each.value.key for each in kept if each.is_kept}
         for future in list(self._futures):
             if future.key not in stays:
                 future.release()
                 self._futures.discard(future)
 
-    def _hear_of_all(self) -> None:
-        """Wait until workers have told of the last tasks too: a result may be here before what is told of it."""
-        end = time.monotonic() + _LATE_S
+    def _wait_for_events(self) -> None:
+        """Wait for the last tasks' events: a result may arrive before the event about it."""
+        end = time.monotonic() + _LATE_EVENTS_S
         while len(self.news.done) < self.count and (left := end - time.monotonic()) > 0:
             self.news.changed.wait(left)
             self.news.changed.clear()
 
     def take_down(self, key: str, task: Any, priority: int, home: str = "") -> Any:
-        """Take down a task of Dask's, which best runs on the worker at `home`; return what stands for its result."""
+        """Add a task to Dask's graph, with a preferred worker at `home`; return a reference to its result."""
         from dask._task_spec import TaskRef
 
         self._graph[key] = task
@@ -394,10 +395,10 @@ class RunTasks:
             self._homes[key] = [home]
         return TaskRef(key)
 
-    def _submitted(self, keys: list[str]) -> list[Any]:
-        """Hand all tasks to Dask at once, which takes it as long for dozens as for one; return futures.
+    def _submit_graph(self, keys: list[str]) -> list[Any]:
+        """Submit all tasks to Dask at once, which takes as long for dozens as for one; return futures.
 
-        We hold nothing but the last ones: the scheduler keeps what they need for as long as they do.
+        Only the last tasks' futures are kept: the scheduler keeps what these need.
         """
         from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
@@ -408,48 +409,48 @@ class RunTasks:
         return futures
 
     def close(self) -> None:
-        """Keep nothing of the run, and hear no more of it."""
+        """Release all results and stop listening to the run's events."""
         self._watch.close()
-        # Dask's own tasks still refer to some, in circles that Python finds late.
+        # Dask's task objects refer to some futures in cycles, which Python collects late.
         for future in list(self._futures):
             future.release()
         self.cluster.told.leave(self.run)
 
-    def _tell(self, tell: Tell, told: int) -> int:
-        """Tell how far the run is and whom it lost since; return of how many losses was told."""
-        for each in self.news.lost[told:]:
-            tell(Progress(None, f"worker {each.address} is gone; others do its {each.again} tasks again"))
-        done = min(len(self.news.done), self.count)  # of what was stopped somebody may tell late
+    def _report(self, tell: Tell, reported: int) -> int:
+        """Report progress and workers lost since the last report; return how many losses have been reported."""
+        for each in self.news.lost[reported:]:
+            tell(Progress(None, f"worker {each.address} was lost: other workers repeat its {each.again} tasks"))
+        done = min(len(self.news.done), self.count)  # events of canceled tasks may arrive late
         tell(Progress(done / max(self.count, 1), f"{done} of {self.count} tasks"))
         return len(self.news.lost)
 
-    def _refuse_unmoved(self) -> None:
-        """Raise EngineUnavailableError where all wait for what did not come from one worker to another."""
+    def _check_transfers(self) -> None:
+        """Raise EngineUnavailableError if all tasks wait for a failed transfer between workers."""
         since = self.news.unmoved_since
-        if since is not None and time.monotonic() - since > _UNMOVED_S and not self._executing:
+        if since is not None and time.monotonic() - since > _TRANSFER_S and not self._is_executing:
             raise EngineUnavailableError(
-                f"What one worker has made does not come to another: {self.news.unmoved.rstrip('.')}.",
-                advice="Take other workers, or one.",
+                f"A result cannot be transferred between workers: {self.news.unmoved.rstrip('.')}.",
+                advice="Use other workers, or one.",
             )
 
     @property
-    def _executing(self) -> bool:
-        """Whether a worker is at a task, as they told last."""
+    def _is_executing(self) -> bool:
+        """Whether any worker executes a task, by its last heartbeat."""
         workers = self.cluster.client.scheduler_info(n_workers=-1)["workers"].values()
         return any(each["metrics"].get("task_counts", {}).get("executing") for each in workers)
 
-    def _alone_since(self, since: float | None) -> float | None:
-        """Return since when there is no worker; EngineUnavailableError where none comes back."""
+    def _check_workers(self, since: float | None) -> float | None:
+        """Return the time since when there is no worker; raise EngineUnavailableError if none returns."""
         if not self.news.lost or self.cluster.client.scheduler_info(n_workers=-1)["workers"]:
             return None
         now = time.monotonic()
-        if since is not None and now - since > _NOBODY_S:
+        if since is not None and now - since > _NO_WORKER_S:
             raise EngineUnavailableError("No worker is left.", advice="Start workers again.")
         return since or now
 
 
 def home_of(cluster: Cluster, place: int, chunks: int) -> str:
-    """Return the address of the worker that has a chunk, of so many."""
+    """Return the address of the worker that processes a chunk, of `chunks` in all."""
     return cluster.workers[place * len(cluster.workers) // chunks].address
 
 
@@ -457,33 +458,35 @@ def _array(value: Any) -> Any:
     return value.array() if isinstance(value, Resident) else value
 
 
-def _at(home: str, taken: Any) -> Any:
-    """Return what a task of Dask's at a worker is given for something that a step takes."""
+def _resolve_argument(home: str, argument: Any) -> Any:
+    """Replace named results in a step's argument by references for a Dask task on the worker at `home`."""
     from dask._task_spec import List
 
-    if isinstance(taken, Named):
-        return taken.value_at(home)
-    return List(*(_at(home, each) for each in taken)) if isinstance(taken, list | tuple) else taken
+    if isinstance(argument, Named):
+        return argument.value_at(home)
+    if isinstance(argument, list | tuple):
+        return List(*(_resolve_argument(home, each) for each in argument))
+    return argument
 
 
 def task_of(key: str | None, function: Callable[..., Any], *values: Any) -> Any:
-    """Return a task of Dask's; without a key it is part of another one."""
+    """Return a Dask task; without a key it can be nested in another one."""
     from dask._task_spec import Task
 
     return Task(key, function, *values)
 
 
 def picked(made: Any, name: str, key: str | None = None) -> Any:
-    """Return the task that picks one of several things, by itself or as part of another one."""
+    """Return a Dask task that picks a part of a result; without a key it can be nested in another one."""
     return task_of(key, pick, made, name)
 
 
-def _taken(taken: Any) -> tuple[Taken, ...]:
-    return tuple(each.taken for each in _named(taken) if each.taken is not None)
+def _dependencies(arguments: Any) -> tuple[Taken, ...]:
+    return tuple(each.taken for each in _task_results(arguments) if each.taken is not None)
 
 
-def _named(taken: Any) -> list[Named]:
-    """Return all that tasks make of what a step takes."""
-    if isinstance(taken, Named):
-        return [taken]
-    return [name for each in taken for name in _named(each)] if isinstance(taken, list | tuple) else []
+def _task_results(arguments: Any) -> list[Named]:
+    """Return all task results in a step's arguments."""
+    if isinstance(arguments, Named):
+        return [arguments]
+    return [name for each in arguments for name in _task_results(each)] if isinstance(arguments, list | tuple) else []

@@ -1,4 +1,4 @@
-"""What workers and scheduler tell of runs, handed to each run that listens; the scheduler keeps one topic for all."""
+"""Events of distributed runs: published by workers and the scheduler, dispatched to each run's listener."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from contextlib import suppress
 from typing import Any
 
 TOPIC = "lockstep"
-"""What workers tell is told under it, with the run that it is of: a scheduler keeps every topic that it has heard of,
-with its last messages, for as long as it lives."""
+"""The topic of all workers' events; each names its run. The scheduler keeps every topic that was ever used, with its
+last messages, for as long as it runs, so runs have no topics of their own."""
 
-_OF_CLUSTER = "all"
-"""The scheduler's own topic."""
+_SCHEDULER_TOPIC = "all"
+"""The topic under which Dask's scheduler publishes its own events."""
 
 Hears = Callable[[Mapping[str, Any]], None]
-"""Is called in Dask's thread."""
+"""A listener; called in Dask's thread with each event."""
 
 
 class Told:
-    """Listens to the scheduler for all runs of a client: a topic has one listener there.
+    """Subscribe to the scheduler once per client, and dispatch events by run.
+
+    Dask allows only one listener per topic and client.
 
     Parameters
     ----------
@@ -28,35 +30,36 @@ class Told:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._runs: dict[str, tuple[Hears, Hears]] = {}
-        client.subscribe_topic(TOPIC, self._of_run)
-        client.subscribe_topic(_OF_CLUSTER, self._of_cluster)
+        self._client.subscribe_topic(TOPIC, self._on_run_event)
+        self._client.subscribe_topic(_SCHEDULER_TOPIC, self._on_scheduler_event)
 
     def listen(self, run: str, of_run: Hears, of_cluster: Hears) -> None:
-        """Hand on what is told of a run, and of the cluster, until `leave`."""
+        """Dispatch a run's events, and the scheduler's, to these listeners until `leave`."""
         self._runs[run] = of_run, of_cluster
 
     def leave(self, run: str) -> None:
-        """Hand on no more; what is told late of the run nobody hears."""
+        """Stop dispatching a run's events; later ones are dropped."""
         self._runs.pop(run, None)
 
     def close(self) -> None:
-        """Hear no more: the scheduler tells all who listen that a client leaves, and finds that one gone."""
-        with suppress(Exception):  # a client that is closed already fails in a dozen ways
-            for topic in (TOPIC, _OF_CLUSTER):
+        """Unsubscribe: when a client leaves, the scheduler would otherwise fail to notify its listener."""
+        with suppress(Exception):  # a client that is already closed raises many types of exceptions
+            for topic in (TOPIC, _SCHEDULER_TOPIC):
                 self._client.unsubscribe_topic(topic)
 
-    def _of_run(self, event: tuple[float, Any]) -> None:
-        told = event[1]
-        if found := self._runs.get(told["run"]):  # others' runs are told of too
-            found[0](told["told"])
+    def _on_run_event(self, message: tuple[float, Any]) -> None:
+        content = message[1]
+        if listeners := self._runs.get(content["run"]):  # other clients' runs use the same topic
+            on_run_event, _ = listeners
+            on_run_event(content["event"])
 
-    def _of_cluster(self, event: tuple[float, Any]) -> None:
-        told = event[1]
-        if isinstance(told, Mapping):
-            for _, of_cluster in tuple(self._runs.values()):
-                of_cluster(told)
+    def _on_scheduler_event(self, message: tuple[float, Any]) -> None:
+        event = message[1]
+        if isinstance(event, Mapping):
+            for _, on_scheduler_event in tuple(self._runs.values()):
+                on_scheduler_event(event)
 
 
 def tell(worker: Any, run: str, told: Mapping[str, Any]) -> None:
-    """Tell, from a worker, who has a run."""
-    worker.log_event(TOPIC, {"run": run, "told": told})
+    """Publish an event of a run from a worker."""
+    worker.log_event(TOPIC, {"run": run, "event": told})

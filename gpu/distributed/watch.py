@@ -1,8 +1,7 @@
-"""Workers that hang: nobody has heard of them for seconds, and their processes do nothing. They are ended.
+"""Watchdog for workers that hang: their heartbeat has stopped and their processes use no CPU time. It kills them.
 
-A task may take as long as it likes: a worker tells the scheduler twice a second that it is there, whatever its engine
-does meanwhile. One that is silent because it has much to do uses its processor; one that is stopped, or waits for what
-never comes, does not.
+A task may take any time: a worker sends a heartbeat twice a second, whatever its engine does. A worker whose heartbeat
+stops because it is busy uses CPU time; one that is stopped or deadlocked does not.
 """
 
 from __future__ import annotations
@@ -15,17 +14,18 @@ from contextlib import suppress
 from typing import Any
 
 SILENT_S = 6.0
-"""Seconds after which a worker that tells nothing and does nothing is ended."""
+"""Seconds without heartbeat and CPU time after which a worker is killed."""
 
-_LOOKS = 6
-_DEAF_S = 0.75 * SILENT_S
-"""Who has not looked for so long may not have listened either: the scheduler may be in the same process."""
-_IDLE = 0.01
-"""Seconds of a processor, as finely as Linux counts them."""
+_CHECKS_PER_TIMEOUT = 6
+_MAX_CHECK_GAP_S = 0.75 * SILENT_S
+"""If this many seconds have passed between two checks, this process may have missed heartbeats itself: the scheduler
+may run in it."""
+_IDLE_CPU_S = 0.01
+"""CPU seconds below which a process counts as idle; the resolution of Linux's counters."""
 
 
 class Watch:
-    """Looks after a cluster's workers, in a thread of its own, until it is closed.
+    """Watch a cluster's workers in a thread until closed.
 
     Parameters
     ----------
@@ -34,56 +34,56 @@ class Watch:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._heard: dict[str, tuple[float, float]] = {}
-        self._spent: dict[str, float] = {}
-        self._looked = -math.inf
+        self._heartbeats: dict[str, tuple[float, float]] = {}
+        self._cpu_times: dict[str, float] = {}
+        self._last_check = -math.inf
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._look_again_and_again, name="watch of workers", daemon=True)
+        self._thread = threading.Thread(target=self._check_repeatedly, name="watch of workers", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         self._closed.set()
 
-    def _look_again_and_again(self) -> None:
-        while not self._closed.wait(SILENT_S / _LOOKS):
-            # A scheduler or a nanny that is gone is for others to tell of.
+    def _check_repeatedly(self) -> None:
+        while not self._closed.wait(SILENT_S / _CHECKS_PER_TIMEOUT):
+            # A lost scheduler or nanny is reported elsewhere.
             with suppress(Exception):
                 self.look(time.monotonic())
 
     def look(self, now: float) -> None:
-        """Ask the scheduler who was heard of; have the nannies of others look at their processes, and end idle ones.
+        """Compare heartbeats with the last check's; where one is overdue, kill the worker's process if it is idle.
 
         Parameters
         ----------
         now : float
-            Seconds of a clock of this machine.
+            Seconds of a monotonic clock.
         """
-        if now - self._looked > _DEAF_S:
-            self._heard.clear()
-            self._spent.clear()
-        self._looked = now
-        for address, each in self._client.scheduler_info(n_workers=-1)["workers"].items():
-            told, since = self._heard.get(address, (None, now))
-            if told != each["last_seen"]:
-                self._heard[address] = each["last_seen"], now
-                self._spent.pop(address, None)
-            elif not each["nanny"]:
-                continue  # who would start another?
-            elif address not in self._spent and now - since >= SILENT_S / 2:
-                self._spent[address] = self._ask(address, spent)
-            elif address in self._spent and now - since >= SILENT_S:
-                self._spent[address] = self._ask(address, end_if_idle, self._spent[address])
+        if now - self._last_check > _MAX_CHECK_GAP_S:
+            self._heartbeats.clear()
+            self._cpu_times.clear()
+        self._last_check = now
+        for address, worker in self._client.scheduler_info(n_workers=-1)["workers"].items():
+            heartbeat, since = self._heartbeats.get(address, (None, now))
+            if heartbeat != worker["last_seen"]:
+                self._heartbeats[address] = worker["last_seen"], now
+                self._cpu_times.pop(address, None)
+            elif not worker["nanny"]:
+                continue  # nothing would restart it
+            elif address not in self._cpu_times and now - since >= SILENT_S / 2:
+                self._cpu_times[address] = self._run_on_nanny(address, spent)
+            elif address in self._cpu_times and now - since >= SILENT_S:
+                self._cpu_times[address] = self._run_on_nanny(address, end_if_idle, self._cpu_times[address])
 
-    def _ask(self, address: str, question: Callable[..., float], *values: float) -> float:
+    def _run_on_nanny(self, address: str, function: Callable[..., float], *values: float) -> float:
         with suppress(Exception):
-            answer: float = self._client.run(question, *values, workers=[address], nanny=True)[address]
-            return answer
+            result: float = self._client.run(function, *values, workers=[address], nanny=True)[address]
+            return result
         return -math.inf
 
 
 def spent(dask_worker: Any) -> float:
-    """Return the seconds of a processor that a nanny's worker has used; minus infinity where it has none just now."""
+    """Return the CPU seconds that a nanny's worker has used; minus infinity if it has no process at the moment."""
     if dask_worker.pid is None:
         return -math.inf
     times = _process(dask_worker).cpu_times()
@@ -91,9 +91,9 @@ def spent(dask_worker: Any) -> float:
 
 
 def end_if_idle(before: float, dask_worker: Any) -> float:
-    """End a nanny's worker if it has used no more of a processor than before; the nanny then starts another."""
+    """Kill a nanny's worker if it has used no CPU time since `before`; the nanny then starts a new one."""
     now = spent(dask_worker)
-    if math.isfinite(now) and now - before < _IDLE:
+    if math.isfinite(now) and now - before < _IDLE_CPU_S:
         _process(dask_worker).kill()
     return now
 

@@ -1,4 +1,4 @@
-"""The inside of a worker: one engine, used by the worker's one thread, and the tasks that it carries out."""
+"""Code that runs inside a worker: its engine, used by one thread, and the execution of tasks."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from gpu.patterns import find_pattern
 
 PLUGIN = "lockstep"
 
-_LET_IT_BE_TOLD = 0.3
-"""Seconds in which the scheduler hears why a worker ends."""
+_EVENT_DELIVERY_S = 0.3
+"""Seconds for the scheduler to receive the reason before a worker exits."""
 
-_CLOSE_S = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 
-_TOLD_BYTES = 2**14
-"""Of a result that is told with a task's record, at most: the scheduler keeps the last thousand."""
+_RESULT_BYTES = 2**14
+"""Largest result that is published with a task's record; the scheduler keeps the last thousand events."""
 
-_MOST_FETCHES = 1024
-"""Of a worker, looked through for those of a task."""
+_MAX_TRANSFERS = 1024
+"""Number of a worker's last transfers that are searched for those of a task."""
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
-_ON_GPUS = ("auto", "cuda")
-_OFFERED = (0, 1, 2, 3)
+_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+_GPU_ENGINES = ("auto", "cuda")
+_TEST_VALUES = (0, 1, 2, 3)
 
 
 @dataclass
 class ProcessEngine:
-    """The engine of this process, the thread that it belongs to, and what is to be freed there."""
+    """Engine of this process, the thread that owns it, and buffers to be freed in that thread."""
 
     engine: Engine | None = None
     thread: int | None = None
@@ -57,22 +57,22 @@ class ProcessEngine:
 
 
 _engines: dict[str, ProcessEngine] = {}
-"""By names: whoever asks this worker later finds an engine that is warm, with what it has compiled."""
+"""Engines by name: a later client reuses a warm engine with its compiled kernels."""
 
 
 class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
-    """Gives a worker its engine, which is made in the thread that uses it.
+    """Dask plugin that gives a worker its engine, created in the thread that uses it.
 
     Parameters
     ----------
     engine : str
-        As `gpu.engines.create` takes it.
+        As for `gpu.engines.create`.
     ordinals : mapping of str to (int, int)
-        By workers' names, which of its machine's GPUs each takes, counted from 0, and how many there are for all.
+        For each worker's name, its ordinal among its machine's workers, which selects its GPU, and their number.
     gpus : int
-        How many GPUs each worker's machine has; 0 where that is not known, and every worker looks.
+        GPUs per machine; 0 if unknown, so that every worker counts them.
     version : str
-        Of the Lockstep that asks.
+        The client's version of Lockstep.
     """
 
     name = PLUGIN
@@ -88,7 +88,7 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
     def setup(self, worker: Any) -> None:
         if self._version != __version__:
             raise EngineUnavailableError(
-                f"A worker has Lockstep {__version__}, and this is {self._version}.",
+                f"A worker has Lockstep {__version__}, but the client has {self._version}.",
                 advice="Start the workers from the same version.",
             )
         self._worker = worker
@@ -99,31 +99,31 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         settle(self)
 
     async def teardown(self, worker: Any) -> None:
-        """Close the engine where the worker ends; one that is asked anew goes on with it."""
+        """Close the engine if the worker ends; if only the plugin is replaced, the new one reuses the engine."""
         if worker.status.name != "closing" or self._here.engine is None:
             return
         closed = worker.executors["default"].submit(self._close)
-        with suppress(TimeoutError):  # as where a kernel does not end
-            await asyncio.wait_for(asyncio.wrap_future(closed), _CLOSE_S)
+        with suppress(TimeoutError):  # for example, if a kernel does not terminate
+            await asyncio.wait_for(asyncio.wrap_future(closed), _CLOSE_TIMEOUT_S)
 
     def _close(self) -> None:
-        # PyCUDA ends a process by force whose thread has gone with a context.
+        # PyCUDA aborts a process if a thread that owns a context ends first.
         self.engine.close()
         self._here.engine = None
 
     @property
     def engine(self) -> Engine:
-        """The engine, in its own thread, with what nobody asks for any more freed."""
+        """The engine, in its own thread, after freeing discarded buffers."""
         here = self._here
         if here.engine is None:
             ordinal, workers = self._ordinals.get(str(self._worker.name), (0, 1))
-            if workers > 1 and self._engine_name in _ON_GPUS:
-                # To look takes a process a second.
+            if workers > 1 and self._engine_name in _GPU_ENGINES:
+                # Counting GPUs starts a process and takes a second.
                 gpus = self._gpus or len(look_from_outside().gpus)
                 if gpus > 1:
-                    os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, gpus)
+                    os.environ[_VISIBLE_DEVICES] = rotated(os.environ.get(_VISIBLE_DEVICES, ""), ordinal, gpus)
             here.engine, here.thread = engines.create(self._engine_name), threading.get_ident()
-            # On somebody's own cluster others may wait for memory.
+            # On a shared cluster, other processes may need the memory.
             if workers <= self._gpus and isinstance(here.engine, KeepingEngine):
                 here.engine.keep_memory()
         assert here.thread == threading.get_ident(), "an engine belongs to the thread that made it"
@@ -132,7 +132,7 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         return here.engine
 
     def exchange(self, change: Callable[[Engine], Engine]) -> None:
-        """Put another engine in the engine's place, in its thread."""
+        """Replace the engine, in its thread."""
         self._here.engine = change(self.engine)
 
     def in_engines_thread(self, action: Callable[[Engine], Any]) -> Any:
@@ -142,7 +142,7 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         try:
             return executor.submit(lambda: action(self.engine)).result()
         except Exception as error:
-            # Dask tries again for ever what it brings from worker to worker, or waits for it.
+            # Dask retries or waits for a failed transfer without end.
             if self.run:
                 tell(self._worker, self.run, {"unmoved": str(error)})
             raise
@@ -152,16 +152,16 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
 
 
 def rotated(visible: str, ordinal: int, count: int) -> str:
-    """Return CUDA_VISIBLE_DEVICES with another GPU first, and all others still there: data comes from them.
+    """Rotate CUDA_VISIBLE_DEVICES so that another GPU comes first; all stay visible for peer copies.
 
     Parameters
     ----------
     visible : str
-        What it is now; "" where it is not set.
+        The current value; "" if it is not set.
     ordinal : int
-        The worker's, among those of its machine; there may be more of them than GPUs.
+        The worker's ordinal on its machine; may exceed the number of GPUs.
     count : int
-        How many GPUs CUDA sees now: of a list, those before the first one that there is not.
+        GPUs that CUDA sees now: of a list, those before the first invalid entry.
     """
     devices = [each.strip() for each in visible.split(",") if each.strip()][:count] or list(map(str, range(count)))
     first = ordinal % len(devices)
@@ -170,29 +170,29 @@ def rotated(visible: str, ordinal: int, count: int) -> str:
 
 @dataclass(frozen=True)
 class TaskCall:
-    """A step of a run, as a worker is told of it.
+    """Call of a step of a run, as it is sent to a worker.
 
     Parameters
     ----------
     run : str
-        Which it is of.
+        Id of the run.
     name : str
     step : Step
     pattern, variant : str
     params : mapping
     sources : mapping of str to str
-        Texts for kernel files, where they are edited.
+        Text of edited kernel files, by file name.
     place : int
     taken : tuple of Taken
     accept : bool
-        Whether the pattern has not seen the chunk's input yet.
+        Whether the chunk's input still has to be checked.
     following : tuple or None
-        A step that takes what this one makes, of which nothing else is kept, and so many of the last values; or one of
-        several things, by its name, and all others are kept.
+        A step to run on the result, how many of the last values are its arguments, and the name of the part that it
+        replaces; "" replaces the whole result.
     elsewhere : collection of str
-        The parts of what is made that other workers are to take; "" is all of it.
+        Parts of the result that other workers will use; "" for the whole result.
     wanted : bool
-        Whether who has the run waits for it.
+        Whether the client waits for the result.
     """
 
     run: str
@@ -211,7 +211,7 @@ class TaskCall:
 
 
 def carry_out(call: TaskCall, *values: Any) -> Any:
-    """Run a step on this worker's engine, in the worker's thread, and tell the scheduler what it did."""
+    """Run a step on this worker's engine, in the worker's thread, and publish its record."""
     worker = get_worker()
     plugin = worker.plugins[PLUGIN]
     plugin.run = call.run
@@ -224,21 +224,21 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
     variant = pattern.variant(call.variant)
     try:
         on_worker = OnWorker(engine, call.params, call.variant, variant.run)
-        following, count, part = call.following or (None, 0, "")
-        own = len(values) - count
-        result = call.step(on_worker, *(_opened(value, call, plugin, engine, read) for value in values[:own]))
+        following_step, argument_count, part = call.following or (None, 0, "")
+        own = len(values) - argument_count
+        result = call.step(on_worker, *(_load_argument(value, call, plugin, engine, read) for value in values[:own]))
         held = sum(piece.nbytes for piece in read) + sum(size for _, size in _sizes(result)) + worker.state.nbytes
-        if following is not None:
-            more = [_opened(value, call, plugin, engine, read) for value in values[own:]]
-            made = following(on_worker, result[part] if part else result, *more)
-            result = {**result, part: made} if part else made
+        if following_step is not None:
+            more = [_load_argument(value, call, plugin, engine, read) for value in values[own:]]
+            following_result = following_step(on_worker, result[part] if part else result, *more)
+            result = {**result, part: following_result} if part else following_result
         times = engine.take_times()
     except EngineLostError as error:
-        # The device's context is ruined, and only a new process has another: the chunk is done again there.
+        # The device's context is unusable; only a new process can create another, and it repeats the chunk.
         tell(worker, call.run, {"lost": worker.address, "why": error.message})
-        time.sleep(_LET_IT_BE_TOLD)
+        time.sleep(_EVENT_DELIVERY_S)
         os._exit(1)
-    kept = _kept(plugin, engine, result, call.elsewhere)
+    kept = _stored_result(plugin, engine, result, call.elsewhere)
     elements = (read[0].start, read[0].stop) if read else None
     step = call.step.__name__.strip("_").replace("_", " ")
     record = TaskRecord(
@@ -253,129 +253,133 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         call.taken,
         elements,
         held,
-        _fetched(worker),
+        _transfers(worker),
     )
-    told = _as_told(kept) if call.wanted else None
-    tell(worker, call.run, {"record": record.data(), "result": told})
+    published = _small_result(kept) if call.wanted else None
+    tell(worker, call.run, {"record": record.data(), "result": published})
     return kept
 
 
-def _as_told(kept: Any) -> tuple[str, tuple[int, ...], bytes] | None:
-    """Return a small array of numbers as its type, shape and bytes; None for all else."""
-    if isinstance(kept, np.ndarray) and kept.nbytes <= _TOLD_BYTES and kept.dtype.kind in "biuf":
+def _small_result(kept: Any) -> tuple[str, tuple[int, ...], bytes] | None:
+    """Return a small array of numbers as its type, shape and bytes; None for any other result."""
+    if isinstance(kept, np.ndarray) and kept.nbytes <= _RESULT_BYTES and kept.dtype.kind in "biuf":
         return kept.dtype.str, kept.shape, kept.tobytes()
     return None
 
 
-def _fetched(worker: Any) -> tuple[Fetch, ...]:
-    """Return how what the task that runs here took came from other workers."""
-    taken = {each.key for each in worker.state.tasks[worker.get_current_task()].dependencies}
-    # Dask tells when by the scheduler's clock, and all else here goes by this machine's.
-    by = worker.scheduler_delay
+def _transfers(worker: Any) -> tuple[Fetch, ...]:
+    """Return the transfers from other workers that the running task needed."""
+    keys = {each.key for each in worker.state.tasks[worker.get_current_task()].dependencies}
+    # Dask's log uses the scheduler's clock; records use this machine's.
+    delay = worker.scheduler_delay
     return tuple(
-        Fetch(each["who"], each["start"] - by, each["stop"] - by)
-        for each in islice(reversed(worker.transfer_incoming_log), _MOST_FETCHES)
-        if not taken.isdisjoint(each["keys"])
+        Fetch(each["who"], each["start"] - delay, each["stop"] - delay)
+        for each in islice(reversed(worker.transfer_incoming_log), _MAX_TRANSFERS)
+        if not keys.isdisjoint(each["keys"])
     )
 
 
-def _opened(value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, read: list[Piece | PartsOfChunk]) -> Any:
-    """Return what a step takes for what Dask gives; chunks are read, or will be, and stand in `read` too."""
+def _load_argument(
+    value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, read: list[Piece | PartsOfChunk]
+) -> Any:
+    """Convert a value from Dask to a step's argument; append chunks to `read`."""
 
-    def look_at(piece: Piece) -> None:
+    def check(piece: Piece) -> None:
         if call.accept:
             _accept(find_pattern(call.pattern), call.variant, piece, call.params)
 
     match value:
         case Chunk():
             piece = value.read()
-            look_at(piece)
+            check(piece)
             read.append(piece)
             return piece
         case ChunkInParts():
-            parts = PartsOfChunk(value, look_at)
+            parts = PartsOfChunk(value, check)
             read.append(parts)
             return parts
         case Resident():
             return value.on(plugin, engine)
         case list():
-            return [_opened(each, call, plugin, engine, read) for each in value]
+            return [_load_argument(each, call, plugin, engine, read) for each in value]
     return value
 
 
 def _sizes(result: Any) -> tuple[tuple[str, int], ...]:
-    """Return names and bytes of what a step returned."""
+    """Return names and sizes in bytes of a step's results."""
     named = result if isinstance(result, Mapping) else {"": result}
     return tuple((name, _nbytes(each)) for name, each in named.items())
 
 
-def _nbytes(made: Any) -> int:
-    if isinstance(made, Mapping):
-        return sum(map(_nbytes, made.values()))
-    return int(math.prod(made.shape) * made.dtype.itemsize)
+def _nbytes(result: Any) -> int:
+    if isinstance(result, Mapping):
+        return sum(map(_nbytes, result.values()))
+    return int(math.prod(result.shape) * result.dtype.itemsize)
 
 
 def _accept(pattern: Pattern, variant: str, piece: Piece, params: Mapping[str, Any]) -> None:
-    """Raise InputError where a chunk is none that a pattern takes, by its first element's place, or none for a rung."""
+    """Raise InputError if the pattern or its variant does not accept a chunk; name the chunk by its first element."""
     try:
         pattern.accept(piece.inputs, params)
     except InputError as error:
         first = piece.start - piece.before
-        raise InputError(f"In the chunk from {first} on: {error.message}", advice=error.advice) from None
+        raise InputError(f"In the chunk at element {first}: {error.message}", advice=error.advice) from None
     if obstacle := pattern.variant(variant).obstacle(piece.inputs, params):
         raise InputError(obstacle)
 
 
-def _kept(plugin: EnginePlugin, engine: Engine, result: Any, elsewhere: Collection[str], part: str = "") -> Any:
-    """Return what a step returned, as Dask keeps it: arrays as they are, buffers so that they are freed in time."""
+def _stored_result(
+    plugin: EnginePlugin, engine: Engine, result: Any, elsewhere: Collection[str], part: str = ""
+) -> Any:
+    """Return a step's result as Dask stores it: arrays unchanged, buffers wrapped so that they are freed in time."""
     if isinstance(result, Mapping):
-        return {name: _kept(plugin, engine, each, elsewhere, name) for name, each in result.items()}
+        return {name: _stored_result(plugin, engine, each, elsewhere, name) for name, each in result.items()}
     if isinstance(result, np.ndarray):
         return result
-    # Its handle is made here, as who asks for it later would wait for the engine's thread. What others ask for none the
-    # less, as when a worker is lost, comes to them as an array.
-    goes = plugin.shares and not {"", part}.isdisjoint(elsewhere)
-    return Resident(plugin, result, engine.share(result) if goes and isinstance(engine, SharingEngine) else b"")
+    # Export the handle now, since a later request would wait for the engine's thread. Results that other workers
+    # request unexpectedly, as after the loss of a worker, are sent as arrays.
+    export = plugin.shares and not {"", part}.isdisjoint(elsewhere)
+    return Resident(plugin, result, engine.share(result) if export and isinstance(engine, SharingEngine) else b"")
 
 
 def pick(made: Mapping[str, Any], name: str) -> Any:
-    """Return one of several things that a task made."""
+    """Return a part of a task's result."""
     return made[name]
 
 
 def offer() -> bytes | None:
-    """Share something small with whoever wants to try; None where this engine shares nothing."""
+    """Export a small test buffer for other workers; return its handle, or None if this engine cannot export any."""
     plugin = get_worker().plugins[PLUGIN]
     engine: Engine = plugin.engine
     if not isinstance(engine, SharingEngine):
         return None
-    plugin.offered = engine.upload(np.array(_OFFERED, np.int32))
+    plugin.offered = engine.upload(np.array(_TEST_VALUES, np.int32))
     try:
         return engine.share(plugin.offered)
-    except LockstepError:  # as on Windows, and in some containers
+    except LockstepError:  # for example, on Windows and in some containers
         return None
 
 
 def reach(handles: Sequence[bytes]) -> bool:
-    """Whether what other workers offer can be copied to this one's device."""
+    """Return whether other workers' test buffers can be copied to this worker's device."""
     engine = get_worker().plugins[PLUGIN].engine
-    return isinstance(engine, SharingEngine) and all(_reaches(engine, handle) for handle in handles)
+    return isinstance(engine, SharingEngine) and all(_can_copy(engine, handle) for handle in handles)
 
 
-def _reaches(engine: SharingEngine, handle: bytes) -> bool:
+def _can_copy(engine: SharingEngine, handle: bytes) -> bool:
     try:
-        buffer = engine.copy_shared(handle, (len(_OFFERED),), np.int32)
-        found = engine.download(buffer).tolist()
+        buffer = engine.copy_shared(handle, (len(_TEST_VALUES),), np.int32)
+        values = engine.download(buffer).tolist()
         engine.free(buffer)
     except (OSError, LockstepError):
         return False
-    return bool(found == [*_OFFERED])
+    return bool(values == [*_TEST_VALUES])
 
 
 def share_from_now_on(shares: bool, dask_worker: Any) -> None:
-    """Have what this worker keeps go to others from device to device, or not; what it offered is withdrawn.
+    """Enable or disable device-to-device copies of this worker's results, and free its test buffer.
 
-    One that writes what it keeps to a disk, when memory is short, would find there a handle of what is freed.
+    A worker that spills results to disk must not use them: it would spill handles of memory that is then freed.
     """
     plugin = dask_worker.plugins[PLUGIN]
     plugin.shares = shares and type(dask_worker.data) is dict
@@ -385,18 +389,18 @@ def share_from_now_on(shares: bool, dask_worker: Any) -> None:
 
 
 def describe() -> tuple[str, Device]:
-    """Make this worker's engine; return the worker's name and what the engine runs on."""
+    """Create this worker's engine; return the worker's name and the engine's device."""
     worker = get_worker()
     return str(worker.name), worker.plugins[PLUGIN].engine.device
 
 
 def exchange_engine(change: Callable[[Engine], Engine]) -> None:
-    """Put another engine in the place of this worker's."""
+    """Replace this worker's engine."""
     get_worker().plugins[PLUGIN].exchange(change)
 
 
 def in_task() -> bool:
-    """Whether this thread carries out a task, rather than sends what one has made."""
+    """Return whether this thread executes a task, instead of sending a result."""
     try:
         get_worker()
     except ValueError:
@@ -405,5 +409,5 @@ def in_task() -> bool:
 
 
 def with_engine(action: Callable[..., Any], *values: Any) -> Any:
-    """Do something with this worker's engine, in its thread, and return what comes of it."""
+    """Call a function with this worker's engine, in its thread, and return its result."""
     return action(get_worker().plugins[PLUGIN].engine, *values)

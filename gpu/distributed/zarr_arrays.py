@@ -1,4 +1,4 @@
-"""Zarr arrays, opened only where reading them can do nothing but give numbers: known codecs, bounded chunks, files."""
+"""Zarr arrays, read safely from untrusted folders: known codecs, bounded chunks, regular files only."""
 
 from __future__ import annotations
 
@@ -18,59 +18,59 @@ from gpu.files.opening import os_errors, reading
 
 ZARR = ".zarr"
 LARGEST_CHUNK = 2**28
-"""Bytes of a chunk that is expanded as a whole, whatever is wanted of it."""
-_LARGEST_DESCRIPTION = 2**20
-_MOST_FILES = 100_000
-"""Chunks that are looked at for one part: a description of some bytes can name any number."""
+"""Bytes of the largest chunk; a chunk is decompressed completely even if only a part of it is needed."""
+_MAX_METADATA_BYTES = 2**20
+_MAX_FILES = 100_000
+"""Most chunks that a part may span: a description of a few bytes can declare any number."""
 _CODECS = frozenset(("bytes", "transpose", "blosc", "zstd", "gzip", "zlib", "lz4", "crc32c", "shuffle"))
-"""Those that rearrange or compress bytes. Others run code of their own: pickle's runs that of who wrote the file."""
+"""Codecs that rearrange or compress bytes. Others can execute code: pickle's executes code from the file."""
 
 
 def open_zarr(path: str) -> Any:
-    """Open an array of numbers in a folder; it is written to only where it is one that is being made.
+    """Open an array of numbers in a folder; writable only if it is an unfinished output.
 
     Raises
     ------
     InputError
-        Where it is none, or would have to be read with what this cannot vouch for.
+        If it is not a Zarr array, or uses codecs that are not known to be safe.
     EngineUnavailableError
-        Where Zarr is not installed.
+        If Zarr is not installed.
     """
     name = Path(path).name
     zarr = _library()
-    _check_description(path)
+    _check_metadata(path)
     try:
         array = zarr.open_array(path, mode="r+" if name.endswith(".part") else "r")
         kind, chunks, numbers = np.dtype(array.dtype), _chunks(array), math.prod(array.shape)
-    except Exception as error:  # what is none fails in a dozen ways
+    except Exception as error:  # invalid arrays raise many types of exceptions
         raise _unreadable(name, str(error)) from None
     if kind.kind not in "biuf":
-        raise InputError(f"{name} holds {kind} and no numbers.")
+        raise InputError(f"{name} contains {kind}, not numbers.")
     if numbers >= 2**60:
-        raise InputError(f"{name} says that it holds more numbers than any disk.")
+        raise InputError(f"{name} declares more elements than any disk can hold.")
     if math.prod(chunks) * kind.itemsize > LARGEST_CHUNK:
-        raise InputError(f"{name} has chunks of more than {LARGEST_CHUNK >> 20} MB, which are read as a whole.")
+        raise InputError(f"{name} has chunks of more than {LARGEST_CHUNK >> 20} MB; each is read as a whole.")
     return array
 
 
 def create_zarr(path: str, shape: tuple[int, ...], dtype: str, chunk: int) -> None:
-    """Make an array of zeros in a folder, `chunk` rows a chunk."""
+    """Create an array of zeros in a folder, with `chunk` rows per chunk."""
     _library().create_array(path, shape=shape, chunks=(max(chunk, 1), *shape[1:]), dtype=dtype)
 
 
 def read_rows(path: str, start: int, stop: int) -> Array:
-    """Read some rows.
+    """Read rows [start, stop).
 
     Raises
     ------
     InputError
-        Where a chunk is damaged or no regular file.
+        If a chunk is damaged or not a regular file.
     """
     array = open_zarr(path)
     _check_chunks(path, array, start, stop)
     try:
         return np.ascontiguousarray(array[start:stop])
-    except Exception as error:  # each codec has its own
+    except Exception as error:  # each codec raises its own types of exceptions
         raise _unreadable(Path(path).name, str(error)) from None
 
 
@@ -79,23 +79,23 @@ def _library() -> Any:
         import zarr
     except ImportError as error:
         raise EngineUnavailableError(
-            f"Zarr is not installed here: {error}.", advice="`pip install -r requirements-dask.txt` installs it."
+            f"Zarr is not installed: {error}.", advice="Install it by `pip install -r requirements-dask.txt`."
         ) from error
     return zarr
 
 
 def _unreadable(name: str, detail: str) -> InputError:
-    return InputError(f"{name} is no Zarr array that can be read.", detail=detail)
+    return InputError(f"{name} is not a readable Zarr array.", detail=detail)
 
 
-def _check_description(path: str) -> None:
-    """Raise InputError where an array's description asks for a codec that is not known to be harmless."""
+def _check_metadata(path: str) -> None:
+    """Raise InputError if an array's metadata names a codec that is not known to be safe."""
     folder = Path(path)
     with os_errors(folder.name, "read"):
-        described = next((each for each in (folder / "zarr.json", folder / ".zarray") if each.exists()), None)
-    if described is None:
+        metadata_file = next((each for each in (folder / "zarr.json", folder / ".zarray") if each.exists()), None)
+    if metadata_file is None:
         raise _unreadable(folder.name, "It has neither zarr.json nor .zarray.")
-    with reading(described, _LARGEST_DESCRIPTION) as file:
+    with reading(metadata_file, _MAX_METADATA_BYTES) as file:
         text = file.read()
     try:
         description = json.loads(text)
@@ -103,11 +103,11 @@ def _check_description(path: str) -> None:
     except (ValueError, LookupError, RecursionError, TypeError, AttributeError) as error:
         raise _unreadable(folder.name, str(error)) from None
     if unknown:
-        raise InputError(f"{folder.name} is stored with {unknown[0][:80]!r}, which is not read here.")
+        raise InputError(f"{folder.name} uses the codec {unknown[0][:80]!r}, which is not supported.")
 
 
 def _codecs(description: Mapping[str, Any]) -> Iterable[str]:
-    """Return the names of an array's codecs, in either of the format's versions; those of a shard count as its own."""
+    """Yield the names of an array's codecs, in both versions of the format, including those inside shards."""
     for each in (description.get("compressor"), *(description.get("filters") or ())):
         if each is not None:
             yield str(each["id"])
@@ -120,7 +120,7 @@ def _codecs(description: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _chunks(array: Any) -> tuple[int, ...]:
-    """Return the shape of what is one file."""
+    """Return the shape of the part that is stored as one file."""
     chunks: tuple[int, ...] = array.shards or array.chunks
     if not all(size >= 1 for size in chunks):
         raise ValueError(f"a chunk of {chunks}")
@@ -128,18 +128,18 @@ def _chunks(array: Any) -> tuple[int, ...]:
 
 
 def _check_chunks(path: str, array: Any, start: int, stop: int) -> None:
-    """Raise InputError where a chunk of these rows is a pipe, a device or far larger than what it holds."""
+    """Raise InputError if a chunk of these rows is not a regular file or is far larger than its content."""
     chunks = _chunks(array)
     largest = 2 * math.prod(chunks) * np.dtype(array.dtype).itemsize + 2**16
     across = [-(-length // size) for length, size in zip(array.shape[1:], chunks[1:], strict=True)]
     first, last = start // chunks[0], -(-stop // chunks[0])
-    if (last - first) * math.prod(across) > _MOST_FILES:
-        raise InputError(f"{Path(path).name} has more than {_MOST_FILES} chunks where a part of it is read.")
+    if (last - first) * math.prod(across) > _MAX_FILES:
+        raise InputError(f"{Path(path).name}: one read spans more than {_MAX_FILES} chunks.")
     for place in product(range(first, last), *map(range, across)):
         file = Path(path, array.metadata.encode_chunk_key(place))
         try:
-            found = file.stat()
+            status = file.stat()
         except OSError:
-            continue  # what was never written is the fill value, and what cannot be read is said by who reads it
-        if not stat.S_ISREG(found.st_mode) or found.st_size > largest:
-            raise InputError(f"{Path(path).name} has a chunk that is none: {file.name}.")
+            continue  # a missing chunk has the fill value; one that cannot be read is reported when it is read
+        if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
+            raise InputError(f"{Path(path).name} has an invalid chunk: {file.name}.")

@@ -1,1 +1,1 @@
-"""What stands below an interface of CUDA's: the device's memory by flat addresses, launches, what is taken down."""
+"""Simulated CUDA driver: flat device memory, launches, attributes, and the journal of launches."""

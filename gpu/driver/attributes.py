@@ -1,4 +1,4 @@
-"""What the simulated device says of itself: its limits, and otherwise what a GPU of its compute capability has.
+"""Attributes of the simulated device: the simulator's limits, or those of a described GPU.
 
 Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", 9.0; numbers as in CUDA's cuda.h.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COMPUTE_CAPABILITY = (9, 0)
 MULTIPROCESSORS = 16
-"""So many, as blocks enough for them fill a batch, and leave work for the loops over a grid's stride."""
+"""Enough that grids sized by it fill a batch, and few enough that grid-stride loops have several iterations."""
 
 DEVICE_ATTRIBUTES: dict[str, tuple[int, int]] = {
     "MAX_THREADS_PER_BLOCK": (1, LIMITS.threads),
@@ -127,16 +127,16 @@ DEVICE_ATTRIBUTES: dict[str, tuple[int, int]] = {
     "READ_ONLY_HOST_REGISTER_SUPPORTED": (113, 0),
     "MEMORY_POOLS_SUPPORTED": (115, 0),
 }
-"""The number and the value of each attribute, by PyCUDA's name."""
+"""Number and value of each attribute, by PyCUDA's name."""
 
 OF_NUMBER = dict(DEVICE_ATTRIBUTES.values())
-"""The value of each attribute, by its number: also of a GPU that is described."""
+"""Value of each attribute by number, including changes by `describe`."""
 
-_described: list[str] = []
+_described_names: list[str] = []
 
 
 def describe(gpu: GpuDescription) -> None:
-    """Let the device say of itself, from now on, what a GPU would; what runs on it is the simulator's all the same."""
+    """Make the device report a GPU's attributes; launches still run in the simulator."""
     major, _, minor = gpu.capability.partition(".")
     values = {
         "MULTIPROCESSOR_COUNT": gpu.multiprocessors,
@@ -151,10 +151,10 @@ def describe(gpu: GpuDescription) -> None:
         "COMPUTE_CAPABILITY_MINOR": int(minor or 0),
     }
     OF_NUMBER.update({DEVICE_ATTRIBUTES[name][0]: value for name, value in values.items()})
-    _described[:] = [gpu.name]
+    _described_names[:] = [gpu.name]
 
 
 def device_name() -> str:
-    """Return what the device is called."""
-    what = f"Lockstep's simulator of an {_described[0]}" if _described else "Lockstep's simulator"
-    return f"{what} on {processor_name()}"
+    """Return the device's name."""
+    simulator = f"Lockstep's simulator of an {_described_names[0]}" if _described_names else "Lockstep's simulator"
+    return f"{simulator} on {processor_name()}"

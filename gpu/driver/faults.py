@@ -1,4 +1,4 @@
-"""What the driver complains of, and how it says so."""
+"""Errors of the simulated driver, with CUDA's texts."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ NOT_SUPPORTED = "operation not supported"
 
 
 class DriverError(Exception):
-    """Whatever the driver complains of."""
+    """Any error of the driver."""
 
     @property
     def reason(self) -> str:
-        """What is wrong, in the driver's words, without the routine and the detail."""
+        """The driver's error text, without routine and detail."""
         return str(self).partition(" failed: ")[2].partition(" - ")[0]
 
 
 class DriverMemoryError(DriverError):
-    """There is no memory left."""
+    """Device memory is exhausted."""
 
 
 class DriverLogicError(DriverError):
-    """A call that is wrong where it stands."""
+    """Invalid call."""
 
 
 class DriverLaunchError(DriverError):
-    """A kernel that did something wrong."""
+    """A kernel failed."""
 
 
 class DriverRuntimeError(DriverError):
-    """What is not there, or not possible here."""
+    """Something does not exist or is not supported."""
 
 
 def said(routine: str, reason: str, detail: str = "") -> str:
-    """Return what is said of a routine of the driver that failed."""
+    """Format the message of a failed driver routine."""
     return f"{routine} failed: {reason}" + (f" - {detail}" if detail else "")
 
 
 def wrong(routine: str, reason: str, detail: str = "") -> DriverLogicError:
-    """Return the exception for a call that is wrong."""
+    """Return the exception for an invalid call."""
     return DriverLogicError(said(routine, reason, detail))

@@ -1,4 +1,4 @@
-"""What is taken down of a script's launches, and how they are to run."""
+"""Journal of a program's launches, and the settings with which they run."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class LaunchEntry:
-    """One launch.
+    """Record of one launch.
 
     Parameters
     ----------
     kernel : str
     text : int
-        The number of the text that it is of, in `Journal.texts`.
+        Index in `Journal.texts` of the text that contains the kernel.
     place : str
-        The line of the script that launched it: "script.py:12".
+        The line that launched it: "script.py:12".
     grid, block : tuple of int
     shared_bytes : int
-        Of dynamic shared memory.
+        Dynamic shared memory per block, in bytes.
     simulated_ms : float
-        What it took on this machine's processor: no GPU's time.
+        Duration of the simulation on this CPU; not a GPU time.
     findings : tuple of Finding
-        What it did wrong; of an unchecked launch only what ended it.
+        Findings; for an unchecked launch only the one that ended it.
     counts : mapping
-        The counts of the whole launch, by name; of an unchecked one none.
+        Total counts by name; empty for an unchecked launch.
     trace : Path or None
-        Where it is recorded.
+        File of its recording.
     modeled_us : float or None
-        What it would take on the GPU that launches are modeled for; None where that is not known.
+        Modeled time on the selected GPU; None if unknown.
     """
 
     kernel: str
@@ -56,60 +56,60 @@ class LaunchEntry:
     modeled_us: float | None = None
 
 
-def _every_launch(number: int, threads: int) -> bool:
-    """Record all of them."""
+def _record_all(number: int, threads: int) -> bool:
+    """Select all launches for recording."""
     return True
 
 
-def _nobody() -> None:
-    """Tell nobody."""
+def _ignore() -> None:
+    """Ignore a notification."""
 
 
-def _not_modeled(*launch: Any) -> float | None:
-    """Model no launch."""
+def _model_none(*launch: Any) -> float | None:
+    """Return no modeled time."""
     return None
 
 
-def _nobody_of(kernel: str, place: str) -> None:
-    """Tell nobody of a launch."""
+def _ignore_launch(kernel: str, place: str) -> None:
+    """Ignore a launch."""
 
 
 @dataclass
 class Journal:
-    """All launches of a script.
+    """Launches of a program, with the settings of further ones.
 
     Parameters
     ----------
     checked : bool
-        Whether checkers and counters watch.
+        Whether checkers and counters observe launches.
     schedule : str
         One of `gpu.schedules.NAMES`.
     traces : Path or None
-        The folder that launches are recorded in.
+        Folder for recordings.
     fast : bool
-        Whether launches run as machine code, which checks nothing, where they can.
+        Whether launches run as machine code, without checks, where possible.
     recorded : callable
-        (a launch's number from 1, its threads) -> whether it is recorded, where there is a folder.
+        Function (launch number from 1, number of threads) that selects launches to record.
     max_lane_events : int or None
-        How many statements of single lanes of a launch are recorded at most; None for as many as in any recording.
+        Limit of recorded lane statements per launch; None for the default.
     modeled : callable
-        (module, kernel, grid, block, bytes of shared memory, values of the arguments) -> `LaunchEntry.modeled_us` of a
-        launch that is about to be made.
+        Function (module, kernel, grid, block, shared memory in bytes, argument values) that returns
+        `LaunchEntry.modeled_us` before a launch.
     begun : callable
-        Called with a launch's kernel and place before it runs.
+        Called with kernel and place before each launch.
     entered : callable
-        Called when a launch has been taken down.
+        Called after each launch was added.
     """
 
     checked: bool = False
     schedule: str = ROUND_ROBIN
     traces: Path | None = None
     fast: bool = False
-    recorded: Callable[[int, int], bool] = _every_launch
+    recorded: Callable[[int, int], bool] = _record_all
     max_lane_events: int | None = None
-    modeled: Callable[..., float | None] = _not_modeled
-    begun: Callable[[str, str], None] = _nobody_of
-    entered: Callable[[], None] = _nobody
+    modeled: Callable[..., float | None] = _model_none
+    begun: Callable[[str, str], None] = _ignore_launch
+    entered: Callable[[], None] = _ignore
     entries: list[LaunchEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
@@ -118,17 +118,17 @@ _current = [Journal()]
 
 
 def begin(journal: Journal) -> None:
-    """Let launches from now on be taken down there."""
+    """Add further launches to this journal."""
     _current[0] = journal
 
 
 def journal() -> Journal:
-    """Return what launches are taken down in."""
+    """Return the current journal."""
     return _current[0]
 
 
 class JournalNews:
-    """What is new in a journal, as bytes for another process, which may come to its end at any time.
+    """Packer of a journal's new entries for another process, which tolerates a sudden end of this one.
 
     Parameters
     ----------
@@ -137,33 +137,33 @@ class JournalNews:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._told = (0, 0)
+        self._sent = (0, 0)
 
     def packed(self, *, refused: bool = False) -> bytes:
-        """Return what has been taken down since the last call; `refused` says that a kernel is none that runs."""
+        """Return the entries since the last call; `refused` reports that the simulator does not support a kernel."""
         entries, texts = self._journal.entries, self._journal.texts
-        data = pickle.dumps((entries[self._told[0] :], texts[self._told[1] :], refused))
-        self._told = len(entries), len(texts)
+        data = pickle.dumps((entries[self._sent[0] :], texts[self._sent[1] :], refused))
+        self._sent = len(entries), len(texts)
         return _LENGTH.pack(len(data)) + data
 
 
 def take_down(journal: Journal, received: bytes) -> tuple[int, bool]:
-    """Enter what a `JournalNews` packed, as far as it came.
+    """Add complete messages of a `JournalNews` to a journal.
 
     Returns
     -------
     tuple of (int, bool)
-        How many of the bytes were entered, and whether a kernel was refused.
+        Number of bytes that were consumed, and whether a kernel was refused.
     """
-    place, refused = 0, False
-    while place + _LENGTH.size <= len(received):
-        (size,) = _LENGTH.unpack_from(received, place)
-        end = place + _LENGTH.size + size
+    offset, refused = 0, False
+    while offset + _LENGTH.size <= len(received):
+        (size,) = _LENGTH.unpack_from(received, offset)
+        end = offset + _LENGTH.size + size
         if end > len(received):
             break
-        entries, texts, one_refused = pickle.loads(received[place + _LENGTH.size : end])
+        entries, texts, one_refused = pickle.loads(received[offset + _LENGTH.size : end])
         journal.entries += entries
         journal.texts += texts
         refused = refused or one_refused
-        place = end
-    return place, refused
+        offset = end
+    return offset, refused

@@ -1,4 +1,4 @@
-"""A launch: its arguments are taken out of the bytes that were packed, and it is run and taken down."""
+"""Launches: unpack the arguments, run the kernel, and add an entry to the journal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _REASONS = {
 
 
 def alignment_of(type: Type) -> int:
-    """Return what a parameter's offset is a multiple of."""
+    """Return the alignment of a parameter in the packed arguments."""
     match type:
         case Struct():
             return type.alignment
@@ -49,7 +49,7 @@ def alignment_of(type: Type) -> int:
 
 
 def layout(kernel: SimulatedKernel) -> tuple[list[int], int]:
-    """Return where each parameter lies in the bytes of the arguments, and how many they are."""
+    """Return the offsets of the parameters in the packed arguments, and their total size."""
     offsets, end = [], 0
     for _, type in kernel.parameters:
         start = -(-end // alignment_of(type)) * alignment_of(type)
@@ -58,14 +58,14 @@ def layout(kernel: SimulatedKernel) -> tuple[list[int], int]:
     return offsets, end
 
 
-def _unpacked(kernel: SimulatedKernel, packed: bytes) -> list[Any]:
+def _unpack(kernel: SimulatedKernel, packed: bytes) -> list[Any]:
     offsets, size = layout(kernel)
     if len(packed) < size:
-        wanted = ", ".join(f"{type} {name}" for name, type in kernel.parameters) or "nothing"
+        declaration = ", ".join(f"{type} {name}" for name, type in kernel.parameters) or "nothing"
         raise wrong(
             _ROUTINE,
             INVALID_VALUE,
-            f"{kernel.name} takes {size} bytes of arguments ({wanted}), and {len(packed)} are given",
+            f"{kernel.name} needs {size} bytes of arguments ({declaration}), but got {len(packed)}",
         )
     values: list[Any] = []
     for offset, (_, type) in zip(offsets, kernel.parameters, strict=True):
@@ -79,20 +79,20 @@ def _unpacked(kernel: SimulatedKernel, packed: bytes) -> list[Any]:
     return values
 
 
-def _named(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list[GlobalMemory], list[str]]:
-    """Call the allocations what the kernel's parameters do; return them, and the names of those without values."""
+def _name_memories(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list[GlobalMemory], list[str]]:
+    """Name allocations after the kernel's parameters; return them, and the names of uninitialized ones."""
     memories: list[GlobalMemory] = []
-    for (parameter, declared), given in zip(kernel.parameters, values, strict=True):
-        for name, type, value in _pointers(parameter, declared, given):
+    for (parameter, type), argument in zip(kernel.parameters, values, strict=True):
+        for name, pointer_type, value in _pointers(parameter, type, argument):
             memory = value.memory
             if isinstance(memory, GlobalMemory) and memory not in memories:
-                memory.name, memory.element_bytes = name, type.element.size if value.offset == 0 else 0
+                memory.name, memory.element_bytes = name, pointer_type.element.size if value.offset == 0 else 0
                 memories.append(memory)
     return memories, [memory.name for memory in memories if not memory.written]
 
 
 def _pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, Pointer, PointerValue]]:
-    """Yield the pointers that an argument is, or that are members of it: what a lambda has captured too."""
+    """Yield an argument's pointers, including members of structs and captures of lambdas."""
     if isinstance(type, Pointer) and isinstance(value, PointerValue):
         yield name, type, value
     elif isinstance(type, Struct) and not type.is_union:
@@ -107,7 +107,7 @@ def _pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, Pointer,
 
 
 class LoadedModule:
-    """A module, with what its launches leave to the next ones."""
+    """A module with the state that its launches share, such as the device heap."""
 
     def __init__(self, module: SimulatedModule, text: str) -> None:
         self.module = module
@@ -127,49 +127,60 @@ class LoadedModule:
         place: str = "",
         cluster: Sequence[int] | None = None,
     ) -> None:
-        """Run a kernel; `place` is the line that launches it: "script.py:12".
+        """Run a kernel.
 
-        Its blocks may be in clusters of so many along x, y and z.
+        Parameters
+        ----------
+        name : str
+        grid, block : sequence of int
+        packed : bytes
+            The arguments, with the layout of `layout`.
+        shared_bytes : int
+            Dynamic shared memory per block.
+        place : str
+            The line that launches it: "script.py:12".
+        cluster : sequence of int or None
+            Blocks per cluster in x, y and z.
 
         Raises
         ------
         DriverLaunchError
-            The kernel does something wrong.
+            If the kernel fails.
         DriverLogicError
-            It is no launch that a GPU takes.
+            If the launch is invalid.
         """
         clusters = _extents(cluster) if cluster is not None else None
         kernel = self.module.kernel(name, clusters)
         extents = (_extents(grid), _extents(block))
-        values = _unpacked(kernel, packed)
-        memories, unwritten = _named(kernel, values)
-        taking = journal()
+        values = _unpack(kernel, packed)
+        memories, unwritten = _name_memories(kernel, values)
+        log = journal()
         counters = Counters()
-        found: list[Finding] = []
+        findings: list[Finding] = []
         failure: Finding | None = None
         target: Path | None = None
         refused = False
-        taking.begun(name, place)
-        modeled_us = taking.modeled(self.module, name, *extents, shared_bytes, values)
+        log.begun(name, place)
+        modeled_us = log.modeled(self.module, name, *extents, shared_bytes, values)
         begun = time.perf_counter()
         try:
-            if taking.traces is not None and taking.recorded(len(taking.entries) + 1, _threads(*extents)):
-                target = _trace_file(taking, taking.traces, name)
-                found = self._record(name, extents, values, shared_bytes, unwritten, counters, target, clusters)
+            if log.traces is not None and log.recorded(len(log.entries) + 1, _threads(*extents)):
+                target = _trace_file(log, log.traces, name)
+                findings = self._record(name, extents, values, shared_bytes, unwritten, counters, target, clusters)
             else:
-                checkers = every_checker(unwritten, self._heaps) if taking.checked else ()
-                if taking.fast and machine_code.ran(self.module, kernel, name, extents, values, shared_bytes, clusters):
+                checkers = every_checker(unwritten, self._heaps) if log.checked else ()
+                if log.fast and machine_code.ran(self.module, kernel, name, extents, values, shared_bytes, clusters):
                     return
                 try:
                     kernel.launch(
                         *extents,
                         values,
                         shared_bytes=shared_bytes,
-                        observers=(counters, *checkers) if taking.checked else (),
-                        schedule=taking.schedule,
+                        observers=(counters, *checkers) if log.checked else (),
+                        schedule=log.schedule,
                     )
                 finally:
-                    found = in_order(each for checker in checkers for each in checker.findings)
+                    findings = in_order(each for checker in checkers for each in checker.findings)
         except LaunchError as error:
             if not error.kind:
                 refused = True
@@ -182,7 +193,7 @@ class LoadedModule:
             for memory in memories:
                 memory.written = True
             milliseconds = 1e3 * (time.perf_counter() - begun)
-            counted = taking.checked or target is not None
+            counted = log.checked or target is not None
             entry = LaunchEntry(
                 name,
                 self._text,
@@ -190,14 +201,14 @@ class LoadedModule:
                 *extents,
                 shared_bytes,
                 milliseconds,
-                (*([failure] if failure else []), *found),
+                (*([failure] if failure else []), *findings),
                 counters.total() if counted and failure is None else {},
                 target,
                 modeled_us,
             )
             if not refused:
-                taking.entries.append(entry)
-                taking.entered()
+                log.entries.append(entry)
+                log.entered()
 
     def _record(
         self,
@@ -210,14 +221,14 @@ class LoadedModule:
         target: Path,
         cluster: tuple[int, int, int] | None,
     ) -> list[Finding]:
-        taking = journal()
+        log = journal()
         trace = self.module.trace(
             name,
             *extents,
             values,
             shared_bytes=shared_bytes,
-            max_lane_events=taking.max_lane_events or MAXIMUM_LANE_EVENTS,
-            schedule=taking.schedule,
+            max_lane_events=log.max_lane_events or MAXIMUM_LANE_EVENTS,
+            schedule=log.schedule,
             uninitialized=unwritten,
             observers=(counters,),
             cluster=cluster,
@@ -234,8 +245,8 @@ class LoadedModule:
         return in_order(findings)
 
 
-def _extents(given: Sequence[int]) -> tuple[int, int, int]:
-    x, y, z = (*(int(extent) for extent in given), 1, 1)[:3]
+def _extents(extents: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = (*(int(extent) for extent in extents), 1, 1)[:3]
     return x, y, z
 
 
@@ -243,6 +254,6 @@ def _threads(grid: Sequence[int], block: Sequence[int]) -> int:
     return math.prod(grid) * math.prod(block)
 
 
-def _trace_file(taking: Journal, folder: Path, name: str) -> Path:
+def _trace_file(log: Journal, folder: Path, name: str) -> Path:
     plain = "".join(letter if letter.isalnum() else "_" for letter in name)
-    return folder / f"{len(taking.entries) + 1:04}-{plain}.trace"
+    return folder / f"{len(log.entries) + 1:04}-{plain}.trace"

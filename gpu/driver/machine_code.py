@@ -1,6 +1,6 @@
-"""Launches as machine code, which checks nothing: of kernels that find their memory by their parameters alone.
+"""Unchecked launches as machine code, for kernels that receive all pointers as parameters.
 
-Pointers that are kept in memory are numbers that only the checked executor follows.
+Only the checked executor resolves pointers that are stored in memory.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def ran(
     shared_bytes: int,
     cluster: tuple[int, int, int] | None = None,
 ) -> bool:
-    """Run a launch as machine code; return False, before anything has run, where that cannot be.
+    """Run a launch as machine code; return False, before anything has run, if that is not possible.
 
     Raises
     ------
     LaunchError
-        It is no launch that a GPU takes, or a thread finds an assertion false.
+        If the launch is invalid, or an assertion fails.
     """
-    arrays = [_plain(value) for value in values]
-    if any(array is _NONE for array in arrays) or any(map(_keeps_pointers, _launched(kernel.function))):
+    arrays = [_machine_argument(value) for value in values]
+    if any(array is _INVALID for array in arrays) or any(map(_stores_pointers, _with_children(kernel.function))):
         return False
     kernel.check(*extents, shared_bytes)
     compiled = module.compiled(name, cluster)
@@ -50,36 +50,36 @@ def ran(
     return True
 
 
-_NONE = object()
+_INVALID = object()
 
 
-def _plain(value: Any) -> Any:
-    """Return what machine code takes for an argument; `_NONE` for a pointer that leads nowhere."""
+def _machine_argument(value: Any) -> Any:
+    """Return an argument for machine code; `_INVALID` for a pointer outside of its memory."""
     if not isinstance(value, PointerValue):
         return value
     memory = value.memory
-    if isinstance(memory, FlatMemory) and type(memory) in (FlatMemory, GlobalMemory):  # of textures there is another
+    if isinstance(memory, FlatMemory) and type(memory) in (FlatMemory, GlobalMemory):  # textures have subclasses
         offset = int(value.offset)
-        return memory.data[offset:] if 0 <= offset < memory.data.size else _NONE
-    return None if memory is None and int(value.offset) == 0 else _NONE
+        return memory.data[offset:] if 0 <= offset < memory.data.size else _INVALID
+    return None if memory is None and int(value.offset) == 0 else _INVALID
 
 
-def _launched(kernel: ir.Function) -> list[ir.Function]:
-    """Return a kernel, those that it launches, and so on."""
-    found = [kernel]
-    for each in found:
-        found += [site.function for site in launch_sites(each) if not any(site.function is one for one in found)]
-    return found
+def _with_children(kernel: ir.Function) -> list[ir.Function]:
+    """Return a kernel and all kernels that it launches, directly or indirectly."""
+    kernels = [kernel]
+    for each in kernels:
+        kernels += [site.function for site in launch_sites(each) if not any(site.function is one for one in kernels)]
+    return kernels
 
 
-def _keeps_pointers(kernel: ir.Function) -> bool:
+def _stores_pointers(kernel: ir.Function) -> bool:
     if any(isinstance(type, Struct) and _has_pointers(type) for _, type in kernel.parameters):
         return True
-    return any(_is_kept(node) for function in reachable(kernel) for node in walk(function.body))
+    return any(_accesses_pointer(node) for function in reachable(kernel) for node in walk(function.body))
 
 
-def _is_kept(node: Any) -> bool:
-    """Whether a node reads or writes a pointer in memory, or makes a number of one."""
+def _accesses_pointer(node: Any) -> bool:
+    """Return whether a node reads or writes a pointer in memory, or converts between pointer and integer."""
     match node:
         case ir.Load():
             return _has_pointers(node.type)

@@ -1,7 +1,7 @@
-"""The device's memory: allocations with flat 64-bit addresses.
+"""Device memory: allocations with flat 64-bit addresses.
 
-An address is the number that the simulator's pointers are kept as in memory, so that those in structs and arrays are
-followed as any other.
+An address is the number by which the simulator stores pointers in memory, so pointers in structs and arrays work like
+any others.
 """
 
 from __future__ import annotations
@@ -20,90 +20,90 @@ from gpu.simulator.executor.pointers import PointerValue, from_number
 Array = npt.NDArray[Any]
 
 _UNNAMED = "an allocation"
-_MOST_MEMORY = 4 << 30
+_MAX_MEMORY = 4 << 30
 _LARGEST_POISONED = 64 << 20
-"""Bytes of the largest allocation that is filled when it is made: pages that nobody touches cost nothing."""
+"""Bytes of the largest allocation that is filled with a pattern; untouched pages of larger ones cost nothing."""
 
 
 class GlobalMemory(FlatMemory):
-    """An allocation. `written` says whether anybody has given it values yet."""
+    """An allocation; `written` tells whether it has been given values."""
 
     def __init__(self, data: Array, *, written: bool = False, managed: bool = False) -> None:
         super().__init__(_UNNAMED, "global", data)
         self.written = written
         self.managed = managed
-        _account.take(data.size)
+        _usage.add(data.size)
 
     def __del__(self) -> None:
         if hasattr(self, "data"):
-            _account.give(self.data.size)
+            _usage.subtract(self.data.size)
 
 
-class _Account:
-    """How much of the device's memory is taken."""
+class _Usage:
+    """Counter of allocated device memory."""
 
     def __init__(self) -> None:
-        self.taken = 0
-        self._lock = threading.RLock()  # a collection of garbage may come at any time
+        self.bytes = 0
+        self._lock = threading.RLock()  # garbage collection may run at any time
 
-    def take(self, size: int) -> None:
+    def add(self, size: int) -> None:
         with self._lock:
-            self.taken += size
+            self.bytes += size
 
-    def give(self, size: int) -> None:
+    def subtract(self, size: int) -> None:
         with self._lock:
-            self.taken -= size
+            self.bytes -= size
 
 
-_account = _Account()
+_usage = _Usage()
 
 
 @cache
 def total_memory() -> int:
-    """Return how many bytes the device has: no more than this machine can give."""
-    import psutil  # asks for Unix's modules where there are some
+    """Return the device's memory in bytes, limited by this machine's."""
+    import psutil  # imports modules that exist on Unix only
 
-    return min(_MOST_MEMORY, int(psutil.virtual_memory().total) // 2)
+    return min(_MAX_MEMORY, int(psutil.virtual_memory().total) // 2)
 
 
 def free_memory() -> int:
-    """Return how many bytes of it are not taken."""
-    return total_memory() - _account.taken
+    """Return the free device memory in bytes."""
+    return total_memory() - _usage.bytes
 
 
 def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False, managed: bool = False) -> GlobalMemory:
-    """Return memory of the device.
+    """Allocate device memory.
 
     Raises
     ------
     DriverMemoryError
-        The device has no room for it.
+        If there is not enough free memory.
     DriverLogicError
-        Nothing is asked for.
+        If the size is not positive.
     """
     if size <= 0:
         raise wrong(routine, INVALID_VALUE, f"an allocation of {size} bytes")
-    left = free_memory()
-    complaint = said(routine, "out of memory", f"{size:,} bytes are asked for, and {left:,} are free")
-    if size > left:
-        raise DriverMemoryError(complaint)
+    free = free_memory()
+    message = said(routine, "out of memory", f"{size:,} bytes are requested, but {free:,} are free")
+    if size > free:
+        raise DriverMemoryError(message)
     try:
         data = np.zeros(size, np.uint8) if written or size > _LARGEST_POISONED else np.full(size, POISON, np.uint8)
     except MemoryError:
-        raise DriverMemoryError(complaint) from None
+        raise DriverMemoryError(message) from None
     return GlobalMemory(data, written=written, managed=managed)
 
 
 def address_of(memory: FlatMemory) -> int:
-    """Return where a memory begins."""
+    """Return the address of a memory's first byte."""
     return int(PointerValue(memory).number())
 
 
 def placed(address: int, routine: str) -> tuple[FlatMemory, int]:
-    """Return the memory that an address lies in, and where."""
+    """Return the memory that contains an address, and the offset in it."""
     place = from_number(np.int64(address)) if address < 1 << 63 else PointerValue(None, address)
     if not isinstance(place.memory, FlatMemory):
-        raise wrong(routine, INVALID_VALUE, f"there is no memory at {address:#x}: it is null, freed, or no address")
+        raise wrong(routine, INVALID_VALUE, f"there is no memory at {address:#x}: null, freed or not an address")
     return place.memory, int(place.offset)
 
 
@@ -113,7 +113,7 @@ def bytes_at(address: Any, size: int, routine: str) -> Array:
     Raises
     ------
     DriverLogicError
-        They are not all within one allocation.
+        If they are not all in one allocation.
     """
     if not size:
         return np.empty(0, np.uint8)
@@ -122,13 +122,13 @@ def bytes_at(address: Any, size: int, routine: str) -> Array:
         raise wrong(
             routine,
             INVALID_VALUE,
-            f"bytes {offset:,} to {offset + size:,} of {memory.name}, which has {memory.data.size:,}",
+            f"bytes {offset:,} to {offset + size:,} of {memory.name}, which has {memory.data.size:,} bytes",
         )
     return memory.data[offset : offset + size]
 
 
 def written_at(address: Any, size: int, routine: str) -> Array:
-    """Return a view of `size` bytes that are about to be written."""
+    """Return a view of `size` bytes that the caller will write."""
     view = bytes_at(address, size, routine)
     if size:
         memory, _ = placed(int(address), routine)

@@ -1,1 +1,1 @@
-"""Files that are read and written: images, arrays, texts, sources."""
+"""Reading and writing of files: images, arrays, texts, kernel sources."""

@@ -1,4 +1,4 @@
-"""Read files of numbers: NumPy's own format, or text with one number a line, for a matrix one row."""
+"""Reader of files of numbers: .npy, or text with one number per line or, for a matrix, one row per line."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from gpu.files.opening import lines_of, reading
 Array = npt.NDArray[Any]
 
 ENDINGS = (".npy", ".csv", ".txt")
-"""Endings of the names that are taken for files of numbers where images could be meant too."""
+"""Extensions of files that are read as numbers where an image is possible too."""
 
 MOST_BYTES = 2**34
-"""Bytes of the largest file of numbers: twice 2^30 elements of eight bytes, more than any pattern takes."""
+"""Bytes of the largest file of numbers: 2^31 elements of eight bytes, more than any pattern accepts."""
 
 MOST_NUMBERS = 2**30
-"""Numbers of the largest array that any pattern takes."""
+"""Elements of the largest array that any pattern accepts."""
 
 _LONGEST_LINE = 2**24
 _COMMENT = "#"
-_SHOWN = 24
+_MAX_SHOWN = 24
 _PIECE_BYTES = 2**24
 
 
@@ -40,19 +40,19 @@ def read_array(path: str | Path, dimensions: int = 1) -> Array:
     Parameters
     ----------
     path : str or Path
-        A .npy file with as many dimensions as are wanted; any other is text in UTF-8, one number a line, for two
-        dimensions one row a line with commas or blanks between. Empty lines and what follows a # do not count.
+        A .npy file with this number of dimensions; any other file is text in UTF-8 with one number per line or, for
+        two dimensions, one row per line, separated by commas or blanks. Empty lines and comments after # are ignored.
     dimensions : {1, 2}
 
     Returns
     -------
     array of shape (n,) or (rows, columns)
-        int64 where every number is whole and fits, else float64; n may be 0.
+        int64 if every number is an integer that fits, else float64; n may be 0.
 
     Raises
     ------
     InputError
-        Where the file cannot be read, or a line does not hold a number.
+        If the file cannot be read, or a line is not a number.
     """
     path = Path(path)
     if path.suffix.lower() == ".npy":
@@ -61,39 +61,39 @@ def read_array(path: str | Path, dimensions: int = 1) -> Array:
 
 
 def read_npy(path: str | Path) -> Array:
-    """Read a .npy file; its bytes are taken as they come, so that neither its header nor its end can do harm.
+    """Read a .npy file safely: neither its header nor truncation can do harm.
 
     Returns
     -------
     array
-        Of the shape and dtype that the file says, in memory of its own; never of Python's objects.
+        With the shape and type in the header, in its own memory; never of Python objects.
 
     Raises
     ------
     InputError
-        Where it cannot be read, or is no whole .npy file of numbers.
+        If it cannot be read, or is not a complete .npy file of numbers.
     """
     path = Path(path)
     with reading(path, MOST_BYTES) as file:
         shape, fortran_order, dtype = _checked_header(file, path)
         count = math.prod(shape)
-        found = np.empty(count, dtype)
-        left = found.view(np.uint8).data if found.nbytes else memoryview(b"")
-        while left:
-            # Not mapped: a file that shrinks meanwhile would end the process.
-            taken = file.readinto(left[:_PIECE_BYTES])  # type: ignore[attr-defined]
-            if not taken:
-                raise _no_npy(path, "It has become shorter while it was read.")
-            left = left[taken:]
+        values = np.empty(count, dtype)
+        remaining = values.view(np.uint8).data if values.nbytes else memoryview(b"")
+        while remaining:
+            # Not mapped: if the file were truncated meanwhile, the process would be killed.
+            read_bytes = file.readinto(remaining[:_PIECE_BYTES])  # type: ignore[attr-defined]
+            if not read_bytes:
+                raise _no_npy(path, "It became shorter while it was being read.")
+            remaining = remaining[read_bytes:]
     try:
-        return found.reshape(shape[::-1]).T if fortran_order else found.reshape(shape)
-    except (ValueError, OverflowError) as error:  # no elements, in numbers that NumPy cannot count
+        return values.reshape(shape[::-1]).T if fortran_order else values.reshape(shape)
+    except (ValueError, OverflowError) as error:  # an empty array with extents that NumPy cannot represent
         raise _no_npy(path, str(error)) from None
 
 
 @dataclass(frozen=True)
 class NpyLayout:
-    """How the elements of a .npy file lie in it, row after row, from byte `offset` on."""
+    """Layout of a .npy file's elements: row-major, from byte `offset` on."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -101,40 +101,40 @@ class NpyLayout:
 
 
 def npy_layout(path: str | Path) -> NpyLayout:
-    """Return how a .npy file of any size can be read a part at a time.
+    """Return the layout of a .npy file of any size, to read it by rows.
 
     Raises
     ------
     InputError
-        Where it cannot be read, is no whole .npy file of numbers, or has columns one after the other.
+        If it cannot be read, is not a complete .npy file of numbers, or is in column-major (Fortran) order.
     """
     path = Path(path)
     with reading(path) as file:
         shape, fortran_order, dtype = _checked_header(file, path)
         offset = file.tell()
     if fortran_order and len(shape) > 1:
-        raise InputError(f"{path.name} has its columns one after the other, and rows are wanted: save it in C order.")
+        raise InputError(f"{path.name} is in Fortran order, but rows are needed: save it in C order.")
     return NpyLayout(shape, dtype, offset)
 
 
 def _checked_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order and type of a .npy file that has as many bytes as these want."""
+    """Return the shape, order and type of a .npy file after checking that it has enough bytes for them."""
     try:
         shape, fortran_order, dtype = _npy_header(file)
-    except Exception as error:  # NumPy parses the header as Python's text, and fails in a dozen ways
+    except Exception as error:  # NumPy evaluates the header as Python text, which raises many types of exceptions
         raise _no_npy(path, str(error)) from None
-    shape = tuple(map(int, shape))  # True is an integer to Python, and none to NumPy
-    there = os.fstat(file.fileno()).st_size - file.tell()
+    shape = tuple(map(int, shape))  # True is an instance of int, but not a valid extent
+    available = os.fstat(file.fileno()).st_size - file.tell()
     no_numbers = dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0
-    if no_numbers or math.prod(shape) * dtype.itemsize > there:
-        raise _no_npy(path, f"Its header says {dtype} of shape {shape}, and {there} bytes follow.")
+    if no_numbers or math.prod(shape) * dtype.itemsize > available:
+        raise _no_npy(path, f"Its header declares {dtype} of shape {shape}, but {available} bytes follow.")
     return shape, fortran_order, dtype
 
 
 def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as of a header that Python 2 wrote
+        warnings.simplefilter("ignore")  # such as for a header written by Python 2
         if version == (1, 0):
             return np.lib.format.read_array_header_1_0(file)
         if version == (2, 0):
@@ -144,84 +144,84 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def _no_npy(path: Path, detail: str) -> InputError:
     return InputError(
-        f"{path.name} is not a whole .npy file of numbers.",
+        f"{path.name} is not a complete .npy file of numbers.",
         advice="Save it again with numpy.save, or its numbers as text.",
         detail=detail,
     )
 
 
 def _numbers(path: Path, dimensions: int) -> Array:
-    found = read_npy(path)
-    if found.ndim != dimensions:
-        shape = " x ".join(map(str, found.shape)) or "a single number"
-        wanted = "an array of one dimension" if dimensions == 1 else "a matrix"
-        raise InputError(f"{path.name} holds {shape}; {wanted} is wanted.")
-    if found.dtype.kind not in "biuf":
-        kind = str(found.dtype)[:_SHOWN]
-        raise InputError(f"{path.name} holds {kind}; whole or floating-point numbers are wanted.")
-    if found.size > MOST_NUMBERS:
-        raise InputError(f"{path.name} holds {found.size} numbers; at most {MOST_NUMBERS} are taken.")
-    if found.dtype.kind == "f":
-        with np.errstate(over="ignore", invalid="ignore"):  # of more bits than float64 has
-            return found.astype(np.float64, copy=False)
-    if found.dtype == np.uint64 and found.size and int(found.max()) > np.iinfo(np.int64).max:
-        return found.astype(np.float64)
-    return found.astype(np.int64, copy=False)
+    values = read_npy(path)
+    if values.ndim != dimensions:
+        shape = " x ".join(map(str, values.shape)) or "a single number"
+        expected = "an array of one dimension" if dimensions == 1 else "a matrix"
+        raise InputError(f"{path.name} contains {shape}; {expected} is needed.")
+    if values.dtype.kind not in "biuf":
+        kind = str(values.dtype)[:_MAX_SHOWN]
+        raise InputError(f"{path.name} contains {kind}; integers or floating-point numbers are needed.")
+    if values.size > MOST_NUMBERS:
+        raise InputError(f"{path.name} contains {values.size} numbers; the limit is {MOST_NUMBERS}.")
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore", invalid="ignore"):  # types with more bits than float64
+            return values.astype(np.float64, copy=False)
+    if values.dtype == np.uint64 and values.size and int(values.max()) > np.iinfo(np.int64).max:
+        return values.astype(np.float64)
+    return values.astype(np.int64, copy=False)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield each line that says something, with its number."""
+    """Yield each line that is not empty or a comment, with its number."""
     with reading(path, MOST_BYTES) as file:
-        for place, line in lines_of(file, path.name, _LONGEST_LINE):
+        for number, line in lines_of(file, path.name, _LONGEST_LINE):
             try:
-                text = line.decode("utf-8-sig" if place == 1 else "utf-8").split(_COMMENT, 1)[0].strip()
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").split(_COMMENT, 1)[0].strip()
             except UnicodeDecodeError:
-                raise InputError(f"{path.name}, line {place}, is not text.") from None
+                raise InputError(f"{path.name}, line {number}, is not text.") from None
             if text:
-                yield place, text
+                yield number, text
 
 
 def _read_text(path: Path) -> Array:
-    # Not lists: a number in one takes four times as much.
-    whole, numbers = array("q"), array("d")
-    for place, text in _lines(path):
-        numbers.append(_number(path, place, text))
-        if len(whole) == len(numbers) - 1 and _is_whole(text):
-            whole.append(int(text))
-    return np.array(whole, np.int64) if len(whole) == len(numbers) else np.array(numbers, np.float64)
+    # Arrays, not lists: a number in a list takes four times as much memory.
+    integers, numbers = array("q"), array("d")
+    for line, text in _lines(path):
+        numbers.append(_number(path, line, text))
+        if len(integers) == len(numbers) - 1 and _is_whole(text):
+            integers.append(int(text))
+    return np.array(integers, np.int64) if len(integers) == len(numbers) else np.array(numbers, np.float64)
 
 
 def _read_rows(path: Path) -> Array:
-    numbers, whole = array("d"), True
+    numbers, all_integers = array("d"), True
     columns: int | None = None
-    for place, text in _lines(path):
+    for line, text in _lines(path):
         parts = text.replace(",", " ").split()
         columns = len(parts) if columns is None else columns
-        numbers.extend(_number(path, place, part) for part in parts)
-        whole = whole and all(map(_is_whole, parts))
+        numbers.extend(_number(path, line, part) for part in parts)
+        all_integers = all_integers and all(map(_is_whole, parts))
         if len(parts) != columns:
-            raise InputError(f"{path.name}, line {place}: {len(parts)} numbers, where the first row has {columns}.")
+            raise InputError(f"{path.name}, line {line}: {len(parts)} numbers, but the first row has {columns}.")
     if not numbers or not columns:
-        raise InputError(f"{path.name} is empty; a matrix is wanted.")
-    found = np.array(numbers, np.float64).reshape(-1, columns)
-    # Past 2^53 the floats are not the numbers that stood there.
-    return found.astype(np.int64) if whole and np.abs(found).max(initial=0) < 2**53 else found
+        raise InputError(f"{path.name} is empty; a matrix is needed.")
+    values = np.array(numbers, np.float64).reshape(-1, columns)
+    # Beyond 2^53 the floats may differ from the integers in the file.
+    return values.astype(np.int64) if all_integers and np.abs(values).max(initial=0) < 2**53 else values
 
 
-def _number(path: Path, place: int, text: str) -> float:
+def _number(path: Path, line: int, text: str) -> float:
     try:
-        if "_" in text:  # Python's own notation
+        if "_" in text:  # Python's digit separator
             raise ValueError(text)
         return float(text)
     except ValueError:
-        raise InputError(f"{path.name}, line {place}: {_shortened(text)} is not one number.") from None
+        raise InputError(f"{path.name}, line {line}: {_shorten(text)} is not a number.") from None
 
 
 def _is_whole(text: str) -> bool:
-    # 19 digits are as many as int64 can have, and few enough to ask int() about.
+    # int64 has at most 19 digits; longer texts are not worth converting.
     digits = text.lstrip("+-")
     return digits.isdecimal() and len(digits) <= 19 and abs(int(digits)) <= np.iinfo(np.int64).max
 
 
-def _shortened(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+def _shorten(text: str) -> str:
+    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")

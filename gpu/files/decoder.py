@@ -1,8 +1,8 @@
-"""Decode an image file with Pillow, in a process of its own: python decoder.py PIXELS PACKAGES, the file as its input.
+"""Image decoder that runs Pillow in its own process: python decoder.py PIXELS PACKAGES, with the file as its input.
 
-What a stranger's file makes a decoder do ends with this process: its memory and its time are limited, and what the
-libraries below Pillow print goes nowhere. It answers with a line of JSON, a refusal or what follows, and the pixels,
-strip by strip. `gpu.files.pillow` starts it and reads that. Nothing but Pillow is imported, to start quickly.
+The process isolates untrusted files: its memory and time are limited, and output of the libraries below Pillow is
+discarded. It writes a line of JSON, either a refusal or a description, then the pixels, strip by strip;
+`gpu.files.pillow` starts it and reads these. Only Pillow is imported, for a fast start.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     import PIL.ImageFile
 
 MOST_BYTES = 2**30
-"""Bytes that decoding takes at most, whatever the picture."""
+"""Limit of the memory for decoding, in bytes, for any image."""
 
 BYTES_PER_PIXEL = 24
-"""Bytes a pixel that decoding takes at most, in the worst case WebP; others take 1 to 4, or 8 with 16-bit colors."""
+"""Limit of the memory for decoding, in bytes per pixel; WebP needs it, others 1 to 4, or 8 with 16-bit colors."""
 
 STRIP_BYTES = 2**22
-"""Bytes of a strip, about: the pixels come as whole rows."""
+"""Approximate size of a strip in bytes; a strip consists of whole rows."""
 
-_OF_PYTHON_BYTES = 2**28
+_PYTHON_BYTES = 2**28
 _SMALL_PIXELS, _SMALL_BYTES = 2**22, 2**25
 _LEAST_SECONDS, _PIXELS_PER_SECOND = 5, 4 * 2**20
-# Pillow knows more formats; some of them start other programs, and none of those is a picture to filter.
+# Pillow supports more formats; some start other programs, and none of those is useful as an input.
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP")
 _WEBP_BYTES_PER_PIXEL = 20
 _TIFF_BITS, _TIFF_COMPRESSION, _TIFF_PHOTOMETRIC, _ORIENTATION = 258, 259, 262, 274
 _WHITE_IS_ZERO = 0
-# The most that one byte of a file can become: deflate's limit, JPEG's one bit a block of 64 pixels, and a string of
-# LZW that is as long as there are codes, of 12 bits.
+# Largest expansion of one byte of a file: deflate's limit, JPEG's one bit per block of 64 pixels, and the longest LZW
+# string, which has as many pixels as there are codes of 12 bits.
 _DEFLATE_RATIO = 1032
 _JPEG_PIXELS_PER_BYTE = 512
 _LZW_PIXELS_PER_BYTE = 4096
 
-# The raw modes with which Pillow keeps the high byte of each 16-bit value, and those that give it the low byte.
+# Raw modes with which Pillow keeps the high byte of each 16-bit value, and those that return the low byte.
 _LOW_BYTES = {
     f"{colors};16{end}": f"{colors};16{other}" for colors in ("RGB", "RGBA", "RGBX") for end, other in ("LB", "BL")
 }
@@ -53,18 +53,18 @@ _SAMPLES = {"1": 1, "L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
 
 class _RefusedError(Exception):
-    """The picture is not decoded; the message is a sentence's second half, after the file's name."""
+    """The image is refused; the message follows the file's name in a sentence."""
 
 
 def is_small(file: IO[bytes]) -> bool:
-    """Whether a file is a PNG or plain JPEG of at most 4 Mpixel, which takes little time whatever is in it.
+    """Return whether a file is a PNG or baseline JPEG of at most 4 Mpixel, which takes little time in any case.
 
-    A process of its own would take longer than such a picture. Other formats are bounded by no size: a few bytes of
-    WebP or a progressive JPEG may be seconds of work, and libtiff prints what it thinks.
+    Starting a process would take longer than decoding it. For other formats the size gives no limit: a few bytes of
+    WebP or of a progressive JPEG can take seconds, and libtiff prints messages.
     """
     if os.fstat(file.fileno()).st_size > _SMALL_BYTES:
         return False
-    with _quiet(), contextlib.suppress(Exception), _opened(file, ("PNG", "JPEG")) as image:
+    with _quiet(), contextlib.suppress(Exception), _open_image(file, ("PNG", "JPEG")) as image:
         width, height = image.size
         return 0 < width * height <= _SMALL_PIXELS and not image.info.get("progressive")
     return False
@@ -76,52 +76,52 @@ def answer(file: IO[bytes], out: IO[bytes], limit: int, *, alone: bool) -> None:
     Parameters
     ----------
     file : file
-        A regular file, of which Pillow may use the number too.
+        A regular file; Pillow may also use its file descriptor.
     out : file
-        A line of JSON: {"refusal": text}, or {"width", "height", "samples", "type" (NumPy's), "planes" (1; or 2: after
-        each strip another one with the low bytes), "alpha", "maxval", "inverted", "orientation"}; then the strips, each
-        of as many whole rows as `rows_of_strip` says, the last one maybe shorter.
+        A line of JSON: {"refusal": text}, or {"width", "height", "samples", "type" (NumPy's), "planes" (1; or 2: each
+        strip is followed by another with the low bytes), "alpha", "maxval", "inverted", "orientation"}; then the
+        strips, each of `rows_of_strip` rows, except for the last one.
     limit : int
-        The most pixels.
+        Most pixels that are accepted.
     alone : bool
-        Whether this process is for this picture only, and can be limited.
+        Whether this process decodes only this image, so that it can be limited.
     """
     import PIL.Image
 
     try:
-        with _quiet(), _opened(file) as image:
+        with _quiet(), _open_image(file) as image:
             _check_size(image, os.fstat(file.fileno()).st_size, limit)
             if alone:
-                _limit_to(image.size[0] * image.size[1])
+                _limit_resources(image.size[0] * image.size[1])
             _decode(image, file, out)
     except _RefusedError as refusal:
-        _say(out, refusal=str(refusal))
+        _write_facts(out, refusal=str(refusal))
     except PIL.Image.DecompressionBombError:
         most = MOST_BYTES // _WEBP_BYTES_PER_PIXEL // 2**20
-        _say(out, refusal=f"is too large: of WebP at most {most} Mpixel are taken. Save it as PNG or JPEG.")
+        _write_facts(out, refusal=f"is too large: the limit for WebP is {most} Mpixel. Save it as PNG or JPEG.")
     except MemoryError:
-        _say(out, refusal="needs more memory than its pixels do, or than there is.")
+        _write_facts(out, refusal="needs too much memory to be decoded.")
     except PIL.UnidentifiedImageError:
-        _say(out, refusal="is not an image that can be read: no PGM, PPM, PNG, JPEG or TIFF.")
+        _write_facts(out, refusal="is not a supported image: PGM, PPM, PNG, JPEG or TIFF.")
     except (BrokenPipeError, KeyboardInterrupt):
         raise
-    except Exception as error:  # Pillow's decoders raise a dozen kinds on a damaged file
+    except Exception as error:  # Pillow's decoders raise many types of exceptions for damaged files
         reason = " ".join((str(error) or type(error).__name__).split("\n")[0].split())[:200].rstrip(".")
-        _say(out, refusal=f"is damaged or cut short: {reason}.")
+        _write_facts(out, refusal=f"is damaged or truncated: {reason}.")
 
 
 def rows_of_strip(width: int) -> int:
-    """Return how many rows a strip has, of a picture so wide."""
+    """Return the number of rows per strip for a width in pixels."""
     return max(1, STRIP_BYTES // (4 * width))
 
 
-def _say(out: IO[bytes], **facts: object) -> None:
+def _write_facts(out: IO[bytes], **facts: object) -> None:
     out.write(json.dumps(facts).encode() + b"\n")
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """A damaged file is told in one sentence, not in a decoder's complaints."""
+    """Suppress the decoders' messages about damaged files."""
     logging.getLogger("PIL").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -129,7 +129,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _opened(file: IO[bytes], formats: Sequence[str] = _FORMATS) -> Iterator[PIL.ImageFile.ImageFile]:
+def _open_image(file: IO[bytes], formats: Sequence[str] = _FORMATS) -> Iterator[PIL.ImageFile.ImageFile]:
     import PIL.BmpImagePlugin
     import PIL.GifImagePlugin
     import PIL.Image
@@ -139,11 +139,11 @@ def _opened(file: IO[bytes], formats: Sequence[str] = _FORMATS) -> Iterator[PIL.
     import PIL.WebPImagePlugin
 
     file.seek(0)
-    # The limit is ours, checked on every header: only WebP's decoder takes memory before that.
+    # Sizes are checked after opening; only WebP's decoder allocates memory before that.
     is_webp = file.read(12)[8:] == b"WEBP"
     PIL.Image.MAX_IMAGE_PIXELS = MOST_BYTES // _WEBP_BYTES_PER_PIXEL // 2 if is_webp else None
-    # By a name, Pillow would map the file: that reads turned TIFFs with the wrong row length, and a file that shrinks
-    # meanwhile would end the process.
+    # By name, Pillow would map the file: that rotated TIFFs with the wrong row length, and truncation of the file
+    # meanwhile would kill the process.
     file.seek(0)
     with PIL.Image.open(file, formats=[name for name in formats if name in PIL.Image.OPEN]) as image:
         yield image
@@ -152,23 +152,23 @@ def _opened(file: IO[bytes], formats: Sequence[str] = _FORMATS) -> Iterator[PIL.
 def _check_size(image: PIL.ImageFile.ImageFile, file_bytes: int, limit: int) -> None:
     width, height = image.size
     if width < 1 or height < 1:
-        raise _RefusedError(f"has no pixels: its header says {width} x {height}.")
+        raise _RefusedError(f"has no pixels: its header declares {width} x {height}.")
     mpixel = f"{width} x {height} is {width * height / 2**20:.0f} Mpixel"
     if width * height > limit:
-        raise _RefusedError(f"is too large: {mpixel}, and at most {limit // 2**20} are taken.")
+        raise _RefusedError(f"is too large: {mpixel}; the limit is {limit // 2**20} Mpixel.")
     needed = _least_bytes(image, width * height)
     if needed > file_bytes:
         raise _RefusedError(
-            f"is cut short: its header promises {width} x {height} pixels, at least {needed} bytes, "
-            f"and {file_bytes} are there."
+            f"is truncated: its header declares {width} x {height} pixels, at least {needed} bytes, "
+            f"but only {file_bytes} follow."
         )
     most = MOST_BYTES // _bytes_per_pixel(image)
     if width * height > most:
-        raise _RefusedError(f"is too large: {mpixel}, and of its kind at most {most // 2**20} are taken.")
+        raise _RefusedError(f"is too large: {mpixel}; the limit for this format is {most // 2**20} Mpixel.")
 
 
 def _least_bytes(image: PIL.ImageFile.ImageFile, pixels: int) -> int:
-    """Return the fewest bytes in which the format can hold so many pixels; 0 where there is no such bound."""
+    """Return the minimum file size for a number of pixels in the image's format; 0 if there is no such bound."""
     if image.format == "PNG":
         bits = 1 if image.mode in ("1", "P") else 8
         return pixels * bits // 8 // _DEFLATE_RATIO
@@ -187,23 +187,23 @@ def _least_bytes(image: PIL.ImageFile.ImageFile, pixels: int) -> int:
 
 
 def _bytes_per_pixel(image: PIL.ImageFile.ImageFile) -> int:
-    """Return what Pillow takes for a pixel, and what the libraries below it are known to take besides."""
+    """Return Pillow's memory per pixel, with the additional memory of the libraries below it."""
     if image.format == "WEBP":
         return _WEBP_BYTES_PER_PIXEL
-    of_pillow = 1 if image.mode in ("1", "L", "P") else 2 if image.mode.startswith("I;16") else 4
+    pillow_bytes = 1 if image.mode in ("1", "L", "P") else 2 if image.mode.startswith("I;16") else 4
     if _raw_mode(image) in _LOW_BYTES:
-        of_pillow *= 2
+        pillow_bytes *= 2
     coefficients = 2 * len(image.getbands()) if image.info.get("progressive") else 0
-    return of_pillow + coefficients
+    return pillow_bytes + coefficients
 
 
-def _limit_to(pixels: int) -> None:
-    """Limit what this process may take to what so many pixels can need."""
-    with contextlib.suppress(ImportError):  # on Windows only who started it can end it
+def _limit_resources(pixels: int) -> None:
+    """Limit this process's memory and CPU time according to the number of pixels."""
+    with contextlib.suppress(ImportError):  # on Windows only the parent process can end it
         import resource
 
-        most = min(MOST_BYTES, _OF_PYTHON_BYTES // 4 + pixels * BYTES_PER_PIXEL)
-        _lower(resource.RLIMIT_AS, _OF_PYTHON_BYTES + most)
+        most = min(MOST_BYTES, _PYTHON_BYTES // 4 + pixels * BYTES_PER_PIXEL)
+        _lower(resource.RLIMIT_AS, _PYTHON_BYTES + most)
         _lower(resource.RLIMIT_CPU, _LEAST_SECONDS + pixels // _PIXELS_PER_SECOND)
 
 
@@ -220,7 +220,7 @@ def _decode(image: PIL.ImageFile.ImageFile, file: IO[bytes], out: IO[bytes]) -> 
     mode, raw_mode = image.mode, _raw_mode(image)
     planes = [image]
     form: dict[str, object] = {"type": "u1", "alpha": False, "maxval": 255, "inverted": False}
-    with contextlib.ExitStack() as kept:
+    with contextlib.ExitStack() as stack:
         if mode.startswith("I;16"):
             tags = getattr(image, "tag_v2", {})
             form["type"] = ">u2" if mode == "I;16B" or (mode == "I;16N" and sys.byteorder == "big") else "<u2"
@@ -228,9 +228,9 @@ def _decode(image: PIL.ImageFile.ImageFile, file: IO[bytes], out: IO[bytes]) -> 
             form["inverted"] = tags.get(_TIFF_PHOTOMETRIC) == _WHITE_IS_ZERO
         elif mode in ("I", "F"):
             kind = "floating-point" if mode == "F" else "signed or 32-bit"
-            raise _RefusedError(f"holds {kind} values; save it with 8 or 16 bits a value, unsigned.")
+            raise _RefusedError(f"contains {kind} values; save it with 8 or 16 unsigned bits per value.")
         elif raw_mode == _GRAY_ALPHA:
-            _take_raw(image, "RGBA")
+            _set_raw_mode(image, "RGBA")
             form |= {"type": ">u2", "alpha": True, "maxval": 65535}
         elif raw_mode in _LOW_BYTES and mode in ("RGB", "RGBA"):
             form |= {"alpha": mode == "RGBA", "maxval": 65535}
@@ -241,16 +241,16 @@ def _decode(image: PIL.ImageFile.ImageFile, file: IO[bytes], out: IO[bytes]) -> 
         elif mode not in ("L", "RGB"):
             mode = "L" if mode == "1" else "RGB"
         image.load()
-        # Before the file is opened once more: reading EXIF moves in it.
+        # Before the file is opened again, since reading EXIF moves the file position.
         form["orientation"] = _orientation(image)
         if raw_mode in _LOW_BYTES and form["maxval"] == 65535 and mode in ("RGB", "RGBA"):
-            other = kept.enter_context(_opened(file))
-            _take_raw(other, _LOW_BYTES[raw_mode])
+            other = stack.enter_context(_open_image(file))
+            _set_raw_mode(other, _LOW_BYTES[raw_mode])
             other.load()
             planes.append(other)
         samples = 2 if raw_mode == _GRAY_ALPHA else 1 if mode.startswith("I;16") else _SAMPLES[mode]
         width, height = image.size
-        _say(out, width=width, height=height, samples=samples, planes=len(planes), **form)
+        _write_facts(out, width=width, height=height, samples=samples, planes=len(planes), **form)
         rows = rows_of_strip(width)
         for first in range(0, height, rows):
             for plane in planes:
@@ -260,21 +260,21 @@ def _decode(image: PIL.ImageFile.ImageFile, file: IO[bytes], out: IO[bytes]) -> 
 
 
 def _orientation(image: PIL.Image.Image) -> int:
-    """Return EXIF's orientation, 1 to 8; a broken EXIF block is no reason to refuse a picture."""
+    """Return EXIF's orientation, 1 to 8; an invalid EXIF block is ignored."""
     with contextlib.suppress(Exception):
         return int(image.getexif().get(_ORIENTATION, 1))
     return 1
 
 
 def _raw_mode(image: PIL.ImageFile.ImageFile) -> str:
-    """Return how the pixels lie in the file, in Pillow's words."""
+    """Return Pillow's name of the pixel format in the file."""
     arguments = image.tile[0].args if image.tile else ""
     first = arguments[0] if isinstance(arguments, tuple) and arguments else arguments
     return first if isinstance(first, str) else ""
 
 
-def _take_raw(image: PIL.ImageFile.ImageFile, raw_mode: str) -> None:
-    """Have other bytes of each pixel decoded; `raw_mode` is as wide as the file's own."""
+def _set_raw_mode(image: PIL.ImageFile.ImageFile, raw_mode: str) -> None:
+    """Decode other bytes of each pixel; `raw_mode` must have the width of the file's own mode."""
     tiles = []
     for tile in image.tile:
         arguments = (raw_mode, *tile.args[1:]) if isinstance(tile.args, tuple) else raw_mode
@@ -288,9 +288,9 @@ def _main(limit: int, packages: str) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _lower(resource.RLIMIT_AS, _OF_PYTHON_BYTES + MOST_BYTES)
+        _lower(resource.RLIMIT_AS, _PYTHON_BYTES + MOST_BYTES)
         _lower(resource.RLIMIT_CPU, _LEAST_SECONDS)
-    # Not number 0, which Pillow takes for no file.
+    # A duplicate, since Pillow does not accept descriptor 0 as a file.
     with open(os.dup(0), "rb") as file, open(1, "wb") as out, contextlib.suppress(BrokenPipeError):
         answer(file, out, limit, alone=True)
 

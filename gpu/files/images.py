@@ -1,14 +1,13 @@
-"""Image files: read with their values as they are, shown on a screen, written without leaving half a file.
+"""Image files: read with unchanged values, converted for display, and written atomically.
 
-What is read: PGM, PPM and PBM (`gpu.files.netpbm`: any maxval, exact), and through Pillow PNG, JPEG, TIFF, BMP, GIF and
-WebP, the first picture of a file that holds several. Choices where a format holds more than gray or red, green and
-blue:
+Supported are PGM, PPM and PBM (`gpu.files.netpbm`: any maxval, exact), and through Pillow PNG, JPEG, TIFF, BMP, GIF
+and WebP; of a file with several images, the first. Formats with more than gray or RGB are converted as follows:
 
-- 16-bit gray, color and alpha keep their 16 bits, from PNG as from TIFF.
-- What is transparent is composited on white. A color key, one color called transparent, is ignored.
+- 16-bit gray, color and alpha keep their 16 bits, in PNG and TIFF.
+- Transparency is composited on white. A color key (one color declared transparent) is ignored.
 - A palette, CMYK, YCbCr and Lab become 8-bit RGB; 1-bit pixels become 0 and 255.
-- Floating point, signed and 32-bit values are refused: how to scale them is not ours to guess.
-- EXIF's orientation is applied. Color profiles are not: the numbers in the file are the numbers a kernel gets.
+- Floating-point, signed and 32-bit values are refused, since their scale is unknown.
+- EXIF's orientation is applied. Color profiles are not: kernels receive the numbers in the file.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ _STRIP_PIXELS = 2**16
 
 @dataclass(frozen=True)
 class Image:
-    """An image as its file holds it.
+    """An image with the values of its file.
 
     Parameters
     ----------
     pixels : ndarray of uint8 or uint16, shape (height, width) or (height, width, 3)
     maxval : int
-        The value of white, 1 to 65535; no pixel is above it.
+        The value of white, 1 to 65535; no pixel is larger.
     """
 
     pixels: Pixels
@@ -53,13 +52,13 @@ class Image:
 
 
 def read_image(path: str | os.PathLike[str]) -> Image:
-    """Read an image file, its format told by its contents.
+    """Read an image file; its content determines the format.
 
     Raises
     ------
     InputError
-        With one sentence, when there is no such file, it cannot be read, is no image, is damaged, has no pixels or more
-        than 256 Mpixel, or promises more than it holds.
+        If the file does not exist, cannot be read, is not an image, is damaged, has no pixels or more than 256 Mpixel,
+        or is shorter than its header declares.
     """
     path = Path(path)
     name = name_of(path)
@@ -72,16 +71,16 @@ def read_image(path: str | os.PathLike[str]) -> Image:
             if netpbm.is_netpbm(start):
                 return Image(*netpbm.read(path, name, LIMIT_PIXELS))
             if path.suffix.lower() in (".pgm", ".ppm", ".pbm", ".pnm") and start[:1] == b"P":
-                raise InputError(f"{name} is not a PGM or PPM file: it begins with {start[:2]!r}, not with P1 to P6.")
+                raise InputError(f"{name} is not a PGM or PPM file: it begins with {start[:2]!r} instead of P1 to P6.")
             return Image(*decode(path, name, LIMIT_PIXELS))
         except MemoryError:
-            raise InputError(f"{name} needs more memory than there is.") from None
+            raise InputError(f"There is not enough memory for {name}.") from None
 
 
 def picture(image: Image) -> npt.NDArray[np.uint8]:
-    """Return an image as a screen shows it: uint8 of the same shape, `maxval` becoming 255.
+    """Convert an image for display: uint8 of the same shape, with `maxval` scaled to 255.
 
-    Where the pixels are that already, they are returned, not a copy.
+    Pixels that already have this form are returned without a copy.
     """
     pixels = image.pixels
     if pixels.dtype == np.uint8 and image.maxval == 255:
@@ -90,14 +89,14 @@ def picture(image: Image) -> npt.NDArray[np.uint8]:
 
 
 def _scale_table(source: np.dtype[Any], maxval: int, target: np.dtype[Any]) -> Pixels:
-    """Return for each value of `source` its nearest in `target`'s whole range."""
+    """Return a table that maps each value of `source` to the nearest in `target`'s range."""
     white = int(np.iinfo(target).max)
     values = np.minimum(np.arange(np.iinfo(source).max + 1, dtype=np.int64), maxval)
     return ((2 * values * white + maxval) // (2 * maxval)).astype(target)
 
 
 def _through_table(pixels: Pixels, table: Pixels) -> Pixels:
-    """Return `table[pixels]`, strip by strip: in one go NumPy would make indices of eight bytes each."""
+    """Return `table[pixels]`, computed in strips: at once, NumPy would create indices of eight bytes each."""
     result = np.empty(pixels.shape, table.dtype)
     flat, out = np.ascontiguousarray(pixels).reshape(-1), result.reshape(-1)
     for first in range(0, flat.size, _STRIP_PIXELS):
@@ -107,29 +106,29 @@ def _through_table(pixels: Pixels, table: Pixels) -> Pixels:
 
 
 def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None = None) -> None:
-    """Write an image file, its format chosen by the extension: .pgm (gray), .ppm (color) or .png.
+    """Write an image file; the extension determines the format: .pgm (gray), .ppm (color) or .png.
 
     Parameters
     ----------
     path : path-like
-        A file of that name is replaced, once the new one is whole.
+        An existing file is replaced after the new one is complete.
     pixels : ndarray of uint8 or uint16, shape (height, width) or (height, width, 3)
     maxval : int or None
-        The value of white; None means 255 for uint8 and 65535 for uint16. PGM and PPM keep the values and record
-        `maxval`, in two bytes a value where it is above 255. PNG knows no maxval: values are scaled to 8 bits, or to 16
-        where `maxval` is above 255, in color too.
+        The value of white; None means 255 for uint8 and 65535 for uint16. PGM and PPM keep the values and store
+        `maxval`; above 255, with two bytes per value. PNG has no maxval: values are scaled to 8 bits, or to 16 if
+        `maxval` is above 255.
 
     Raises
     ------
     InputError
-        With one sentence, when the format cannot hold the pixels or the file cannot be written. Nothing is left behind
-        then, and a file that was there is as it was.
+        If the format cannot represent the pixels or the file cannot be written. Nothing is left behind then, and an
+        existing file is unchanged.
     """
     path = Path(path)
     name = name_of(path)
     extension = path.suffix.lower()
     if extension not in WRITABLE:
-        raise InputError(f"{name} cannot be written: an image's name ends in {', '.join(WRITABLE)}.")
+        raise InputError(f"{name} cannot be written: its name must end in {', '.join(WRITABLE)}.")
     if pixels.dtype not in (np.uint8, np.uint16) or not (
         pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3)
     ):
@@ -141,8 +140,10 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
         raise InputError(f"{name} cannot be written: {needed}.")
     if maxval is None:
         maxval = 255 if pixels.dtype == np.uint8 else 65535
-    if not 1 <= maxval <= 65535 or int(pixels.max()) > maxval:
-        raise InputError(f"{name} cannot be written: {maxval} is not the value of white of these pixels.")
+    if not 1 <= maxval <= 65535:
+        raise InputError(f"{name} cannot be written: the value of white must be 1 to 65535, not {maxval}.")
+    if int(pixels.max()) > maxval:
+        raise InputError(f"{name} cannot be written: a pixel is above the value of white, {maxval}.")
     with replacing(path) as file:
         if extension == ".png":
             depth, white = (np.dtype(np.uint16), 65535) if maxval > 255 else (np.dtype(np.uint8), 255)
@@ -154,6 +155,6 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
 
 
 def sample_images() -> list[Path]:
-    """Return the images that come with Lockstep, the one to open first in front."""
-    found = sorted(path for path in SAMPLES.iterdir() if path.suffix.lower() in READABLE)
-    return sorted(found, key=lambda path: path != DEFAULT_SAMPLE)
+    """Return the images that come with Lockstep, the default one first."""
+    paths = sorted(path for path in SAMPLES.iterdir() if path.suffix.lower() in READABLE)
+    return sorted(paths, key=lambda path: path != DEFAULT_SAMPLE)

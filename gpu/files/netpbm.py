@@ -1,7 +1,7 @@
-"""The Netpbm formats PBM, PGM and PPM, plain (P1 to P3) and raw (P4 to P6), read and written value by value.
+"""The Netpbm formats PBM, PGM and PPM, plain (P1 to P3) and raw (P4 to P6), with exact values.
 
-Pillow reads them too, but it rescales every value whose white is not 255 or 65535, one pixel at a time, and squeezes
-16-bit color to 8 bits. Here a value in the file is the value in the array, and a raw file is read in one go.
+Pillow supports them too, but it rescales every value if white is not 255 or 65535, one pixel at a time, and reduces
+16-bit color to 8 bits. Here values are not changed, and a raw file is read in one operation.
 
 Source: the format descriptions of the Netpbm project, pgm(5) and ppm(5).
 """
@@ -31,7 +31,7 @@ _LONGEST_HEADER = 2**16
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before the pixels; `offset` is where they begin."""
+    """Header of a file; `offset` is the position of the first pixel."""
 
     magic: str
     width: int
@@ -41,12 +41,12 @@ class Header:
 
     @property
     def plain(self) -> bool:
-        """Whether the values are written as decimal text."""
+        """Whether the values are decimal text."""
         return self.magic in ("P1", "P2", "P3")
 
     @property
     def bitmap(self) -> bool:
-        """Whether a pixel is one bit, 1 being black."""
+        """Whether a pixel is one bit, with 1 for black."""
         return self.magic in ("P1", "P4")
 
     @property
@@ -57,17 +57,17 @@ class Header:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """uint8, or uint16 where white is above 255."""
+        """uint8, or uint16 if white is above 255."""
         return np.dtype(np.uint16 if self.maxval > 255 else np.uint8)
 
     @property
     def samples(self) -> int:
-        """How many numbers the pixels hold."""
+        """Number of values of all pixels."""
         return self.width * self.height * (3 if len(self.shape) == 3 else 1)
 
     @property
     def least_bytes(self) -> int:
-        """The fewest bytes that so many pixels can take in the file."""
+        """Minimum number of bytes of the pixels in the file."""
         if self.magic == "P4":
             return self.height * -(-self.width // 8)
         if self.magic == "P1":
@@ -76,7 +76,7 @@ class Header:
 
 
 def is_netpbm(start: bytes) -> bool:
-    """Whether a file that begins so is one of the six formats."""
+    """Return whether a file that begins with these bytes has one of the six formats."""
     return start[:2] in MAGICS and (len(start) == 2 or start[2:3] in (*_WHITESPACE, b"#"))
 
 
@@ -87,22 +87,22 @@ def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
     ----------
     path : Path
     name : str
-        What an error's sentence calls the file.
+        Name of the file in error messages.
     limit : int
-        The most pixels allowed.
+        Most pixels that are accepted.
 
     Returns
     -------
     pixels : ndarray of uint8 or uint16, shape (height, width) or (height, width, 3)
-        The values as they stand in the file; a bitmap's are 0 and 255.
+        Values as in the file; 0 and 255 for a bitmap.
     maxval : int
         The value of white.
 
     Raises
     ------
     InputError
-        When the file breaks its format. A header that promises more than the file holds is refused before any memory
-        is taken.
+        If the file violates its format. A header that declares more pixels than the file contains is refused before
+        memory is allocated.
     """
     with reading(path) as file:
         header = _read_header(file, name)
@@ -125,17 +125,17 @@ def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
         return pixels, 255
     brightest = int(pixels.max())
     if brightest > header.maxval:
-        raise InputError(f"{name} holds the value {brightest}, above the {header.maxval} that its header calls white.")
+        raise InputError(f"{name} has the value {brightest}, but its header declares {header.maxval} as white.")
     return pixels, header.maxval
 
 
 def layout(path: Path, name: str) -> Header:
-    """Return how a gray raw file's (P5's) or a color one's (P6's) pixels lie in it, to be read some rows at a time.
+    """Return the layout of a raw gray (P5) or color (P6) file, to read it by rows.
 
     Raises
     ------
     InputError
-        Where it is another kind of file, or shorter than its header promises.
+        If the file has another format, or is shorter than its header declares.
     """
     with reading(path) as file:
         header = _read_header(file, name)
@@ -152,15 +152,15 @@ def too_large(name: str, width: int, height: int, limit: int) -> InputError:
     """Return the error for an image of too many pixels."""
     return InputError(
         f"{name} is too large: {width} x {height} is {width * height / 2**20:.0f} Mpixel, "
-        f"and at most {limit // 2**20} are taken."
+        f"the limit is {limit // 2**20} Mpixel."
     )
 
 
 def cut_short(name: str, width: int, height: int, needed: int, there: int) -> InputError:
-    """Return the error for a file with fewer bytes than its header promises."""
+    """Return the error for a file that is shorter than its header declares."""
     return InputError(
-        f"{name} is cut short: its header promises {width} x {height} pixels, at least {needed} bytes, "
-        f"and {there} are there."
+        f"{name} is truncated: its header declares {width} x {height} pixels, at least {needed} bytes, "
+        f"but only {there} follow."
     )
 
 
@@ -170,12 +170,12 @@ def _read_header(file: IO[bytes], name: str) -> Header:
     values = [_read_number(file, name, field) for field in fields]
     maxval = values[2] if len(values) == 3 else 1
     if not 1 <= maxval <= 65535:
-        raise InputError(f"{name} has a broken header: its maxval is {maxval}, and 1 to 65535 are allowed.")
+        raise InputError(f"{name} has an invalid header: its maxval is {maxval}, but must be 1 to 65535.")
     return Header(magic, values[0], values[1], maxval, file.tell())
 
 
 def _read_number(file: IO[bytes], name: str, field: str) -> int:
-    """Read a decimal number and the one character after it, where a comment counts as the line's end that closes it."""
+    """Read a decimal number and the character after it, which may be a comment that ends with its line."""
     digits = b""
     while file.tell() < _LONGEST_HEADER:
         character = file.read(1)
@@ -188,17 +188,17 @@ def _read_number(file: IO[bytes], name: str, field: str) -> int:
             if digits:
                 return int(digits)
         elif not character:
-            raise InputError(f"{name} is cut short: it ends before the {field} in its header.")
+            raise InputError(f"{name} is truncated: it ends before the {field} in its header.")
         else:
             break
-    raise InputError(f"{name} has a broken header: its {field} is not a number.")
+    raise InputError(f"{name} has an invalid header: its {field} is not a number.")
 
 
 def _skip_comment_after_maxval(file: IO[bytes], header: Header, size: int) -> int:
-    """Return where the pixels begin.
+    """Return the offset of the pixels.
 
-    A comment between the header's last number and raw pixels looks like pixels; it is one when without it the file is
-    exactly as long as the header promises, and with it is not.
+    A comment between the header's last number and raw pixels looks like pixels; it is a comment if the file has exactly
+    the declared length with it, but not without it.
     """
     if header.plain or size - header.offset == header.least_bytes:
         return header.offset
@@ -210,7 +210,7 @@ def _skip_comment_after_maxval(file: IO[bytes], header: Header, size: int) -> in
 
 def _read_raw(file: IO[bytes], header: Header, name: str) -> Pixels:
     data = np.fromfile(file, np.uint8, header.least_bytes)
-    if data.size != header.least_bytes:  # it has become shorter
+    if data.size != header.least_bytes:  # the file became shorter
         raise cut_short(name, header.width, header.height, header.least_bytes, data.size)
     if header.magic == "P4":
         packed = data.reshape(header.height, -(-header.width // 8))
@@ -223,13 +223,13 @@ def _read_raw(file: IO[bytes], header: Header, name: str) -> Pixels:
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield a plain raster in blocks that end at whitespace, comments taken out; one without any is no numbers."""
+    """Yield a plain raster in blocks that end at whitespace, without comments; text without whitespace is one block."""
     rest, comment = b"", b""
     while block := file.read(_BLOCK_BYTES):
         block = comment + block
         comment = b"#" if block.rfind(b"#") > max(block.rfind(b"\n"), block.rfind(b"\r")) else b""
         block = rest + (_without_comments(block) if b"#" in block else block)
-        # Text may follow the pixels, in lines of its own.
+        # Text may follow the pixels on separate lines.
         end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         end = end or max(block.rfind(character) for character in _WHITESPACE) + 1 or len(block)
         rest = block[end:]
@@ -239,9 +239,9 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 def _without_comments(block: bytes) -> bytes:
     letters = np.frombuffer(block, np.uint8)
-    places = np.arange(letters.size, dtype=np.int32)
-    lines = np.maximum.accumulate(np.where((letters == ord("\n")) | (letters == ord("\r")), places, -1))
-    comments = np.maximum.accumulate(np.where(letters == ord("#"), places, -1))
+    positions = np.arange(letters.size, dtype=np.int32)
+    lines = np.maximum.accumulate(np.where((letters == ord("\n")) | (letters == ord("\r")), positions, -1))
+    comments = np.maximum.accumulate(np.where(letters == ord("#"), positions, -1))
     return np.where(comments > lines, np.uint8(ord(" ")), letters).tobytes()
 
 
@@ -250,35 +250,33 @@ def _read_plain(file: IO[bytes], header: Header, name: str) -> Pixels:
     filled = 0
     for block in _blocks(file):
         if stray := re.search(rb"[^0-9\s]+", block):
-            raise InputError(f"{name} holds {_excerpt(stray[0])} where a number should be.")
+            raise InputError(f"{name} has {_excerpt(stray[0])} instead of a number.")
         if not block.strip():
             continue
         values = np.fromstring(block, np.int64, sep=" ")[: header.samples - filled]
         if (values > header.maxval).any():
-            raise InputError(
-                f"{name} holds the value {values.max()}, above the {header.maxval} that its header calls white."
-            )
+            raise InputError(f"{name} has the value {values.max()}, but its header declares {header.maxval} as white.")
         pixels[filled : filled + values.size] = values
         filled += values.size
         if filled == header.samples:
             return pixels.reshape(header.shape)
-    raise InputError(f"{name} is cut short: its header promises {header.samples} numbers, and {filled} are there.")
+    raise InputError(f"{name} is truncated: its header declares {header.samples} numbers, but only {filled} follow.")
 
 
 def _read_plain_bitmap(file: IO[bytes], header: Header, name: str) -> Pixels:
-    """Read a P1 raster, whose digits need no space between them."""
+    """Read a P1 raster, in which digits need no separators."""
     pixels = np.empty(header.samples, np.uint8)
     filled = 0
     for block in _blocks(file):
         digits = block.translate(None, b"".join(_WHITESPACE))
         if stray := re.search(rb"[^01]+", digits):
-            raise InputError(f"{name} holds {_excerpt(stray[0])} where 0 or 1 should be.")
+            raise InputError(f"{name} has {_excerpt(stray[0])} instead of 0 or 1.")
         values = np.frombuffer(digits, np.uint8)[: header.samples - filled]
         pixels[filled : filled + values.size] = np.where(values == ord("1"), 0, 255)
         filled += values.size
         if filled == header.samples:
             return pixels.reshape(header.shape)
-    raise InputError(f"{name} is cut short: its header promises {header.samples} digits, and {filled} are there.")
+    raise InputError(f"{name} is truncated: its header declares {header.samples} digits, but only {filled} follow.")
 
 
 def _excerpt(stray: bytes) -> str:
@@ -288,7 +286,7 @@ def _excerpt(stray: bytes) -> str:
 def write(file: IO[bytes], pixels: Pixels, maxval: int) -> None:
     """Write a raw PGM (pixels of shape (height, width)) or PPM ((height, width, 3)).
 
-    Values above 255 take two bytes each, the high one first, as soon as `maxval` is above 255.
+    If `maxval` is above 255, each value takes two bytes, the high one first.
     """
     magic = "P5" if pixels.ndim == 2 else "P6"
     file.write(f"{magic}\n{pixels.shape[1]} {pixels.shape[0]}\n{maxval}\n".encode())

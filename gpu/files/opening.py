@@ -1,4 +1,4 @@
-"""How every file that a user names is opened: only what is a file is read, and none is lost where one is written."""
+"""Opening of files that users name: only regular files are read, and files are replaced atomically."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _KINDS = (
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str], most: int | None = None) -> Iterator[IO[bytes]]:
-    """Open a regular file to be read.
+    """Open a regular file for reading.
 
-    What blocks or never ends (a pipe, a device, a socket) is refused before a byte of it is asked for.
+    A pipe, device or socket, which may block or never end, is refused before it is read.
 
     Parameters
     ----------
     path : path-like
     most : int or None
-        The most bytes that the file may have; None means any number.
+        Most bytes that the file may have; None means no limit.
 
     Raises
     ------
     InputError
-        With one sentence, where there is no such file, it is none, is too large or may not be read.
+        If the file does not exist, is not a regular file, is too large, or cannot be read.
     """
     name = name_of(path)
     with os_errors(name, "read"):
-        # A link is followed: it is the user's own word for the file. A pipe without a writer is not waited for.
+        # Links are followed, since the user named them. O_NONBLOCK avoids waiting for a pipe's writer.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode):
                 raise InputError(f"{name} is {_kind(about.st_mode)}, not a file.")
             if most is not None and about.st_size > most:
-                raise InputError(f"{name} is too large: {_size(about.st_size)}, where at most {_size(most)} are taken.")
+                raise InputError(f"{name} is too large: {_size(about.st_size)}; the limit is {_size(most)}.")
         except BaseException:
             os.close(handle)
             raise
@@ -58,46 +58,46 @@ def reading(path: str | os.PathLike[str], most: int | None = None) -> Iterator[I
 
 
 def lines_of(file: IO[bytes], name: str, longest: int) -> Iterator[tuple[int, bytes]]:
-    """Yield a file's lines with their numbers; InputError for one of more than `longest` bytes."""
-    place = 0
+    """Yield a file's lines with their numbers; raise InputError for a line of more than `longest` bytes."""
+    number = 0
     while line := file.readline(longest + 1):
-        place += 1
+        number += 1
         if len(line) > longest:
-            raise InputError(f"{name}, line {place}, is too long: at most {_size(longest)} are taken.")
-        yield place, line
+            raise InputError(f"{name}, line {number}, is too long: the limit is {_size(longest)}.")
+        yield number, line
 
 
 def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
-    """Return all of a regular file of at most `most` bytes; InputError with one sentence where that cannot be."""
+    """Return the content of a regular file of at most `most` bytes; raise InputError if that is not possible."""
     with reading(path, most) as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(size + 1)  # as many as are asked for, so many bytes it takes
-        if len(data) > size:  # it has grown
+        data = file.read(size + 1)  # read() allocates the requested size
+        if len(data) > size:  # the file has grown
             data += file.read(most + 1 - len(data))
     if len(data) > most:
-        raise InputError(f"{name_of(path)} is too large: at most {_size(most)} are taken.")
+        raise InputError(f"{name_of(path)} is too large: the limit is {_size(most)}.")
     return data
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a new file that takes `path`'s place when the block ends well, and vanishes when it does not.
+    """Open a new file that replaces `path` if the block succeeds, and is deleted if it fails.
 
-    Only a file is replaced. Where the name is a link, the link is, and what it leads to stays as it is.
+    Only a regular file or a link is replaced; the target of a link is unchanged.
 
     Raises
     ------
     InputError
-        With one sentence, when the file cannot be written.
+        If the file cannot be written.
     """
     with os_errors(name_of(path), "written"):
         target, before = _target(Path(path))
         unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
         try:
-            nameless = _without_name(target.parent)
-            with nameless or open(unfinished, "xb") as file:
+            unnamed = _open_unnamed(target.parent)
+            with unnamed or open(unfinished, "xb") as file:
                 yield file
-                if nameless is not None:
+                if unnamed is not None:
                     file.flush()
                     _give_name(file, unfinished)
             if before is not None and stat.S_ISREG(before):
@@ -111,15 +111,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def replacing_in_parts(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Have the name of a new file, or folder, that others write to; it takes `path`'s place when the block ends well.
+    """Provide the name of a new file or folder for others to write; it replaces `path` if the block succeeds.
 
-    When the block does not, what was written vanishes. A file is replaced, a folder is not. A file is on the disk
-    before it has the name: who sees it may remove what it was made of.
+    If the block fails, it is deleted. A file can be replaced, a folder cannot. A file is synchronized to disk before it
+    is renamed, since its user may then delete the data that it was computed from.
 
     Raises
     ------
     InputError
-        With one sentence, when it cannot be written.
+        If it cannot be written.
     """
     with os_errors(name_of(path), "written"):
         target, before = _target(Path(path))
@@ -138,13 +138,13 @@ def replacing_in_parts(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_back(file: IO[bytes], start: int, size: int) -> None:
-    """Have the system begin to write bytes of a file to the disk that were written just now, and wait for nothing.
+    """Start writing recently written bytes of a file to disk, without waiting.
 
-    Left to itself it begins seconds later, and then all wait for the disk that had nothing to do before.
+    Otherwise the system starts seconds later, and processes wait for a disk that was idle before.
     """
     if hasattr(os, "posix_fadvise"):
         file.flush()
-        with contextlib.suppress(OSError):  # as of a device
+        with contextlib.suppress(OSError):  # for example, for a device
             os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
 
 
@@ -153,42 +153,42 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _without_name(folder: Path) -> IO[bytes] | None:
-    """Return a new file of which nothing is left when its process is killed; None where the system has none."""
+def _open_unnamed(folder: Path) -> IO[bytes] | None:
+    """Open a file without a name, which vanishes if the process is killed; return None if not supported."""
     kind = getattr(os, "O_TMPFILE", 0)
     if not kind or not Path("/proc/self/fd").is_dir():
         return None
     try:
         handle = os.open(folder, kind | os.O_WRONLY, 0o666)
     except OSError:
-        return None  # this file system has none, or the reason will be met again
+        return None  # not supported by this file system, or the next attempt reports the reason
     return open(handle, "wb")
 
 
 def _give_name(file: IO[bytes], path: Path) -> None:
-    # With a folder's handle, which an absolute path ignores, os.link follows the link that /proc has.
+    # With a folder descriptor, which an absolute path ignores, os.link follows the link in /proc.
     os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=file.fileno(), follow_symlinks=True)
 
 
 def folder(path: str | os.PathLike[str]) -> Path:
-    """Return a folder for new files, made where it is not there; InputError where that cannot be."""
+    """Return a folder for new files, created if necessary; raise InputError if that is not possible."""
     name = name_of(path)
     with os_errors(name, "made a folder"):
-        made = Path(path)
-        made.mkdir(parents=True, exist_ok=True)
-        if not os.access(made, os.W_OK | os.X_OK):
+        directory = Path(path)
+        directory.mkdir(parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK | os.X_OK):
             raise InputError(f"{name} cannot be written to: permission denied.")
-    return made
+    return directory
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
-    """Raise InputError where `replacing` could not write to `path` anyway: before work that would be in vain."""
+    """Raise InputError if `replacing` cannot write to `path`, to detect that before long work."""
     with os_errors(name_of(path), "written"):
         _target(Path(path))
 
 
 def _target(path: Path) -> tuple[Path, int | None]:
-    """Return where a file is written, and the mode of what is there; None for nothing."""
+    """Return the resolved target of a write, and the mode of the existing file; None if there is none."""
     name = name_of(path)
     target = Path(os.path.realpath(path.parent), path.name)
     if path.name in ("", "..") or path.is_dir():
@@ -207,19 +207,21 @@ def _target(path: Path) -> tuple[Path, int | None]:
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
-    """Return a path as a sentence of one line can hold it."""
+    """Return a path shortened and escaped for a message of one line."""
     name = os.fspath(path)
     if not name.isprintable():
         name = repr(name)
-    return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
+    return (
+        name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH // 2]}…{name[-_MAX_NAME_LENGTH // 2 :]}"
+    )
 
 
-_SHOWN = 300
+_MAX_NAME_LENGTH = 300
 
 
 @contextlib.contextmanager
 def os_errors(name: str, verb: str) -> Iterator[None]:
-    """Turn what the operating system says of a file into one sentence; `verb` is "read", or what else was wanted."""
+    """Convert operating-system errors to InputError; `verb` is "read" or another participle for the message."""
     try:
         yield
     except FileNotFoundError as error:
@@ -227,10 +229,10 @@ def os_errors(name: str, verb: str) -> Iterator[None]:
             raise InputError(f"{name} cannot be {verb}: {str(error.strerror).lower()}.") from None
         raise InputError(f"There is no file {name}.") from None
     except OSError as error:
-        if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket, which no open() opens
+        if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket, which cannot be opened
             raise InputError(f"{name} is a socket or a device, not a file.") from None
-        # NumPy, where a file takes no more of an array, has no word of the system's.
-        full = "no more of it fits" if "requested and" in str(error) else str(error) or "the disk failed"
+        # NumPy raises its own message when a file cannot take a whole array.
+        full = "no space is left" if "requested and" in str(error) else str(error) or "the disk failed"
         reason = (error.strerror or full).lower()
         raise InputError(f"{name} cannot be {verb}: {reason}.") from None
     except ValueError as error:

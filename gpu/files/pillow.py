@@ -1,4 +1,4 @@
-"""Image files that Pillow decodes, all but small ones in a process that can be ended; the pixels become an array."""
+"""Decoding of images by Pillow, in a separate process except for small ones, into arrays."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gpu.files.opening import os_errors, reading
 Pixels = npt.NDArray[Any]
 
 LAST_SECONDS = 180.0
-"""Seconds after which decoding is ended even where the system has no limit for that."""
+"""Seconds after which decoding is killed, even if the system supports no limit of CPU time."""
 
 _STRIP_BYTES = 2**22
 
-# How an array's rows are written to make it upright, by EXIF's numbers: views, so that nothing is copied.
-_TURNED: dict[int, Callable[[Pixels], Pixels]] = {
+# How rows are written to a view of the array so that the image becomes upright, by EXIF's orientation.
+_ORIENTATIONS: dict[int, Callable[[Pixels], Pixels]] = {
     2: np.fliplr,
     3: lambda pixels: np.rot90(pixels, 2),
     4: np.flipud,
@@ -43,15 +43,15 @@ _TURNED: dict[int, Callable[[Pixels], Pixels]] = {
 def decode(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
     """Decode an image file.
 
-    Takes its pixels' bytes here, and in the other process as many as `gpu.files.decoder` allows.
+    Allocates the pixels in this process, and in the other process at most as much as `gpu.files.decoder` allows.
 
     Parameters
     ----------
     path : Path
     name : str
-        What an error's sentence calls the file.
+        Name of the file in error messages.
     limit : int
-        The most pixels allowed.
+        Most pixels that are accepted.
 
     Returns
     -------
@@ -62,35 +62,35 @@ def decode(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
     Raises
     ------
     InputError
-        When the file is no image, is damaged, has no pixels or too many, or its decoder takes too long.
+        If the file is not an image, is damaged, has no pixels or too many, or takes too long to decode.
     """
     with reading(path) as file:
         if decoder.is_small(file):
             with BytesIO() as source:
                 decoder.answer(file, source, limit, alone=False)
                 source.seek(0)
-                return _taken(source, name)
-        with _decoding(file, name, limit) as process:
+                return _read_answer(source, name)
+        with _decoder_process(file, name, limit) as process:
             assert process.stdout is not None
             try:
-                return _taken(process.stdout, name)
+                return _read_answer(process.stdout, name)
             except EOFError:
-                raise _ended(name, process.wait()) from None
+                raise _decoder_error(name, process.wait()) from None
 
 
-def _taken(source: IO[bytes], name: str) -> tuple[Pixels, int]:
-    """Return what an answer holds; EOFError where it ends too early."""
+def _read_answer(source: IO[bytes], name: str) -> tuple[Pixels, int]:
+    """Read the decoder's answer; raise EOFError if it is incomplete."""
     facts = json.loads(source.readline() or "{}")
     if not facts:
         raise EOFError
     if "refusal" in facts:
         raise InputError(f"{name} {facts['refusal']}")
-    return _assembled(source, facts), facts["maxval"]
+    return _read_pixels(source, facts), facts["maxval"]
 
 
 @contextlib.contextmanager
-def _decoding(file: IO[bytes], name: str, limit: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the process that decodes, and end it with the block."""
+def _decoder_process(file: IO[bytes], name: str, limit: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the decoder's process, and end it with the block."""
     packages = Path(PIL.__file__).parents[1]
     with os_errors(name, "read"):
         process = subprocess.Popen(
@@ -113,22 +113,22 @@ def _decoding(file: IO[bytes], name: str, limit: int) -> Iterator[subprocess.Pop
         alarm.cancel()
 
 
-def _ended(name: str, code: int) -> InputError:
-    """Return the error for a process that ended before it had answered."""
+def _decoder_error(name: str, code: int) -> InputError:
+    """Return the error for a decoder that ended before it completed its answer."""
     if -code in (getattr(signal, "SIGXCPU", 0), signal.SIGTERM, getattr(signal, "SIGKILL", 0)):
-        return InputError(f"{name} takes too long to be decoded, and was given up.")
-    return InputError(f"{name} is damaged: its decoder failed.", detail=f"It ended with {code}.")
+        return InputError(f"{name} takes too long to decode.")
+    return InputError(f"{name} is damaged: its decoder failed.", detail=f"It ended with code {code}.")
 
 
-def _assembled(source: IO[bytes], facts: dict[str, Any]) -> Pixels:
-    """Return the upright picture."""
+def _read_pixels(source: IO[bytes], facts: dict[str, Any]) -> Pixels:
+    """Read the strips into an upright image."""
     width, height, samples = facts["width"], facts["height"], facts["samples"]
     colors = samples - 1 if facts["alpha"] else samples
     dtype = np.dtype(np.uint16 if facts["maxval"] > 255 else np.uint8)
     shape = (height, width) if facts["orientation"] not in (5, 6, 7, 8) else (width, height)
     result = np.empty((*shape, *((colors,) if colors > 1 else ())), dtype)
-    turned = _TURNED.get(facts["orientation"])
-    target = turned(result) if turned else result
+    view = _ORIENTATIONS.get(facts["orientation"])
+    target = view(result) if view else result
     rows = decoder.rows_of_strip(width)
     for first in range(0, height, rows):
         form = (min(rows, height - first), width, samples)
@@ -151,7 +151,7 @@ def _strip(source: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> P
 
 
 def _on_white(colors: Pixels, alpha: Pixels, white: int) -> Pixels:
-    """Composite on white, rounded to nearest; strip by strip, since the products need twice the bits."""
+    """Composite on white, rounded to nearest; in strips, since the products need twice as many bits."""
     result = np.empty(colors.shape, colors.dtype)
     rows = max(1, _STRIP_BYTES // max(1, 8 * colors[0].size))
     for first in range(0, colors.shape[0], rows):

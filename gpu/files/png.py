@@ -1,4 +1,4 @@
-"""Write PNG: 8 bits through Pillow, 16 bits by hand, because Pillow writes no 16-bit color.
+"""PNG writer: 8 bits through Pillow; 16 bits directly, because Pillow cannot write 16-bit color.
 
 Source: the PNG specification (ISO/IEC 15948), chunks IHDR, IDAT and IEND.
 """
@@ -22,7 +22,7 @@ _STRIP_BYTES = 2**22
 
 
 def write(file: IO[bytes], pixels: Pixels) -> None:
-    """Write an image of shape (height, width) or (height, width, 3), uint8 or uint16, over the whole range of both."""
+    """Write an image of shape (height, width) or (height, width, 3), uint8 or uint16, with white at the maximum."""
     if pixels.dtype == np.uint8:
         PIL.Image.fromarray(np.ascontiguousarray(pixels)).save(file, "PNG")
     else:
@@ -39,7 +39,7 @@ def _write_16_bit(file: IO[bytes], pixels: Pixels) -> None:
     above = np.zeros((1, pixels[0].nbytes), np.uint8)
     for first in range(0, height, rows):
         strip = pixels[first : first + rows].astype(">u2").view(np.uint8).reshape(-1, pixels[0].nbytes)
-        # Each row as its difference from the one above: neighbors are alike, and differences compress better.
+        # Store each row as the difference from the row above, which compresses better.
         filtered = np.empty((strip.shape[0], strip.shape[1] + 1), np.uint8)
         filtered[:, 0] = _FILTER_UP
         np.subtract(strip, np.concatenate([above, strip[:-1]]), out=filtered[:, 1:])

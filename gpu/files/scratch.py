@@ -1,7 +1,7 @@
-"""Folders for what is temporary. Each is held by the process that made it, and goes when nobody holds it any more.
+"""Temporary folders, each locked by the process that created it and deleted when no process holds the lock.
 
-The hold is a lock that the system takes back however the process ends, so a folder that can be locked is an earlier
-end's. Names and process numbers would not do: another process gets the same, and containers share a folder.
+The system releases the lock however the process ends, so a folder that can be locked is a leftover. Names and process
+numbers would not suffice: other processes may get the same ones, and containers may share a folder.
 """
 
 from __future__ import annotations
@@ -20,62 +20,62 @@ from gpu.errors import InputError
 
 PREFIX = "lockstep-scratch-"
 MEMORY = os.environ.get("LOCKSTEP_MEMORY", "/dev/shm")
-"""A folder in memory, on Linux; LOCKSTEP_MEMORY names another."""
+"""An in-memory folder on Linux; the environment variable LOCKSTEP_MEMORY selects another."""
 
-_HELD = "held"
-"""A file that is open for as long as its folder is held, on Windows, where a folder cannot be locked."""
+_LOCK_FILE = "held"
+"""Name of a file that stays open while its folder is in use, on Windows, where folders cannot be locked."""
 
 
 class ScratchFolder:
-    """A new folder that is this process's until `close`, which removes it.
+    """A new folder that belongs to this process until `close` deletes it.
 
     Parameters
     ----------
     parent : str or None
-        Where it is made; None means the system's place for temporary files.
+        Its parent folder; None means the system's folder for temporary files.
 
     Raises
     ------
     InputError
-        Where no folder can be made.
+        If the folder cannot be created.
     """
 
     def __init__(self, parent: str | None = None) -> None:
         try:
-            where = parent or place_for_temporaries()
-            _tidy_up(where)
-            self.path, self._let_go = _make(where)
+            location = parent or place_for_temporaries()
+            _remove_leftovers(location)
+            self.path, self._release = _create(location)
         except OSError as error:
             raise InputError(
                 f"There is no folder for temporary files: {(error.strerror or str(error)).lower()}.",
-                advice="Set TMPDIR to a folder that you may write to and that has room.",
+                advice="Set TMPDIR to a folder with write permission and free space.",
             ) from None
 
     def close(self) -> None:
-        """Remove the folder and all that is in it."""
+        """Delete the folder with its content."""
         if sys.platform == "win32":
-            self._let_go()  # an open file cannot be removed there
+            self._release()  # Windows cannot delete an open file
         remove(self.path)
-        self._let_go()
+        self._release()
 
 
 def remove(path: str) -> None:
-    """Remove a folder, even while another process adds files to it before it ends."""
+    """Delete a folder, even if another process still adds files to it before it ends."""
     for _ in range(3):
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _tidy_up(where: str) -> None:
-    for place in (where, MEMORY):
+def _remove_leftovers(location: str) -> None:
+    for place in (location, MEMORY):
         remove_forgotten(place)
     with contextlib.suppress(OSError):
         remove_forgotten(place_for_temporaries())
 
 
 def place_for_temporaries() -> str:
-    """Return the system's place for temporary files, as `tempfile.gettempdir` does; OSError where there is none.
+    """Return the system's folder for temporary files, as `tempfile.gettempdir`; raise OSError if there is none.
 
-    That writes a file to try a place, which stays there when the process is killed just then.
+    `tempfile` writes a test file, which would remain if the process were killed at that time.
     """
     if tempfile.tempdir is None:
         for name in ("TMPDIR", "TEMP", "TMP"):
@@ -89,7 +89,7 @@ def place_for_temporaries() -> str:
 
 @cache
 def remove_forgotten(parent: str) -> None:
-    """Remove what processes of this user that are gone left in a folder; done once in a process."""
+    """Delete leftovers of this user's ended processes in a folder; done once per process."""
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if not entry.name.startswith(PREFIX):
@@ -97,7 +97,7 @@ def remove_forgotten(parent: str) -> None:
             with contextlib.suppress(OSError):
                 about = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(about.st_mode) and _is_ours(about):
-                    _remove_unless_held(entry.path)
+                    _remove_unless_locked(entry.path)
 
 
 def _is_ours(about: os.stat_result) -> bool:
@@ -106,33 +106,34 @@ def _is_ours(about: os.stat_result) -> bool:
 
 if sys.platform == "win32":
 
-    def _make(parent: str) -> tuple[str, Callable[[], None]]:
+    def _create(parent: str) -> tuple[str, Callable[[], None]]:
         path = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-        held = open(Path(path, _HELD), "xb")  # noqa: SIM115  # it is open for as long as the folder is held
+        held = open(Path(path, _LOCK_FILE), "xb")  # noqa: SIM115  # open while the folder is in use
         return path, held.close
 
-    def _remove_unless_held(path: str) -> None:
-        Path(path, _HELD).unlink()  # refused while it is open, and where its folder is only just being made
+    def _remove_unless_locked(path: str) -> None:
+        Path(path, _LOCK_FILE).unlink()  # fails while it is open, or not created yet
         remove(path)
 
 else:
 
-    def _make(parent: str) -> tuple[str, Callable[[], None]]:
+    def _create(parent: str) -> tuple[str, Callable[[], None]]:
         while True:
             path = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-            with contextlib.suppress(FileNotFoundError):  # removed between the two calls, as a forgotten one
+            # Another process may delete the folder as a leftover between the two calls.
+            with contextlib.suppress(FileNotFoundError):
                 handle = _lock(path, wait=True)
                 if os.fstat(handle).st_nlink:
                     return path, _closing(handle)
                 os.close(handle)
 
-    def _remove_unless_held(path: str) -> None:
+    def _remove_unless_locked(path: str) -> None:
         handle = _lock(path, wait=False)
         remove(path)
         os.close(handle)
 
     def _lock(path: str, *, wait: bool) -> int:
-        """Return the handle that holds a folder; OSError where another process does and `wait` is not asked for."""
+        """Lock a folder and return the handle; raise OSError if another process holds the lock and `wait` is False."""
         import fcntl
 
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -142,14 +143,14 @@ else:
             if not wait:
                 os.close(handle)
                 raise
-            # This file system has no locks, so nobody will be able to take one and remove the folder.
+            # This file system does not support locks, so no process can lock and delete the folder.
         return handle
 
     def _closing(handle: int) -> Callable[[], None]:
-        held = [handle]
+        handles = [handle]
 
-        def let_go() -> None:
-            if held:
-                os.close(held.pop())
+        def release() -> None:
+            if handles:
+                os.close(handles.pop())
 
-        return let_go
+        return release

@@ -1,4 +1,4 @@
-"""The texts of kernel files, and of their lines for reports that show them."""
+"""Texts of kernel files, and their lines for reports."""
 
 from __future__ import annotations
 
@@ -17,63 +17,65 @@ MOST_BYTES = 4 << 20
 
 
 def read_source(path: Path) -> str:
-    """Return a kernel file's text, UTF-8 or the UTF-16 that Windows' shells write; InputError if it cannot be read."""
+    """Return a kernel file's text, from UTF-8 or Windows' UTF-16; raise InputError if it cannot be read."""
     data = read_bytes(path, MOST_BYTES)
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     return data.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def check_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> None:
-    """Raise CompileError, with its place, for an include that is no file or too large: a compiler would just open it.
+    """Raise CompileError, with position, for an include that is too large or not a regular file.
+
+    A compiler would open it without a check.
 
     Parameters
     ----------
     text : str
-        The kernel file's.
+        Text of the kernel file.
     path, include_dirs
-        As of `Sources`.
+        As for `Sources`.
     """
-    waiting = [(text, path)]
+    pending = [(text, path)]
     seen: set[Path] = set()
-    for inner, file in waiting:
-        for found in _INCLUDE.finditer(inner):
-            for included in (folder / found[1] for folder in (file.parent, path.parent, *include_dirs)):
+    for inner, file in pending:
+        for match in _INCLUDE.finditer(inner):
+            for included in (folder / match[1] for folder in (file.parent, path.parent, *include_dirs)):
                 if included in seen or not _is_there(included):
                     continue
                 seen.add(included)
                 try:
-                    waiting.append((read_source(included), included))
+                    pending.append((read_source(included), included))
                 except InputError as error:
-                    line = 1 + inner.count("\n", 0, found.start(1))
+                    line = 1 + inner.count("\n", 0, match.start(1))
                     position = SourcePosition(file.name, line)
                     raise CompileError(f"{position}: {error.message}", position=position) from None
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is something that a compiler opens; it goes past folders."""
+    """Return whether a path can be opened by a compiler, which skips folders."""
     try:
         return path.exists() and not path.is_dir()
-    except OSError:  # such as a name that is too long
+    except OSError:  # for example, a name that is too long
         return False
 
 
 class Sources:
-    """The lines of a kernel file and of what it includes, by the file's bare name, which is what positions have.
+    """Lines of a kernel file and its includes, by bare file name as in `SourcePosition`.
 
     Parameters
     ----------
     path : Path
         The kernel file.
     include_dirs : sequence of Path
-        Where includes are looked for, other than beside the file that has them.
+        Additional folders of includes, besides the folder of the including file.
     edited : str or None
-        What stands in the place of what the file holds.
+        Text that replaces the file's content.
     """
 
     def __init__(self, path: Path, include_dirs: Sequence[Path] = (), *, edited: str | None = None) -> None:
         self._lines: dict[str, list[str]] = {}
-        waiting = [path]
-        for file in waiting:
+        pending = [path]
+        for file in pending:
             try:
                 text = edited if edited is not None and file is path else read_source(file)
             except InputError:
@@ -81,15 +83,15 @@ class Sources:
             if file.name not in self._lines:
                 self._lines[file.name] = text.split("\n")
                 folders = (file.parent, path.parent, *include_dirs)
-                waiting += [folder / name for name in _INCLUDE.findall(text) for folder in folders]
+                pending += [folder / name for name in _INCLUDE.findall(text) for folder in folders]
 
     def line(self, file: str, number: int) -> str:
-        """Return a line, tabs as spaces; "" for one that is not known."""
+        """Return a line with tabs expanded; "" if there is no such line."""
         lines = self._lines.get(file, [])
         return lines[number - 1].expandtabs(4).rstrip() if 0 < number <= len(lines) else ""
 
     def caret(self, position: SourcePosition) -> str:
-        """Return the spaces and the caret that go below a line; "" for a position without a column."""
+        """Return spaces and a caret to print below a line; "" for a position without a column."""
         lines = self._lines.get(position.file, [])
         if not position.column or not 0 < position.line <= len(lines):
             return ""

@@ -1,4 +1,4 @@
-"""Read files of text."""
+"""Reader of text files."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ MOST_BYTES = 2**20
 
 
 def read_text(path: str | Path) -> str:
-    """Read a file of text: UTF-8, or else Latin-1, in which every byte is a character.
+    """Read a text file: UTF-8, or else Latin-1, in which every byte is a character.
 
     Raises
     ------
     InputError
-        Where the file cannot be read, or is too long.
+        If the file cannot be read or is too long.
     """
     path = Path(path)
     data = read_bytes(path, MOST_BYTES)
     if b"\0" in data:
-        raise InputError(f"{path.name} is not a text: it has a zero byte.")
+        raise InputError(f"{path.name} is not a text file: it has a zero byte.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""TOML that somebody wrote, and what is said of its values."""
+"""TOML parser with error positions, and formatting of TOML values for messages."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from gpu.files.opening import name_of
 
-_AT = re.compile(r"\(at line (\d+), column \d+\)$")
+_POSITION = re.compile(r"\(at line (\d+), column \d+\)$")
 
 
 class TomlError(Exception):
-    """A text that is no TOML.
+    """Syntax error in a TOML text.
 
     Parameters
     ----------
     reason : str
-        Without the place, and without a full stop.
+        Without position and final period.
     line : int
-        From 1.
+        Line number, from 1.
     """
 
     def __init__(self, reason: str, line: int) -> None:
@@ -28,19 +28,19 @@ class TomlError(Exception):
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return what a text in TOML holds; TomlError where it is none, or nothing that can be held."""
+    """Parse a TOML text; raise TomlError if it is invalid or nested too deep."""
     try:
         return tomllib.loads(text)
     except RecursionError:
         raise TomlError("it is nested too deep", 1) from None
-    except ValueError as error:  # beside its own errors those of numbers with thousands of digits
-        found = _AT.search(str(error))
-        raise TomlError(name_of(_AT.sub("", str(error)).strip()), int(found[1]) if found else 1) from None
+    except ValueError as error:  # includes errors about numbers with thousands of digits
+        match = _POSITION.search(str(error))
+        raise TomlError(name_of(_POSITION.sub("", str(error)).strip()), int(match[1]) if match else 1) from None
 
 
 def shown(value: object) -> str:
-    """Return a value as a sentence can hold it, however long it is."""
+    """Format a value for a message, shortened if necessary."""
     try:
         return name_of(repr(value))
-    except (ValueError, RecursionError):  # a number of thousands of digits
+    except (ValueError, RecursionError):  # for example, a number with thousands of digits
         return "a value that is too long"

@@ -1,7 +1,7 @@
-"""Lessons: folders that a lecturer writes; questions that a recording answers, tasks that the simulator judges.
+"""Lessons: folders with text, questions that a recording answers, and tasks that the simulator grades.
 
-`reading.read_lesson` gives a lesson. A step's scene is recorded by `scenes.play`, its question asked by
-`questions.ask.ask`, an answer marked by `questions.asked.mark`. A task begins with `tasks.start`, or with
-`tasks.pieces` and `tasks.put_together`; `judging.judge` says whether a text is right, and `judging.opened` records
-where it is not. `execute.py` does all that for a window.
+`reading.read_lesson` loads a lesson. `scenes.play` records a step's scene, `questions.ask.ask` asks its question, and
+`questions.asked.mark` marks an answer. A task begins with `tasks.start`, or with `tasks.pieces` and
+`tasks.put_together`; `judging.judge` grades a submission, and `judging.opened` records its failure. `execute.py`
+executes the window's requests for these.
 """

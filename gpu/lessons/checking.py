@@ -1,4 +1,4 @@
-"""Whether a lesson holds what it promises: places are reached, questions have answers, tasks can be done."""
+"""Validation of a lesson: its places exist, its questions have answers, and its tasks can be solved."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gpu.lessons.scenes import play
 from gpu.lessons.tasks import reference, start
 
 SEEDS = (0, 1, 2)
-"""With which scenes are recorded and questions asked."""
+"""Seeds with which scenes are recorded and questions asked."""
 
 
 @dataclass(frozen=True)
 class LessonFault:
-    """What is wrong with a lesson, at a line of its file."""
+    """Error in a lesson, at a line of its file."""
 
     file: str
     line: int
@@ -31,24 +31,26 @@ class LessonFault:
 
 
 def faults(lesson: Lesson) -> Iterator[LessonFault]:
-    """Try all that a lesson has, and yield what is wrong."""
+    """Try everything in a lesson and yield its errors."""
     file = f"{lesson.name}/{FILE}"
     for name in lesson.needs:
         if not any((place / name / FILE).is_file() for place in (lesson.folder.parent, LIBRARY)):
-            yield LessonFault(file, 1, f"needs: there is no lesson {name!r}, neither beside this one nor among ours.")
+            yield LessonFault(
+                file, 1, f"needs: There is no lesson {name!r}, neither next to this one nor in Lockstep's own."
+            )
     before = None
     for step in lesson.steps:
-        shown, before = step.scene is not before, step.scene
-        for line, reason in _of_step(lesson, step, shown=shown):
+        has_own_scene, before = step.scene is not before, step.scene
+        for line, reason in _check_step(lesson, step, has_own_scene=has_own_scene):
             yield LessonFault(file, line, reason)
 
 
-def _of_step(lesson: Lesson, step: LessonStep, *, shown: bool) -> Iterator[tuple[int, str]]:
+def _check_step(lesson: Lesson, step: LessonStep, *, has_own_scene: bool) -> Iterator[tuple[int, str]]:
     try:
         if step.question is not None:
             for seed in SEEDS:
-                yield from _of_question(lesson, step, seed)
-        elif step.scene is not None and shown:
+                yield from _check_question(lesson, step, seed)
+        elif step.scene is not None and has_own_scene:
             play(lesson, step.scene)
     except LockstepError as error:
         yield (
@@ -57,27 +59,27 @@ def _of_step(lesson: Lesson, step: LessonStep, *, shown: bool) -> Iterator[tuple
         )
     if step.task is not None:
         try:
-            yield from ((step.task.line, reason) for reason in _of_task(lesson, step.task))
+            yield from ((step.task.line, reason) for reason in _check_task(lesson, step.task))
         except InputError as error:
             yield step.task.line, f"{step.task.name}: {error.message}"
 
 
-def _of_question(lesson: Lesson, step: LessonStep, seed: int) -> Iterator[tuple[int, str]]:
+def _check_question(lesson: Lesson, step: LessonStep, seed: int) -> Iterator[tuple[int, str]]:
     assert step.question is not None
     _, asked = ask(lesson, step, seed)
     if not mark(asked, asked.answer).right:
-        yield step.question.line, f"{step.title}: its own answer {asked.answer} is marked wrong."
+        yield step.question.line, f"{step.title}: Its own answer {asked.answer} is marked wrong."
     for wrong in wrong_answers(asked):
         if mark(asked, wrong).right:
-            yield step.question.line, f"{step.title}: {wrong!r} is marked right, and the answer is {asked.answer}."
+            yield step.question.line, f"{step.title}: {wrong!r} is marked right, but the answer is {asked.answer}."
 
 
-def _of_task(lesson: Lesson, task: Task) -> Iterator[str]:
+def _check_task(lesson: Lesson, task: Task) -> Iterator[str]:
     judgment = judge(lesson, task, reference(lesson, task))
     if not judgment.accepted:
-        yield f"{task.name}: its own solution is rejected: {' '.join(judgment.sentences)}"
+        yield f"{task.name}: The reference solution is rejected: {' '.join(judgment.sentences)}"
     if judge(lesson, task, start(lesson, task)).accepted:
-        yield f"{task.name}: what a student starts with is accepted already."
+        yield f"{task.name}: The initial text is already accepted."
     for mistake in task.mistakes[1 if task.kind == "repair" else 0 :]:
         if judge(lesson, task, mistake.made_in(reference(lesson, task))).accepted:
-            yield f"{task.name}: this mistake is accepted: {mistake.says}"
+            yield f"{task.name}: This mistake is accepted: {mistake.says}"

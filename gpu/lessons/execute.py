@@ -1,4 +1,4 @@
-"""Requests of a window that teaches, carried out in the engine's process."""
+"""Execution of the window's requests about lessons, in the engine's process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gpu.run.execute import shared_recording
 
 
 def execute_lesson(request: LessonRequest, folder: SharedFolder) -> Result:
-    """Carry out a request; a recording is a new file in `folder`."""
+    """Execute a request; a recording is a new file in `folder`."""
     match request:
         case ReadLessons(where):
             return Result({}, shelf=shelf_of(Path(where) if where else LIBRARY))
@@ -47,16 +47,16 @@ def execute_lesson(request: LessonRequest, folder: SharedFolder) -> Result:
 
 
 def shelf_of(folder: Path) -> LessonShelf:
-    """Read the lessons in a folder; one that cannot be read keeps no other from being shown.
+    """Read the lessons in a folder; unreadable ones are reported in `faults`.
 
     Raises
     ------
     InputError
-        There is no lesson in it.
+        If the folder contains no lesson.
     """
     folders = lesson_folders(folder)
     if not folders:
-        raise InputError(f"There is no lesson in {folder.name}: a lesson is a folder with a lesson.md.")
+        raise InputError(f"There is no lesson in {folder.name}: each lesson is a folder with a lesson.md.")
     read: list[tuple[int, LessonOutline]] = []
     faults: list[str] = []
     for each in folders:
@@ -115,16 +115,18 @@ def _limits(task: Task) -> Iterator[str]:
         yield f"{counter.replace('_', ' ')}: at most {most}"
     if task.modeled:
         gpu, times = task.modeled.get("gpu", DEFAULT_GPU).upper(), task.modeled["times"]
-        yield f"time on a modeled {gpu}, n = {task.modeled['n']:,}: at most {times:g} times our solution's"
+        yield f"modeled time on {gpu}, n = {task.modeled['n']:,}: at most {times:g} times the reference solution's"
 
 
 def _show(request: ShowStep, folder: SharedFolder) -> Result:
     lesson = read_lesson(Path(request.folder))
     if not 0 <= request.step < len(lesson.steps):
-        raise InputError(f"The lesson {lesson.name} has {len(lesson.steps)} steps, and no step {request.step + 1}.")
+        raise InputError(
+            f"The lesson {lesson.name} has {len(lesson.steps)} steps; there is no step {request.step + 1}."
+        )
     step = lesson.steps[request.step]
     if step.scene is None:
-        raise InputError(f"The step {step.title!r} shows nothing.")
+        raise InputError(f"The step {step.title!r} has no scene.")
     scene = _scene(lesson, step.scene, request.seed)
     if step.question is None and scene.tab != "step":
         return Result({}, scene=scene)
@@ -155,12 +157,12 @@ def _scene(lesson: Lesson, scene: Scene, seed: int) -> ShownScene:
 def _step(request: StepJudged, folder: SharedFolder) -> Result:
     lesson = read_lesson(Path(request.task.folder))
     task = lesson.task(request.task.task)
-    found = opened(lesson, task, request.task.text, request.judgment)
-    if found is None or request.judgment.case is None:
-        raise InputError("There is no input on which this fails.")
+    failure = opened(lesson, task, request.task.text, request.judgment)
+    if failure is None or request.judgment.case is None:
+        raise InputError("The submission does not fail on any input.")
     stage = lesson.stage(task.stage)
-    seen = min(found.moment + 1, found.recording.moments)  # what goes wrong has just been done
+    moment = min(failure.moment + 1, failure.recording.moments)  # right after the failing statement
     parameters = {"n": request.judgment.case.n}
     title = f"{stage.file}: {request.judgment.case}"
-    scene = ShownScene("step", "", "", parameters, title, stage.file, stage.launches[0].kernel, seen)
-    return replace(shared_recording(found.recording, folder), scene=scene)
+    scene = ShownScene("step", "", "", parameters, title, stage.file, stage.launches[0].kernel, moment)
+    return replace(shared_recording(failure.recording, folder), scene=scene)

@@ -1,6 +1,6 @@
-"""Small expressions in lesson files, such as "ceil(n / 64)" or "cumsum(x)": arithmetic on numbers and arrays, no more.
+"""Expressions in lesson files, such as "ceil(n / 64)" or "cumsum(x)": arithmetic on numbers and arrays only.
 
-Lesson files come from strangers too, so nothing is handed to Python's own `eval`: what is not listed here is refused.
+Lesson files may be untrusted, so they are not passed to Python's `eval`: everything not listed here is refused.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gpu.files.opening import name_of
 
 Array = npt.NDArray[Any]
 Value = Any
-"""A Python number, a NumPy array or scalar, or a tuple of such."""
+"""A Python number, a NumPy array or scalar, or a tuple of these."""
 
 MOST_ELEMENTS = 1 << 22
-"""The largest array that an expression may make."""
+"""Elements of the largest array that an expression may create."""
 
-_LONGEST = 500
+_MAX_LENGTH = 500
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -38,7 +38,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitOr: operator.or_,
     ast.RShift: operator.rshift,
 }
-_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -58,31 +58,31 @@ def _zeros(*extents: Value) -> Array:
     return np.zeros([int(extent) for extent in extents])
 
 
-def _blocks_of(values: Value, size: Value) -> Array:
-    """Return values as rows of a size, the last one filled up with zeros."""
+def _split_rows(values: Value, size: Value) -> Array:
+    """Split values into rows of the given length; pad the last with zeros."""
     flat, width = np.asarray(values).reshape(-1), int(size)
     rows = -(-flat.size // width)
-    filled = np.zeros(_bounded(rows * width), flat.dtype)
-    filled[: flat.size] = flat
-    return filled.reshape(rows, width)
+    padded = np.zeros(_bounded(rows * width), flat.dtype)
+    padded[: flat.size] = flat
+    return padded.reshape(rows, width)
 
 
 def _correlate(values: Value, weights: Value) -> Array:
-    """Return each element's neighbors, weighted: the middle weight is its own, and outside is zero."""
+    """Return the weighted sum of each element's neighborhood, centered, with zeros outside."""
     one, other = np.asarray(values, np.float64), np.asarray(weights, np.float64)
     _bounded(one.size * other.size)
     padded = np.pad(one, [(size // 2, size // 2) for size in other.shape])
     windows = np.lib.stride_tricks.sliding_window_view(padded, other.shape)
-    found: Array = np.tensordot(windows, other, axes=other.ndim)
-    return found
+    result: Array = np.tensordot(windows, other, axes=other.ndim)
+    return result
 
 
 def _bincount(values: Value, bins: Value) -> Array:
-    found = np.asarray(values).reshape(-1).astype(np.int64)
-    return np.bincount(found, minlength=max(_bounded(bins), _bounded(found.max(initial=-1) + 1)))
+    numbers = np.asarray(values).reshape(-1).astype(np.int64)
+    return np.bincount(numbers, minlength=max(_bounded(bins), _bounded(numbers.max(initial=-1) + 1)))
 
 
-def _joined(*parts: Value) -> Array:
+def _join(*parts: Value) -> Array:
     _bounded(sum(np.size(part) for part in parts))
     return np.concatenate([np.atleast_1d(part) for part in parts])
 
@@ -91,14 +91,14 @@ def _where(*values: Value) -> Value:
     return np.where(*_broadcast(*values))
 
 
-def _product(left: Value, right: Value) -> Value:
+def _matmul(left: Value, right: Value) -> Value:
     _bounded(math.prod(np.shape(left)[:-1]) * math.prod(np.shape(right)[1:]))
     return left @ right
 
 
 def _exclusive(values: Value) -> Array:
-    found: Array = np.cumsum(values) - np.asarray(values)
-    return found
+    result: Array = np.cumsum(values) - np.asarray(values)
+    return result
 
 
 def _reshape(values: Value, *extents: Value) -> Array:
@@ -121,14 +121,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "flip": np.flip,
     "float": lambda values: np.asarray(values, np.float64),
     "int": lambda values: np.asarray(values).astype(np.int64),
-    "join": _joined,
+    "join": _join,
     "log2": lambda value: float(np.log2(max(float(value), 1.0))),
     "max": lambda *values: max(values) if len(values) > 1 else np.max(values[0]),
     "maxima": lambda values: np.max(values, axis=-1, keepdims=True),
     "min": lambda *values: min(values) if len(values) > 1 else np.min(values[0]),
     "reshape": _reshape,
     "roll": np.roll,
-    "rows": _blocks_of,
+    "rows": _split_rows,
     "sort": np.sort,
     "sqrt": np.sqrt,
     "sum": np.sum,
@@ -137,33 +137,33 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "where": _where,
     "zeros": _zeros,
 }
-"""What an expression may call. `rows(x, k)` cuts x into rows of k; `maxima` and `sums` are those of each row."""
+"""Functions available to expressions. `rows(x, k)` splits x into rows of k; `maxima` and `sums` are row-wise."""
 
 
 def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
-    """Return an expression's value.
+    """Evaluate an expression.
 
     Parameters
     ----------
     text : str, int or float
-        Such as "ceil(n / 64)"; a number stands for itself.
+        Such as "ceil(n / 64)"; a number is returned unchanged.
     names : mapping
-        What its names stand for.
+        Values of the expression's names.
 
     Raises
     ------
     InputError
-        It is no expression, or uses what is not allowed.
+        If it is not an expression, or uses something that is not allowed.
     """
     if not isinstance(text, str):
         return text
-    if len(text) > _LONGEST:
-        raise InputError(f"An expression has at most {_LONGEST} characters, not {len(text)}.")
+    if len(text) > _MAX_LENGTH:
+        raise InputError(f"An expression can have at most {_MAX_LENGTH} characters, not {len(text)}.")
     try:
-        with warnings.catch_warnings(action="ignore"):  # what Python says of a program's style
+        with warnings.catch_warnings(action="ignore"):  # Python's syntax warnings
             tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise InputError(f"{text!r} is no expression.") from None
+        raise InputError(f"{text!r} is not a valid expression.") from None
     try:
         with np.errstate(all="ignore"):
             return _value(tree.body, names, text)
@@ -172,10 +172,10 @@ def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
 
 
 def whole(text: str | int | float, names: Mapping[str, Value]) -> int:
-    """Return the value of an expression that must be a whole number; InputError where it is none."""
+    """Evaluate an expression to an integer; raise InputError for any other value."""
     value = evaluate(text, names)
     if np.ndim(value) or not float(value).is_integer():
-        raise InputError(f"{text!r} must be a whole number, not {value}.")
+        raise InputError(f"{text!r} must be an integer, not {value}.")
     return int(value)
 
 
@@ -186,10 +186,10 @@ def _value(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
         case ast.Name(id=name):
             if name not in names:
                 known = ", ".join(sorted(names)) or "none"
-                raise InputError(f"{text!r} has the name {name!r}; those that are known here: {known}.")
+                raise InputError(f"{text!r} has the unknown name {name!r}; known names: {known}.")
             return names[name]
         case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-            return _product(_value(left, names, text), _value(right, names, text))
+            return _matmul(_value(left, names, text), _value(right, names, text))
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             base, exponent = _broadcast(_value(left, names, text), _value(right, names, text))
             return np.float64(base) ** np.float64(exponent)
@@ -197,40 +197,40 @@ def _value(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
             return _BINARY[type(op)](*_broadcast(_value(left, names, text), _value(right, names, text)))
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
             return _UNARY[type(sign)](_value(operand, names, text))
-        case ast.Compare(left=left, ops=[compared], comparators=[right]) if type(compared) in _COMPARED:
-            return _COMPARED[type(compared)](*_broadcast(_value(left, names, text), _value(right, names, text)))
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]) if type(comparison) in _COMPARISONS:
+            return _COMPARISONS[type(comparison)](*_broadcast(_value(left, names, text), _value(right, names, text)))
         case ast.IfExp(test=test, body=body, orelse=other):
             return _value(body if _value(test, names, text) else other, names, text)
-        case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name](*(_value(each, names, text) for each in given))
-        case ast.Subscript(value=values, slice=place):
-            return np.asarray(_value(values, names, text))[_place(place, names, text)]
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
+            return FUNCTIONS[name](*(_value(each, names, text) for each in arguments))
+        case ast.Subscript(value=values, slice=index):
+            return np.asarray(_value(values, names, text))[_index(index, names, text)]
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return _listed([_value(each, names, text) for each in elements])
-    raise InputError(f"{text!r} has {ast.unparse(node)!r}, which a lesson's expressions do not have.")
+            return _array([_value(each, names, text) for each in elements])
+    raise InputError(f"{text!r} has {ast.unparse(node)!r}, which lesson expressions do not support.")
 
 
-def _place(node: ast.expr, names: Mapping[str, Value], text: str) -> Any:
+def _index(node: ast.expr, names: Mapping[str, Value], text: str) -> Any:
     if isinstance(node, ast.Slice):
         bounds = (node.lower, node.upper, node.step)
         return slice(*(None if each is None else int(_value(each, names, text)) for each in bounds))
     if isinstance(node, ast.Tuple):
-        return tuple(_place(each, names, text) for each in node.elts)
+        return tuple(_index(each, names, text) for each in node.elts)
     return _value(node, names, text)
 
 
-def _listed(values: list[Value]) -> Array:
+def _array(values: list[Value]) -> Array:
     _bounded(sum(np.size(each) for each in values))
     return np.array(values)
 
 
 def _broadcast(*values: Value) -> tuple[Value, ...]:
-    """Return values of which something is made element by element, if that is not too large."""
+    """Return values for an element-wise operation if its result is not too large."""
     _bounded(math.prod(np.broadcast_shapes(*(np.shape(each) for each in values))))
     return values
 
 
 def _bounded(count: Value) -> int:
     if int(count) > MOST_ELEMENTS:
-        raise InputError(f"An expression makes at most {MOST_ELEMENTS} elements, not {int(count)}.")
+        raise InputError(f"An expression may create at most {MOST_ELEMENTS} elements, not {int(count)}.")
     return int(count)

@@ -1,4 +1,4 @@
-"""What a lesson is: steps that say something, show a moment, and may ask a question or set a task."""
+"""Structure of a lesson: steps with text, a scene, and a question or a task."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from gpu.errors import InputError
 from gpu.lessons.stage import Stage
 
 TABS = ("run", "step", "compare", "atomics")
-"""The tabs that a step may want."""
+"""Tabs that a step's scene can use."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A moment of a recording, told by what happens there.
+    """Position in a recording, defined by an event there.
 
     Parameters
     ----------
     line : int or str
-        The line of the kernel's file, or a part of its text; 0 for any.
+        Number or part of the text of a line of the kernel's file; 0 for any.
     time : int or tuple of int
-        The how many-th time that a statement of the line is executed, from 1; from the end where it is negative. Of
-        several one, which the seed chooses.
+        Which execution of the line's statement, from 1; negative counts from the end. The seed selects one of several.
     phase : str
-        The phase's name, as the kernel's comments have it; "" for any.
+        Name of the phase in the kernel's comments; "" for any.
     barrier : int
-        Just behind the how many-th barrier, from 1; 0 for any.
+        Right after this barrier, counted from 1; 0 for any.
     launch : int
-        The how many-th launch, from 1; 0 for any.
+        Number of the launch, from 1; 0 for any.
     end : bool
-        The end of the recording.
+        Whether it is the end of the recording.
     """
 
     line: int | str = 0
@@ -45,20 +44,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Scene:
-    """What a step shows: a variant of a pattern, or a kernel of the lesson's own, at a moment.
+    """Scene of a step: a variant of a pattern or a kernel of the lesson, at a place.
 
     Parameters
     ----------
     pattern, variant : str
-        "" where it is a kernel of the lesson's own.
+        "" for a kernel of the lesson.
     parameters : mapping
-        The pattern's. One that is a list is one of these, which the seed chooses.
+        The pattern's parameters; the seed selects one value of each list.
     stage : str
-        The name of a kernel in the lesson's `kernels`; "" where it is a pattern.
+        Name of a kernel in the lesson's `kernels`; "" for a pattern.
     sizes : tuple of int
-        What n is, one of these; nothing for a pattern.
+        Values of n, of which the seed selects one; empty for a pattern.
     tab : str
-        One of TABS.
+        One of `TABS`.
     place : Place or None
         None for the beginning.
     """
@@ -74,20 +73,20 @@ class Scene:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked at a scene; the recording has the answer.
+    """Question about a scene; the recording supplies the answer.
 
     Parameters
     ----------
     ask : str
         One of `gpu.lessons.question_kinds.KINDS`.
     prompt : str
-        The author's words; "" for those of the kind.
+        The author's text; "" for the kind's default.
     hints : tuple of str
-        One after the other.
+        Hints in order.
     options : mapping
-        What the kind takes: "array", "element", "of", "over", "until", "with", "gpu", "block".
+        Options of the kind: "array", "element", "of", "over", "until", "with", "gpu", "block".
     line : int
-        Of the lesson's file.
+        Line in the lesson's file.
     """
 
     ask: str
@@ -99,14 +98,14 @@ class Question:
 
 @dataclass(frozen=True)
 class PlannedMistake:
-    """A mistake that is made in the reference solution, and has to be found.
+    """Common mistake: an edit of the reference solution that the grader has to reject.
 
     Parameters
     ----------
     says : str
-        What it is.
+        Explanation of the mistake.
     replace, by : str
-        The solution's text that is replaced, which it has once, and by what.
+        Text that occurs once in the solution, and its replacement.
     """
 
     says: str
@@ -114,7 +113,7 @@ class PlannedMistake:
     by: str
 
     def made_in(self, text: str) -> str:
-        """Return a solution with the mistake; InputError where it has not that place once."""
+        """Return the solution with the mistake; raise InputError unless the text to replace occurs once."""
         if text.count(self.replace) != 1:
             raise InputError(f"The solution has {self.replace!r} {text.count(self.replace)} times, not once.")
         return text.replace(self.replace, self.by)
@@ -122,34 +121,34 @@ class PlannedMistake:
 
 @dataclass(frozen=True)
 class Task:
-    """Something to write.
+    """Kernel to write.
 
     Parameters
     ----------
     name : str
-        What `grade` calls it.
+        Name for the command `grade`.
     kind : {"gap", "repair", "order", "rewrite"}
-        Write what is missing, mend a mistake, put lines into order, or rewrite until limits are met.
+        Write missing lines, correct a mistake, order lines, or rewrite a kernel until it meets limits.
     prompt : str
     stage : str
-        The lesson's kernel that is to be written; its file is the reference solution.
+        The lesson's kernel to write; its file is the reference solution.
     start : str
-        The file with which a "rewrite" starts.
+        File with the initial text of a "rewrite".
     sizes : tuple of int
-        On which inputs it is judged, ascending.
+        Input sizes, ascending.
     kinds : tuple of str
-        How they are made.
+        How inputs are generated.
     limits : mapping of str to (str or float)
-        By the name of a counter the most that is allowed, as an expression of n.
+        The limit of each counter, as an expression of n.
     orders : int
-        In how many orders of threads it is run.
+        Number of additional schedules.
     modeled : mapping
-        "gpu", "n" and "times": how long it may take on a modeled GPU, compared with the reference.
+        "gpu", "n" and "times": limit of the modeled time, relative to the reference solution.
     mistakes : tuple of PlannedMistake
-        What has to be rejected; a "repair" starts with the first.
+        Mistakes that must be rejected; a "repair" starts with the first.
     hints : tuple of str
     line : int
-        Of the lesson's file.
+        Line in the lesson's file.
     """
 
     name: str
@@ -169,9 +168,9 @@ class Task:
 
 @dataclass(frozen=True)
 class LessonStep:
-    """A step: a title, a few sentences in Markdown, and what is shown, asked and wanted.
+    """Step of a lesson: a title, text in Markdown, and a scene, question or task.
 
-    `scene` is that of the step before where the step has none of its own; None where none had one.
+    `scene` is the previous step's unless the step has its own; None if there is none yet.
     """
 
     title: str
@@ -191,20 +190,20 @@ class Lesson:
     folder : Path
     title : str
     order : int
-        Its place among the lessons.
+        Position among the lessons.
     needs : tuple of str
-        The folders' names of lessons that come before it.
+        Folder names of prerequisite lessons.
     minutes : int
-        About how long it takes.
+        Estimated duration.
     text : str
-        What comes before the first step, in Markdown.
+        Introduction before the first step, in Markdown.
     stages : mapping of str to Stage
-        The kernels of its own.
+        The lesson's kernels.
     steps : tuple of LessonStep
     texts : mapping of str to str
-        Kernel files that were read already, by name.
+        Kernel files that were already read, by name.
     lifts : tuple of (str, str)
-        Patterns and variants whose limits it lifts.
+        Patterns and variants that it unlocks.
     """
 
     folder: Path
@@ -234,7 +233,7 @@ class Lesson:
         return tuple(step.question for step in self.steps if step.question is not None)
 
     def task(self, name: str) -> Task:
-        """Return the task of a name; InputError where there is none."""
+        """Return the task with a name; raise InputError if there is none."""
         for task in self.tasks:
             if task.name == name:
                 return task
@@ -242,7 +241,7 @@ class Lesson:
         raise InputError(f"The lesson {self.name} has no task {name!r}; its tasks: {has}.")
 
     def stage(self, name: str) -> Stage:
-        """Return a kernel of the lesson's own; InputError where there is none of that name."""
+        """Return the lesson's kernel with a name; raise InputError if there is none."""
         if name not in self.stages:
             has = ", ".join(self.stages) or "none"
             raise InputError(f"The lesson {self.name} has no kernel {name!r}; its kernels: {has}.")

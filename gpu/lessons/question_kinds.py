@@ -1,4 +1,4 @@
-"""What can be asked, and what each kind of question lets its author say."""
+"""Kinds of questions, with the options that a lesson's author can set."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 AT_STATEMENT = ("active", "idle", "requests", "sectors", "passes", "conflicts", "operations")
-"""What is counted of one statement."""
+"""Quantities of one statement."""
 OVER_RUN = ("operations", "steps", "peak", "sectors", "conflicts", "barriers", "divergent")
-"""What is counted of all launches."""
+"""Quantities of all launches."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class QuestionKind:
     Parameters
     ----------
     says : str
-        What it asks, in a line.
+        Summary of the question.
     options, needs : tuple of str
-        What its author may say, and what must be said.
+        Optional and required options.
     choices : mapping
-        What an option may be.
+        Allowed values of options.
     """
 
     says: str
@@ -40,24 +40,24 @@ KINDS: dict[str, QuestionKind] = {
     ),
     "lanes": QuestionKind("which threads of a block execute the next statement", ("block",)),
     "count": QuestionKind(
-        "how many of something the next statement, or all launches, take",
+        "how many of a quantity the next statement, or all launches, have",
         ("of", "over", "block"),
         ("of",),
         {"over": ("statement", "run"), "of": tuple(dict.fromkeys((*AT_STATEMENT, *OVER_RUN)))},
     ),
     "value": QuestionKind(
-        "what an element will hold after the next statement, or at another place",
+        "the value of an element after the next statement, or at another place",
         ("array", "element", "block", "until"),
         ("array",),
     ),
     "writer": QuestionKind(
-        "which thread has written an element by the end, or by another place",
+        "which thread last wrote an element by the end, or by another place",
         ("array", "element", "block", "until"),
         ("array",),
     ),
-    "order": QuestionKind("whether another order of threads gives another result"),
+    "order": QuestionKind("whether another schedule gives another result"),
     "mistake": QuestionKind("what the kernel does wrong"),
-    "faster": QuestionKind("which of two is faster on a modeled GPU", ("with", "gpu", "n"), ("with",)),
-    "bound": QuestionKind("what holds it back on a modeled GPU", ("gpu", "n")),
+    "faster": QuestionKind("which of two variants is faster on a modeled GPU", ("with", "gpu", "n"), ("with",)),
+    "bound": QuestionKind("which resource limits the time on a modeled GPU", ("gpu", "n")),
 }
-"""All kinds, by name."""
+"""All kinds of questions, by name."""

@@ -1,4 +1,4 @@
-"""A kernel of a lesson's own: what its arrays hold, how it is launched, what should come of it."""
+"""Kernels of lessons: their arrays, launches and expected results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpu.simulator.module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
 
 KINDS = (MANY, "equal", "lowest", "highest", "only the last", "only the first", "falling", "alternating")
-"""How inputs are made: at random, or as what goes wrong first."""
+"""Kinds of generated inputs: random, and special cases that reveal common mistakes."""
 
 _ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
                     r"(?:\s*=\s*(?P<fill>.+))?")  # fmt: skip
@@ -29,18 +29,18 @@ _ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low
 
 @dataclass(frozen=True)
 class StageArray:
-    """An array that a kernel gets.
+    """Array argument of a kernel.
 
     Parameters
     ----------
     use : {"in", "inout", "out"}
-        Whether it is made before the launch, and whether it is looked at after it.
+        Whether it is initialized before the launch and checked after it.
     size : str
-        How many elements it has, as an expression.
+        Number of elements, as an expression.
     low, high : str
-        The least and the greatest value that inputs have, as expressions; "" for the usual ones.
+        Range of generated values, as expressions; "" for the default.
     fill : str
-        What it holds before the launch, as an expression; "" for random values, or of an output for nothing.
+        Initial content, as an expression; "" for random values, or for an uninitialized output.
     """
 
     use: str
@@ -51,16 +51,16 @@ class StageArray:
 
     @classmethod
     def of(cls, text: str) -> StageArray | None:
-        """Read "in n", "in n of 0..9", "out 1 = 0", "inout n"; None for what is no array."""
-        found = _ARRAY.fullmatch(text.strip())
-        if found is None:
+        """Parse "in n", "in n of 0..9", "out 1 = 0" or "inout n"; return None if the text is not an array."""
+        match = _ARRAY.fullmatch(text.strip())
+        if match is None:
             return None
-        return cls(found["use"], found["size"].strip(), found["low"] or "", found["high"] or "", found["fill"] or "")
+        return cls(match["use"], match["size"].strip(), match["low"] or "", match["high"] or "", match["fill"] or "")
 
 
 @dataclass(frozen=True)
 class StageLaunch:
-    """A launch: a kernel, its extents, and for each of its parameters an array's name or an expression."""
+    """Launch of a kernel: its extents, and for each parameter the name of an array or an expression."""
 
     kernel: str
     grid: tuple[str | int, ...]
@@ -71,24 +71,24 @@ class StageLaunch:
 
 @dataclass(frozen=True)
 class Stage:
-    """A kernel file, and how it is launched.
+    """Kernel file of a lesson with its arrays and launches.
 
     Parameters
     ----------
     file : str
-        The kernel file's name in the lesson's folder.
+        Name of the kernel file in the lesson's folder.
     arrays : mapping of str to StageArray
     constants : mapping of str to str
-        What `__constant__` variables hold, as expressions.
+        Contents of `__constant__` variables, as expressions.
     launches : tuple of StageLaunch
-        One after the other.
+        In order.
     lets : mapping of str to (str or int)
-        Names for expressions, in order.
+        Named expressions, in order.
     expects : mapping of str to str
-        What arrays should hold afterwards, as expressions on what they held before; where there is none, what the
-        reference solution leaves there.
+        Expected contents of arrays, as expressions on the initial contents; if empty, the reference solution's
+        results are expected.
     tolerance : float
-        By how much of the largest value a real number may be off.
+        Tolerance of real numbers, relative to the largest value.
     """
 
     file: str
@@ -101,43 +101,43 @@ class Stage:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The arrays that are looked at: those with an expectation, or else all that are written."""
+        """Arrays that are checked: those with an expectation, otherwise all that are written."""
         return tuple(self.expects) or tuple(name for name, each in self.arrays.items() if each.use != "in")
 
     def names(self, n: int) -> dict[str, Any]:
-        """Return what expressions of sizes and launches know: `n`, and what `let` says."""
+        """Return the names for expressions of sizes and launches: `n` and those in `let`."""
         names: dict[str, Any] = {"n": n}
         for name, text in self.lets.items():
             names[name] = evaluate(text, names)
         return names
 
     def inputs(self, case: StageCase, types: Mapping[str, np.dtype[Any]], *, shown: bool = False) -> dict[str, Array]:
-        """Return what the arrays hold before the launch; those that hold nothing are left out.
+        """Generate the initial contents of arrays and constants, except uninitialized ones.
 
         Parameters
         ----------
         case : StageCase
         types : mapping
-            The type of each array's elements, and of each constant's.
+            Type of each array's elements, and of each constant.
         shown : bool
-            Whether they are to be read by people: small and positive.
+            Whether to generate small positive numbers for display.
 
         Raises
         ------
         InputError
-            An expression that cannot be computed.
+            If an expression cannot be computed.
         """
         names = self.names(case.n)
-        made: dict[str, Array] = {}
+        values: dict[str, Array] = {}
         for name, array in self.arrays.items():
             if array.use == "out" and not array.fill:
                 continue
-            made[name] = self._made(name, array, case, types[name], {**names, **made}, shown=shown)
+            values[name] = self._generate(name, array, case, types[name], {**names, **values}, shown=shown)
         for name, text in self.constants.items():
-            made[name] = np.atleast_1d(np.asarray(evaluate(text, {**names, **made}))).astype(types[name])
-        return made
+            values[name] = np.atleast_1d(np.asarray(evaluate(text, {**names, **values}))).astype(types[name])
+        return values
 
-    def _made(
+    def _generate(
         self,
         name: str,
         array: StageArray,
@@ -155,7 +155,7 @@ class Stage:
         if dtype.kind == "u":
             low = max(low, 0.0)
         generator = np.random.default_rng([zlib.crc32(name.encode()), case.seed, size])
-        # Of whole numbers sums of float32 are exact, whatever their order.
+        # Sums of integers are exact in float32 in any order.
         values = generator.integers(int(np.ceil(low)), int(high), size, endpoint=True).astype(np.float64)
         match case.kind:
             case "equal":
@@ -165,9 +165,9 @@ class Stage:
             case "highest":
                 values[:] = high
             case "only the last" | "only the first":
-                chosen = -1 if case.kind == "only the last" else 0
+                index = -1 if case.kind == "only the last" else 0
                 values[:] = min(max(low, 0.0), high)
-                values[chosen:][:1] = high
+                values[index:][:1] = high
             case "falling":
                 values = np.sort(values)[::-1]
             case "alternating":
@@ -175,7 +175,7 @@ class Stage:
         return values.astype(dtype)
 
     def expected(self, before: Mapping[str, Array], n: int) -> dict[str, Array]:
-        """Return what arrays should hold afterwards, of what they held before; nothing where nothing is said."""
+        """Return the expected contents of arrays, computed from the initial ones; empty without expectations."""
         names = {**self.names(n), **{name: values.copy() for name, values in before.items()}}
         exact = {
             name: value.astype(np.int64 if value.dtype.kind in "iub" else np.float64)
@@ -186,14 +186,14 @@ class Stage:
         return {name: np.asarray(evaluate(text, exact)).reshape(-1) for name, text in self.expects.items()}
 
     def run(self, engine: SimulatorEngine, before: Mapping[str, Array], n: int) -> dict[str, Array]:
-        """Build the file on an engine, launch it, and return what all arrays hold afterwards.
+        """Build the file with an engine, launch it, and return the final contents of all arrays.
 
         Raises
         ------
         InputError
-            The launches do not fit the kernels.
+            If the launches do not match the kernels.
         KernelError
-            The text does not compile, has no such kernel, or its launch fails.
+            If the text does not compile, has no such kernel, or a launch fails.
         """
         module: Any = engine.build(self.file)
         plain = engine.built(self.file)
@@ -209,47 +209,47 @@ class Stage:
             parameters = plain.kernel(launch.kernel).parameters
             if len(parameters) != len(launch.arguments):
                 raise InputError(
-                    f"{launch.kernel} takes {len(parameters)} arguments, and the lesson gives {len(launch.arguments)}."
+                    f"{launch.kernel} takes {len(parameters)} arguments, but the lesson has {len(launch.arguments)}."
                 )
-            given: list[Any] = []
+            arguments: list[Any] = []
             for argument, (_, type) in zip(launch.arguments, parameters, strict=True):
                 if isinstance(argument, str) and argument in buffers:
-                    given.append(buffers[argument])
+                    arguments.append(buffers[argument])
                     continue
                 if not isinstance(type, Scalar):
-                    raise InputError(f"{argument!r} is to be an array of the lesson's: {', '.join(buffers)}.")
-                given.append(type.dtype.type(evaluate(argument, names)))
+                    raise InputError(f"{argument!r} must be one of the lesson's arrays: {', '.join(buffers)}.")
+                arguments.append(type.dtype.type(evaluate(argument, names)))
             grid, block = (_extents(extent, names) for extent in (launch.grid, launch.block))
-            engine.launch(kernel, grid, block, *given, shared_bytes=whole(launch.shared, names))
+            engine.launch(kernel, grid, block, *arguments, shared_bytes=whole(launch.shared, names))
         return {name: engine.download(buffer) for name, buffer in buffers.items()}
 
     def threads(self, n: int) -> int:
-        """Return the threads of the largest launch."""
+        """Return the number of threads of the largest launch."""
         names = self.names(n)
         return max(prod((*_extents(each.grid, names), *_extents(each.block, names))) for each in self.launches)
 
     def types(self, module: SimulatedModule) -> dict[str, np.dtype[Any]]:
-        """Return the type of each array's elements, as the kernels that get it have it, and of each constant's."""
-        found: dict[str, np.dtype[Any]] = {}
+        """Return the types of arrays' elements, from the kernels' parameters, and of constants."""
+        types: dict[str, np.dtype[Any]] = {}
         for launch in self.launches:
             parameters = module.kernel(launch.kernel).parameters
             for argument, (name, type) in zip(launch.arguments, parameters, strict=False):
                 if argument in self.arrays:
                     if not isinstance(type, Pointer):
-                        raise InputError(f"{launch.kernel}'s {name} is no pointer, and the lesson gives it an array.")
-                    found.setdefault(str(argument), dtype_of(type.element))
+                        raise InputError(f"{launch.kernel}'s {name} is not a pointer, but the lesson passes an array.")
+                    types.setdefault(str(argument), dtype_of(type.element))
         for name in self.constants:
             if name not in module.variables:
                 raise InputError(f"{self.file} has no __constant__ variable {name!r}.")
-            found[name] = _element(module.variables[name])
-        if missing := [name for name in self.arrays if name not in found]:
-            raise InputError(f"No kernel gets the array {missing[0]!r}.")
-        return found
+            types[name] = _element(module.variables[name])
+        if missing := [name for name in self.arrays if name not in types]:
+            raise InputError(f"No kernel uses the array {missing[0]!r}.")
+        return types
 
     def _size(self, name: str, array: StageArray, names: Mapping[str, Any]) -> int:
         size = whole(array.size, names)
         if not 0 <= size <= MOST_ELEMENTS:
-            raise InputError(f"The array {name!r} has {size} elements; 0 to {MOST_ELEMENTS} are possible.")
+            raise InputError(f"The array {name!r} has {size} elements; 0 to {MOST_ELEMENTS} are allowed.")
         return size
 
 

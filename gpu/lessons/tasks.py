@@ -1,6 +1,6 @@
-"""What a student starts a task with: the reference solution with a gap, a mistake, or its lines shuffled.
+"""Initial texts of tasks: the reference solution with a gap, a mistake, or shuffled lines.
 
-A solution says by comments of its own which lines a student writes:
+Comments in a solution mark the lines that a student writes:
 
     // gap: Each thread adds its own element.        // lines: Put these into order.
     ...                                              ...
@@ -21,7 +21,7 @@ from gpu.lessons.reading import MARKED, kernel_file, solution_text, unmarked
 from gpu.messages.lessons import LineFrame
 
 _TRIES = 200
-"""Orders that are tried, so that no line stands in its own place."""
+"""Permutations that are tried to find one that moves every line."""
 
 
 def reference(lesson: Lesson, task: Task) -> str:
@@ -30,12 +30,12 @@ def reference(lesson: Lesson, task: Task) -> str:
 
 
 def start(lesson: Lesson, task: Task, seed: int = 0) -> str:
-    """Return the text that a student starts with.
+    """Return a task's initial text.
 
     Raises
     ------
     InputError
-        The solution has no gap or no lines that are marked, or not the text of the mistake.
+        If the solution has no marked gap or lines, or not the text that the mistake replaces.
     """
     solution = reference(lesson, task)
     match task.kind:
@@ -44,55 +44,55 @@ def start(lesson: Lesson, task: Task, seed: int = 0) -> str:
         case "repair":
             return task.mistakes[0].made_in(solution)
         case "order":
-            return _replaced(solution, "lines", lambda found: shuffled(found["body"], seed), task)
-    return _replaced(
-        solution, "gap", lambda found: f"{found['indent']}// Write here: {found['says']}\n", task
+            return _replace_marked(solution, "lines", lambda match: shuffled(match["body"], seed), task)
+    return _replace_marked(
+        solution, "gap", lambda match: f"{match['indent']}// Write here: {match['says']}\n", task
     )  # fmt: skip
 
 
 def pieces(lesson: Lesson, task: Task, seed: int = 0) -> tuple[str, ...]:
-    """Return the lines that a task of order is about, shuffled and without their common indent."""
-    found = _ordered(reference(lesson, task), task)
-    return tuple(textwrap.dedent(shuffled(found["body"], seed)).rstrip("\n").split("\n"))
+    """Return the shuffled lines of an ordering task, without their common indentation."""
+    match = _marked_lines(reference(lesson, task), task)
+    return tuple(textwrap.dedent(shuffled(match["body"], seed)).rstrip("\n").split("\n"))
 
 
 def frame(lesson: Lesson, task: Task) -> LineFrame:
-    """Return the solution around the lines that a task of order is about."""
+    """Return the solution's text around the lines of an ordering task."""
     solution = reference(lesson, task)
-    found = _ordered(solution, task)
-    return LineFrame(solution[: found.start()], found["indent"], solution[found.end() :])
+    match = _marked_lines(solution, task)
+    return LineFrame(solution[: match.start()], match["indent"], solution[match.end() :])
 
 
 def put_together(lesson: Lesson, task: Task, lines: tuple[str, ...]) -> str:
-    """Return the solution with a task's lines in another order, which may also be indented otherwise."""
+    """Return the solution with a task's lines in the given order and indentation."""
     return frame(lesson, task).filled(lines)
 
 
 def shuffled(body: str, seed: int) -> str:
-    """Return lines in another order, which the seed chooses: as far as that can be with no line in its own place."""
+    """Permute lines by a seed so that, if possible, every line moves."""
     lines = body.rstrip("\n").split("\n")
     generator = np.random.default_rng([seed, 4])
     best = lines
     for _ in range(_TRIES):
-        mixed = [lines[place] for place in generator.permutation(len(lines)).tolist()]
-        if _moved(mixed, lines) > _moved(best, lines):
+        mixed = [lines[index] for index in generator.permutation(len(lines)).tolist()]
+        if _count_moved(mixed, lines) > _count_moved(best, lines):
             best = mixed
     return "".join(f"{line}\n" for line in best)
 
 
-def _moved(mixed: list[str], lines: list[str]) -> int:
+def _count_moved(mixed: list[str], lines: list[str]) -> int:
     return sum(one != other for one, other in zip(mixed, lines, strict=True))
 
 
-def _ordered(solution: str, task: Task) -> re.Match[str]:
-    found = next((each for each in MARKED.finditer(solution) if each["kind"] == "lines"), None)
-    if found is None:
+def _marked_lines(solution: str, task: Task) -> re.Match[str]:
+    match = next((each for each in MARKED.finditer(solution) if each["kind"] == "lines"), None)
+    if match is None:
         raise InputError(f"The solution of {task.name} has no lines to order: // lines: ... // end.")
-    return found
+    return match
 
 
-def _replaced(text: str, kind: str, by: Callable[[re.Match[str]], str], task: Task) -> str:
-    made = MARKED.sub(lambda found: by(found) if found["kind"] == kind else found[0], text)
-    if made == text:
+def _replace_marked(text: str, kind: str, replacement: Callable[[re.Match[str]], str], task: Task) -> str:
+    result = MARKED.sub(lambda match: replacement(match) if match["kind"] == kind else match[0], text)
+    if result == text:
         raise InputError(f"The solution of {task.name} has nothing between // {kind}: ... and // end.")
-    return made
+    return result

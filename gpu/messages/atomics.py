@@ -1,32 +1,32 @@
-"""The atomics lesson's figures: contention as counted, latencies as assumed, interleavings as they ran."""
+"""Data of the atomics lesson: counted contention, assumed latencies, and interleavings that were executed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 VARIANTS = ("block-partition", "interleaved", "privatized", "aggregated", "peak")
-"""The histogram's variants that are put side by side: in global memory, in sections and interleaved, in a block's own,
-in runs, for each lane."""
+"""Variants of the histogram that are compared: in global memory with a section per block, and interleaved; privatized
+in shared memory; with aggregated runs; with a copy per lane."""
 
 
 MOST_ELEMENTS = 2**18
-"""Elements that are counted: some tenths of a second a variant."""
+"""Most elements that are counted; counting takes some tenths of a second per variant."""
 
 
 @dataclass(frozen=True)
 class Contended:
-    """The atomics on one kind of memory, counted by the simulator.
+    """Atomic operations on one kind of memory, counted by the simulator.
 
     Parameters
     ----------
     operations : int
-        Atomics of single threads.
+        Atomic operations of single threads.
     addresses : int
-        On how many addresses; each block's shared memory has addresses of its own.
+        Number of addresses; each block's shared memory has its own.
     hottest : int
-        The most atomics on one address.
+        Most atomic operations on one address.
     warp_queue, block_queue : int
-        The most threads of a warp, and of a block, that want one address with the same atomic.
+        Most threads of a warp, and of a block, that access one address in the same atomic operation.
     """
 
     operations: int = 0
@@ -38,13 +38,13 @@ class Contended:
 
 @dataclass(frozen=True)
 class AtomicCounts:
-    """What a variant's atomics are, for one input.
+    """Atomic operations of a variant for one input.
 
     Parameters
     ----------
     variant : str
     elements : int
-        Pixels, characters or numbers that were counted.
+        Pixels, characters or numbers that were processed.
     of_global, of_shared : Contended
     """
 
@@ -56,14 +56,14 @@ class AtomicCounts:
 
 @dataclass(frozen=True)
 class Latencies:
-    """What the model assumes.
+    """Latencies that the lesson's model assumes.
 
     Parameters
     ----------
     clock_ghz : float
     global_cycles, shared_cycles : float
-        Cycles one way, to the memory that does the atomic and back: an atomic on an address begins when the one before
-        has ended, and takes both ways. DRAM takes some 200, the last cache tens, shared memory a few.
+        Cycles one way between a multiprocessor and the memory that executes the operation. Operations on one address
+        run one after the other, and each takes both ways. DRAM takes about 200, the L2 cache tens, shared memory few.
     """
 
     clock_ghz: float = 1.0
@@ -71,22 +71,22 @@ class Latencies:
     shared_cycles: float = 4.0
 
     def per_second(self, cycles: float) -> float:
-        """Return how many atomics a second one address takes."""
+        """Return the atomic operations per second on one address."""
         return self.clock_ghz * 1e9 / (2 * cycles)
 
 
 @dataclass(frozen=True)
 class ModeledAtomics:
-    """What the latencies make of counted atomics.
+    """Modeled time of counted atomic operations.
 
     Parameters
     ----------
     time_ms : float
-        The queue at the hottest address of shared memory, then that at the hottest of global memory.
+        The queue at the hottest address of shared memory, then that of global memory.
     bound_by : {"global", "shared", ""}
-        Which of the two is longer; empty where there are no atomics.
+        The longer of the two; empty if there are no atomic operations.
     per_second : float
-        Elements a second.
+        Elements per second.
     """
 
     time_ms: float
@@ -95,7 +95,7 @@ class ModeledAtomics:
 
 
 def model(counts: AtomicCounts, latencies: Latencies) -> ModeledAtomics:
-    """Return how long a variant takes where nothing but the queues at single addresses costs time."""
+    """Model a variant's time if only the queues at single addresses take time."""
     at_global = counts.of_global.hottest / latencies.per_second(latencies.global_cycles)
     at_shared = counts.of_shared.hottest / latencies.per_second(latencies.shared_cycles)
     seconds = at_global + at_shared
@@ -104,28 +104,28 @@ def model(counts: AtomicCounts, latencies: Latencies) -> ModeledAtomics:
 
 
 CACHE_SPEEDUP = 10
-"""An atomic in the last cache takes tens of cycles where memory takes hundreds."""
+"""Factor by which an atomic operation in the L2 cache is faster than in DRAM: tens of cycles instead of hundreds."""
 OPERATIONS = 6
-"""Arithmetic of a text's histogram for each atomic: -, >=, <, /, and + twice."""
+"""Arithmetic operations per atomic operation in a text's histogram: -, >=, <, /, and + twice."""
 _CHANNELS, _TRANSFERS, _CHANNEL_BYTES, _ELEMENT_BYTES = 8, 2, 8, 4
 
 
 @dataclass(frozen=True)
 class Chain:
-    """What follows from how long one atomic takes, step by step, after Kirk and Hwu's chapter; all a second.
+    """Rates that follow from one atomic operation's latency, as in Kirk and Hwu's chapter; all per second.
 
     Parameters
     ----------
     on_one : float
-        Atomics on one address, in memory.
+        Atomic operations on one address, in DRAM.
     in_cache : float
-        The same in the last cache.
+        Atomic operations on one address, in the L2 cache.
     evenly, skewed : float
-        Atomics on so many addresses: where all have as many, and where the hottest has as many as it has here.
+        Atomic operations on all addresses: if evenly distributed, and if distributed as counted.
     operations : float
-        Arithmetic that even atomics leave room for.
+        Arithmetic operations at the even rate.
     bytes, elements : float
-        What the memory moves: 8 channels of 8 bytes, twice a clock.
+        Memory bandwidth: 8 channels of 8 bytes, twice per clock.
     """
 
     on_one: float
@@ -138,7 +138,7 @@ class Chain:
 
 
 def chain(contended: Contended, latencies: Latencies) -> Chain | None:
-    """Return what follows from counted atomics on global memory; None where there are none."""
+    """Return the rates that follow from counted atomic operations on global memory; None if there are none."""
     if not contended.operations:
         return None
     on_one = latencies.per_second(latencies.global_cycles)
@@ -155,30 +155,30 @@ def chain(contended: Contended, latencies: Latencies) -> Chain | None:
     )
 
 
-def _in_words(per_second: float) -> str:
-    """Return a rate with three digits and its prefix."""
+def _format_rate(per_second: float) -> str:
+    """Format a rate with three digits and its prefix."""
     return f"{per_second / 1e9:.3g} G" if per_second >= 1e9 else f"{per_second / 1e6:.3g} M"
 
 
 def chain_in_words(contended: Contended, latencies: Latencies) -> tuple[tuple[str, str], ...]:
-    """Return the chain as figures and what each is of; nothing where there are no atomics."""
-    found = chain(contended, latencies)
-    if found is None:
+    """Format the chain as pairs of a rate and its meaning; empty if there are no atomic operations."""
+    rates = chain(contended, latencies)
+    if rates is None:
         return ()
     few = contended.addresses
     return (
-        (f"{_in_words(found.on_one)} atomics/s", f"one address, {2 * latencies.global_cycles:g} cycles"),
-        (f"{_in_words(found.evenly)} atomics/s", f"evenly on {few} address{'es' if few > 1 else ''}"),
-        (f"{_in_words(found.skewed)} atomics/s", f"as here, {contended.hottest} on one"),
-        (f"{_in_words(found.in_cache)} atomics/s", f"in a cache, × {CACHE_SPEEDUP}"),
-        (f"{_in_words(found.operations)} operations/s", f"{OPERATIONS} for each, evenly"),
-        (f"{found.bytes / 1e9:.3g} GB/s", f"{_in_words(found.elements)} elements/s"),
+        (f"{_format_rate(rates.on_one)} atomics/s", f"one address, {2 * latencies.global_cycles:g} cycles"),
+        (f"{_format_rate(rates.evenly)} atomics/s", f"evenly on {few} address{'es' if few > 1 else ''}"),
+        (f"{_format_rate(rates.skewed)} atomics/s", f"as here, {contended.hottest} on one"),
+        (f"{_format_rate(rates.in_cache)} atomics/s", f"in a cache, × {CACHE_SPEEDUP}"),
+        (f"{_format_rate(rates.operations)} operations/s", f"{OPERATIONS} for each, evenly"),
+        (f"{rates.bytes / 1e9:.3g} GB/s", f"{_format_rate(rates.elements)} elements/s"),
     )
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A step of one of two threads.
+    """One step of one of two threads.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class Moment:
         0 or 1.
     step : {"read", "add", "write", "atomic"}
     value : int
-        The counter's value where it was read or written, else that of the thread's variable.
+        The counter's value for a read or write, else the value of the thread's variable.
     """
 
     thread: int
@@ -196,13 +196,13 @@ class Moment:
 
 @dataclass(frozen=True)
 class Interleaving:
-    """One order in which two threads that each count one did so.
+    """One order in which two threads each increment a counter.
 
     Parameters
     ----------
     moments : tuple of Moment
     result : int
-        The counter afterwards; it began at 0.
+        The counter's final value; it starts at 0.
     """
 
     moments: tuple[Moment, ...]
@@ -216,18 +216,18 @@ class Interleaving:
 
 @dataclass(frozen=True)
 class AtomicsStudy:
-    """What the lesson shows.
+    """Data that the atomics lesson shows.
 
     Parameters
     ----------
     counts : tuple of AtomicCounts
-        Of each of `VARIANTS`.
+        For each of `VARIANTS`.
     elements : int
-        Elements of the whole input; where more than were counted, the rest was cut off.
+        Elements of the whole input; may exceed the number that was processed.
     ignored : int
-        Characters that are no letters: they are left out before anything is counted.
+        Characters that are not letters; they are removed before counting.
     racy, atomic : tuple of Interleaving
-        Of two threads that read, add and write; and of two that do it at once.
+        Two threads that read, add and write separately; two that use an atomic operation.
     """
 
     counts: tuple[AtomicCounts, ...]
@@ -238,5 +238,5 @@ class AtomicsStudy:
 
     @property
     def of_memory(self) -> Contended:
-        """The atomics of a variant that has all of them in global memory."""
+        """Counts of a variant with all its atomic operations in global memory."""
         return next(counts.of_global for counts in self.counts if counts.variant == "interleaved")

@@ -1,4 +1,4 @@
-"""What is asked of a simulation of bodies, and what is known of it: plain data that crosses processes."""
+"""Requests to and figures of a simulation of bodies, as data for messages between processes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Camera:
-    """Where a picture of bodies is taken from: `distance` away from `target`, looking at it.
+    """Camera of a picture of bodies: `distance` away from `target`, looking at it.
 
     Parameters
     ----------
     yaw, pitch : float
-        Radians around the vertical (z) axis, and above the horizontal plane. At 0, 0 one looks along +y, x to the right
-        and z up.
+        Radians around the vertical (z) axis, and above the horizontal plane. At 0, 0 the camera looks along +y, with x
+        to the right and z up.
     distance : float
         From the target, in units of length.
     target : tuple of float
-        The point in the middle of the picture.
+        The point at the picture's center.
     """
 
     yaw: float = 0.0
@@ -29,14 +29,14 @@ class Camera:
 
 @dataclass(frozen=True)
 class Conserved:
-    """What gravity keeps as it is, so that any change is the integration's error. All are in units where G is 1.
+    """Quantities that gravity conserves, so any change is an error of the integration; in units where G is 1.
 
     Parameters
     ----------
     kinetic, potential, total : float
-        Energies; the potential one is softened as the forces are.
+        Energies; the potential energy uses the same softening as the forces.
     drift : float
-        How far the total energy went since it was first measured with this softening: (E - E0) / |E0|.
+        Relative change of the total energy since its first measurement with this softening: (E - E0) / |E0|.
     momentum, angular_momentum : tuple of float
         Vectors; the angular momentum is about the origin.
     """
@@ -57,22 +57,22 @@ class BodyFigures:
     ----------
     bodies : int
     time : float
-        Simulated since the beginning.
+        Simulated time since the beginning.
     steps : int
-        Done since the beginning.
+        Steps since the beginning.
     kernel_ms : float
-        What this request's steps took on the device; 0 where it asked for none.
+        Duration of this request's steps on the device; 0 without steps.
     interactions_per_s, gflops : float
-        Of this request's steps, at `FLOPS_PER_INTERACTION`; 0 where it asked for none.
+        Rates of this request's steps, with `FLOPS_PER_INTERACTION`; 0 without steps.
     radius : float
-        Half of the bodies were within this distance of their center of mass when the simulation began: what a first
-        camera goes by.
+        Distance from the center of mass that contained half of the bodies when the simulation began; the initial
+        camera depends on it.
     executor, fallback : str
-        As of a `gpu.messages.requests.Report`.
+        As in `gpu.messages.requests.Report`.
     conserved : Conserved or None
-        Where it was to be measured.
+        None if not requested.
     measuring_ms : float
-        What that took, after the steps; 0 where it was not asked for.
+        Duration of that measurement, after the steps; 0 if not requested.
     """
 
     bodies: int
@@ -89,18 +89,18 @@ class BodyFigures:
 
 
 def interactions_per_s(bodies: int, steps: int, kernel_ms: float) -> float:
-    """Return how many interactions a second so many steps came to; 0 where there was none."""
+    """Return the interactions per second of some steps; 0 if there were none."""
     return steps * bodies**2 / (kernel_ms / 1e3) if steps and kernel_ms > 0 else 0.0
 
 
 FLOPS_PER_INTERACTION = 20
-"""What the field counts for one body's pull on another, whatever it takes."""
+"""Operations per interaction of two bodies by the convention of the field, whatever a kernel executes."""
 
 
 def figures_of(
     bodies: int, time: float, steps: int, *, lately: int, kernel_ms: float, radius: float, executor: str, **others: Any
 ) -> BodyFigures:
-    """Return the figures of a simulation whose last steps, `lately` of them, took `kernel_ms`."""
+    """Return the figures of a simulation after its last `lately` steps, which took `kernel_ms`."""
     rate = interactions_per_s(bodies, lately, kernel_ms)
     kernel_ms = kernel_ms if lately else 0.0
     gflops = rate * FLOPS_PER_INTERACTION / 1e9

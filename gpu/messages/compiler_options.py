@@ -1,4 +1,4 @@
-"""What a compiler is given beside a file, as users type it: -I FOLDER and -D NAME=VALUE."""
+"""Compiler options as users type them: -I FOLDER and -D NAME=VALUE."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpu.errors import InputError
 
 @dataclass(frozen=True)
 class CompilerOptions:
-    """Folders of includes, and macros.
+    """Include folders and macros.
 
     Parameters
     ----------
     include_dirs : tuple of str
-        Whole paths.
+        Absolute paths.
     defines : mapping
     """
 
@@ -26,47 +26,47 @@ class CompilerOptions:
 
 
 def compiler_options(text: str, folder: Path) -> CompilerOptions:
-    """Read options as on a command line; of macros -D may be left out.
+    """Parse options as on a command line; -D is optional before a macro.
 
     Parameters
     ----------
     text : str
         "-I include -D N=16 FAST"
     folder : Path
-        What folders are relative to.
+        Base of relative paths.
 
     Raises
     ------
     InputError
-        There is another option, one without what belongs to it, or a folder that is not there.
+        If an option is unknown or incomplete, or a folder does not exist.
     """
     try:
         words = shlex.split(text)
     except ValueError:
         raise InputError(
-            "The compiler's options have a quotation mark that nothing closes.", advice="Close it, or put \\ before it."
+            "The compiler options have an unclosed quotation mark.", advice="Close it, or put \\ before it."
         ) from None
     folders: list[str] = []
     defines: dict[str, str] = {}
-    place = 0
-    while place < len(words):
-        option, value = ("-D", words[place]) if words[place][:1] != "-" else (words[place][:2], words[place][2:])
-        place += 1
+    index = 0
+    while index < len(words):
+        option, value = ("-D", words[index]) if words[index][:1] != "-" else (words[index][:2], words[index][2:])
+        index += 1
         if option not in ("-I", "-D"):
-            raise InputError(f"{words[place - 1]} is none of the compiler's options here: -I FOLDER and -D NAME=VALUE.")
-        if not value and place < len(words):
-            value = words[place]
-            place += 1
+            raise InputError(f"Unsupported compiler option {words[index - 1]}; use -I FOLDER and -D NAME=VALUE.")
+        if not value and index < len(words):
+            value = words[index]
+            index += 1
         if not value:
-            raise InputError(f"{option} has nothing behind it: -I FOLDER and -D NAME=VALUE.")
+            raise InputError(f"{option} needs a value: -I FOLDER or -D NAME=VALUE.")
         if option == "-I":
-            found = (folder / Path(value).expanduser()).absolute()
-            if not found.is_dir():
-                raise InputError(f"There is no folder {found}.", advice="It is looked for beside the file.")
-            folders.append(str(found))
+            include_dir = (folder / Path(value).expanduser()).absolute()
+            if not include_dir.is_dir():
+                raise InputError(f"There is no folder {include_dir}.", advice="Paths are relative to the file.")
+            folders.append(str(include_dir))
         else:
             name, equals, value = value.partition("=")
             if not name.isidentifier():
-                raise InputError(f"{name!r} is no name of a macro.")
+                raise InputError(f"{name!r} is not a valid macro name.")
             defines[name] = value if equals else "1"
     return CompilerOptions(tuple(folders), defines)

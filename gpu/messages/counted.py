@@ -1,4 +1,4 @@
-"""What a variant does to memory and lanes, counted by the simulator: the same on every machine, unlike a time."""
+"""Counted costs of a variant's memory accesses and lanes; unlike times, they are the same on every machine."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ WARP = 32
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What the launches of a run do, all together.
+    """Totals over the launches of a run.
 
     Parameters
     ----------
     input : str
-        What was run, such as "n = 1024": a small part of the input says what all of it would.
+        Description of the input, such as "n = 1024"; figures per element of a small input represent the whole.
     elements : int
-        Of that input.
+        Elements of that input.
     unit : str
-        What they are: "element", "pixel", "character" or "body".
+        Kind of element: "element", "pixel", "character" or "body".
     least_bytes : int
-        What any variant must read and write of global memory.
+        Minimum traffic: global memory that any variant must read and write.
     requests, sectors : int
-        Accesses of warps to global memory, and the 32-byte sectors that they want, as if there were no caches.
+        Accesses of warps to global memory, and the 32-byte sectors that they need, without caches.
     shared_requests, wavefronts, conflicts : int
-        Accesses of warps to shared memory, the passes over its banks that they take, and those that conflicts cost.
+        Accesses of warps to shared memory, their wavefronts, and the additional wavefronts due to bank conflicts.
     warp_statements, lane_statements : int
-        Statements, each once for every warp, and once for every active lane.
+        Executed statements, counted once per warp, and once per active lane.
     branches, divergent_branches : int
-        Tested by warps, and those where lanes part.
+        Branches that warps executed, and those that diverged.
     operations : int
-        On data, by all lanes.
+        Operations on data by all lanes.
     barriers : int
-        Each once for every block that passes it.
+        Counted once per block.
     atomics, hottest_atomics : int
-        Atomic accesses of warps, and the most that one address had, of a single launch or block.
+        Atomic accesses of warps, and the most on one address in a single launch or block.
     """
 
     input: str
@@ -61,25 +61,25 @@ class RunCounts:
 
     @property
     def moved_bytes(self) -> int:
-        """Return the bytes of all sectors."""
+        """Bytes of all sectors."""
         return SECTOR_BYTES * self.sectors
 
     @property
     def lanes(self) -> float:
-        """Return how many of a warp's 32 lanes are active in a statement, on average."""
+        """Average number of active lanes per statement, out of 32."""
         return self.lane_statements / self.warp_statements if self.warp_statements else 0.0
 
     @property
     def each(self) -> str:
-        """Return "an element", or what else there is."""
-        return f"{'an' if self.unit[0] in 'aeiou' else 'a'} {self.unit}"
+        """The unit of figures per element, such as "per element"."""
+        return f"per {self.unit}"
 
     def per_element(self, amount: float) -> float:
-        """Return an amount for each element."""
+        """Divide an amount by the number of elements."""
         return amount / self.elements if self.elements else 0.0
 
     def data(self) -> dict[str, Any]:
-        """Return all of it as JSON takes it."""
+        """Return all counts as JSON types."""
         return {
             **asdict(self),
             "moved_bytes": self.moved_bytes,
@@ -91,19 +91,19 @@ class RunCounts:
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that is counted, by which variants can be compared.
+    """Counted quantity by which variants can be compared.
 
     Parameters
     ----------
     name : str
-        What it is called in a list.
+        Name in a list.
     unit : str
-        What stands at an axis; `{each}` is what an element is called with its article.
+        Label of an axis; `{each}` is replaced by `RunCounts.each`.
     value : callable
-        RunCounts -> its figure.
+        Function of RunCounts that returns the figure.
     meaning : str
     more_is_better : bool
-        Whether the greatest figure is the best.
+        Whether larger figures are better.
     """
 
     name: str
@@ -118,50 +118,50 @@ QUANTITIES = (
         "bytes moved",
         "bytes {each}",
         lambda counts: counts.per_element(counts.moved_bytes),
-        "32-byte sectors of global memory that loads, stores and atomics want, in bytes, as if there were no caches",
+        "32-byte sectors of global memory that loads, stores and atomic operations need, in bytes, without caches",
     ),
     Quantity(
         "wavefronts",
         "wavefronts {each}",
         lambda counts: counts.per_element(counts.wavefronts),
-        "Passes over the banks of shared memory; conflicts take more of them",
+        "Passes over the banks of shared memory; bank conflicts need more of them",
     ),
     Quantity(
         "bank conflicts",
         "conflicts {each}",
         lambda counts: counts.per_element(counts.conflicts),
-        "Passes over the banks of shared memory beyond the least",
+        "Passes over the banks of shared memory beyond the minimum",
     ),
     Quantity(
         "operations",
         "operations {each}",
         lambda counts: counts.per_element(counts.operations),
-        "Operations on data by all lanes; what leads to indices only is left out",
+        "Operations on data by all lanes, without index arithmetic",
     ),
     Quantity(
         "statements",
         "warp statements {each}",
         lambda counts: counts.per_element(counts.warp_statements),
-        "Statements that warps execute, with few lanes or with many",
+        "Statements that warps execute, with any number of active lanes",
     ),
     Quantity(
         "active lanes",
         "lanes of 32",
         lambda counts: counts.lanes,
-        "Lanes that are active when a warp executes a statement, on average",
+        "Average number of active lanes when a warp executes a statement",
         more_is_better=True,
     ),
     Quantity(
         "divergence",
         "% of branches",
         lambda counts: 100 * counts.divergent_branches / counts.branches if counts.branches else 0.0,
-        "Conditions at which lanes of a warp part, of all that warps test, in percent",
+        "Branches at which the lanes of a warp diverge, in percent of all branches",
     ),
     Quantity(
         "barriers",
         "barriers {each}",
         lambda counts: counts.per_element(counts.barriers),
-        "Barriers, each once for every block that passes it",
+        "Barriers, counted once per block",
     ),
     Quantity(
         "atomics",
@@ -174,7 +174,7 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class CountedFigure:
-    """A figure as it is read: its name, the figure, its unit, and what it means."""
+    """Formatted figure: its name, value, unit and meaning."""
 
     name: str
     figure: str
@@ -183,34 +183,34 @@ class CountedFigure:
 
     @property
     def text(self) -> str:
-        """Return the figure with its unit."""
+        """The figure with its unit."""
         return f"{self.figure} {self.unit}".rstrip()
 
 
 def figures_of(counts: RunCounts) -> tuple[CountedFigure, ...]:
-    """Return what there is to say of a variant beside the bytes that it moves; what it does not do is left out."""
+    """Return a variant's figures except the bytes that it moves; figures that do not apply are omitted."""
     meaning = {quantity.name: quantity.meaning for quantity in QUANTITIES}
 
-    def per(amount: int) -> tuple[str, str]:
+    def per_element(amount: int) -> tuple[str, str]:
         return short(counts.per_element(amount)), counts.each
 
-    figures = [("sectors", *per(counts.sectors), meaning["bytes moved"])]
+    figures = [("sectors", *per_element(counts.sectors), meaning["bytes moved"])]
     if counts.shared_requests:
         figures += [
-            ("wavefronts", *per(counts.wavefronts), meaning["wavefronts"]),
+            ("wavefronts", *per_element(counts.wavefronts), meaning["wavefronts"]),
             ("conflicts", short(counts.conflicts), "", meaning["bank conflicts"]),
         ]
     figures += [
         ("lanes", f"{counts.lanes:.1f} of {WARP}", "", meaning["active lanes"]),
-        ("divergent", *_share(counts), "Conditions at which lanes of a warp part, of all that warps test"),
-        ("operations", *per(counts.operations), meaning["operations"]),
+        ("divergent", *_share(counts), "Branches at which the lanes of a warp diverge"),
+        ("operations", *per_element(counts.operations), meaning["operations"]),
     ]
     if counts.barriers:
         figures.append(("barriers", short(counts.barriers), "", meaning["barriers"]))
     if counts.atomics:
-        hottest = f"by warps, {short(counts.hottest_atomics)} at one address"
+        hottest = f"by warps, {short(counts.hottest_atomics)} on one address"
         figures.append(
-            ("atomics", short(counts.atomics), hottest, f"{meaning['atomics']}; and the most on a single address")
+            ("atomics", short(counts.atomics), hottest, f"{meaning['atomics']}, and the most on one address")
         )
     return tuple(CountedFigure(*each) for each in figures)
 
@@ -223,7 +223,7 @@ def _share(counts: RunCounts) -> tuple[str, str]:
 
 
 def short(value: float) -> str:
-    """Return a figure with three significant digits, thousands apart."""
+    """Format a figure with three significant digits and thousands separated."""
     if value >= 1000 or value == int(value):
         return f"{value:,.0f}".replace(",", "\u2009")
     digits = max(0, 2 - math.floor(math.log10(abs(value))))

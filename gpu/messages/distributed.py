@@ -1,4 +1,4 @@
-"""What a run over several devices did: its tasks, which worker each ran on and when, and what was made from what."""
+"""Record of a run on several devices: its tasks with their workers, times, results and dependencies."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class WorkerStatus:
     Parameters
     ----------
     name, address : str
-        As Dask calls it, and where it listens.
+        Name in Dask, and the address at which it listens.
     host : str
-        The machine that it runs on.
+        Its machine.
     device : Device
-        What its engine runs on.
+        The engine's device.
     """
 
     name: str
@@ -33,7 +33,7 @@ class WorkerStatus:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a task took: what another task made, or of several things that it made the one of that name."""
+    """Dependency on another task's result, or on the part of it with this name."""
 
     task: str
     part: str = ""
@@ -41,7 +41,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Fetch:
-    """That a task's worker brought something from another: that one's address, and from when to when."""
+    """Transfer of a dependency from another worker: its address, begin and end."""
 
     source: str
     begin: float
@@ -50,30 +50,30 @@ class Fetch:
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """One time that a task ran; one whose result was lost with its worker runs again.
+    """Record of one execution of a task; a task runs again if its result was lost with its worker.
 
     Parameters
     ----------
     task, step : str
-        The task's own name in its run, and what it does.
+        The task's name, unique in its run, and the step that it executes.
     place : int
-        Which chunk it belongs to.
+        Index of its chunk.
     worker : str
         The address of the worker.
     begin, end : float
         Seconds since 1970, by the clock of the worker's machine.
     times : PhaseTimes
-        What of that its engine spent, in milliseconds.
+        Milliseconds that its engine used in each phase.
     made : tuple of (str, int)
-        Names and bytes of what it made; the name is "" where that is one thing.
+        Names and bytes of the parts of its result; the name is "" if there is only one.
     taken : tuple of Taken
-        In order; the chunks of the input are not among them.
+        Its dependencies in order, without chunks of the input.
     elements : tuple of (int, int) or None
-        The first element, or row, of the chunk that it read, and the one behind its last; None where it read none.
+        First and one past the last element, or row, of the chunk that it read; None if it read none.
     held_bytes : int
-        What the worker had in memory when it ended: what it read, what it made, and what it keeps for other tasks.
+        The worker's memory at the end: the task's input and result, and results kept for other tasks.
     fetched : tuple of Fetch
-        How what it took of other workers came, before it began; not what it copied from device to device itself.
+        Transfers before it began; device-to-device copies are not included.
     """
 
     task: str
@@ -90,12 +90,12 @@ class TaskRecord:
     fetched: tuple[Fetch, ...] = ()
 
     def data(self) -> dict[str, Any]:
-        """Return it as what any transport takes."""
+        """Return the record as basic types that Dask can transport."""
         return asdict(self)
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> TaskRecord:
-        """Undo `data`."""
+        """Create a record from the return value of `data`."""
         elements = data["elements"]
         changed = {
             "times": PhaseTimes(**data["times"]),
@@ -109,32 +109,32 @@ class TaskRecord:
 
 @dataclass(frozen=True)
 class LostWorker:
-    """A worker that ended in the middle of a run: its address, and how many tasks had to be done again for it."""
+    """A worker that ended during a run: its address, and how many tasks were repeated because of it."""
 
     address: str
     again: int
 
 
 def is_loss(progress: Progress) -> bool:
-    """Whether what a run tells is that it has lost a worker."""
-    return progress.fraction is None and "gone" in progress.message
+    """Return whether a progress message reports the loss of a worker."""
+    return progress.fraction is None and " was lost" in progress.message
 
 
 @dataclass(frozen=True)
 class DistributedRun:
-    """What a run over several devices did.
+    """Record of a run on several devices.
 
     Parameters
     ----------
     workers : tuple of WorkerStatus
-        Those that there were when it began, and those that came for lost ones.
+        Workers at the beginning, and those that replaced lost ones.
     tasks : tuple of TaskRecord
-        As they ended.
+        In the order in which they ended.
     lost : tuple of LostWorker
     wall_s : float
-        Seconds from the first task's submission until the last one's result was there.
+        Seconds from the submission of the first task to the arrival of the last result.
     gathered_bytes : int
-        What was brought to who asked for the run.
+        Bytes transferred to the client.
     """
 
     workers: tuple[WorkerStatus, ...]
@@ -145,7 +145,7 @@ class DistributedRun:
 
     @property
     def exchanged_bytes(self) -> int:
-        """Bytes that workers took of other workers: what a task takes, once on each worker that had not made it."""
+        """Bytes transferred between workers: each dependency once per worker that did not compute it."""
         last = {record.task: record for record in self.tasks}
         moved = {
             (taken, record.worker)
@@ -157,45 +157,44 @@ class DistributedRun:
 
     @property
     def busy_s(self) -> float:
-        """Seconds that all tasks took, added up.
+        """Total duration of all tasks in seconds.
 
-        One worker alone would take as long only if none kept another waiting: workers that share processors, a disk or
-        memory's bandwidth take longer for a task than one alone.
+        One worker alone may need less time: workers that share processors, a disk or memory bandwidth slow each other
+        down.
         """
         return sum(record.end - record.begin for record in self.tasks)
 
     @property
     def scaling(self) -> float:
-        """How many workers were busy on the average while it ran: `busy_s` over `wall_s`, at most as many as there are.
-
-        It says what was lost by waiting for others. It is no speed-up, only the most that one can be: that is the wall
-        time of a run with one worker over that of this one.
+        """Average number of busy workers: `busy_s` / `wall_s`, at most the number of workers.
+        It shows the time lost by waiting. It is an upper bound of the speedup, which is the wall time with one worker
+        divided by this run's.
         """
         return self.busy_s / self.wall_s if self.wall_s > 0 else 0.0
 
     @property
     def ideal(self) -> int:
-        """How many workers there were at a time."""
+        """Number of workers at a time."""
         return len(self.workers) - len({each.address for each in self.workers} & {each.address for each in self.lost})
 
     @property
     def times(self) -> PhaseTimes:
-        """Milliseconds in each phase, of the worker that was busy with its engine for longest."""
+        """Milliseconds in each phase, of the worker whose engine was busy longest."""
         return self.times_of()
 
     def times_of(self, *steps: str) -> PhaseTimes:
-        """Return the same for tasks of these steps alone; without any, for all."""
-        of_worker: dict[str, PhaseTimes] = defaultdict(PhaseTimes)
+        """Return `times` restricted to these steps; with none, of all steps."""
+        by_worker: dict[str, PhaseTimes] = defaultdict(PhaseTimes)
         for record in self.tasks:
             if not steps or record.step in steps:
-                of_worker[record.worker] += record.times
-        return max(of_worker.values(), key=lambda each: each.upload + each.kernel + each.download, default=PhaseTimes())
+                by_worker[record.worker] += record.times
+        return max(by_worker.values(), key=lambda each: each.upload + each.kernel + each.download, default=PhaseTimes())
 
     def data(self) -> dict[str, Any]:
-        """Return what JSON takes of it."""
-        tasks_of: dict[str, int] = defaultdict(int)
+        """Return the record as JSON types."""
+        task_counts: dict[str, int] = defaultdict(int)
         for record in self.tasks:
-            tasks_of[record.worker] += 1
+            task_counts[record.worker] += 1
         return {
             "workers": [
                 {
@@ -204,7 +203,7 @@ class DistributedRun:
                     "host": each.host,
                     "engine": each.device.engine,
                     "device": each.device.name,
-                    "tasks": tasks_of[each.address],
+                    "tasks": task_counts[each.address],
                 }
                 for each in self.workers
             ],

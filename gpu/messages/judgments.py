@@ -1,4 +1,4 @@
-"""What is said of something that was written for a lesson's task, and the input on which it fails."""
+"""Grader's result for a submission to a lesson's task, with the smallest input that fails."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from gpu.messages.verdicts import Check, Verdict, lines_in_words
 
 MANY = "random"
-"""How most inputs of a task are made."""
-_MOST_TOLD = 3
-"""Findings that a student is told at once."""
+"""How most of a task's inputs are generated."""
+_MOST_SHOWN = 3
+"""Findings that are shown to a student at once."""
 
 
 @dataclass(frozen=True)
 class StageCase:
-    """An input: its size, how it is made, and the seed of what is random; and the order in which threads run."""
+    """Input and schedule of a test: the size, how the input is generated, the random seed, and the schedule."""
 
     n: int
     kind: str = MANY
@@ -22,13 +22,13 @@ class StageCase:
     schedule: str = "round-robin"
 
     def __str__(self) -> str:
-        order = "" if self.schedule == "round-robin" else f", threads in the order {self.schedule}"
+        order = "" if self.schedule == "round-robin" else f", schedule {self.schedule}"
         return f"n = {self.n}, {self.kind}{order}"
 
 
 @dataclass(frozen=True)
 class WrongElement:
-    """The first element that is not what it should be, and whether nobody wrote it."""
+    """First element that differs from the expected result, and whether no thread wrote it."""
 
     array: str
     index: int
@@ -38,13 +38,13 @@ class WrongElement:
 
     def __str__(self) -> str:
         if self.unwritten:
-            return f"nobody writes {self.array}[{self.index}], which should be {self.expected:.6g}"
-        return f"{self.array}[{self.index}] is {self.got:.6g}, and should be {self.expected:.6g}"
+            return f"no thread writes {self.array}[{self.index}], which should be {self.expected:.6g}"
+        return f"{self.array}[{self.index}] is {self.got:.6g}, but should be {self.expected:.6g}"
 
 
 @dataclass(frozen=True)
 class LimitMet:
-    """A counter at the size where it was furthest beyond its limit, or nearest to it."""
+    """Counter and its limit, at the size with the largest excess or, if there is none, the smallest margin."""
 
     counter: str
     n: int
@@ -58,30 +58,30 @@ class LimitMet:
     def __str__(self) -> str:
         counter = self.counter.replace("_", " ")
         counter = counter[:1].upper() + counter[1:]
-        return f"{counter}: {self.counted:g} at n = {self.n:,}; at most {self.most:g} are allowed"
+        return f"{counter}: {self.counted:g} at n = {self.n:,}; the limit is {self.most:g}"
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """What is said of something that was written for a task.
+    """Grader's result for a submission.
 
     Parameters
     ----------
     task : str
     accepted : bool
     verdict : Verdict
-        In the words that results have everywhere.
+        Worded as for all results.
     check : Check
-        What the checkers found, with its lines.
+        The checkers' findings, with their lines.
     case : StageCase or None
-        The smallest input on which it fails; None where it does not, or not on any input.
+        The smallest input on which it fails; None if it passes or cannot be run.
     wrong : WrongElement or None
-        What is wrong there; None where it is not the result.
+        The first wrong element for that input; None if the result is right.
     limits : tuple of LimitMet
     runs : int
-        How often it was run.
+        How many times the submission was run.
     failure : str
-        Why it could not be run: it does not compile, or is another kernel; "" where it could.
+        Why it could not be run: it does not compile or has another signature; "" if it could.
     """
 
     task: str
@@ -96,25 +96,27 @@ class Judgment:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a student is told, most important first."""
-        said = [f"{_capital(self.verdict.words)}."] if not self.accepted else [f"Accepted, after {self.runs} runs."]
+        """Sentences for the student, most important first."""
+        sentences = (
+            [f"{_capital(self.verdict.words)}."] if not self.accepted else [f"Accepted, after {self.runs} runs."]
+        )
         if self.failure:
-            said.append(self.failure)
+            sentences.append(self.failure)
         if self.case is not None:
-            said.append(f"The smallest input that shows it: {self.case}.")
+            sentences.append(f"The smallest input that fails: {self.case}.")
         if self.wrong is not None:
-            said.append(f"There {self.wrong}.")
-        places: dict[str, list[int]] = {}
+            sentences.append(f"For it, {self.wrong}.")
+        lines_by_message: dict[str, list[int]] = {}
         for each in self.check.diagnostics:
             if each.severity == "error":
-                places.setdefault(each.message, []).append(each.line)
-        for message, lines in [*places.items()][:_MOST_TOLD]:
-            said.append(f"{lines_in_words(sorted(set(lines))).capitalize()}: {message}")
-        said += [f"{each}." for each in self.limits]
-        return tuple(dict.fromkeys(said))
+                lines_by_message.setdefault(each.message, []).append(each.line)
+        for message, lines in [*lines_by_message.items()][:_MOST_SHOWN]:
+            sentences.append(f"{lines_in_words(sorted(set(lines))).capitalize()}: {message}")
+        sentences += [f"{each}." for each in self.limits]
+        return tuple(dict.fromkeys(sentences))
 
 
 def _capital(words: str) -> str:
-    """Return a verdict's words as a sentence begins."""
+    """Capitalize a verdict's text after its mark."""
     mark, words = ("✗ ", words[2:]) if words.startswith("✗ ") else ("", words)
     return f"{mark}{words[:1].upper()}{words[1:]}"

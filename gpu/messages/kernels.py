@@ -1,4 +1,4 @@
-"""Kernels of files that no pattern declares, as plain data: what they take, how they are launched, what came of it."""
+"""Messages about any kernel file: signatures, launches and their results."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from gpu.messages.verdicts import Check, Mistake
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """A kernel's parameter.
+    """Parameter or file-scope variable of a kernel.
 
     Parameters
     ----------
     name, type : str
-        As the source has them.
+        As in the source.
     kind : {"pointer", "integer", "real", "struct", "variable", "texture"}
-        What it takes: an array, a number, or several numbers; of the file's own variables what they hold before the
-        launch, and of its texture references a file.
+        The user's input: an array, a number, or several numbers; for a variable of the file its initial content;
+        for a texture reference a file.
     read_only : bool
         Whether it is a pointer to const.
     parts : int
-        How many numbers it takes; 0 for a pointer.
+        Number of scalars; 0 for a pointer.
     """
 
     name: str
@@ -39,23 +39,23 @@ class KernelParameter:
 
 @dataclass(frozen=True)
 class Signature:
-    """A kernel that can be launched, or of which an instantiation can.
+    """Signature of a kernel, a template or an instantiation of a template.
 
     Parameters
     ----------
     name : str
-        Of a template's instantiation with its arguments.
+        For an instantiation, with its template arguments.
     parameters : tuple of KernelParameter
     template : bool
-        Whether it is a template, which needs arguments: it has no parameters yet.
+        Whether it is a template without arguments, whose parameters are unknown.
     refusal : str
-        Why it cannot run; "" where it can.
+        Why it cannot run; "" if it can.
     variables : tuple of KernelParameter
-        The `__constant__` and `__device__` variables and the texture references of its file.
+        The file's `__constant__` and `__device__` variables and texture references.
     grid, block : tuple of int or None
-        What the file launches it with, where that is constant.
+        Constant launch configuration in the file; None if there is none.
     shared_bytes : int or None
-        The same of its shared memory.
+        Constant dynamic shared memory in the file.
     """
 
     name: str
@@ -70,26 +70,26 @@ class Signature:
 
 @dataclass(frozen=True)
 class KernelLaunch:
-    """A launch of a kernel, as it is typed.
+    """Launch of a kernel as the user entered it.
 
     Parameters
     ----------
     file, text : str
-        The kernel file's path, and the text that is in its place.
+        Path of the kernel file, and the text that replaces its content.
     kernel : str
-        A `__global__` function, or an instantiation of a template.
+        Name of a `__global__` function or of a template's instantiation.
     grid, block : tuple of int
         Blocks and threads in x, y and z.
     arguments : tuple of str
-        One for each parameter, as `gpu.kernel.simulate.simulate` takes them.
+        One per parameter, in the notation of `gpu.kernel.simulate.simulate`.
     shared_bytes : int
-        The size of the extern `__shared__` array.
+        Size of dynamic shared memory in bytes.
     defines : mapping
         Macros.
     constants, textures : mapping
-        What variables and texture references of the file hold, as `gpu.kernel.simulate.simulate` takes them.
+        Contents of the file's variables and texture references, in the same notation.
     include_dirs : tuple of str
-        Where includes are looked for, other than beside the file.
+        Additional folders of includes.
     """
 
     file: str
@@ -107,16 +107,16 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class LineFigures:
-    """What a source line cost; None where it has nothing to do with that.
+    """Costs of a source line; None where a cost does not apply.
 
     Parameters
     ----------
     statements : int
-        Statements of warps.
+        Statements executed by warps.
     lanes : float
-        Active lanes of 32, on average.
+        Average number of active lanes, out of 32.
     sectors : float or None
-        32-byte sectors for a request to global memory.
+        32-byte sectors per request to global memory.
     conflicts : int or None
         Bank conflicts in shared memory.
     """
@@ -129,16 +129,16 @@ class LineFigures:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What came of a kernel's launch on the simulator.
+    """Result of a kernel's launch on the simulator.
 
     Parameters
     ----------
     check : Check
-        What it does wrong, and whether other orders of threads give the same; only a small launch runs in several.
+        Findings, and for a small launch the comparison of schedules.
     printed : tuple of (str, str)
         Thread and text of each printf.
     lines : mapping of int to LineFigures
-        Of the kernel's own file.
+        Figures of lines of the kernel's own file.
     """
 
     check: Check
@@ -148,16 +148,16 @@ class Simulated:
 
 @dataclass(frozen=True)
 class CountedLaunch:
-    """What a kernel's launch does, counted.
+    """Counts of a kernel's launch.
 
     Parameters
     ----------
     counts : RunCounts
-        Of the launch as a whole.
+        Totals of the launch.
     mistakes : tuple of Mistake
-        What it does wrong in one order of threads.
+        Findings in one schedule.
     simulated_ms : float
-        How long this CPU took to simulate it, before the eyes of counters and checkers.
+        Duration of the simulation on this CPU, with counters and checkers.
     """
 
     counts: RunCounts
@@ -166,7 +166,7 @@ class CountedLaunch:
 
 
 def alike(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
-    """Return whether two results are the same, but for the rounding of sums that are added in another order."""
+    """Return whether two results are equal, except for rounding of sums in a different order."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     if one.dtype.kind == "f":

@@ -1,4 +1,4 @@
-"""Lessons as they cross between the processes: what there is, what a step shows and asks, what is to be judged."""
+"""Messages about lessons: outlines, recorded scenes with questions, and tasks to grade."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from gpu.messages.judgments import Judgment
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question, asked of one recording.
+    """Question about one recording.
 
     Parameters
     ----------
     kind, prompt : str
     form : {"cells", "threads", "number", "thread", "choice"}
-        What an answer is: a set of elements of `array`, a set of threads of `block`, a number, a pair (block, thread),
-        or one of `choices`.
+        Type of the answer: a set of elements of `array`, a set of threads of `block`, a number, a pair (block,
+        thread), or one of `choices`.
     answer : frozenset of int, int, float, (int, int) or str
     why : str
-        What happened, in a sentence.
+        Explanation of the answer, in a sentence.
     choices : tuple of str
     array : str
-        The array that is meant; "" for none.
+        The array that the question is about; "" if none.
     block : int
-        The block that is meant, or whose shared array it is.
+        The block that the question is about, or whose shared array it is.
     moment : int
-        The moment at which what is asked for is seen.
+        The moment that shows the answer.
     line : int
-        The line that does it; 0 for none.
+        The source line that causes the answer; 0 if none.
     source : str
-        That line's text.
+        Text of that line.
     hints : tuple of str
-        One after the other; the last names the line.
+        Hints in order; the last names the line.
     size : int
-        How many elements, or threads, there are to choose from.
+        Number of elements or threads to choose from.
     """
 
     kind: str
@@ -56,17 +56,17 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class AnswerMark:
-    """What is said of an answer.
+    """Evaluation of an answer.
 
     Parameters
     ----------
     right : bool
     words : str
-        Of a wrong one what happened instead, and which line does it.
+        Feedback; for a wrong answer, what happened instead and on which line.
     missing, extra : frozenset of int
-        Of a set what was left out, and what does not belong.
+        For a set, elements that the answer lacks, and elements that do not belong to it.
     moment, line : int
-        Where it is seen.
+        Where the recording shows it.
     """
 
     right: bool
@@ -79,13 +79,13 @@ class AnswerMark:
 
 @dataclass(frozen=True)
 class LineFrame:
-    """The text around the lines that a task has put into order.
+    """Text around the lines that a task has shuffled.
 
     Parameters
     ----------
     before, after : str
     indent : str
-        What each of the lines begins with, besides its own indent.
+        Common indentation of the lines, before their own.
     """
 
     before: str
@@ -93,28 +93,28 @@ class LineFrame:
     after: str
 
     def filled(self, lines: tuple[str, ...]) -> str:
-        """Return the whole text with the lines in an order."""
+        """Return the whole text with the lines in the given order."""
         return self.before + "".join(f"{self.indent}{line}\n" for line in lines) + self.after
 
 
 @dataclass(frozen=True)
 class TaskOutline:
-    """A task as a student sees it.
+    """Task as shown to a student.
 
     Parameters
     ----------
     name, kind, prompt : str
-        As of a lesson's `Task`.
+        As in a lesson's `Task`.
     file : str
-        The name of the kernel file that is to be written.
+        Name of the kernel file to write.
     start : str
-        What a student begins with.
+        Initial text.
     pieces : tuple of str
-        The shuffled lines, where they are to be put into order.
+        Shuffled lines, if the task is to order them.
     frame : LineFrame or None
-        What is around them.
+        Text around them.
     limits : tuple of str
-        What may be taken at most, in words.
+        Limits on counters, as sentences.
     hints : tuple of str
     """
 
@@ -131,17 +131,17 @@ class TaskOutline:
 
 @dataclass(frozen=True)
 class StepOutline:
-    """A step as a student sees it before it is opened.
+    """Step as shown to a student before it is opened.
 
     Parameters
     ----------
     title, text : str
         The text is Markdown.
     asks : str
-        The kind of its question; "" for none.
+        Kind of its question; "" if none.
     task : TaskOutline or None
     shows : bool
-        Whether there is anything to be shown.
+        Whether it has a scene to show.
     """
 
     title: str
@@ -153,21 +153,21 @@ class StepOutline:
 
 @dataclass(frozen=True)
 class LessonOutline:
-    """A lesson as a student sees it.
+    """Lesson as shown to a student.
 
     Parameters
     ----------
     folder : str
     name, title : str
-        The folder's name, and the lesson's.
+        Name of the folder, and title of the lesson.
     minutes : int
     needs : tuple of str
-        The names of lessons that come before.
+        Names of its prerequisite lessons.
     text : str
-        What comes before the first step, in Markdown.
+        Introduction before the first step, in Markdown.
     steps : tuple of StepOutline
     lifts : tuple of (str, str)
-        Patterns and variants whose limits it lifts.
+        Patterns and variants that it unlocks.
     """
 
     folder: str
@@ -182,7 +182,7 @@ class LessonOutline:
 
 @dataclass(frozen=True)
 class LessonShelf:
-    """The lessons of a folder, in their order, and what is wrong with those that cannot be read: file, line, reason."""
+    """Lessons of a folder in order, and errors of unreadable ones with file, line and reason."""
 
     folder: str
     lessons: tuple[LessonOutline, ...]
@@ -191,22 +191,22 @@ class LessonShelf:
 
 @dataclass(frozen=True)
 class ShownScene:
-    """What a step shows, as the seed chose it.
+    """Scene of a step, as selected by the seed.
 
     Parameters
     ----------
     tab : str
-        run, step, compare or atomics.
+        Tab that shows it: run, step, compare or atomics.
     pattern, variant : str
-        "" where it is a kernel of the lesson's own.
+        "" for a kernel of the lesson.
     parameters : mapping
-        The pattern's; of a kernel of the lesson's own `n`.
+        Parameters of the pattern; for a kernel of the lesson, `n`.
     title : str
-        What is shown, in words.
+        Description of the scene.
     file, kernel : str
-        The name of the kernel file, and the kernel that is launched first.
+        Name of the kernel file, and the first kernel to be launched.
     moment : int
-        Where the place is, in the recording.
+        Initial moment in the recording.
     asked : AskedQuestion or None
     """
 
@@ -223,7 +223,7 @@ class ShownScene:
 
 @dataclass(frozen=True)
 class ReadLessons:
-    """Read the lessons in a folder, or the one that it is: the Result's `shelf`.
+    """Read the lessons in a folder, or the lesson that the folder is; the Result has `shelf`.
 
     `folder` is "" for Lockstep's own.
     """
@@ -233,16 +233,16 @@ class ReadLessons:
 
 @dataclass(frozen=True)
 class ShowStep:
-    """Record what a step of a lesson shows, and ask its question: the Result's `scene`, and `path` as of a StepPattern.
+    """Record a step's scene and ask its question; the Result has `scene`, and `path` as for StepPattern.
 
     Parameters
     ----------
     folder : str
-        The lesson's.
+        The lesson's folder.
     step : int
-        From 0.
+        Index of the step.
     seed : int
-        What inputs and questions grow from: another one asks another question.
+        Random seed of inputs and questions; another seed gives another question.
     """
 
     folder: str
@@ -252,14 +252,14 @@ class ShowStep:
 
 @dataclass(frozen=True)
 class JudgeTask:
-    """Judge what was written for a task: the Result's `judgment`.
+    """Grade a submission; the Result has `judgment`.
 
     Parameters
     ----------
     folder, task : str
-        The lesson's, and the task's name.
+        The lesson's folder, and the task's name.
     text : str
-        A whole kernel file.
+        Complete text of the kernel file.
     """
 
     folder: str
@@ -269,7 +269,7 @@ class JudgeTask:
 
 @dataclass(frozen=True)
 class StepJudged:
-    """Record the smallest input on which a text fails: the Result's `path` and, as its `scene`, where it goes wrong."""
+    """Record the smallest failing input of a submission; the Result has `path`, and the failure's place as `scene`."""
 
     task: JudgeTask
     judgment: Judgment

@@ -1,4 +1,4 @@
-"""How long launches would take on a GPU that is described, as plain data: the time, what holds it back, how sure."""
+"""Modeled times of launches on a described GPU: time, limiting resource, and accuracy."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from dataclasses import dataclass, field
 from gpu.timing.validation import KnownError
 
 LIMITS = {
-    "DRAM": "What goes between memory and the last cache, at memory's rate",
-    "L2": "What the multiprocessors load and store, at the last cache's rate",
-    "L1": "Lines that requests to global memory touch, one a cycle",
-    "shared": "Passes over the banks of shared memory, one a cycle; conflicts take more of them",
-    "issue": "Instructions of warps, one a cycle and scheduler",
-    "arithmetic": "The busiest of the units that add, multiply, compare",
-    "latency": "What is waited for although no unit is busy: too little is under way at once",
-    "atomics": "Atomics on one word, one after the other, and all of them together",
-    "launch": "What each launch takes that does nothing",
+    "DRAM": "Traffic between DRAM and the L2 cache, at DRAM's rate",
+    "L2": "Loads and stores of the multiprocessors, at the L2 cache's rate",
+    "L1": "Cache lines that requests to global memory touch, one per cycle",
+    "shared": "Passes over the banks of shared memory, one per cycle; bank conflicts need more of them",
+    "issue": "Instructions of warps, one per cycle and warp scheduler",
+    "arithmetic": "The busiest arithmetic unit",
+    "latency": "Waiting although no unit is busy: too few operations are in flight",
+    "atomics": "Atomic operations on one word, one after the other, and all of them together",
+    "launch": "Launch overhead",
 }
-"""What can hold a launch back, each with what its time is of."""
+"""Resources that can limit a launch, with their descriptions."""
 
 _OPCODES = 6
-"""How many are named of a line."""
+"""Most opcodes to list for a line."""
 _SATURATED = 0.75
-"""Of the time that a unit is busy for it to be called the limit."""
+"""Share of the time during which a unit must be busy to be called the limit."""
 
 
 @dataclass(frozen=True)
 class LineCode:
-    """A source line in machine instructions, of all kernels that were launched.
+    """Machine instructions of a source line, over all launched kernels.
 
     Parameters
     ----------
     instructions, local : int
-        How many there are, and how many of them reach local memory, where spilled registers are.
+        Number of instructions, and of those that access local memory, where registers are spilled.
     opcodes : mapping of str to int
-        The most frequent first.
+        Counts by opcode, the most frequent first.
     """
 
     instructions: int
@@ -44,33 +44,33 @@ class LineCode:
 
     @property
     def words(self) -> str:
-        """Return it in a sentence."""
+        """Description as a sentence."""
         names = ", ".join(f"{count} {name}" for name, count in list(self.opcodes.items())[:_OPCODES])
         more = ", …" if len(self.opcodes) > _OPCODES else ""
-        local = f"; {self.local} reach local memory" if self.local else ""
+        local = f"; {self.local} access local memory" if self.local else ""
         return f"{self.instructions} machine instructions: {names}{more}{local}"
 
 
 @dataclass(frozen=True)
 class KernelTime:
-    """Launches of one kernel with the same block, all of a host program's.
+    """Modeled time of a kernel's launches with the same block size, over the host program.
 
     Parameters
     ----------
     kernel : str
     grid, block : tuple of int
-        Of the first of them.
+        Of the first launch.
     launches : int
     time_us : float
-        Of all of them.
+        Sum over the launches.
     registers, shared_bytes : int
-        Of a thread, and of a block.
+        Registers per thread, and shared memory per block.
     blocks, warps : int
-        What a multiprocessor holds at once.
+        Resident blocks and warps per multiprocessor.
     limited_by : str
-        As of `gpu.timing.occupancy.Occupancy`.
+        As in `gpu.timing.occupancy.Occupancy`.
     spilled_bytes : int
-        That a thread stores because registers are few; 0 also where no assembler said.
+        Bytes of spilled registers per thread; also 0 if the assembler reported none.
     """
 
     kernel: str
@@ -87,49 +87,49 @@ class KernelTime:
 
     @property
     def threads(self) -> int:
-        """Return the threads of a block."""
+        """Threads per block."""
         x, y, z = (*self.block, 1, 1)[:3]
         return x * y * z
 
 
 @dataclass(frozen=True)
 class ModeledTime:
-    """A host program's launches, or one launch, modeled.
+    """Modeled time of a launch or of all launches of a host program.
 
     Parameters
     ----------
     gpu, name : str
-        The key of the GPU's description, and its name.
+        Key of the GPU description, and the GPU's name.
     validated : bool
-        Whether the model has been compared with one that was measured.
+        Whether the timing model has been compared with measurements on this GPU.
     time_us : float
-        Of all launches.
+        Sum over all launches.
     limits : mapping of str to float
-        By the names of `LIMITS`: microseconds that the launches would take if that were the only limit.
+        For each name in `LIMITS`, the microseconds that the launches would take if it were the only limit.
     bound_by : str
-        One of those names.
+        Name of the limiting resource.
     waits : str
-        What it waits for, as a clause.
+        Reason for the time, as a clause.
     kernels : tuple of KernelTime
         The longest first.
     launches : int
-        Those of kernels, and buffers that are filled.
+        Number of kernel launches and fills of buffers.
     instructions, dram_bytes, l2_bytes : float
-        Of warps; between memory and the last cache; that the last cache sees.
+        Warp instructions; bytes between DRAM and the L2 cache; bytes that the L2 cache serves.
     source : str
-        What said the instructions: "sass" where nvcc compiled them, "ir" where LLVM did.
+        Origin of the instructions: "sass" if compiled by nvcc, "ir" if by LLVM.
     error : KnownError or None
-        What such times were within where they were compared with measured ones; None where none were.
+        Error of such times in comparisons with measurements; None if there were none.
     all_ran : bool
-        Whether every launch found what those before it left.
+        Whether every launch ran on the data that earlier launches left.
     operations, least_bytes : float
-        Operations on data, and what must be read and written whatever the kernel; 0 where not known.
+        Operations on data, and minimum traffic; 0 if unknown.
     work : float
-        What the pattern's throughput counts, in its thousands; 0 where there is no pattern.
+        Work that the pattern's throughput counts, in its unit; 0 without a pattern.
     counted : bool
-        Whether the operations were counted on a small part, not what the pattern says that they are.
+        Whether operations were counted on a small input, instead of declared by the pattern.
     lines : mapping of str to mapping of int to LineCode
-        By file and line, what the assembler made of them; nothing where there was none.
+        Machine instructions by file and line; empty without an assembler.
     """
 
     gpu: str
@@ -155,47 +155,47 @@ class ModeledTime:
 
     @property
     def sureness(self) -> str:
-        """Return how sure the time is, in words."""
+        """Accuracy of the time, as a phrase."""
         if self.error is not None:
             return self.error.words
         if self.validated:
-            return "how far off is not known"
-        return "never compared with a real one"
+            return "accuracy unknown"
+        return "never compared with measurements"
 
     @property
     def compiled(self) -> str:
-        """Return what the instructions are from, in a sentence."""
+        """Origin of the instructions, as a sentence."""
         if self.source == "sass":
-            return "Instructions and registers as nvcc compiles them."
-        return "Without nvcc: PTX by LLVM, registers estimated."
+            return "Instructions and registers from nvcc."
+        return "Without nvcc: PTX from LLVM, registers estimated."
 
     @property
     def sentence(self) -> str:
-        """Return time, GPU, sureness and reason, in one sentence."""
+        """GPU, time, accuracy and reason in one sentence."""
         where = f"on {article(self.name)} {short_name(self.name)}"
         return f"{where}: {as_duration(self.time_us)} (modeled, {self.sureness}) – {self.waits}"
 
     @property
     def longest(self) -> KernelTime | None:
-        """Return the kernel that takes longest; None where none was launched."""
+        """The kernel with the longest time; None if there were no launches."""
         return self.kernels[0] if self.kernels else None
 
 
 def short_name(name: str) -> str:
-    """Return a GPU's name as people say it: "H200", "RTX 4090"."""
-    said = name
+    """Return a GPU's usual short name: "H200", "RTX 4090"."""
+    short = name
     for brand in ("NVIDIA ", "GeForce ", " 80GB HBM3"):
-        said = said.replace(brand, "")
-    return said
+        short = short.replace(brand, "")
+    return short
 
 
 def article(name: str) -> str:
-    """Return "a" or "an", as the GPU's short name is spoken."""
+    """Return "a" or "an" for a GPU's short name."""
     return "an" if short_name(name)[:1] in "AEFHILMNORSX" and short_name(name)[:2] != "Je" else "a"
 
 
 def as_duration(microseconds: float) -> str:
-    """Return a time in the unit that suits it."""
+    """Format a time in a suitable unit."""
     if microseconds >= 1e6:
         return f"{microseconds / 1e6:.2f} s"
     if microseconds >= 1e3:
@@ -205,20 +205,20 @@ def as_duration(microseconds: float) -> str:
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a reason is made of.
+    """Data from which the reason of a modeled time is derived.
 
     Parameters
     ----------
     limits : mapping of str to float
-        As of `ModeledTime`.
+        As in `ModeledTime`.
     bound_by : str
     body_us : float
-        The time without what launches cost.
+        Time without launch overhead.
     launches : int
     loads, load_bytes, load_us : float
-        Loads that a thread has under way at once, the bytes of one, and how long it waits for all of them in all.
+        Loads in flight per thread, bytes per load, and the total time that a thread waits for them.
     warps, most_warps : int
-        What a multiprocessor holds, and could.
+        Resident warps per multiprocessor, and their maximum.
     dram_bytes, instructions : float
     """
 
@@ -236,44 +236,44 @@ class Waiting:
 
     @property
     def words(self) -> str:
-        """Return what is waited for, as a clause."""
+        """The reason, as a clause."""
         limit = self.limits[self.bound_by]
         busy = limit / self.body_us if self.body_us else 0.0
         match self.bound_by:
             case "launch":
                 share = f"{limit / max(self.body_us + limit, limit):.0%}".replace("%", " %")
                 if self.launches == 1:
-                    return f"its launch is {share} of it: there is little work"
-                return f"its {self.launches} launches are {share} of it: there is little work for each"
+                    return f"launch overhead is {share} of it: there is little work"
+                return f"overhead of {self.launches} launches is {share} of it: there is little work per launch"
             case "DRAM" if busy >= _SATURATED:
-                return f"waits for memory's bandwidth: {as_bytes(self.dram_bytes)} to and from it"
+                return f"limited by DRAM bandwidth: {as_bytes(self.dram_bytes)} of traffic"
             case "L2" if busy >= _SATURATED:
-                return "waits for the last cache's bandwidth"
+                return "limited by the bandwidth of the L2 cache"
             case "DRAM" | "L2" | "latency":
                 return self._latency()
             case "L1":
-                return "waits for L1: lanes of a request want many lines"
+                return "limited by L1: requests touch many cache lines"
             case "shared":
-                return "waits for shared memory: passes over its banks"
+                return "limited by passes over the banks of shared memory"
             case "issue":
-                return f"waits to issue: {_many(self.instructions)} instructions of warps"
+                return f"limited by instruction issue: {_format_count(self.instructions)} warp instructions"
             case "arithmetic":
-                return "waits for the arithmetic units"
-        return "waits for atomics: those on one word go one after the other"
+                return "limited by the arithmetic units"
+        return "limited by atomic operations: those on one word run one after the other"
 
     def _latency(self) -> str:
         few = self.warps < self.most_warps / 2
-        beside = f", {self.warps} of {self.most_warps} warps to hide it" if few else ""
+        warps = f", {self.warps} of {self.most_warps} warps to hide it" if few else ""
         if self.loads and (self.load_us >= 0.3 * self.body_us or self.bound_by != "latency"):
             count = round(self.loads)
-            many = "one" if count <= 1 else str(count)
+            count_text = "one" if count <= 1 else str(count)
             size = f"{self.load_bytes:.0f}-byte load{'' if count <= 1 else 's'}"
-            return f"waits for memory: {many} {size} a thread under way{beside}"
-        return f"waits for results of its own and at barriers{beside or ': little is under way at once'}"
+            return f"waits for memory: {count_text} {size} per thread in flight{warps}"
+        return f"waits for its own results and at barriers{warps or ': few operations are in flight'}"
 
 
-def _many(amount: float) -> str:
-    """Return a number as people say it."""
+def _format_count(amount: float) -> str:
+    """Format a count with a word for its magnitude."""
     for size, word in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
         if amount >= size:
             return f"{amount / size:.3g} {word}"
@@ -281,7 +281,7 @@ def _many(amount: float) -> str:
 
 
 def as_bytes(amount: float) -> str:
-    """Return bytes as people say them."""
+    """Format bytes in a suitable unit."""
     for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if amount >= size:
             return f"{amount / size:.3g} {unit}"

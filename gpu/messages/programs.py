@@ -1,4 +1,4 @@
-"""Whole programs that use a GPU, as plain data: PyCUDA scripts, CUDA programs with `main`, and what came of them."""
+"""Messages about whole programs: PyCUDA scripts and CUDA programs with `main`, and the results of their runs."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from gpu.messages.counted import RunCounts
 from gpu.messages.verdicts import Mistake
 
 SCRIPT = ".py"
-"""How the name of a PyCUDA script ends."""
+"""File name extension of a PyCUDA script."""
 _MAIN = re.compile(r"^[ \t]*(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 
 
 def has_main(text: str) -> bool:
-    """Whether a CUDA file's text is a whole program."""
+    """Return whether a CUDA file's text defines `main`."""
     return _MAIN.search(text) is not None
 
 
 @dataclass(frozen=True)
 class WholeProgram:
-    """A program, as it is to run.
+    """Program to run.
 
     Parameters
     ----------
     path : str
-        Its file: a PyCUDA script, or a CUDA program with `main`.
+        A PyCUDA script, or a CUDA program with `main`.
     text : str
-        What stands in the place of what the file holds.
+        Text that replaces the file's content.
     words : tuple of str
-        Its arguments.
+        Command-line arguments.
     options : CompilerOptions
-        Of a script without a meaning.
+        Ignored for a script.
     """
 
     path: str
@@ -46,7 +46,7 @@ class WholeProgram:
 
     @property
     def is_script(self) -> bool:
-        """Whether Python runs it."""
+        """Whether it is a Python script."""
         return Path(self.path).suffix.lower() == SCRIPT
 
 
@@ -57,26 +57,26 @@ class ProgramLaunch:
     Parameters
     ----------
     number : int
-        From 1, in the order of launches.
+        Number of the launch, from 1.
     kernel, place : str
-        The kernel, and the line that launched it: "script.py:12".
+        Name of the kernel, and the line that launched it: "script.py:12".
     grid, block : tuple of int
     shared_bytes : int
-        Of dynamic shared memory.
+        Dynamic shared memory per block, in bytes.
     simulated_ms : float
-        What it took on this machine's processor: no GPU's time.
+        Duration of the simulation on this CPU; not a GPU time.
     mistakes : tuple of Mistake
-        What it does wrong, with lines of the program's file, as far as the kernel's text stands there.
+        Findings, with lines of the program's file if it contains the kernel's text.
     diagnostics : tuple of Diagnostic
-        The same in words, at the lines of the text that the kernel was compiled from.
+        The findings at lines of the text from which the kernel was compiled.
     placed : tuple of Diagnostic
-        The same at lines of the program's file, as far as it has them.
+        The findings at lines of the program's file, if it contains them.
     counts : RunCounts or None
-        None of a launch that a mistake ended.
+        None if a mistake ended the launch.
     recording : str
-        The file of its recording; "" where it was not recorded.
+        Path of its recording; "" if it was not recorded.
     modeled_us : float or None
-        What it would take on the GPU that was asked for, modeled; None where the model does not follow it.
+        Modeled time on the requested GPU; None if the timing model does not support the launch.
     """
 
     number: int
@@ -96,15 +96,15 @@ class ProgramLaunch:
 
 @dataclass(frozen=True)
 class ProgramNews(Progress):
-    """What has come of a program since the last time: nothing of it may be left out.
+    """Output and launches of a program since the last such message; none may be dropped.
 
     Parameters
     ----------
     output : str
-        What it has written, to standard output and standard error as they came.
+        Standard output and standard error, in the order in which they were written.
     launches : tuple of ProgramLaunch
     under_way : str
-        The launch that takes a while: "launch 3: scale, at script.py:12"; "" where there is nothing new to say of one.
+        Description of a long launch: "launch 3: scale, at script.py:12"; "" if there is no change.
     """
 
     fraction: float | None = None
@@ -115,16 +115,16 @@ class ProgramNews(Progress):
 
 @dataclass(frozen=True)
 class ProgramEnd:
-    """How a program ended.
+    """End of a program.
 
     Parameters
     ----------
     code : int
-        Its exit code; the negative number of the signal that ended it.
+        Exit code; negative for a signal.
     launches : int
-        How many there were.
+        Number of launches.
     seconds : float
-        By the clock, from its start.
+        Duration from its start, by the clock.
     """
 
     code: int
@@ -133,7 +133,7 @@ class ProgramEnd:
 
     @property
     def sentence(self) -> str:
-        """Return how it ended."""
+        """Description of how it ended."""
         if self.code >= 0:
             return "It ended." if self.code == 0 else f"It ended with exit code {self.code}."
         try:
@@ -141,5 +141,5 @@ class ProgramEnd:
         except ValueError:
             name = f"signal {-self.code}"
         if name == "SIGKILL":
-            return "It was ended from outside (SIGKILL), most likely because memory ran out."
+            return "It was killed from outside (SIGKILL), most likely because memory ran out."
         return f"It crashed: {name}."

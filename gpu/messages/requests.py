@@ -1,4 +1,4 @@
-"""What crosses the border between the window and the engine's process: frozen requests in, events out, plain data."""
+"""Messages between the window and the engine's process: frozen requests, and events that answer them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from gpu.timing.gpus import AS_DESCRIBED, Supposed
 class LoadImage:
     """Read an image file.
 
-    The Result's arrays are `image` (as it is in the file: uint8 or uint16, (height, width) or (height, width, 3)),
-    `maxval` (a 0-d array: the value of white) and `picture` (uint8, for a screen).
+    The Result's arrays are `image` (with the file's values: uint8 or uint16, (height, width) or (height, width, 3)),
+    `maxval` (a 0-d array with the value of white) and `picture` (uint8, for display).
     """
 
     path: str
@@ -40,9 +40,9 @@ class LoadImage:
 
 @dataclass(frozen=True)
 class LoadArray:
-    """Read a file of numbers: .npy, or text with one number a line, for two dimensions one row.
+    """Read a file of numbers: .npy, or text with one number per line or, for two dimensions, one row per line.
 
-    The Result's array is `values`: int64 where every number is whole, else float64; perhaps empty.
+    The Result's array is `values`: int64 if every number is an integer, else float64; it may be empty.
     """
 
     path: str
@@ -51,9 +51,9 @@ class LoadArray:
 
 @dataclass(frozen=True)
 class LoadText:
-    """Read a file of text.
+    """Read a text file.
 
-    The Result's array is `text`: uint8, its characters in Latin-1, question marks for those that are not in it.
+    The Result's array is `text`: uint8, its characters in Latin-1; others are replaced by question marks.
     """
 
     path: str
@@ -61,9 +61,9 @@ class LoadText:
 
 @dataclass(frozen=True)
 class SaveArray:
-    """Write an array to a file, its format chosen by the extension: an image (.pgm, .ppm, .png), .npy or .csv.
+    """Write an array to a file in the format of its extension: an image (.pgm, .ppm, .png), .npy or .csv.
 
-    `maxval` is the value of white, where that is not the largest of the array's type.
+    `maxval` is the value of white; None means the largest value of the array's type.
     """
 
     path: str
@@ -78,29 +78,29 @@ class RunPattern:
     Parameters
     ----------
     pattern, variant : str
-        Names of the declaration.
+        Names in the declaration.
     params : mapping
-        Values of the pattern's parameters; those left out take their defaults.
+        Values of the pattern's parameters; omitted ones have their defaults.
     inputs : mapping of str to SharedArray
-        For the image patterns: `image` and `maxval`, as a LoadImage gave them. For the array patterns: `values`, as a
-        LoadArray gave them, or nothing: then the input is made from `params` and `seed`.
+        For image patterns: `image` and `maxval`, from LoadImage. For array patterns: `values`, from LoadArray, or
+        nothing; then the input is generated from `params` and `seed`.
     seed : int
-        What random inputs grow from.
+        Random seed of generated inputs.
     verify : bool
-        Whether to compute the reference and compare.
+        Whether to compute the reference result and compare.
     sources : mapping of str to str
-        Edited kernel files: text by file name.
+        Text of edited kernel files, by file name.
     frames : bool
-        Whether to take pictures between launches, where the pattern offers them.
+        Whether to record frames between launches, if the pattern supports them.
     side : int
-        Rows and columns that an image is cut or repeated to; 0 leaves it as it is.
+        Rows and columns to which an image is cropped or tiled; 0 leaves it unchanged.
     chunks : tuple of int
-        On several devices, as `gpu.distributed.run.run_distributed` takes them; one device has no chunks.
+        For several devices, as in `gpu.distributed.run.run_distributed`; unused with one device.
 
-    The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
-    `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`;
-    `frames`, `captions` and `partials`, as `gpu.run.frames` has them; with `verify`, `right` and `error` as
-    `gpu.declaration.arrays.present_error` gives them.
+    The Result's arrays are the host program's outputs and their presentation: `picture` for display; `image` with the
+    input's levels if the result is an image; outlines of an array pattern's `input` and `output`; `frames`, `captions`
+    and `partials`, as in `gpu.run.frames`; with `verify`, `right` and `error` from
+    `gpu.declaration.arrays.present_error`.
     """
 
     pattern: str
@@ -117,14 +117,14 @@ class RunPattern:
 
 @dataclass(frozen=True)
 class StudyAtomics:
-    """Count the atomics of the histogram's variants on the simulator, and race two threads in all their orders.
+    """Count the atomic operations of the histogram's variants, and run two threads in all interleavings.
 
-    The Result's `atomics` is what was found. It takes the simulator's process, whatever the engine that runs.
+    The Result has `atomics`. It runs in the simulator's process for every engine.
 
     Parameters
     ----------
     params, inputs, seed
-        As of a RunPattern of the histogram.
+        As in RunPattern, for the histogram.
     """
 
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -134,11 +134,11 @@ class StudyAtomics:
 
 @dataclass(frozen=True)
 class CheckSource:
-    """Say what is wrong with a kernel's text, without running anything.
+    """Check a kernel's text without running anything.
 
-    `file` is a name under `kernels/` or an absolute path; `text` is checked in its place. The Result's `diagnostics`
-    are clang's errors and warnings; where there is no error, also what the simulator does not support. It takes the
-    simulator's process, whatever the engine that runs the kernel.
+    `file` is a name under `kernels/` or an absolute path; `text` replaces its content. The Result's `diagnostics` are
+    clang's errors and warnings and, without errors, features that the simulator does not support. It runs in the
+    simulator's process for every engine.
     """
 
     file: str
@@ -148,14 +148,14 @@ class CheckSource:
 
 @dataclass(frozen=True)
 class CheckPattern:
-    """Run one variant of a pattern on the simulator, on a small part of its input, before the eyes of the checkers.
+    """Check one variant of a pattern: run it in the simulator with checkers on a small part of its input.
 
-    The Result's `check` is what they find in the pattern's kernel file, and whether several orders of threads agree.
+    The Result's `check` has the findings in the pattern's kernel file, and whether several schedules agree.
 
     Parameters
     ----------
     pattern, variant, params, inputs, seed, sources
-        As of a RunPattern.
+        As in RunPattern.
     """
 
     pattern: str
@@ -168,16 +168,16 @@ class CheckPattern:
 
 @dataclass(frozen=True)
 class CountPattern:
-    """Run one variant of a pattern on the simulator, on a small part of its input, and count what its launches do.
+    """Count what a variant's launches do: run it in the simulator on a small part of its input.
 
-    The Result's `counts` is what was counted. It takes the simulator's process.
+    The Result has `counts`. It runs in the simulator's process.
 
     Parameters
     ----------
     pattern, variant, params, inputs, seed, sources, side
-        As of a RunPattern.
+        As in RunPattern.
     whole : bool
-        Whether all of the input is counted.
+        Whether to use the whole input.
     """
 
     pattern: str
@@ -192,18 +192,20 @@ class CountPattern:
 
 @dataclass(frozen=True)
 class FindWriter:
-    """Say which thread wrote an element of a run's result: the Result's `written`. It takes the simulator's process.
+    """Find the thread that wrote an element of a run's result; the Result has `written`.
+
+    It runs in the simulator's process.
 
     Parameters
     ----------
     run : RunPattern
-        The run, as it was asked for.
+        The run that computed the result.
     output : str
         One of its outputs.
     element : tuple of int
-        An index there.
+        Index of the element.
     device : Device or None
-        What it ran on, by whose limits host programs shape their launches; None for the simulator.
+        Device of the run, which determines the host program's launches; None for the simulator.
     """
 
     run: RunPattern
@@ -214,14 +216,14 @@ class FindWriter:
 
 @dataclass(frozen=True)
 class StepWriter:
-    """Record the block that wrote an element, in its launch at true size: the Result's `path`, as of a StepPattern.
+    """Record the block that wrote an element, in its launch at full size; the Result has `path`, as for StepPattern.
 
     Parameters
     ----------
     find : FindWriter
-        What was asked.
+        The request that found the writer.
     written : WrittenElement
-        What was found, with its writer.
+        Its result, with a known writer.
     """
 
     find: FindWriter
@@ -236,17 +238,17 @@ class StepWriter:
 
 @dataclass(frozen=True)
 class StepPattern:
-    """Run one variant of a pattern on the simulator and record every step of every launch.
+    """Run one variant of a pattern in the simulator and record every step of every launch.
 
     Parameters
     ----------
     pattern, variant, params, inputs, seed, sources
-        As of a RunPattern.
+        As in RunPattern.
     schedule : str
-        The order in which warps and lanes run: one of `gpu.schedules.NAMES`.
+        One of `gpu.schedules.NAMES`.
 
-    The Result's `path` names the file of a `gpu.stepping.recording.Recording`. A launch that ends at a kernel's mistake
-    is recorded up to there; the recording says which.
+    The Result's `path` is the file of a `gpu.stepping.recording.Recording`. If a kernel's error ends a launch, the
+    recording ends there and contains the error.
     """
 
     pattern: str
@@ -260,9 +262,9 @@ class StepPattern:
 
 @dataclass(frozen=True)
 class DescribeKernels:
-    """Say which kernels a text has, and what they take: the Result's `kernels`.
+    """List a text's kernels with their parameters; the Result has `kernels`.
 
-    `instances` are instantiations of its templates that are wanted too.
+    `instances` are template instantiations to include.
     """
 
     file: str
@@ -274,21 +276,21 @@ class DescribeKernels:
 
 @dataclass(frozen=True)
 class RunKernel:
-    """Run any kernel on the simulator: the Result's `simulated`, and `arrays` by the arguments' numbers."""
+    """Run any kernel in the simulator; the Result has `simulated`, and `arrays` by the arguments' numbers."""
 
     launch: KernelLaunch
 
 
 @dataclass(frozen=True)
 class CountKernel:
-    """Run any kernel on the simulator and count what it does: the Result's `counted`, and `arrays` as of RunKernel."""
+    """Run any kernel in the simulator with counters; the Result has `counted`, and `arrays` as for RunKernel."""
 
     launch: KernelLaunch
 
 
 @dataclass(frozen=True)
 class StepKernel:
-    """Run any kernel on the simulator and record every step of it: the Result's `path`, as of a StepPattern."""
+    """Run any kernel in the simulator and record every step; the Result has `path`, as for StepPattern."""
 
     launch: KernelLaunch
     schedule: str = ROUND_ROBIN
@@ -296,18 +298,18 @@ class StepKernel:
 
 @dataclass(frozen=True)
 class ModelPattern:
-    """Say how long one variant of a pattern would take on a GPU that is described: the Result's `modeled`.
+    """Model the time of one variant of a pattern on a described GPU; the Result has `modeled`.
 
     Parameters
     ----------
     pattern, variant, params, inputs, seed, sources, side
-        As of a RunPattern.
+        As in RunPattern.
     gpu : str
         A key of `gpu.timing.gpus`.
     supposed : Supposed
-        What that GPU has otherwise.
+        Changes to the GPU description.
     operations : bool
-        Whether operations are counted where the pattern does not say how many there are.
+        Whether to count operations if the pattern does not declare them.
     """
 
     pattern: str
@@ -324,9 +326,9 @@ class ModelPattern:
 
 @dataclass(frozen=True)
 class ModelKernel:
-    """Say how long a launch of any kernel would take on a GPU that is described: the Result's `modeled`.
+    """Model the time of any kernel's launch on a described GPU; the Result has `modeled`.
 
-    `supposed` and `operations` are as of a ModelPattern.
+    `supposed` and `operations` are as in ModelPattern.
     """
 
     launch: KernelLaunch
@@ -337,18 +339,18 @@ class ModelKernel:
 
 @dataclass(frozen=True)
 class TimelinePattern:
-    """Say when the warps of a run would issue on a GPU: the Result's `timelines`, their spans its array `spans`.
+    """Model when the warps of a run issue on a GPU; the Result has `timelines`, with spans in its array `spans`.
 
-    It takes the simulator's process, whatever the engine that runs.
+    It runs in the simulator's process for every engine.
 
     Parameters
     ----------
     pattern, variant, params, inputs, seed, sources, side
-        As of a RunPattern.
+        As in RunPattern.
     gpu : str
-        A key, as of `gpu.timing.gpus.find_gpu`.
+        Key, as in `gpu.timing.gpus.find_gpu`.
     launch : int or None
-        Which of the launches, counted with fills; None for that which would take longest.
+        Index of the launch, with fills counted; None for the longest.
     """
 
     pattern: str
@@ -364,7 +366,7 @@ class TimelinePattern:
 
 @dataclass(frozen=True)
 class TimelineKernel:
-    """Say when the warps of any kernel's launch would issue on a GPU: as of a TimelinePattern."""
+    """Model when the warps of any kernel's launch issue on a GPU; the Result is as for TimelinePattern."""
 
     kernel: KernelLaunch
     gpu: str
@@ -372,21 +374,20 @@ class TimelineKernel:
 
 @dataclass(frozen=True)
 class RunProgram:
-    """Run a whole program on the simulator: its news come as ProgramNews, and how it ended is the Result's `ended`.
+    """Run a whole program in the simulator; its output arrives as ProgramNews, and the Result has `ended`.
 
     Parameters
     ----------
     program : WholeProgram
     folder : str
-        A folder that is there and empty: for what is made of the program, and the recordings of its launches.
+        An existing, empty folder for generated files and recordings.
     schedule : str
         One of `gpu.schedules.NAMES`.
     only : int or None
-        The number of the only launch that is recorded, without checking the others; None checks all, and records those
-        that are small.
+        Number of the only launch to record, without checking the others; None checks all, and records small ones.
     gpu : str
-        A key, as of `gpu.timing.gpus.find_gpu`, of the GPU that launches are modeled for, and that the device says it
-        is; "" models none, and the device is the simulator's own.
+        Key, as in `gpu.timing.gpus.find_gpu`, of the GPU for which launches are modeled and whose attributes the
+        device reports; "" models none, and the device reports the simulator's.
     """
 
     program: WholeProgram
@@ -408,7 +409,7 @@ class LoadBodies:
 
 @dataclass(frozen=True)
 class SaveBodies:
-    """Write the bodies of the simulation that goes on, as they are now, to a file: .csv, .tipsy, .bin or .npy."""
+    """Write the current bodies of the simulation to a file: .csv, .tipsy, .bin or .npy."""
 
     path: str
     simulation: int
@@ -421,33 +422,33 @@ class AdvanceBodies:
     Parameters
     ----------
     simulation : int
-        A number that the engine's process does not know yet begins a simulation, of which there is one at a time; the
-        same number goes on with it. Everything else may change from request to request.
+        A number that the engine's process does not know starts a new simulation, of which there is one at a time; the
+        same number continues it. Everything else may change between requests.
     variant : str
-        Of the pattern `nbody`: the force kernel.
+        Force kernel: a variant of the pattern `nbody`.
     params : mapping
-        Values of the pattern's parameters; those left out take their defaults. `dt` and `softening` count for these
-        steps; what makes bodies (`preset`, `bodies`) counts when a simulation begins.
+        Values of the pattern's parameters; omitted ones have their defaults. `dt` and `softening` apply to these
+        steps; parameters that generate bodies (`preset`, `bodies`) apply when a simulation starts.
     bodies : SharedArray or None
-        What a simulation begins with: float32, shape (n, 7), in columns x y z vx vy vz m, as LoadBodies gives them;
-        None makes them from `params` and `seed`.
+        Initial bodies: float32, shape (n, 7), in columns x y z vx vy vz m, from LoadBodies; None generates them from
+        `params` and `seed`.
     steps : int
-        0 only draws.
+        0 only draws the bodies.
     camera : Camera
     width, height : int
-        Pixels of the picture; with 0 of them none is drawn.
+        Size of the picture in pixels; 0 draws none.
     color : {"speed", "origin"}
-        By what bodies are colored.
+        Quantity that determines the colors.
     exposure : float
-        A factor of the light.
+        Factor of the brightness.
     measure : bool
-        Whether to measure what should be conserved: the potential energy costs as much as a step.
+        Whether to measure conserved quantities; the potential energy costs as much as a step.
     seed : int
-        What generated bodies grow from.
+        Random seed of generated bodies.
     sources : mapping of str to str
-        Edited kernel files: text by file name.
+        Text of edited kernel files, by file name.
 
-    The Result's array is `picture` (uint8, (height, width, 3)), and `bodies` its figures.
+    The Result's array is `picture` (uint8, (height, width, 3)); `bodies` has the figures.
     """
 
     simulation: int
@@ -467,17 +468,17 @@ class AdvanceBodies:
 
 @dataclass(frozen=True)
 class PickBody:
-    """Say which body of the simulation that goes on is seen at a place of its picture.
+    """Find the body at a position of the simulation's picture.
 
-    The Result's arrays are `picked`, the body's number as a 0-d array, -1 where there is none near, and `bodies`, as
-    they are now and as of LoadBodies.
+    The Result's arrays are `picked`, the body's number as a 0-d array, or -1 if none is near, and `bodies`, the current
+    bodies as from LoadBodies.
 
     Parameters
     ----------
     simulation, camera, width, height
-        As of the AdvanceBodies that has drawn it.
+        As in the AdvanceBodies that drew the picture.
     x, y : float
-        In pixels from the picture's top left.
+        Pixels from the picture's top left.
     """
 
     simulation: int
@@ -520,7 +521,7 @@ Request = EngineRequest | LessonRequest
 
 @dataclass(frozen=True)
 class Throughput:
-    """Work done per second of kernel time, such as 812.5 "Mpixel/s"."""
+    """Work per second of kernel time, such as 812.5 "Mpixel/s"."""
 
     value: float
     unit: str
@@ -536,11 +537,11 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run measured. `deviation` and `verified` are None where no reference was computed.
+    """Measurements of a run. `deviation` and `verified` are None without a reference result.
 
-    `fallback` says why a slower executor than the device's own ran it. `least_bytes` is what the pattern must read and
-    write, whatever the variant. `timing` says how a run on a GPU was repeated, of which `time_ms` is the median; None
-    where it was not.
+    `fallback` is the reason if a slower executor than the device's own was used. `least_bytes` is the pattern's minimum
+    traffic. `timing` describes the repetitions of a run on a GPU, whose median is `time_ms`; None if it was not
+    repeated.
     """
 
     pattern: str
@@ -558,7 +559,7 @@ class Report:
 
     @property
     def simulated(self) -> bool:
-        """Whether its times are what a CPU took to simulate it: no GPU's."""
+        """Whether its times are those of a simulation on the CPU, not of a GPU."""
         return self.engine == "simulator"
 
 
@@ -569,13 +570,13 @@ class Ready:
     Parameters
     ----------
     device : Device
-        What it runs on; of several devices the first worker's, and their names.
+        The engine's device; for several devices the first worker's, with all names.
     note : str
-        What it has to say of this user's folders, or "".
+        Warning about this user's folders, or "".
     workers : tuple of WorkerStatus
-        Of a cluster; of one device none.
+        Workers of a cluster; empty for one device.
     dashboard : str
-        Where Dask's own page on that cluster is; "" where it has none.
+        URL of Dask's dashboard of the cluster; "" if it has none.
     """
 
     device: Device
@@ -586,7 +587,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Halted:
-    """The engine's process, of this number, was stopped from outside in the middle of work; None: it goes on."""
+    """The engine's process with this number was stopped from outside while busy; None if it continues."""
 
     process: int | None
 
@@ -599,41 +600,41 @@ class Result:
     ----------
     arrays : mapping of str to SharedArray
     report : Report or None
-        Of a RunPattern.
+        For RunPattern.
     distributed : DistributedRun or None
-        Of a RunPattern on several devices.
+        For RunPattern on several devices.
     path : str
-        Of a StepPattern the file of the recording, which is there for as long as its handle in `arrays`.
+        For StepPattern, the file of the recording; it exists as long as its handle in `arrays`.
     diagnostics : tuple of Diagnostic
-        Of a CheckSource.
+        For CheckSource.
     check : Check or None
-        Of a CheckPattern.
+        For CheckPattern.
     counts : RunCounts or None
-        Of a CountPattern.
+        For CountPattern.
     kernels : tuple of Signature
-        Of a DescribeKernels.
+        For DescribeKernels.
     simulated : Simulated or None
-        Of a RunKernel.
+        For RunKernel.
     counted : CountedLaunch or None
-        Of a CountKernel.
+        For CountKernel.
     bodies : BodyFigures or None
-        Of an AdvanceBodies.
+        For AdvanceBodies.
     atomics : AtomicsStudy or None
-        Of a StudyAtomics.
+        For StudyAtomics.
     modeled : ModeledTime or None
-        Of a ModelPattern or a ModelKernel.
+        For ModelPattern and ModelKernel.
     timelines : RunTimelines or None
-        Of a TimelinePattern or a TimelineKernel.
+        For TimelinePattern and TimelineKernel.
     written : WrittenElement or None
-        Of a FindWriter.
+        For FindWriter.
     ended : ProgramEnd or None
-        Of a RunProgram.
+        For RunProgram.
     shelf : LessonShelf or None
-        Of a ReadLessons.
+        For ReadLessons.
     scene : ShownScene or None
-        Of a ShowStep or a StepJudged.
+        For ShowStep and StepJudged.
     judgment : Judgment or None
-        Of a JudgeTask.
+        For JudgeTask.
     """
 
     arrays: Mapping[str, SharedArray]
@@ -659,17 +660,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Failure:
-    """A request failed; nothing of it remains and the next request is welcome.
+    """A request failed; it has no effects, and the next request can follow.
 
     Parameters
     ----------
     kind : {"input", "compile", "launch", "engine", "crash", "cancelled", "bug"}
-        Who can mend it: the input, the kernel's source, the kernel's run, the machine's set-up; or the engine's
-        process died, the user stopped it, or Lockstep itself is at fault.
+        Cause of the failure: the input, the kernel's source, the kernel's run, the machine's configuration, death of
+        the engine's process, cancellation by the user, or an error in Lockstep.
     message, advice, detail : str
-        One sentence; what to do; evidence of any length.
+        One sentence; a remedy; details of any length.
     position : SourcePosition or None
-        Where in a kernel's source.
+        Position in a kernel's source.
     """
 
     kind: str

@@ -1,7 +1,7 @@
-"""Arrays that two processes share, without a copy: files that both map into memory.
+"""Arrays that two processes share without a copy, as files that both map into memory.
 
-Files, not `multiprocessing.shared_memory`: a mapped array stays valid for as long as anybody looks at it, the same on
-every system, and what a killed process leaves behind is a folder that its parent, or the next start, removes.
+Unlike `multiprocessing.shared_memory`, a mapped file stays valid while any process uses it, on every system, and the
+folder that a killed process leaves is removed by its parent or at the next start.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class SharedArray:
-    """A handle on an array that another process can open; small, and safe to pickle."""
+    """Handle of an array that another process can open; small, and safe to pickle."""
 
     path: str
     shape: tuple[int, ...]
     dtype: str
 
     def open(self, *, writable: bool = False) -> Array:
-        """Map the array into this process's memory. It stays valid after the file is gone."""
+        """Map the array into this process's memory; the mapping stays valid after the file is deleted."""
         if 0 in self.shape:
             return np.zeros(self.shape, self.dtype)
         mapped = np.memmap(self.path, self.dtype, "r+" if writable else "r", shape=self.shape or (1,))
@@ -44,17 +44,15 @@ class SharedArray:
 
 
 class SharedFolder:
-    """A folder of shared arrays, in memory where the system has a place for that.
+    """Folder of shared arrays, in memory if the system has an in-memory file system.
 
     Parameters
     ----------
     path : str or None
-        An existing folder, for the process that joins; None makes a new one, which `close` removes, or InputError
-        says why not.
+        An existing folder, for a process that joins; None creates a folder that `close` removes, or raises InputError.
     label : str
-        How the names of this process's files begin, and of folders in it. Every process that joins needs one of its
-        own: a process number will not do, because systems give them again while the arrays of a dead process are still
-        in use.
+        Prefix of the names of this process's files and subfolders. Every process that joins needs a unique one; its
+        process number does not suffice, since systems reuse it while a dead process's arrays are still in use.
     """
 
     def __init__(self, path: str | None = None, *, label: str = "host") -> None:
@@ -66,7 +64,7 @@ class SharedFolder:
         self._stuck: set[str] = set()
 
     def create(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SharedArray:
-        """Return a new array of zeros; InputError where there is no room for it."""
+        """Return a new array of zeros; raise InputError if there is no space for it."""
         path = str(Path(self.path, f"{self._label}-{next(self._numbers)}"))
         handle = SharedArray(path, tuple(int(extent) for extent in shape), np.dtype(dtype).str)
         size = math.prod(handle.shape) * np.dtype(dtype).itemsize
@@ -80,7 +78,7 @@ class SharedFolder:
             if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.ENOMEM):
                 raise
             raise InputError(
-                f"There is no room for an array of {size / 2**20:.0f} MiB in {self.path}.",
+                f"There is no space for an array of {size / 2**20:.0f} MiB in {self.path}.",
                 advice="Use a smaller input, close other programs, or free space there.",
             ) from None
         return handle
@@ -93,7 +91,7 @@ class SharedFolder:
         return handle
 
     def adopt(self, handle: SharedArray) -> SharedArray:
-        """Let the array's file go when the returned handle does: `handle`, or the one adopted earlier for that file."""
+        """Delete the array's file together with the returned handle, which is the same for all adoptions of a file."""
         self._retry()
         adopted = self._adopted.get(handle.path)
         if adopted is None:
@@ -102,11 +100,11 @@ class SharedFolder:
         return adopted
 
     def discard(self, handle: SharedArray) -> None:
-        """Remove an array's file now."""
+        """Delete an array's file now."""
         _remove(handle.path, self._stuck)
 
     def sweep(self, label: str) -> None:
-        """Remove what a dead process of that label left, except what is adopted."""
+        """Delete the files of a dead process with this label, except adopted ones."""
         with contextlib.suppress(OSError):
             for file in os.scandir(self.path):
                 if file.name.startswith(f"{label}-") and self._adopted.get(file.path) is None:
@@ -121,13 +119,13 @@ class SharedFolder:
             _remove(path, self._stuck)
 
     def close(self) -> None:
-        """Remove the folder, where this process made it."""
+        """Delete the folder if this process created it."""
         if self._own is not None:
             self._own.close()
 
 
 def _claim(file: int, size: int) -> None:
-    """Reserve a file's memory now: a mapped page that cannot be had later kills the process."""
+    """Reserve a file's memory now: failure to allocate a mapped page later would kill the process."""
     if not hasattr(os, "posix_fallocate"):
         return
     try:
@@ -138,7 +136,7 @@ def _claim(file: int, size: int) -> None:
 
 
 def _remove(path: str, stuck: set[str]) -> None:
-    """Remove a file; Windows refuses while somebody maps it, so it then waits in `stuck` for the next array."""
+    """Delete a file; Windows refuses while it is mapped, so `stuck` collects it for a retry with the next array."""
     try:
         os.unlink(path)
     except PermissionError:
@@ -156,7 +154,7 @@ def _new_folder() -> scratch.ScratchFolder:
 
 
 def _memory_backed_folder() -> str | None:
-    """Return it where it is there and roomy (containers often give it 64 MB); None for the temporary folder."""
+    """Return the in-memory folder if it has ample space (containers often limit it to 64 MB); None otherwise."""
     folder = scratch.MEMORY
     try:
         return folder if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 2**31 else None

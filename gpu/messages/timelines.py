@@ -1,4 +1,4 @@
-"""What a run's launches would take on a GPU, and the timelines of one of them, as plain data."""
+"""Messages about modeled launches of a run, and the warp timelines of one of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu.timing.timeline import SPAN, LaunchTimelines
 
 @dataclass(frozen=True)
 class ListedLaunch:
-    """A launch of a kernel of a run: its place among all that the host does, and what it would take."""
+    """Kernel launch of a run: its index among all operations of the host program, and its modeled time."""
 
     place: int
     kernel: str
@@ -26,20 +26,19 @@ class ListedLaunch:
 
 @dataclass(frozen=True)
 class RunTimelines:
-    """The launches of a run on a GPU, and the timelines of one of them.
+    """Modeled launches of a run on a GPU, and the timelines of one of them.
 
     Parameters
     ----------
     validated : bool
-        Whether the model has been compared with a real GPU of this kind.
+        Whether the timing model has been compared with measurements on this GPU.
     launches : tuple of ListedLaunch
     of : int
-        The place of that which the timelines are of.
+        `ListedLaunch.place` of the launch with the timelines.
     timelines : LaunchTimelines
-        While it crosses between processes without its spans, which are the Result's array `spans`.
+        Between processes it has no spans; these are the Result's array `spans`.
     lines : mapping of str to mapping of int to LineCode
-        What lines of files became, by the file's name, in the kernel that the timelines are of; nothing without an
-        assembler.
+        Machine instructions by file name and line, for that launch's kernel; empty without an assembler.
     """
 
     validated: bool
@@ -49,10 +48,10 @@ class RunTimelines:
     lines: Mapping[str, Mapping[int, LineCode]] = field(default_factory=dict)
 
     def apart(self) -> tuple[RunTimelines, dict[str, Any]]:
-        """Return it without its spans, and these as arrays that can be shared."""
+        """Split off the spans; return the rest, and the spans as arrays to be shared."""
         bare = replace(self, timelines=replace(self.timelines, spans=np.empty(0, SPAN)))
         return bare, {"spans": self.timelines.spans.view(np.uint8)}
 
     def together(self, arrays: Mapping[str, SharedArray]) -> RunTimelines:
-        """Return it with its spans again."""
+        """Rejoin the spans."""
         return replace(self, timelines=replace(self.timelines, spans=arrays["spans"].open().view(SPAN)))

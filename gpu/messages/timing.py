@@ -1,4 +1,4 @@
-"""How a run on a GPU was timed: several times, and whether its figure is the kernels' or what launching them costs."""
+"""Timing of a run on a GPU: statistics of its repetitions, and whether launch overhead dominates."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any
 from gpu.engines.base import PhaseTimes
 
 LAUNCHES_WORTH = 10
-"""A run is bound by launches where its kernels take less time than so many launches that do nothing, each."""
+"""A run is bound by launches if its kernels take less time than this many empty launches for each of its launches."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds of a run's kernels over warm repetitions, each with the caches cold.
+    """Milliseconds of a run's kernels over warm repetitions, each with cold caches.
 
     Parameters
     ----------
     median, minimum, maximum : float
-        Of all kernels of the run together, without what is between them.
+        Sum of the run's kernels, without gaps between them.
     repetitions : int
-        How often it ran; 1 where it takes so long that it ran once, for its result.
+        Number of runs; 1 if the run is so long that it was not repeated.
     launches : int
-        Of one run.
+        Launches per run.
     gaps : float
-        What passes between the launches of a run where they follow each other; 0 where there is one.
+        Total time between consecutive launches; 0 with one launch.
     launch : float
-        What a launch takes that does nothing; 0 where that is not known.
+        Time of an empty launch; 0 if unknown.
     comparable_from : int
-        The size from which variants can be compared on this GPU; 0 where none is known.
+        The size from which variants can be compared on this GPU; 0 if unknown.
     size : int
-        The size of this run; 0 where it has none.
+        The size of this run; 0 if it has none.
     of : str
-        The parameter that both sizes are values of; "" where they are the side of an image.
+        The parameter that sets the size; "" for the side of an image.
     """
 
     median: float
@@ -50,32 +50,33 @@ class Timing:
 
     @property
     def bound_by_launches(self) -> bool:
-        """Whether launching is more than a tenth of what the figure says."""
+        """Whether launch overhead exceeds a tenth of the time."""
         return 0 < self.median < LAUNCHES_WORTH * self.launches * self.launch
 
     @property
     def too_small(self) -> bool:
-        """Whether the run has less work than variants need to be compared on this GPU."""
+        """Whether the run is too small to compare variants on this GPU."""
         return 0 < self.size < self.comparable_from
 
     @property
     def offered(self) -> int:
-        """Return the size to take instead; 0 where there is no reason for another."""
+        """The recommended size; 0 if there is no reason to change it."""
         return self.comparable_from if self.too_small else 0
 
     @property
     def sentence(self) -> str:
-        """Return what a reader of the figure must know; "" where it can be compared as it is."""
+        """A note that a reader of the time needs; "" if it can be compared as it is."""
         if self.bound_by_launches:
-            many = "a launch that does" if self.launches == 1 else f"{self.launches} launches that do"
-            doing = self.launches * self.launch
-            return f"Bound by launches: {many} nothing would take {_spoken(doing)} of these {_spoken(self.median)}."
+            launches = "an empty launch" if self.launches == 1 else f"{self.launches} empty launches"
+            overhead = self.launches * self.launch
+            bound = f"{launches} would take {_format_time(overhead)} of these {_format_time(self.median)}"
+            return f"Bound by launches: {bound}."
         if self.too_small:
-            return "Too small to fill this GPU: at this size the order of variants may be another."
+            return "Too small to fill this GPU: the order of variants may differ at larger sizes."
         return ""
 
     def data(self) -> dict[str, Any]:
-        """Return it as JSON takes it."""
+        """Return the timing as JSON types."""
         return {
             "median": self.median,
             "min": self.minimum,
@@ -98,16 +99,16 @@ def timing_of(
     size: int = 0,
     comparable_from: int = 0,
 ) -> Timing:
-    """Return what repetitions come to.
+    """Summarize repetitions.
 
     Parameters
     ----------
     warm : sequence of PhaseTimes
-        At least one, each launch timed apart.
+        At least one, with separately timed launches.
     following : PhaseTimes or None
-        Of a repetition whose launches followed each other.
+        A repetition with consecutive launches.
     launch, of, size, comparable_from
-        As of a Timing.
+        As in `Timing`.
     """
     kernels = [times.kernel for times in warm]
     return Timing(
@@ -124,6 +125,6 @@ def timing_of(
     )
 
 
-def _spoken(milliseconds: float) -> str:
-    """Return a time in the unit that suits it."""
+def _format_time(milliseconds: float) -> str:
+    """Format a time in a suitable unit."""
     return f"{milliseconds:.3g} ms" if milliseconds >= 1 else f"{1e3 * milliseconds:.3g} \u00b5s"

@@ -1,4 +1,4 @@
-"""What is said of a result: one verdict, of the reference, the checkers and several orders, wherever it is shown."""
+"""Verdict on a result: one summary of the comparison with the reference, the checkers and the schedules."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Protocol
 
 from gpu.errors import Diagnostic, SourcePosition
 
-_MISTAKES = {
+_MISTAKE_PHRASES = {
     "race": "races",
-    "uninitialized": "reads what nobody wrote",
-    "out-of-bounds": "leaves an array",
-    "null-pointer": "follows a null pointer",
-    "misaligned": "accesses memory out of alignment",
+    "uninitialized": "reads uninitialized memory",
+    "out-of-bounds": "accesses memory out of bounds",
+    "null-pointer": "dereferences a null pointer",
+    "misaligned": "has misaligned accesses",
     "barrier": "has a barrier that not all threads reach",
-    "endless": "does not end in time",
-    "use-after-free": "uses memory that was freed",
+    "endless": "exceeds the time limit",
+    "use-after-free": "uses freed memory",
     "double-free": "frees memory twice",
-    "invalid-free": "frees what was never allocated",
-    "warp-mask": "names the wrong lanes in a mask",
-    "use-after-scope": "uses a variable that is gone",
-    "stack-overflow": "nests calls too deep",
+    "invalid-free": "frees memory that was not allocated",
+    "warp-mask": "has wrong lanes in a mask",
+    "use-after-scope": "uses a variable after its scope",
+    "stack-overflow": "overflows the stack",
     "assertion": "fails an assertion",
 }
-"""What a kernel does, by the kind of a finding."""
+"""Descriptions of what a kernel does wrong, by the kind of a finding."""
 
 
-class _Found(Protocol):
-    """A finding, as far as it is looked at here."""
+class _Finding(Protocol):
+    """The attributes of a finding that are used here."""
 
     @property
     def kind(self) -> str: ...
@@ -39,7 +39,7 @@ class _Found(Protocol):
 
 @dataclass(frozen=True)
 class Remedy:
-    """An edit with which nothing is found any more: it was tried.
+    """An edit that was tried and removes all findings.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Mistake:
-    """What a kernel does wrong: a finding's kind, and the lines of the kernel's file that it has to do with."""
+    """A kernel's error: the kind of a finding, and its lines in the kernel's file."""
 
     kind: str
     lines: tuple[int, ...]
@@ -66,30 +66,28 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Check:
-    """What the simulator found when a kernel ran before the checkers' eyes, and in several orders, on a small input.
+    """Findings of a kernel's run on a small input with checkers, and the comparison of its schedules.
 
     Parameters
     ----------
     mistakes : tuple of Mistake
     diagnostics : tuple of Diagnostic
-        The same at their lines, in words.
+        The mistakes as diagnostics at their lines.
     ended : bool
-        Whether a mistake ended the run: there is no result.
+        Whether a mistake ended the run, so that there is no result.
     input : str
-        What it ran on, such as "n = 4999".
+        Description of the input, such as "n = 4999".
     orders : tuple of str
-        The schedules in which it ran too.
+        The other schedules in which it ran.
     ordered_input : str
-        What it ran on in them.
+        Description of the input for those schedules.
     unreached : tuple of int
-        The lines where the text is another one, and no thread came to what is there or was there: of that nothing is
-        said.
+        Edited lines that no thread executed, neither the new text nor the old; nothing is known about them.
     differing : tuple of str
-        Those of them that gave a wrong result, or of a kernel without reference another one than the first.
-    remedy : Remedy or None
-        What mends it, where an edit was found that does.
-    failure : str
-        Why it could not be checked; "" where it was.
+        The schedules with a wrong result or, for a kernel without reference, a result that differs from the first.
+        An edit that removes all findings, if one was found.
+    The fix, if an edit was found that removes all findings.
+        Why it could not be checked; "" if it was.
     """
 
     mistakes: tuple[Mistake, ...] = ()
@@ -105,23 +103,23 @@ class Check:
 
     @property
     def clean(self) -> bool:
-        """Whether it was checked and nothing was found."""
+        """Whether it was checked without findings."""
         return not (self.mistakes or self.differing or self.failure)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a result.
+    """Verdict on a result.
 
     Parameters
     ----------
     kind : {"verified", "clean", "pending", "unchecked", "flawed", "lucky", "lesson", "wrong"}
-        Right and nothing found; nothing found, where there is no reference; not known yet; right, but not checked;
-        right here, but with mistakes; right, in a variant that is wrong by design; wrong there; wrong.
+        Correct and checked; checked, without reference; not known yet; correct but not checked; correct here but with
+        findings; correct, in a variant that is wrong by design; wrong in such a variant; wrong.
     words : str
-        For a badge.
+        Text for a badge.
     sentence : str
-        What was checked and what came of it.
+        What was checked, and the outcome.
     """
 
     kind: str
@@ -130,41 +128,43 @@ class Verdict:
 
     @property
     def bad(self) -> bool:
-        """Whether something is wrong that is not meant to be."""
+        """Whether something is wrong that is not wrong by design."""
         return self.kind in ("flawed", "wrong")
 
 
 def verdict_of(right: bool | None, *, edited: bool = False, check: Check | None = None, lesson: str = "") -> Verdict:
-    """Return what is to be said of a result: "verified" is its best case, never a part of it.
+    """Return the verdict on a result; "verified" requires that every check passed.
 
     Parameters
     ----------
     right : bool or None
-        Whether the result agrees with the reference; None while it has not been compared.
+        Whether the result agrees with the reference result; None while it has not been compared.
     edited : bool
-        Whether the kernel is another than the project's own, which its tests check: then "verified" takes a check.
+        Whether the kernel was edited; the original is checked by the project's tests, an edited one needs a check.
     check : Check or None
-        Of this text; None while there is none.
+        Check of this text; None while there is none.
     lesson : str
-        Why the variant is wrong by design; "" where it is not.
+        Why the variant is wrong by design; "" if it is not.
     """
     if right is None and not (check is not None and check.ended):
-        return Verdict("pending", "checking…", "The reference is computed when the settings rest.")
+        return Verdict("pending", "checking…", "The reference result is computed when you stop changing settings.")
     if check is not None and check.mistakes:
         what = mistakes_in_words(check.mistakes)
         if right:
-            return Verdict("flawed", f"right here, but it {what}", f"The result is right, by luck. {_checked(check)}")
-        return Verdict("wrong", f"✗ wrong: it {what}", _checked(check))
+            return Verdict(
+                "flawed", f"right here, but it {what}", f"The result is right by chance. {_summarize(check)}"
+            )
+        return Verdict("wrong", f"✗ wrong: it {what}", _summarize(check))
     if not right:
         if lesson:
             return Verdict("lesson", "wrong, by design", lesson)
-        return Verdict("wrong", "✗ differs from reference", "The result is further off than rounding explains.")
+        return Verdict("wrong", "✗ differs from reference", "The difference exceeds the tolerance for rounding.")
     if lesson:
         return Verdict("lucky", "right this time, wrong by design", lesson)
     if check is not None and check.differing:
-        words = f"right here, but wrong in another order: {check.differing[0]}"
-        return Verdict("flawed", words, _checked(check))
-    agrees = "The result agrees with a reference in float64 or integers."
+        words = f"right here, but wrong in another schedule: {check.differing[0]}"
+        return Verdict("flawed", words, _summarize(check))
+    agrees = "The result agrees with the reference result in float64 or integers."
     if not edited:
         return Verdict("verified", "✓ verified", agrees)
     if check is None:
@@ -173,58 +173,58 @@ def verdict_of(right: bool | None, *, edited: bool = False, check: Check | None 
         return Verdict("unchecked", "right, but not checked", f"{agrees} It could not be checked: {check.failure}")
     if check.unreached:
         edit = f"the edit at {lines_in_words(check.unreached)}"
-        where = f"With {check.input} no" if check.input else "No"
-        said = f"{where} thread came to {edit}, so nothing is said of it."
-        return Verdict("unchecked", f"right, but {edit} did not run", f"{agrees} {said} {_checked(check)}")
-    return Verdict("verified", "✓ verified", f"{agrees} {_checked(check)}")
+        where = f"With {check.input}, no" if check.input else "No"
+        unexecuted = f"{where} thread executed {edit}, so it is unchecked."
+        return Verdict("unchecked", f"right, but {edit} did not run", f"{agrees} {unexecuted} {_summarize(check)}")
+    return Verdict("verified", "✓ verified", f"{agrees} {_summarize(check)}")
 
 
 def verdict_of_launch(check: Check) -> Verdict:
-    """Return what is to be said of a launch that there is no reference for."""
+    """Return the verdict on a launch without reference result."""
     if check.mistakes:
-        return Verdict("flawed", f"it {mistakes_in_words(check.mistakes)}", _checked(check))
+        return Verdict("flawed", f"it {mistakes_in_words(check.mistakes)}", _summarize(check))
     if check.differing:
-        return Verdict("flawed", f"its result depends on the order: {check.differing[0]}", _checked(check))
-    return Verdict("clean", "✓ no findings", _checked(check))
+        return Verdict("flawed", f"its result depends on the schedule: {check.differing[0]}", _summarize(check))
+    return Verdict("clean", "✓ no findings", _summarize(check))
 
 
-def mistakes_of(findings: Iterable[_Found], file: str = "") -> tuple[Mistake, ...]:
-    """Return findings' kinds, with the lines that each has to do with: those of a file, or of all."""
+def mistakes_of(findings: Iterable[_Finding], file: str = "") -> tuple[Mistake, ...]:
+    """Return findings as mistakes, each with its lines in `file`, or in all files."""
     name = PurePath(file).name
 
-    def lines(found: _Found) -> tuple[int, ...]:
-        return tuple(sorted({at.line for at in found.positions if not file or PurePath(at.file).name == name}))
+    def lines(finding: _Finding) -> tuple[int, ...]:
+        return tuple(sorted({at.line for at in finding.positions if not file or PurePath(at.file).name == name}))
 
     return tuple(dict.fromkeys(Mistake(each.kind, lines(each)) for each in findings))
 
 
 def mistakes_in_words(mistakes: Sequence[Mistake]) -> str:
-    """Return what a kernel does, such as "races: lines 129 and 131"."""
+    """Describe what a kernel does wrong, such as "races: lines 129 and 131"."""
     kinds = dict.fromkeys(each.kind for each in mistakes)
-    said = []
+    descriptions = []
     for kind in kinds:
         lines = sorted({line for each in mistakes if each.kind == kind for line in each.lines})
-        what = _MISTAKES.get(kind, "makes a mistake")
-        said.append(f"{what}: {lines_in_words(lines)}" if lines else what)
-    return "; ".join(dict.fromkeys(said))
+        what = _MISTAKE_PHRASES.get(kind, "makes a mistake")
+        descriptions.append(f"{what}: {lines_in_words(lines)}" if lines else what)
+    return "; ".join(dict.fromkeys(descriptions))
 
 
 def lines_in_words(lines: Iterable[int]) -> str:
-    """Return "line 3", "lines 3 and 5", "lines 3, 5 and 7"."""
+    """Format line numbers as "line 3", "lines 3 and 5", "lines 3, 5 and 7"."""
     numbers = [str(line) for line in lines]
     if len(numbers) == 1:
         return f"line {numbers[0]}"
     return f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
-def _checked(check: Check) -> str:
-    """Return what was looked for, on what, and what came of it."""
+def _summarize(check: Check) -> str:
+    """Return what was checked, on which input, and the outcome."""
     where = f" with {check.input}" if check.input else ""
     found = f"it {mistakes_in_words(check.mistakes)}" if check.mistakes else "nothing"
-    said = f"Looked for races, accesses out of bounds, reads of what nobody wrote, barriers and masks{where}: {found}."
+    summary = f"Checked for races, out-of-bounds and uninitialized accesses, barriers and masks{where}; found: {found}."
     small = f" with {check.ordered_input}" if check.ordered_input else ""
     if check.differing:
-        said += f" In another order of threads ({check.differing[0]}) the result{small} is another."
+        summary += f" In another schedule ({check.differing[0]}) the result{small} differs."
     elif check.orders:
-        said += f" {len(check.orders)} other orders of threads{small} gave the same."
-    return said
+        summary += f" {len(check.orders)} other schedules{small} gave the same result."
+    return summary

@@ -1,4 +1,4 @@
-"""Who wrote one element of a result: what crosses between processes of that."""
+"""Messages about the thread that wrote an element of a result."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from dataclasses import dataclass
 Index3 = tuple[int, int, int]
 
 MOST_STATEMENTS = 500_000
-"""Statements of single lanes of a block that is stepped through alone: what is looked at is read in a few seconds."""
+"""Most lane statements of a block that can be stepped through alone; such a recording loads in a few seconds."""
 
 
 @dataclass(frozen=True)
 class Writer:
-    """A thread that wrote an element, and the access by which it did.
+    """Thread that wrote an element, and its access.
 
     Parameters
     ----------
     kernel : str
     launch : int
-        The launch's number among those of the host program, from 0.
+        Index of the launch in the host program.
     grid, block_shape : tuple of int
-        Blocks of the launch and threads of a block, in x, y and z.
+        Blocks of the launch, and threads of a block, in x, y and z.
     block, thread : tuple of int
         `blockIdx` and `threadIdx`.
     file : str
     line : int
     text : str
-        That line of the kernel's text, without what stands around it.
+        The source line, stripped.
     atomic : bool
-        Whether the access is an atomic.
+        Whether the access is an atomic operation.
     lanes : int
-        Lanes of its warp that take part: the access is one request of theirs.
+        Lanes of the warp that participate in the access, which is one request.
     sectors, ideal_sectors : int
-        32-byte sectors that this request moves, and as many as would do.
+        32-byte sectors that the request moves, and the minimum for its bytes.
     queue : int
-        Of an atomic, the most lanes of the warp that want one address; else 1.
+        For an atomic operation, the most lanes of the warp with the same address; otherwise 1.
     """
 
     kernel: str
@@ -54,45 +54,45 @@ class Writer:
 
     @property
     def block_number(self) -> int:
-        """The block's number in the grid, x fastest."""
+        """Linear index of the block in the grid, x fastest."""
         return _number(self.block, self.grid)
 
     @property
     def thread_number(self) -> int:
-        """The thread's number in its block, x fastest."""
+        """Linear index of the thread in its block, x fastest."""
         return _number(self.thread, self.block_shape)
 
 
 @dataclass(frozen=True)
 class WrittenElement:
-    """What is known of how an element of a result came there.
+    """Origin of an element of a result.
 
     Parameters
     ----------
     output : str
         The result's name.
     element : tuple of int
-        Its index there.
+        The element's index in it.
     array : str
-        What the kernel calls the array; "" where no kernel wrote it.
+        Name of the array in the kernel; "" if no kernel wrote the element.
     index : int
-        The element's number in that array.
+        The element's linear index in that array.
     shape : tuple of int
-        The array's, as the host program has it.
+        Shape of the array in the host program.
     launches : int
-        How many launches the host program made.
+        Number of launches of the host program.
     writer : Writer or None
-        Who wrote it last, of those that were watched.
+        The last observed writer.
     first : Writer or None
-        Who wrote it first in that launch.
+        The first writer in that launch.
     writes, threads, blocks : int
-        How many writes there were in that launch, by how many threads of how many blocks.
+        Number of writes in that launch, and of the threads and blocks that made them.
     whole : bool
-        Whether all blocks of that launch were watched, so that there were no others.
+        Whether all blocks of that launch were observed, so that the list of writes is complete.
     statements : int
-        Statements of single lanes that its block executes; where all blocks were watched, their mean.
+        Lane statements that the writer's block executes; the mean over blocks if all were observed.
     unknown : str
-        Why no writer is known, as a sentence; "" where one is.
+        Why the writer is unknown, as a sentence; "" if it is known.
     """
 
     output: str
@@ -112,7 +112,7 @@ class WrittenElement:
 
     @property
     def steps_alone(self) -> bool:
-        """Whether its block can be stepped through at true size."""
+        """Whether its block is small enough to be stepped through at full size."""
         return self.statements <= MOST_STATEMENTS
 
 

@@ -1,1 +1,1 @@
-"""The engine's process: started, fed, watched and ended by its host; it outlives no window."""
+"""The engine's process: its host starts, supervises and ends it; it never outlives the window."""

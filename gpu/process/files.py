@@ -1,4 +1,4 @@
-"""The files that a process keeps to: on Linux what a process without rights may give up, by Landlock."""
+"""Restriction of a process to certain files, by Landlock on Linux, without privileges."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-# Numbers of Linux's own interface. Source: linux/landlock.h.
+# Constants of Linux. Source: linux/landlock.h.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 2, 1 << 3
-_OF_FILES = 0b100000000000111
-"""What may be allowed of a file that is no folder: execute, write, read, truncate."""
-_KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}
-"""By the interface's version what can be given up; later ones know no more of files, but for devices."""
+_FILE_RIGHTS = 0b100000000000111
+"""Rights that apply to a file that is not a folder: execute, write, read, truncate."""
+_RIGHTS_BY_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}
+"""Rights that each version of Landlock can restrict; later versions add only those for devices."""
 
 _PR_SET_NO_NEW_PRIVS = 38
 
 
 class _FileRules(ctypes.Structure):
-    """Source: `struct landlock_ruleset_attr` of linux/landlock.h, as its first version has it."""
+    """Source: `struct landlock_ruleset_attr` of linux/landlock.h, version 1."""
 
     _fields_ = (("files", ctypes.c_uint64),)
 
@@ -35,26 +35,26 @@ class _Beneath(ctypes.Structure):
 
 
 def offered() -> bool:
-    """Return whether the system lets a process give up files."""
+    """Return whether the system supports this restriction."""
     if sys.platform != "linux":
         return False
     return int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)) >= 1
 
 
 def keep_to(readable: Iterable[Path], writable: Iterable[Path] = ()) -> bool:
-    """Let this process, and all that it starts, open no other files any more; return whether the system offers that.
+    """Restrict this process, and those that it starts, to certain files; return whether the system supports that.
 
     Parameters
     ----------
     readable, writable : iterable of Path
-        Files, and folders with all that is in them; those that are not there are left out.
+        Files, and folders with their contents; missing ones are ignored.
     """
     if not offered():
         return False
     system = ctypes.CDLL(None, use_errno=True)
     version = system.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
-    every = _KNOWN[min(version, max(_KNOWN))]
-    rules = _FileRules(every)
+    all_rights = _RIGHTS_BY_VERSION[min(version, max(_RIGHTS_BY_VERSION))]
+    rules = _FileRules(all_rights)
     handle = system.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
     if handle < 0:
         return False
@@ -62,7 +62,7 @@ def keep_to(readable: Iterable[Path], writable: Iterable[Path] = ()) -> bool:
         for path in readable:
             _allow(system, handle, path, _EXECUTE | _READ_FILE | _READ_FOLDER)
         for path in writable:
-            _allow(system, handle, path, every)
+            _allow(system, handle, path, all_rights)
         system.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         return bool(system.syscall(_RESTRICT_SELF, handle, 0) == 0)
     finally:
@@ -71,9 +71,9 @@ def keep_to(readable: Iterable[Path], writable: Iterable[Path] = ()) -> bool:
 
 def _allow(system: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
     with contextlib.suppress(OSError):
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
-            beneath = _Beneath(allowed if path.is_dir() else allowed & _OF_FILES, place)
+            beneath = _Beneath(allowed if path.is_dir() else allowed & _FILE_RIGHTS, descriptor)
             system.syscall(_ADD_RULE, rules, _PATH_BENEATH, ctypes.byref(beneath), 0)
         finally:
-            os.close(place)
+            os.close(descriptor)

@@ -1,4 +1,4 @@
-"""A class's submissions, judged: each in a process of its own with limits, two at a time."""
+"""Grading of a class's submissions: each in its own limited process, two at a time."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from gpu.files.opening import name_of
 from gpu.files.sources import read_source
 
 AT_ONCE = 2
-_CLOCK = 90.0
-"""Seconds by the clock after which a submission's process is ended: three times what it may compute for."""
+_TIME_LIMIT_S = 90.0
+"""Seconds of wall time after which a submission's process is killed: three times its CPU time limit."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(include\w*|import|embed)\b[ \t]*([^\n]*)", re.MULTILINE)
 _HEADER = re.compile(r"<(?!/)(?!.*\.\.)[\w./]+>\s*")
-_ASKS = re.compile(r"\b__has_(?:include|embed)\w*")
+_PROBE = re.compile(r"\b__has_(?:include|embed)\w*")
 
-_ENDED = {
-    "SIGPROF": "Reading the text, or a launch, computes for longer than it may: it does not end, or grows without end.",
-    "SIGALRM": "Reading the text takes too long: it does not end, or grows without end.",
-    "SIGXCPU": "It computes for longer than the 30 seconds that a submission may.",
-    "SIGSEGV": "Clang failed over the text: it is nested too deep, or too long.",
-    "SIGKILL": "It was ended: it takes more than the 30 seconds or the 1 GB that a submission may.",
+_REASONS = {
+    "SIGPROF": "Parsing the text, or a launch, exceeds the limit of CPU time: it does not end, or expands without end.",
+    "SIGALRM": "Parsing the text exceeds the time limit: it does not end, or expands without end.",
+    "SIGXCPU": "It exceeds the limit of 30 seconds of CPU time.",
+    "SIGSEGV": "Clang crashed while parsing the text: it is nested too deep, or too long.",
+    "SIGKILL": "It was killed: it exceeds the limit of 30 seconds or of 1 GB of memory.",
 }
 
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission, graded.
+    """Result of grading a submission.
 
     Parameters
     ----------
     name : str
-        The file's; of files in folders of several students with the folder's.
+        The file's name, with its folder if several students' files have the same name.
     accepted : bool
     words : str
-        The verdict in a few words.
+        Short verdict.
     sentences : tuple of str
-        What its student is told.
+        Sentences for the student.
     judgment : dict
-        `gpu.lessons.judging.Judgment` as JSON has it; empty where there is none.
+        `gpu.lessons.judging.Judgment` as JSON; empty if there is none.
     """
 
     name: str
@@ -65,18 +65,18 @@ class Graded:
 
 
 def submitted(given: Sequence[str]) -> list[Path]:
-    """Return the .cu files that are named, and those in the folders that are; InputError where there are none."""
-    found: list[Path] = []
+    """Return the named .cu files and those in the named folders; raise InputError if there are none."""
+    paths: list[Path] = []
     for name in given:
         path = Path(name)
-        found += sorted(path.rglob("*.cu")) if path.is_dir() else [path]
-    if not found:
-        raise InputError("There is no submission: a submission is a .cu file, or a folder with such files.")
-    return found
+        paths += sorted(path.rglob("*.cu")) if path.is_dir() else [path]
+    if not paths:
+        raise InputError("There is no submission: name a .cu file, or a folder with .cu files.")
+    return paths
 
 
 def left_out(given: Sequence[str]) -> list[str]:
-    """Return the files in folders that are named which are no submissions, as their names do not end in .cu."""
+    """Return the files in the named folders that are ignored because their names do not end in .cu."""
     return [
         name_of(each.relative_to(folder).as_posix())
         for folder in map(Path, given)
@@ -87,7 +87,7 @@ def left_out(given: Sequence[str]) -> list[str]:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Return what submissions are called: their files' names or, where one is had twice, with their folders."""
+    """Return unique names of submissions: the file names, with folders if a file name occurs twice."""
     names = [path.name for path in paths]
     if len(set(names)) < len(names):
         names = [path.as_posix() for path in paths]
@@ -98,7 +98,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def grade(lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0) -> Iterator[Graded]:
-    """Judge submissions, two at a time; yield them in their order.
+    """Grade submissions, two at a time; yield the results in order.
 
     Parameters
     ----------
@@ -108,50 +108,49 @@ def grade(lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0
         The task's name in it.
     submissions : sequence of Path
     seed : int
-        What hidden inputs grow from: the same one gives the same verdicts.
+        Random seed of hidden inputs; the same seed gives the same verdicts.
 
     Raises
     ------
     InputError
-        The lesson is at fault.
+        If the lesson has an error.
     """
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield from pool.map(
-            lambda path, name: _graded(lesson, task, path, name, seed), submissions, _names(submissions)
-        )
+        yield from pool.map(lambda path, name: _grade(lesson, task, path, name, seed), submissions, _names(submissions))
 
 
-def _graded(lesson: Path, task: str, path: Path, name: str, seed: int) -> Graded:
+def _grade(lesson: Path, task: str, path: Path, name: str, seed: int) -> Graded:
     try:
         text = read_source(path)
     except InputError as error:
-        return _failed(name, "cannot be read", error.message)
-    if reason := _reaches_out(text):
-        return _failed(name, "includes what it may not", reason)
+        return _rejection(name, "cannot be read", error.message)
+    if reason := _refuse_includes(text):
+        return _rejection(name, "has a forbidden include", reason)
     with tempfile.TemporaryDirectory(prefix="lockstep-grade-") as scratch:
-        wanted = {"lesson": str(lesson.resolve()), "task": task, "text": text, "seed": seed, "scratch": scratch}
-        code, said = _judged(json.dumps(wanted) + "\n")
-    if "error" in said:
-        raise InputError(f"{lesson.name}/{task}: {said['error']}")
-    if "memory" in said:
-        return _failed(name, "takes too much memory", "It takes more than the 1 GB that a submission may.")
-    if "judgment" not in said:
+        submission = {"lesson": str(lesson.resolve()), "task": task, "text": text, "seed": seed, "scratch": scratch}
+        code, answer = _run_process(json.dumps(submission) + "\n")
+    if "error" in answer:
+        raise InputError(f"{lesson.name}/{task}: {answer['error']}")
+    if "memory" in answer:
+        return _rejection(name, "needs too much memory", "It exceeds the limit of 1 GB of memory.")
+    if "judgment" not in answer:
         ended = signal.Signals(-code).name if code < 0 else ""
-        return _failed(name, "was ended", _ENDED.get(ended, f"Its process ended without an answer ({ended or code})."))
-    judgment = said["judgment"]
-    return Graded(name, judgment["accepted"], judgment["verdict"]["words"], tuple(said["sentences"]), judgment)
+        reason = _REASONS.get(ended, f"Its process ended without an answer ({ended or code}).")
+        return _rejection(name, "was ended", reason)
+    judgment = answer["judgment"]
+    return Graded(name, judgment["accepted"], judgment["verdict"]["words"], tuple(answer["sentences"]), judgment)
 
 
-def _failed(name: str, words: str, sentence: str) -> Graded:
+def _rejection(name: str, words: str, sentence: str) -> Graded:
     return Graded(name, False, f"✗ it {words}", (f"✗ It {words}.", sentence))
 
 
-def _judged(wanted: str) -> tuple[int, dict[str, Any]]:
-    """Return a process's exit code, and what it said: nothing where it was ended."""
+def _run_process(submission: str) -> tuple[int, dict[str, Any]]:
+    """Return the exit code of a grading process, and its answer, empty if it was killed."""
     process = subprocess.Popen(
         [sys.executable, "-m", "gpu.process.submission"],
         cwd=_ROOT,
-        # More threads only take more memory; the engine's own cache is nobody's business here.
+        # More threads would only need more memory.
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -161,9 +160,9 @@ def _judged(wanted: str) -> tuple[int, dict[str, Any]]:
         start_new_session=True,
     )
     try:
-        answer, _ = process.communicate(wanted, _CLOCK)
+        output, _ = process.communicate(submission, _TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
-        answer = ""
+        output = ""
     finally:
         if process.poll() is None:
             with contextlib.suppress(OSError):
@@ -173,19 +172,19 @@ def _judged(wanted: str) -> tuple[int, dict[str, Any]]:
                     process.kill()
             process.communicate()
     try:
-        said: dict[str, Any] = json.loads(answer)
+        answer: dict[str, Any] = json.loads(output)
     except ValueError:
-        said = {}
-    return process.returncode, said
+        answer = {}
+    return process.returncode, answer
 
 
-def _reaches_out(text: str) -> str:
-    """Return why a text may not be read by a compiler here; "" where it may: it includes CUDA's own headers alone."""
+def _refuse_includes(text: str) -> str:
+    """Return why a text must not be compiled here, or "": only CUDA's own headers may be included."""
     plain = _COMMENT.sub(" ", _SPLICE.sub("", text))
-    for found in _DIRECTIVE.finditer(plain):
-        if found[1] != "include" or not _HEADER.fullmatch(found[2]):
-            line = found[0].strip()[:80]
-            return f"A submission includes headers of CUDA, as in <cuda_runtime.h>, and no other file: {line}"
-    if asks := _ASKS.search(plain):
-        return f"A submission may not ask what files there are: {asks[0]}"
+    for match in _DIRECTIVE.finditer(plain):
+        if match[1] != "include" or not _HEADER.fullmatch(match[2]):
+            line = match[0].strip()[:80]
+            return f"A submission may include only CUDA's headers, such as <cuda_runtime.h>: {line}"
+    if probe := _PROBE.search(plain):
+        return f"A submission must not test which files exist: {probe[0]}"
     return ""

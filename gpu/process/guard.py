@@ -1,8 +1,8 @@
-"""A small process that outlives the window, to end the engine's process and remove the shared folder when it is killed.
+"""Small process that outlives a killed window, to end the engine's process and remove the shared folder.
 
-The engine's process watches its parent too, but on a thread: a driver that waits for a kernel may keep every thread of
-that process from running. The window writes the number of the engine's process here, a line each time; the end of the
-input without a farewell means that the window is gone. Nothing but the standard library is imported, to start quickly.
+The engine's process also watches its parent, but on a thread, and a driver that waits for a kernel may block all its
+threads. The window writes the number of the engine's process to the guard's input, one per line; if the input ends
+without a farewell, the window was killed. Only the standard library is imported, for a fast start.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ FAREWELL = "goodbye"
 
 
 class Guard:
-    """The window's end: starts the guard and tells it what to end.
+    """The window's side of the guard: starts it and sends what to end.
 
     Parameters
     ----------
     folder : str
-        What to remove.
+        The folder to remove.
     """
 
     def __init__(self, folder: str) -> None:
         self._process: subprocess.Popen[str] | None = None
         if getattr(sys, "frozen", False):
-            return  # there is no interpreter to run this file with
+            return  # a frozen application has no interpreter to run this file
         flags = 0
         if sys.platform == "win32":
             flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
@@ -40,16 +40,16 @@ class Guard:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 text=True,
-                start_new_session=True,  # a terminal's Ctrl+C, or its end, is not for the guard
+                start_new_session=True,  # ignore the terminal's Ctrl+C and its end
                 creationflags=flags,
             )
 
     def watch(self, process: int | None) -> None:
-        """Name the process to end; None for none."""
+        """Set the process to end; None for none."""
         self._write(str(process or 0))
 
     def dismiss(self) -> None:
-        """End the guard; nothing is left for it to do."""
+        """End the guard without ending the process."""
         if self._process is None:
             return
         self._write(FAREWELL)
@@ -70,7 +70,7 @@ class Guard:
 
 
 def stand(folder: str) -> None:
-    """Read what to end from the standard input, and end it when that closes."""
+    """Read from standard input which process to end, and end it when the input closes."""
     watched = 0
     for line in sys.stdin:
         if line.strip() == FAREWELL:

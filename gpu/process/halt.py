@@ -1,15 +1,15 @@
-"""Tell a process that was stopped from outside from one that works.
+"""Detection of a process that was stopped from outside.
 
-The system is asked, not the process: one that waits for a kernel, or holds Python's lock for long, answers nothing
-either, and a debugger that looks at it stops it in another way.
+The system reports the state, not the process: one that waits for a kernel, or holds Python's lock for long, does not
+answer either, and a debugger stops a process in another way.
 """
 
 from __future__ import annotations
 
 
 def is_halted(process: int) -> bool:
-    """Whether a process was stopped, as by SIGSTOP, and does nothing until it is told to go on."""
-    import psutil  # asks for Unix's modules where there are some
+    """Return whether a process was stopped, as by SIGSTOP, and has not been continued."""
+    import psutil  # imports modules that exist on Unix only
 
     try:
         return bool(psutil.Process(process).status() == psutil.STATUS_STOPPED)

@@ -1,4 +1,4 @@
-"""Recordings from files are opened by a process with limits first, before the window uses what is in them."""
+"""Inspection of recordings from files by a limited process before the window uses their content."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gpu.files.opening import name_of, read_bytes
 from gpu.stepping.player_file import within
 
 _ROOT = Path(__file__).parents[2]
-_TOO_LONG = getattr(signal, "SIGXCPU", 0)
-"""What ends a process that has computed for as long as it may."""
+_CPU_LIMIT_SIGNAL = getattr(signal, "SIGXCPU", 0)
+"""Signal that ends a process at its limit of CPU time."""
 
-_PATIENCE = 6
-"""How many times as long as it may compute a process may take on a machine that is busy."""
+_WALL_TIME_FACTOR = 6
+"""Factor of the CPU time limit after which a process is ended by wall time, on a busy machine."""
 
 
 class Inspector:
-    """Reads recordings that were found sound by a process that nothing else depends on.
+    """Reader of recordings that another process has found valid.
 
-    Starting that takes longer than most recordings do, so that one is started ahead where one will be wanted.
+    Starting that process takes longer than inspecting most recordings, so one can be started in advance.
     """
 
     def __init__(self) -> None:
@@ -35,22 +35,22 @@ class Inspector:
         self._busy: set[subprocess.Popen[bytes]] = set()
 
     def prepare(self) -> None:
-        """Start a process for the next recording, unless one waits for it."""
+        """Start a process for the next recording unless one is already waiting."""
         with self._lock:
             if self._waiting is None:
                 self._waiting = _start()
 
     def read(self, path: Path) -> bytes:
-        """Return the bytes of a recording's file, or of a page's own; what was read is what was looked at.
+        """Return the bytes of a recording's file, or of a page that contains one; these bytes were inspected.
 
         Raises
         ------
         InputError
-            With one sentence, where it cannot be read, is no recording, is damaged, or takes more memory or time than
-            one of its size.
+            If the file cannot be read, is not a recording, is damaged, or needs more memory or time than its size
+            allows.
         """
         self.prepare()
-        # Only here, while the process starts: a window that opens no recording does without.
+        # Imported only now, while the process starts: a window without recordings does not need it.
         from gpu.simulator.trace.file import MOST_BYTES
 
         data = within(read_bytes(path, MOST_BYTES))
@@ -58,7 +58,7 @@ class Inspector:
             process, self._waiting = self._waiting or _start(), None
             self._busy.add(process)
         try:
-            message, advice = _ask(process, data, name_of(path))
+            message, advice = _inspect(process, data, name_of(path))
         finally:
             with self._lock:
                 self._busy.discard(process)
@@ -83,32 +83,32 @@ def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "gpu.stepping.inspection"],
         cwd=_ROOT,
-        # More threads only take more memory.
+        # More threads would only need more memory.
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # a terminal's Ctrl+C is for the window, whose end is the end of this
+        start_new_session=True,  # the window handles Ctrl+C and ends this process
         creationflags=flags,
     )
 
 
-def _ask(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[str, str]:
-    """Return what a process says of a file: a message and advice, empty where it is sound."""
+def _inspect(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[str, str]:
+    """Return the process's message and advice about a file; empty if it is valid."""
     from gpu.stepping.inspection import BYTES_PER_S, MOST_S
     from gpu.stepping.recording import damaged
 
     header = json.dumps([name, len(data)]).encode() + b"\n"
     seconds = MOST_S + len(data) // BYTES_PER_S
-    too_slow = f"{name} takes longer to read than the {seconds} s that one of its size may.", "Record fewer statements."
+    too_slow = f"{name} exceeds the {seconds} s that reading a file of its size may take.", "Record fewer statements."
     with contextlib.suppress(OSError, ValueError, TypeError):
         try:
-            said, _ = process.communicate(header + data, _PATIENCE * seconds)
+            answer, _ = process.communicate(header + data, _WALL_TIME_FACTOR * seconds)
         except subprocess.TimeoutExpired:
             return too_slow
-        if process.returncode == -_TOO_LONG:
+        if process.returncode == -_CPU_LIMIT_SIGNAL:
             return too_slow
-        message, advice = json.loads(said)
+        message, advice = json.loads(answer)
         return str(message), str(advice)
     error = damaged(name)
     return error.message, error.advice

@@ -1,4 +1,4 @@
-"""Windows' job objects, as far as they hold this process to its memory."""
+"""Windows job objects that limit a process's memory."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ctypes
 from typing import Any
 
 _EXTENDED_LIMITS = 9  # JobObjectExtendedLimitInformation
-_OF_A_PROCESS = 0x100  # JOB_OBJECT_LIMIT_PROCESS_MEMORY
+_LIMIT_PROCESS_MEMORY = 0x100  # JOB_OBJECT_LIMIT_PROCESS_MEMORY
 
 
 class _BasicLimits(ctypes.Structure):
-    """JOBOBJECT_BASIC_LIMIT_INFORMATION; a DWORD has four bytes, which ctypes' own has on Windows alone."""
+    """JOBOBJECT_BASIC_LIMIT_INFORMATION; a DWORD has four bytes, which ctypes.wintypes.DWORD has only on Windows."""
 
     _fields_ = (
         ("process_time", ctypes.c_int64),
@@ -39,16 +39,16 @@ class ExtendedLimits(ctypes.Structure):
 
 
 def hold_to(most: int, kernel32: Any) -> bool:
-    """Let allocations of this process fail that would take it beyond so many bytes; return whether Windows does so.
+    """Make allocations fail beyond a limit for this process; return whether Windows accepted it.
 
     Parameters
     ----------
     most : int
-        Bytes that may be committed.
+        Most bytes that may be committed.
     kernel32 : object
         `ctypes.WinDLL("kernel32")`.
     """
-    # A handle has as many bytes as an address; without these types ctypes would cut it to four.
+    # Without these types ctypes would truncate handles to four bytes.
     kernel32.CreateJobObjectW.restype = ctypes.c_void_p
     kernel32.CreateJobObjectW.argtypes = (ctypes.c_void_p, ctypes.c_wchar_p)
     kernel32.GetCurrentProcess.restype = ctypes.c_void_p
@@ -61,9 +61,9 @@ def hold_to(most: int, kernel32: Any) -> bool:
     if not job:
         return False
     limits = ExtendedLimits()
-    limits.basic.flags = _OF_A_PROCESS
+    limits.basic.flags = _LIMIT_PROCESS_MEMORY
     limits.process_memory = most
     if not kernel32.SetInformationJobObject(job, _EXTENDED_LIMITS, ctypes.byref(limits), ctypes.sizeof(limits)):
         return False
-    # The handle stays open: the job lives as long as this process.
+    # The handle stays open: the job exists as long as this process.
     return bool(kernel32.AssignProcessToJobObject(job, kernel32.GetCurrentProcess()))

@@ -1,7 +1,7 @@
-"""What the engine's process gives up, because nothing that it does needs it: it reads and runs texts of strangers.
+"""Privileges that the engine's process drops because it does not need them: it reads and runs untrusted texts.
 
-A kernel on the simulator touches its own arrays and nothing else. This is for the day when that is not so: where the
-system lets a process without rights give something up, it is given up; elsewhere the process works as it is.
+A simulated kernel can access only its own arrays. This is a second line of defense: what an unprivileged process can
+drop on this system is dropped; otherwise the process works without it.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from pathlib import Path
 from gpu.process.job import hold_to
 from gpu.process.network import leave_the_network
 
-_MOST_FILES = 4096
+_MAX_OPEN_FILES = 4096
 
 _PR_SET_NO_NEW_PRIVS = 38  # of Linux, the same on every processor
 
 
 def confine(*, network: bool = False) -> None:
-    """Give up core dumps, many open files, other users' rights, and on Linux the network, but where that is wanted.
+    """Disable core dumps, many open files, other users' rights, and on Linux the network unless it is needed.
 
-    A namespace without any network would do more, but takes a new user namespace: in that, files of other users look
-    like those of one user, which is what the machine code in the cache folder is refused by.
+    A namespace without a network would be stricter, but needs a new user namespace, in which all other users' files
+    seem to belong to one user; the check of machine code in the cache folder depends on owners.
     """
-    _lower("RLIMIT_CORE", 0)  # it would hold the user's arrays, and nobody reads it
-    _lower("RLIMIT_NOFILE", _MOST_FILES)
+    _lower("RLIMIT_CORE", 0)  # a dump would contain the user's arrays
+    _lower("RLIMIT_NOFILE", _MAX_OPEN_FILES)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if not network:
@@ -35,9 +35,9 @@ def confine(*, network: bool = False) -> None:
 
 
 def limit_memory() -> None:
-    """Let an allocation fail that is larger than the machine's memory, before the system looks for whom to kill.
+    """Make an allocation beyond the machine's memory fail, before the system kills a process.
 
-    Not where CUDA runs: it reserves more addresses than there is memory.
+    Not for CUDA, which reserves more addresses than there is memory.
     """
     if sys.platform == "win32":
         import psutil
@@ -45,14 +45,14 @@ def limit_memory() -> None:
         hold_to(psutil.virtual_memory().total, ctypes.WinDLL("kernel32"))
         return
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with contextlib.suppress(OSError, ValueError):  # such as "max"; there is no such file outside of a container
+    with contextlib.suppress(OSError, ValueError):  # the value may be "max"; outside containers there is no file
         most = min(most, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     _lower("RLIMIT_DATA", most)
 
 
 def _lower(name: str, most: int) -> None:
-    """Lower a limit, which can never be raised again, where it is higher."""
-    with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):  # this system has none
+    """Lower a limit that is higher; it cannot be raised again."""
+    with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):  # not supported on this system
         import resource
 
         kind = getattr(resource, name)

@@ -1,4 +1,4 @@
-"""The network, which the engine's process gives up: on Linux, by what a process without rights may ask for."""
+"""Removal of network access from the engine's process on Linux, without privileges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 
-# Numbers of Linux's own interface.
+# Constants of Linux.
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
 _VERSION = 1
 _FIRST_WITH_NETWORK = 4
@@ -22,10 +22,10 @@ _IO_URING_SETUP = 425
 _FIRST_OF_X32 = 0x40000000
 
 _SOCKET = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
-"""By processor how a call's says that it is of it, and the number of `socket`. Source: linux/audit.h, asm/unistd.h."""
+"""By processor: its identifier in a system call, and the number of `socket`. Source: linux/audit.h, asm/unistd.h."""
 
 _UNIX, _NETLINK = 1, 16
-"""Families of sockets: what processes of one machine talk through, and by what libraries ask the system itself."""
+"""Socket families for communication between local processes, and between libraries and the kernel."""
 
 
 class _Rules(ctypes.Structure):
@@ -47,9 +47,9 @@ class _Program(ctypes.Structure):
 
 
 def leave_the_network() -> None:
-    """Let this thread, and all that it starts, make no connection any more, as far as the system offers that.
+    """Prevent this thread, and processes that it starts, from making connections, as far as the system supports that.
 
-    The process must have given up new privileges. Sockets of this machine's own processes work on.
+    The process must have given up new privileges. Sockets between local processes still work.
     """
     if sys.platform != "linux":
         return
@@ -59,7 +59,7 @@ def leave_the_network() -> None:
 
 
 def _refuse_tcp(system: ctypes.CDLL) -> None:
-    """Use Landlock, from Linux 6.7: on sockets that were opened before, too, but for TCP alone."""
+    """Use Landlock, since Linux 6.7: applies to existing sockets too, but only to TCP."""
     if system.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION) < _FIRST_WITH_NETWORK:
         return
     rules = _Rules(0, _BIND_TCP | _CONNECT_TCP)
@@ -72,8 +72,8 @@ def _refuse_tcp(system: ctypes.CDLL) -> None:
 def _refuse_sockets(system: ctypes.CDLL) -> None:
     """Use a seccomp filter: `socket` fails with EPERM for all but local families.
 
-    Calls of another processor's interface, and io_uring, which opens sockets without a call, are refused altogether:
-    neither a driver nor a compiler needs them.
+    System calls of another processor's interface, and io_uring, which opens sockets without a call, are refused
+    completely: neither a driver nor a compiler needs them.
     """
     if platform.machine() not in _SOCKET or ctypes.sizeof(ctypes.c_void_p) != 8:
         return
@@ -93,8 +93,8 @@ def _refuse_sockets(system: ctypes.CDLL) -> None:
         (_RETURN, 0, 0, _REFUSE),
     )
     program = (_Instruction * len(steps))()
-    for place, (code, yes, no, operand) in enumerate(steps):
-        # Where a comparison goes on is told as how many steps are left out.
-        skipped = [to - place - 1 if to else 0 for to in (yes, no)]
-        program[place] = _Instruction(code, *skipped, operand)
+    for index, (code, yes, no, operand) in enumerate(steps):
+        # Jump targets are encoded as the number of instructions to skip.
+        skipped = [to - index - 1 if to else 0 for to in (yes, no)]
+        program[index] = _Instruction(code, *skipped, operand)
     system.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(_Program(len(steps), program)), 0, 0)

@@ -1,4 +1,4 @@
-"""One submission judged, in a process that has given up all that judging does not need: `python -m` this file.
+"""Process that grades one submission with all unneeded privileges dropped: run it by `python -m`.
 
 It reads one line of JSON from its standard input, and writes one to its standard output.
 """
@@ -20,39 +20,39 @@ from gpu.process.files import keep_to
 from gpu.process.limits import confine
 
 SECONDS = 30
-"""Of computing that a submission may take."""
+"""Limit of a submission's CPU time."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
-    """Judge what standard input says, as far as this process may."""
-    # What is printed by anything else goes nowhere: the answer has a way of its own.
-    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    """Grade the submission described on standard input, within this process's limits."""
+    # Other output to standard output is discarded: the answer uses a duplicate of it.
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
-    wanted = json.loads(sys.stdin.readline())
+    submission = json.loads(sys.stdin.readline())
     from gpu.lessons.judging import judge
     from gpu.lessons.reading import preloaded, read_lesson
 
-    lesson = preloaded(read_lesson(Path(wanted["lesson"])))
-    task = lesson.task(wanted["task"])
-    _give_up(wanted["scratch"])
+    lesson = preloaded(read_lesson(Path(submission["lesson"])))
+    task = lesson.task(submission["task"])
+    _drop_privileges(submission["scratch"])
     with bounds.bounded(None):
         try:
-            said: dict[str, Any] = {"judgment": _plain(asdict(judgment := judge(lesson, task, wanted["text"],
-                                                                               seed=wanted["seed"])))}  # fmt: skip
-            said["sentences"] = judgment.sentences
+            judgment = judge(lesson, task, submission["text"], seed=submission["seed"])
+            answer: dict[str, Any] = {"judgment": _json_value(asdict(judgment))}
+            answer["sentences"] = judgment.sentences
         except InputError as error:
-            said = {"error": error.message}
+            answer = {"error": error.message}
         except MemoryError:
-            said = {"memory": True}
-    json.dump(said, answer)
-    answer.close()
+            answer = {"memory": True}
+    json.dump(answer, output)
+    output.close()
 
 
-def _give_up(scratch: str) -> None:
-    """Give up the network, most files, and time and memory beyond what a submission may take."""
+def _drop_privileges(scratch: str) -> None:
+    """Drop network access and access to most files; set the limits of a submission's time and memory."""
     tempfile.tempdir = scratch
     confine()
     system = [Path(path) for path in ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/dev/null",
@@ -68,12 +68,12 @@ def _give_up(scratch: str) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as every reader of JSON takes it: no NaN."""
+def _json_value(value: Any) -> Any:
+    """Convert a value to strict JSON, without NaN."""
     if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _json_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_json_value(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -1,4 +1,4 @@
-"""Where this process, and what it starts, puts temporary files: one folder, which is gone however the process ends."""
+"""Folder for temporary files of this process and its children; it is removed however the process ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = ("TMPDIR", "TEMP", "TMP")
 
 @contextlib.contextmanager
 def own_temporaries() -> Iterator[None]:
-    """Have a folder for temporary files; where none can be made what a command does without them goes on."""
+    """Use a folder for temporary files during the block; if none can be created, continue without one."""
     try:
         folder = ScratchFolder()
     except InputError:
@@ -39,6 +39,6 @@ def own_temporaries() -> Iterator[None]:
 
 
 def put_in(folder: str) -> None:
-    """Let temporary files be made in a folder: Python's, clang's and those of the compilers that are started."""
+    """Make Python, clang and started compilers create temporary files in a folder."""
     os.environ.update(dict.fromkeys(_NAMES, folder))
     tempfile.tempdir = folder

@@ -1,4 +1,4 @@
-"""The engine's process: its main thread owns the engine, takes one request at a time and says what came of it."""
+"""Main function of the engine's process: its main thread owns the engine and executes one request at a time."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ from gpu.process.limits import confine, limit_memory
 from gpu.process.temporaries import put_in
 
 if TYPE_CHECKING:
-    from gpu.distributed.asked import Asked  # most processes have no use for it
+    from gpu.distributed.asked import Asked  # most processes do not need it
 
 PROGRESS_INTERVAL = 0.05
-"""Seconds between two Progress events."""
+"""Smallest number of seconds between two Progress events."""
 
 
 class StopAskedError(Exception):
-    """The host wants no more of what is running, and the process to stay: its workers take long to start."""
+    """The host canceled the run; the process continues, since its workers take long to start."""
 
 
 def main(connection: Any, folder_path: str, label: str, wanted: str | Asked) -> None:
-    """Serve requests from `connection` until it closes, on an engine of that name or on several devices.
+    """Serve requests from `connection` until it closes, with the named engine or a cluster.
 
-    Every message to the host is (job, event, leaving); `leaving` says that this process ends now and wants a successor.
+    Every message to the host is (job, event, leaving); `leaving` means that this process ends and must be replaced.
     """
-    _leave_the_terminal()
+    _detach_from_terminal()
     confine(network=not isinstance(wanted, str))
-    bounds.allow_ending()  # the host says what happened
+    bounds.allow_ending()  # the host reports the reason
     threading.Thread(target=_end_with_parent, args=(folder_path,), daemon=True).start()
     try:
-        _work(connection, folder_path, label, wanted)
+        _run(connection, folder_path, label, wanted)
     except OSError:
         if Path(folder_path).exists():
             raise
-        # The window went while this process started, and the folder with it: there is nobody to tell.
+        # The window and its folder disappeared while this process started: there is no receiver for the error.
 
 
-def _work(connection: Any, folder_path: str, label: str, wanted: str | Asked) -> None:
+def _run(connection: Any, folder_path: str, label: str, wanted: str | Asked) -> None:
     with open(crash_report(folder_path, label), "wb") as report, contextlib.suppress(BrokenPipeError):
         faulthandler.enable(report)
         put_in(_temporary_folder(folder_path, label))
@@ -64,26 +64,26 @@ def _work(connection: Any, folder_path: str, label: str, wanted: str | Asked) ->
 
 
 def crash_report(folder_path: str, label: str) -> Path:
-    """Return the file that a crashing process writes its last stack to."""
+    """Return the file to which a crashing process writes its stack."""
     return Path(folder_path, f"{label}-crash.txt")
 
 
 def _temporary_folder(folder_path: str, label: str) -> str:
-    """Return a new folder for temporary files, which goes with this process."""
+    """Create and return this process's folder for temporary files."""
     path = Path(folder_path, f"{label}-temporary")
     path.mkdir()
     return str(path)
 
 
 def _serve(connection: Any, folder: SharedFolder, wanted: str | Asked) -> None:
-    with contextlib.ExitStack() as kept:
+    with contextlib.ExitStack() as stack:
         try:
             from gpu.run.execute import failure_of
 
             opened = _engine(wanted) if isinstance(wanted, str) else _cluster(wanted)
-            ready, carry_out = kept.enter_context(opened)
+            ready, carry_out = stack.enter_context(opened)
         except Exception as error:
-            connection.send((0, _no_engine(error), True))
+            connection.send((0, _start_failure(error), True))
             return
         connection.send((0, ready, False))
         while True:
@@ -92,7 +92,7 @@ def _serve(connection: Any, folder: SharedFolder, wanted: str | Asked) -> None:
             except EOFError:
                 return
             if payload is None:
-                continue  # what was to stop had just ended
+                continue  # the run to stop has already ended
             leaving = False
             event: Event
             try:
@@ -101,11 +101,11 @@ def _serve(connection: Any, folder: SharedFolder, wanted: str | Asked) -> None:
                 event = Failure("cancelled", "Stopped.")
             except Exception as error:
                 event = failure_of(error)
-                # After what nobody thought of, the engine's state is anybody's guess.
+                # After an unforeseen error, the engine's state is unknown.
                 leaving = event.kind == "bug" or isinstance(error, EngineLostError)
             connection.send((job, event, leaving))
             if leaving:
-                # Giving back what the lost engine held can hang; the system does it when the process ends.
+                # Releasing a lost engine's resources can hang; the system releases them when the process ends.
                 os._exit(0)
 
 
@@ -154,19 +154,19 @@ def _carry_out(
     return execute(request, folder, tell)
 
 
-def _no_engine(error: Exception) -> Failure:
+def _start_failure(error: Exception) -> Failure:
     if isinstance(error, LockstepError):
         return Failure("engine", error.message, error.advice, error.detail)
     return Failure(
         "engine",
         f"The engine did not start: {type(error).__name__}: {error}",
-        "Choose another engine, or see what `python main.py devices` says.",
+        "Choose another engine, or check `python main.py devices`.",
         traceback.format_exc(),
     )
 
 
 class _Throttle:
-    """Sends Progress on, but not more often than a screen needs."""
+    """Forward Progress events, limited to a rate that a screen needs."""
 
     def __init__(self, connection: Any, job: int) -> None:
         self._connection = connection
@@ -179,7 +179,7 @@ class _Throttle:
             self._connection.send((self._job, progress, False))
             return
         now = time.monotonic()
-        # What takes a while without a measure, such as the reference, must be announced: nothing follows it.
+        # Announce phases without a measure, such as the reference: no further event would follow.
         announced = progress.fraction is None and progress.message != self._phase
         if now < self._next and not announced:
             return
@@ -187,18 +187,17 @@ class _Throttle:
         self._connection.send((self._job, progress, False))
 
     def stoppable(self, progress: Progress) -> None:
-        """Send it on, unless the host wants no more of it; nothing else is sent while something runs."""
+        """Forward progress unless the host canceled the run; while a run executes, the host sends nothing else."""
         if self._connection.poll():
             self._connection.recv()
             raise StopAskedError
         self(progress)
 
 
-def _leave_the_terminal() -> None:
-    """Let Ctrl+C and a closed terminal end the window, which ends this process in turn and tidies up.
+def _detach_from_terminal() -> None:
+    """Ignore Ctrl+C and a closed terminal: they end the window, which ends this process and cleans up.
 
-    A session of its own also makes one group of this process and of those that it starts, such as compilers: the host
-    ends them together.
+    A new session also puts this process and its children, such as compilers, in one group that the host can kill.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setsid"):
@@ -209,12 +208,12 @@ def _leave_the_terminal() -> None:
 def _end_with_parent(folder_path: str) -> None:
     """Wait for the parent's end, remove the shared folder, and end this process whatever its main thread does.
 
-    The guard does so as well; this is for systems where it could not start.
+    The guard does the same; this is for systems on which it could not start.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None, "this is the main function of a child process"
     parent.join()
-    for _ in range(3):  # the main thread may be adding files meanwhile
+    for _ in range(3):  # the main thread may still be adding files
         shutil.rmtree(folder_path, ignore_errors=True)
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)

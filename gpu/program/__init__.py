@@ -1,1 +1,1 @@
-"""Whole CUDA C++ programs: host code compiled for this machine, the runtime API answered by the simulator."""
+"""Whole CUDA C++ programs: host code compiled for this machine, with the runtime API provided by the simulator."""

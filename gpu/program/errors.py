@@ -1,4 +1,4 @@
-"""The runtime API's errors: their numbers, names and texts, as CUDA has them."""
+"""Errors of the runtime API: CUDA's numbers, names and texts."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ ERRORS: dict[int, tuple[str, str]] = {
     ),
     999: ("cudaErrorUnknown", "unknown error"),
 }
-"""The name and the text of each, by number."""
+"""Name and text of each error, by number."""
 
 
 class RefusedRoutineError(Exception):
-    """A routine that fails, with the error's number."""
+    """A routine failed with this error number."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)

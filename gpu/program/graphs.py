@@ -1,4 +1,4 @@
-"""Graphs of a program: what streams capture, or what is added node by node, made fit to launch and done again."""
+"""CUDA graphs: captured from streams or built node by node, then instantiated and launched."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from gpu.program import errors
 from gpu.program.errors import RefusedRoutineError
 
 Step = Callable[[], object]
-"""What a node does when its turn comes."""
+"""Operation of a node."""
 
 _LEGACY = (0, 1)
-"""The handles of the stream that waits for all blocking ones."""
+"""Handles of the legacy default stream, which synchronizes with all blocking streams."""
 _NON_BLOCKING = 1
 _GLOBAL, _RELAXED = 0, 2
 _CAPTURING, _INVALIDATED = 1, 2
-_OF_ADDRESSES = ("malloc", "free")
-"""Nodes of memory, whose addresses a graph would keep."""
-_BEYOND_STREAMS = ("malloc", "malloc_pitch", "malloc_mapped", "free", "free_host", "host_register")
-"""What waits for the device on a GPU, and is refused while a stream captures in another than the relaxed mode."""
-_WAITS_FOR_ALL = ("synchronize", "reset")
-_ON_LEGACY = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
-"""Asked for without a stream, these are the legacy stream's."""
+_MEMORY_ROUTINES = ("malloc", "free")
+"""Routines that are not supported in graphs, because a graph would store their addresses."""
+_DEVICE_SYNCHRONIZING = ("malloc", "malloc_pitch", "malloc_mapped", "free", "free_host", "host_register")
+"""Routines that synchronize with the device; refused during a capture unless its mode is relaxed."""
+_WAITING_FOR_ALL = ("synchronize", "reset")
+_LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
+"""Routines that use the legacy stream if called without a stream."""
 
 
 @dataclass
 class GraphNode:
-    """A node: what it does, and the nodes that come before it."""
+    """A node with its operation and its predecessors."""
 
     step: Step
     before: set[int]
@@ -42,15 +42,15 @@ Held = TypeVar("Held")
 
 @dataclass
 class _Capture:
-    """What a stream captures, and the streams that were led into it by events.
+    """A capture, with the streams that joined it through events.
 
     Parameters
     ----------
     origin : int
-        The stream that it began in.
+        The stream in which it began.
     mode : int
     ends : dict of int to set of int
-        Of each stream the nodes that its next one comes after.
+        For each stream, the nodes that its next node depends on.
     """
 
     origin: int
@@ -62,14 +62,14 @@ class _Capture:
 
 @dataclass
 class ProgramGraphs:
-    """The graphs of a program, and what its streams capture.
+    """Graphs of a program, and captures in progress.
 
-    Nodes run one after the other, each behind those that it depends on: an order that a GPU may take too.
+    Nodes run one after the other, in an order that respects their dependencies and that a GPU could choose too.
 
     Parameters
     ----------
     step : callable
-        Makes of a routine's name and words what does it later, with the arguments as they are now.
+        Function that binds a routine's name and its current arguments to an operation.
     """
 
     step: Callable[[str, Sequence[int]], Step]
@@ -83,17 +83,17 @@ class ProgramGraphs:
     # Streams
 
     def opened(self, stream: int, flags: int) -> None:
-        """Take down how a stream was made."""
+        """Register a new stream."""
         if flags & _NON_BLOCKING:
             self._non_blocking.add(stream)
 
     def takes(self, stream: int, routine: str, words: Sequence[int]) -> bool:
-        """Keep a routine for later where the stream captures; return whether it does.
+        """Capture a routine if the stream is capturing; return whether it is.
 
         Raises
         ------
         RefusedRoutineError
-            It is nothing that can be captured, or the legacy stream's while a blocking one captures.
+            If it cannot be captured, or uses the legacy stream while a blocking stream captures.
         """
         capture = self._captures.get(stream)
         if capture is None:
@@ -102,7 +102,7 @@ class ProgramGraphs:
             return False
         if capture.invalid:
             raise RefusedRoutineError(errors.CAPTURE_INVALIDATED)
-        if routine in _OF_ADDRESSES:
+        if routine in _MEMORY_ROUTINES:
             raise RefusedRoutineError(errors.NOT_SUPPORTED)
         ends = capture.ends[stream]
         node = self._add(capture.nodes, routine, words, ends)
@@ -110,15 +110,15 @@ class ProgramGraphs:
         return True
 
     def allow(self, routine: str) -> None:
-        """Refuse a routine without a stream that may not be asked for while one captures."""
+        """Refuse a routine without a stream if a capture forbids it."""
         if not self._captures:
             return
-        if routine in _ON_LEGACY:
+        if routine in _LEGACY_ROUTINES:
             self._refuse_legacy()
         strict = [each for each in self._captures.values() if each.mode != _RELAXED]
-        if routine in _WAITS_FOR_ALL:
+        if routine in _WAITING_FOR_ALL:
             self._invalidate(self._captures.values(), errors.CAPTURE_UNSUPPORTED)
-        if routine in _BEYOND_STREAMS and strict:
+        if routine in _DEVICE_SYNCHRONIZING and strict:
             self._invalidate(strict, errors.CAPTURE_UNSUPPORTED)
 
     def _refuse_legacy(self) -> None:
@@ -142,7 +142,7 @@ class ProgramGraphs:
             self._invalidate([self._events[event][0]], errors.CAPTURED_EVENT)
 
     def recorded(self, event: int, stream: int) -> bool:
-        """Have an event stand for what a stream captured so far; return whether it captures."""
+        """Record an event in a capture; return whether the stream is capturing."""
         capture = self._captures.get(stream)
         self._events.pop(event, None)
         if capture is None:
@@ -175,19 +175,19 @@ class ProgramGraphs:
 
     def do_end_capture(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
-        _put(target, 0)
+        _write(target, 0)
         if capture is None:
             raise RefusedRoutineError(errors.ILLEGAL_STATE)
         if capture.origin != stream:
             self._invalidate([capture], errors.CAPTURE_UNMATCHED)
         for each in capture.ends:
             del self._captures[each]
-        self._events = {event: kept for event, kept in self._events.items() if kept[0] is not capture}
+        self._events = {event: entry for event, entry in self._events.items() if entry[0] is not capture}
         if capture.invalid:
             raise RefusedRoutineError(errors.CAPTURE_INVALIDATED)
-        if not set().union(*capture.ends.values()) <= _all_before(capture.nodes, capture.ends[stream]):
+        if not set().union(*capture.ends.values()) <= _with_predecessors(capture.nodes, capture.ends[stream]):
             raise RefusedRoutineError(errors.CAPTURE_UNJOINED)
-        _put(target, self._new(capture.nodes))
+        _write(target, self._new(capture.nodes))
 
     def do_is_capturing(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
@@ -210,96 +210,96 @@ class ProgramGraphs:
         return node
 
     def do_graph_create(self, target: int) -> None:
-        _put(target, self._new({}))
+        _write(target, self._new({}))
 
     def do_graph_clone(self, target: int, graph: int) -> None:
-        _put(target, self._new(_of(self._graphs, graph).copy()))
+        _write(target, self._new(_lookup(self._graphs, graph).copy()))
 
     def do_graph_destroy(self, graph: int) -> None:
-        _of(self._graphs, graph)
+        _lookup(self._graphs, graph)
         del self._graphs[graph]
 
     def do_graph_add(self, target: int, graph: int, before: int, count: int, routine: int, *words: int) -> None:
-        nodes, first = _of(self._graphs, graph), _handles_at(before, count)
+        nodes, first = _lookup(self._graphs, graph), _read_handles(before, count)
         if not nodes.keys() >= set(first):
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        _put(target, self._add(nodes, ctypes.string_at(routine).decode(), words, first))
+        _write(target, self._add(nodes, ctypes.string_at(routine).decode(), words, first))
 
     def do_graph_add_graph(self, target: int, graph: int, before: int, count: int, child: int) -> None:
-        steps = [node.step for node in _in_order(_of(self._graphs, child))]
+        steps = [node.step for node in _in_order(_lookup(self._graphs, child))]
         self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
         node = ctypes.c_longlong.from_address(target).value
         self._graphs[graph][node].step = lambda: [step() for step in steps]
 
     def do_graph_depend(self, graph: int, first: int, second: int, count: int) -> None:
-        nodes = _of(self._graphs, graph)
-        pairs = list(zip(_handles_at(first, count), _handles_at(second, count), strict=True))
+        nodes = _lookup(self._graphs, graph)
+        pairs = list(zip(_read_handles(first, count), _read_handles(second, count), strict=True))
         if not nodes.keys() >= {node for pair in pairs for node in pair}:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         for before, after in pairs:
             nodes[after].before.add(before)
 
     def do_graph_nodes(self, graph: int, target: int, count: int) -> None:
-        nodes: list[Any] = [*_of(self._graphs, graph).keys()]
+        nodes: list[Any] = [*_lookup(self._graphs, graph).keys()]
         room = ctypes.c_size_t.from_address(count)
         if target:
             nodes = nodes[: room.value]
             (ctypes.c_longlong * len(nodes)).from_address(target)[:] = nodes
         room.value = len(nodes)
 
-    # Graphs that are fit to launch
+    # Executable graphs
 
     def do_graph_instantiate(self, target: int, graph: int) -> None:
-        nodes = _of(self._graphs, graph)
+        nodes = _lookup(self._graphs, graph)
         _in_order(nodes)
         executable = next(self._handles)
         self._executables[executable] = {name: GraphNode(node.step, set(node.before)) for name, node in nodes.items()}
-        _put(target, executable)
+        _write(target, executable)
 
     def do_executable_destroy(self, executable: int) -> None:
-        _of(self._executables, executable)
+        _lookup(self._executables, executable)
         del self._executables[executable]
 
     def do_executable_set(self, executable: int, node: int, routine: int, *words: int) -> None:
-        nodes = _of(self._executables, executable)
-        _of(nodes, node).step = self.step(ctypes.string_at(routine).decode(), words)
+        nodes = _lookup(self._executables, executable)
+        _lookup(nodes, node).step = self.step(ctypes.string_at(routine).decode(), words)
 
     def do_executable_update(self, executable: int, graph: int) -> None:
-        """Have what an executable does done with the arguments of a graph of as many nodes."""
-        nodes, new = _of(self._executables, executable), _of(self._graphs, graph)
+        """Replace an executable graph's operations by those of a graph with as many nodes."""
+        nodes, new = _lookup(self._executables, executable), _lookup(self._graphs, graph)
         if len(nodes) != len(new):
             raise RefusedRoutineError(errors.UPDATE_FAILURE)
         for node, other in zip(_in_order(nodes), _in_order(new), strict=True):
             node.step = other.step
 
     def steps(self, executable: int) -> list[Step]:
-        """Return what an executable does, in order."""
-        return [node.step for node in _in_order(_of(self._executables, executable))]
+        """Return an executable graph's operations in order."""
+        return [node.step for node in _in_order(_lookup(self._executables, executable))]
 
 
 _NOTHING = ctypes.c_char_p(b"nothing")
 
 
-def _of(held: dict[int, Held], handle: int) -> Held:
-    if handle not in held:
+def _lookup(objects: dict[int, Held], handle: int) -> Held:
+    if handle not in objects:
         raise RefusedRoutineError(errors.INVALID_VALUE)
-    return held[handle]
+    return objects[handle]
 
 
-def _all_before(nodes: Nodes, ends: Collection[int]) -> set[int]:
-    """Return nodes, and all that come before them."""
-    found: set[int] = set()
-    ahead = list(ends)
-    while ahead:
-        node = ahead.pop()
-        if node not in found:
-            found.add(node)
-            ahead += nodes[node].before
-    return found
+def _with_predecessors(nodes: Nodes, ends: Collection[int]) -> set[int]:
+    """Return nodes and all their direct and indirect predecessors."""
+    visited: set[int] = set()
+    pending = list(ends)
+    while pending:
+        node = pending.pop()
+        if node not in visited:
+            visited.add(node)
+            pending += nodes[node].before
+    return visited
 
 
 def _in_order(nodes: Nodes) -> list[GraphNode]:
-    """Return nodes, each behind those that it depends on, and as they were added where that is open."""
+    """Sort nodes topologically, in insertion order where dependencies allow."""
     done: dict[int, GraphNode] = {}
     left = dict(nodes)
     while left:
@@ -308,14 +308,14 @@ def _in_order(nodes: Nodes) -> list[GraphNode]:
             if node.before <= done.keys():
                 done[name] = left.pop(name)
                 ready += 1
-        if not ready:  # they wait for each other
+        if not ready:  # a cycle
             raise RefusedRoutineError(errors.INVALID_VALUE)
     return list(done.values())
 
 
-def _handles_at(address: int, count: int) -> list[int]:
+def _read_handles(address: int, count: int) -> list[int]:
     return list((ctypes.c_longlong * count).from_address(address)) if count else []
 
 
-def _put(target: int, value: int) -> None:
+def _write(target: int, value: int) -> None:
     ctypes.c_longlong.from_address(target).value = value

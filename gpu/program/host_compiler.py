@@ -1,4 +1,4 @@
-"""The machine's C++ compiler, which makes a shared object of a program's host code."""
+"""Compilation of a program's host code to a shared object by this machine's C++ compiler."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from gpu.simulator import disk
 
 HEADERS = Path(__file__).parent / "headers"
 _SHARED_HEADERS = Path(__file__).parents[1] / "simulator" / "shim"
-"""What kernels include, host code includes too: its bodies for the device are left out as a program's are."""
+"""Headers that kernels and host code share; device function bodies are removed from them as from the program."""
 _COMPILERS = ("g++", "clang++", "c++")
-_EMPTY = (
+_EMPTY_HEADERS = (
     *("cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cuda_profiler_api.h", "vector_types.h"),
     *("vector_functions.h", "math_constants.h", "math_functions.h", "device_functions.h", "builtin_types.h"),
     *("sm_60_atomic_functions.h", "cuda_texture_types.h", "texture_types.h", "channel_descriptor.h"),
@@ -31,29 +31,29 @@ _EMPTY = (
     *("sm_20_intrinsics.h", "sm_30_intrinsics.h", "sm_35_intrinsics.h", "cudaProfiler.h", "nvToolsExt.h"),
     *("nvtx3/nvToolsExt.h", "crt/device_functions.h", "math_functions.hpp", "vector_functions.hpp"),
 )
-"""Headers of CUDA's whose names are all in cuda_runtime.h, which every file begins with."""
+"""CUDA headers that are empty here, since cuda_runtime.h, which is included first, declares their names."""
 _DEFINES = ("__CUDACC__=1", "__NVCC__=1", "__CUDACC_VER_MAJOR__=13", "__CUDACC_VER_MINOR__=0")
-_WITH_THRUST = (
+_THRUST_DEFINES = (
     *("THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP", "LOCKSTEP_THRUST=1"),
     *("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT"),
 )
-"""Thrust's own C++ back end, which works on memory that this processor reaches, and is made by its compiler."""
-_CUDA = (".cu", ".cuh")
-_C = (".c",)
-_SHOWN = 40
-"""Lines of the compiler's complaints that are shown."""
+"""Definitions for Thrust's C++ back end, which runs on this CPU."""
+_CUDA_SUFFIXES = (".cu", ".cuh")
+_C_SUFFIXES = (".c",)
+_MAX_ERROR_LINES = 40
+"""Lines of compiler output to show."""
 
 
 @dataclass(frozen=True)
 class HostOptions:
-    """How host code is compiled.
+    """Options of the host compiler.
 
     Parameters
     ----------
     include_dirs : tuple of Path
     defines : dict of str to str
     libraries : tuple of str
-        What it is linked with: "m".
+        Libraries to link: "m".
     """
 
     include_dirs: tuple[Path, ...] = ()
@@ -68,34 +68,34 @@ def compiler() -> str:
     Raises
     ------
     EngineUnavailableError
-        There is none.
+        If there is none.
     """
     named = os.environ.get("CXX", "")
-    found = next((path for each in (named, *_COMPILERS) if each and (path := shutil.which(each))), None)
-    if found is None:
+    path = next((candidate for each in (named, *_COMPILERS) if each and (candidate := shutil.which(each))), None)
+    if path is None:
         raise EngineUnavailableError(
-            "A program's host code needs a C++ compiler, and there is none here.",
+            "Compiling a program's host code needs a C++ compiler, but none was found.",
             advice="Install g++ (Debian and Ubuntu: `apt install g++`) or clang++ (macOS: `xcode-select --install`).",
         )
-    return found
+    return path
 
 
 def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
-    """Return the shared object of a program, made in `folder`, or taken from the cache.
+    """Compile a program to a shared object in `folder`, or copy it from the cache; return its path.
 
     Raises
     ------
     CompileError
-        What the compiler, or the linker, rejects.
+        If the compiler or linker reports an error.
     EngineUnavailableError
-        There is no compiler.
+        If there is no compiler.
     """
     compiler()
     empty = folder / "headers"
-    for name in _EMPTY:
+    for name in _EMPTY_HEADERS:
         (empty / name).parent.mkdir(parents=True, exist_ok=True)
         (empty / name).touch()
-    for header in _SHARED_HEADERS.rglob("cub/**/*.cuh"):  # before the toolkit's, which only nvcc compiles
+    for header in _SHARED_HEADERS.rglob("cub/**/*.cuh"):  # precede the toolkit's, which need nvcc
         stand_in = empty / header.relative_to(_SHARED_HEADERS)
         stand_in.parent.mkdir(parents=True, exist_ok=True)
         stand_in.write_text(f'#include "{header}"\n', "utf-8")
@@ -105,9 +105,9 @@ def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
         key = _key(texts, files, options)
         entry = disk.folder() / f"{key}.host"
         target = folder / "program.so"
-        kept = disk.kept(entry, key)
-        if kept is not None:
-            target.write_bytes(kept)
+        cached = disk.kept(entry, key)
+        if cached is not None:
+            target.write_bytes(cached)
             target.chmod(0o700)
             return target
         list(pool.map(_compile, texts, files, objects))
@@ -135,30 +135,30 @@ _LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs") if sys.platform == "linux" else ()
 
 
 def _host_text(options: HostOptions, empty: Path, number: int, file: Path) -> bytes:
-    """Return a file's text as the compiler takes it."""
+    """Return a file's preprocessed and rewritten text."""
     include = [f"-I{each}" for each in (file.parent, *of_program(options.include_dirs))]
     defines = [f"-D{name}={value}" for name, value in options.defines]
-    if file.suffix in _C:
+    if file.suffix in _C_SUFFIXES:
         return _run([_c_compiler(), "-E", *include, *defines, str(file)])
-    thrust = [each for each in options.include_dirs if _holds_thrust(each)]
-    own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in (_WITH_THRUST if thrust else _DEFINES))]
-    if file.suffix in _CUDA:
+    thrust = [each for each in options.include_dirs if _contains_thrust(each)]
+    own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in (_THRUST_DEFINES if thrust else _DEFINES))]
+    if file.suffix in _CUDA_SUFFIXES:
         own += ["-include", "cuda_runtime.h"]
     last = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
     language = ["-x", "c++", "-std=gnu++17"]
     text = _run([compiler(), "-E", *language, *own, *include, *last, *defines, str(file)])
-    if file.suffix not in _CUDA:
+    if file.suffix not in _CUDA_SUFFIXES:
         return text
     return rewritten(text, number, str(HEADERS).encode(), str(_SHARED_HEADERS).encode(), functors=bool(thrust))
 
 
-def _holds_thrust(folder: Path) -> bool:
+def _contains_thrust(folder: Path) -> bool:
     return (folder / "thrust" / "version.h").is_file()
 
 
 def of_program(folders: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the folders of includes but for Thrust's, whose headers kernels get from the simulator."""
-    return tuple(each for each in folders if not _holds_thrust(each))
+    """Return the include folders without Thrust's: the simulator provides its headers to kernels."""
+    return tuple(each for each in folders if not _contains_thrust(each))
 
 
 def _c_compiler() -> str:
@@ -170,7 +170,7 @@ def _uses_openmp(text: bytes) -> bool:
 
 
 def _compile(text: bytes, file: Path, target: Path) -> None:
-    is_c = file.suffix in _C
+    is_c = file.suffix in _C_SUFFIXES
     language = ["-x", "cpp-output"] if is_c else ["-x", "c++-cpp-output", "-std=gnu++17", "-fpermissive"]
     command = [_c_compiler() if is_c else compiler(), *language, *_FLAGS]
     if _uses_openmp(text):
@@ -197,32 +197,34 @@ def _version() -> str:
 
 
 def _run(command: Sequence[str], text: bytes | None = None) -> bytes:
-    done = subprocess.run(command, input=text, capture_output=True, check=False)
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").splitlines()
+    process = subprocess.run(command, input=text, capture_output=True, check=False)
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").splitlines()
         first = next(
             (line for line in lines if ": error: " in line or "undefined reference" in line),
-            (*lines, f"{Path(command[0]).name} ends with {done.returncode} and says nothing.")[0],
+            (*lines, f"{Path(command[0]).name} exited with code {process.returncode} without a message.")[0],
         )
         advice = next(
-            (advice for pattern, advice in _OF_LIBRARIES.items() if any(pattern.search(line) for line in lines)), ""
+            (advice for pattern, advice in _LIBRARY_ADVICE.items() if any(pattern.search(line) for line in lines)), ""
         )
-        raise CompileError(f"The host code does not compile: {first}", detail="\n".join(lines[:_SHOWN]), advice=advice)
-    return done.stdout
+        raise CompileError(
+            f"The host code does not compile: {first}", detail="\n".join(lines[:_MAX_ERROR_LINES]), advice=advice
+        )
+    return process.stdout
 
 
-_OF_LIBRARIES = {
+_LIBRARY_ADVICE = {
     re.compile(r"fatal error: thrust/|['‘]thrust['’] (?:is not|has not|was not|does not)"): (
-        "\nThrust's headers are not on the include path: give the folder that holds thrust/ with -I, as"
-        " /usr/local/cuda/include/cccl; its algorithms then run on this processor."
+        "\nThrust's headers are not on the include path: add the folder that contains thrust/ with -I, such as"
+        " /usr/local/cuda/include/cccl; its algorithms then run on this CPU."
     ),
     re.compile(r"fatal error: cub/|['‘]cub::Device\w*['’]"): (
-        "\ncub::Device* launches kernels of CUB's own, which the simulator does not run: call Thrust's algorithms, or"
-        " write the kernel with cub::Block* and cub::Warp*, which it does."
+        "\ncub::Device* launches CUB's own kernels, which the simulator does not support: call Thrust's algorithms,"
+        " or write the kernel with cub::Block* and cub::Warp*, which are supported."
     ),
     re.compile(r"/(?:thrust|cub|cuda/std)/\S+ (?:fatal )?error: "): (
-        "\nThis part of the toolkit's headers is for nvcc alone: of Thrust what its C++ back end has runs on this"
-        " processor."
+        "\nThis part of the toolkit's headers needs nvcc; of Thrust only the C++ back end is supported, which runs on"
+        " this CPU."
     ),
 }
-"""What is said of libraries beside the compiler's own words."""
+"""Advice about libraries, by patterns in the compiler's output."""

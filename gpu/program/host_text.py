@@ -1,8 +1,8 @@
-"""A program's text as the host's compiler takes it: kernels become functions that pack their arguments.
+"""Rewriting of a program's text for the host compiler: kernels become functions that pack their arguments.
 
-What is taken is the text after the preprocessor, so that macros are gone and line markers tell where each line is from.
-`kernel<<<grid, block>>>(arguments)` becomes two calls, as launches by kernels do; bodies that only the device runs are
-left out, and variables of the device tell the simulator their names when the program starts.
+The input is preprocessed text, so macros are expanded and line markers give each line's origin.
+`kernel<<<grid, block>>>(arguments)` becomes two calls, as in launches by kernels; bodies of device functions are
+removed, and device variables register their names when the program starts.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from dataclasses import dataclass, field
 from gpu.simulator.frontend.child_launches import CONFIGURE, closing_brackets, launches
 
 _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)\n?', re.MULTILINE)
-_LEFT_OUT = re.compile(rb"^#@(\d+)\n", re.MULTILINE)
+_OMITTED = re.compile(rb"^#@(\d+)\n", re.MULTILINE)
 _LITERAL = re.compile(
     rb"""R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)+'""", re.DOTALL
 )
-_SYSTEM = b"3"
-"""The flag of a line marker that says: this is of a header of the system."""
+_SYSTEM_FLAG = b"3"
+"""Flag of a line marker for system headers."""
 
-_REPLACED = re.compile(
+_CUDA_KEYWORD = re.compile(
     rb"\b__(?:global|host|device|constant|shared|managed|forceinline|noinline|grid_constant|launch_bounds"
     rb"|cluster_dims|maxnreg|align|builtin_align|device_builtin|tile_static)__\b"
 )
-_WORD_FOR = {
+_REPLACEMENTS = {
     b"__forceinline__": b"inline",
     b"__noinline__": b"__attribute__((noinline))",
 }
-_WITH_BRACKET = {b"__launch_bounds__", b"__cluster_dims__", b"__maxnreg__"}
+_KEYWORDS_WITH_ARGUMENTS = {b"__launch_bounds__", b"__cluster_dims__", b"__maxnreg__"}
 _STOPS = re.compile(rb"[{};]|\b__(?:global|device|constant|managed)__\b")
 _HEAD = re.compile(rb"[({;=]|\boperator\b")
 _NO_PARAMETERS = re.compile(
@@ -39,7 +39,7 @@ _NO_PARAMETERS = re.compile(
     rb"|__declspec|typeof|__typeof__|sizeof)\s*$"
 )
 _DEVICE_LAMBDA = re.compile(rb"\]\s*(?P<words>(?:__(?:host|device|forceinline|noinline)__\s*)+)")
-_BODY_OF_LAMBDA = re.compile(rb"[\w\s:<>,*&\-]*\{")
+_LAMBDA_BODY = re.compile(rb"[\w\s:<>,*&\-]*\{")
 _FUNCTOR = re.compile(rb"\boperator\s*\(\s*\)\s*\(")
 _TEMPLATE = re.compile(rb"\s*(?:(?:public|private|protected)\s*:\s*)?template\s*<")
 _NAME = re.compile(rb"[A-Za-z_]\w*\Z")
@@ -51,7 +51,7 @@ _BUILT_IN = {
 
 @dataclass
 class _Edits:
-    """Pieces of a text, and what stands there instead."""
+    """Replacements of parts of a text."""
 
     pieces: list[tuple[int, int, bytes]] = field(default_factory=list)
 
@@ -70,51 +70,51 @@ class _Edits:
 def rewritten(
     text: bytes, unit: int, own_headers: bytes, shared_headers: bytes = b"//", *, functors: bool = False
 ) -> bytes:
-    """Return a preprocessed text for the host's compiler.
+    """Rewrite a preprocessed text for the host compiler.
 
     Parameters
     ----------
     text : bytes
-        With the preprocessor's line markers.
+        Must contain the preprocessor's line markers.
     unit : int
-        The number of the file, by which its kernels and variables are asked for.
+        Number of the file, which identifies its kernels and variables in calls to the runtime.
     own_headers : bytes
-        The folder of headers that are left as they are, besides the system's.
+        Folder of headers that are not rewritten; system headers are not either.
     shared_headers : bytes
-        The folder of those that are not, though they come last, as the system's do.
+        Folder of headers that are rewritten, although they are included like system headers.
     functors : bool
-        Whether the host calls `operator()` of the device too, as Thrust's C++ back end does.
+        Whether the host calls `operator()` of device functors too, as Thrust's C++ back end does.
     """
-    kept, left_out = _user_text(text, own_headers, shared_headers)
-    return _LEFT_OUT.sub(lambda found: left_out[int(found[1])], _Rewriter(kept, unit, functors).result())
+    user_text, omitted = _user_text(text, own_headers, shared_headers)
+    return _OMITTED.sub(lambda match: omitted[int(match[1])], _Rewriter(user_text, unit, functors).result())
 
 
 def _user_text(text: bytes, own_headers: bytes, shared_headers: bytes) -> tuple[bytes, list[bytes]]:
-    """Return a text in which each piece of the system's headers is one line, and those pieces."""
-    kept: list[bytes] = []
-    left_out: list[bytes] = []
-    place = 0
+    """Return the text with each part of system headers replaced by one line, and these parts."""
+    user_text: list[bytes] = []
+    omitted: list[bytes] = []
+    start = 0
     is_own = True
     for marker in (*_MARKER.finditer(text), None):
-        piece = text[place : marker.start() if marker is not None else len(text)]
+        piece = text[start : marker.start() if marker is not None else len(text)]
         if is_own or not piece.strip():
-            kept.append(piece)
+            user_text.append(piece)
         else:
-            kept.append(b"#@%d\n" % len(left_out))
-            left_out.append(piece)
+            user_text.append(b"#@%d\n" % len(omitted))
+            omitted.append(piece)
         if marker is not None:
             is_own = marker[2].startswith(shared_headers) or (
-                _SYSTEM not in marker[3].split() and not marker[2].startswith((own_headers, b"<"))
+                _SYSTEM_FLAG not in marker[3].split() and not marker[2].startswith((own_headers, b"<"))
             )
-            kept.append(marker[0])
-            place = marker.end()
-    return b"".join(kept), left_out
+            user_text.append(marker[0])
+            start = marker.end()
+    return b"".join(user_text), omitted
 
 
 class _Rewriter:
     def __init__(self, text: bytes, unit: int, functors: bool) -> None:
         self._text, self._unit, self._functors = text, unit, functors
-        self._markers: list[tuple[int, int]] = []  # where the line after a marker begins, and its number
+        self._markers: list[tuple[int, int]] = []  # start and number of the line after each marker
         self._code = self._user_code()
         self._closings = closing_brackets(self._code)
         self._edits = _Edits()
@@ -125,18 +125,18 @@ class _Rewriter:
         for start, end, _ in self._edits.pieces:
             code[start:end] = re.sub(rb"[^\n]", b" ", self._code[start:end])
         closings = closing_brackets(bytes(code))
-        for found in _REPLACED.finditer(code):
-            end = found.end()
-            if found[0] in _WITH_BRACKET:
+        for match in _CUDA_KEYWORD.finditer(code):
+            end = match.end()
+            if match[0] in _KEYWORDS_WITH_ARGUMENTS:
                 opening = code.find(b"(", end)
                 end = closings.get(opening, opening) + 1
-            elif found[0] in (b"__align__", b"__builtin_align__"):
+            elif match[0] in (b"__align__", b"__builtin_align__"):
                 opening = code.find(b"(", end)
-                self._edits.put(found.start(), opening, b"__attribute__((aligned")
+                self._edits.put(match.start(), opening, b"__attribute__((aligned")
                 closing = closings.get(opening, opening)
                 self._edits.put(closing, closing + 1, b")))")
                 continue
-            self._edits.put(found.start(), end, _WORD_FOR.get(found[0], b""))
+            self._edits.put(match.start(), end, _REPLACEMENTS.get(match[0], b""))
         self._lambdas(bytes(code), closings)
         for launch in launches(bytes(code)):
             first, last = launch.configuration
@@ -146,21 +146,21 @@ class _Rewriter:
         return self._edits.applied(self._text)
 
     def _lambdas(self, code: bytes, closings: Mapping[int, int]) -> None:
-        """Give each lambda of the device a type that says its line, and which of the line's it is.
+        """Wrap each device lambda in a type with its line and its index on that line.
 
-        One that is of the host too is called there. The body of another one is a template's, which is never made:
-        it is read for what it captures.
+        A lambda that is for the host too is called there. The body of another one becomes a template that is never
+        instantiated; it is needed only for its captures.
         """
         openings = {closing: opening for opening, closing in closings.items()}
         on_line: Counter[int] = Counter()
-        for found in _DEVICE_LAMBDA.finditer(code):
-            start = openings.get(found.start())
-            if start is None or b"__device__" not in found["words"]:
+        for match in _DEVICE_LAMBDA.finditer(code):
+            start = openings.get(match.start())
+            if start is None or b"__device__" not in match["words"]:
                 continue
-            opening = closing = found.end()
+            opening = closing = match.end()
             if code[opening : opening + 1] == b"(":
                 closing = closings.get(opening, opening)
-            body = _BODY_OF_LAMBDA.match(code, closing + (closing > opening))
+            body = _LAMBDA_BODY.match(code, closing + (closing > opening))
             end = closings.get(body.end() - 1) if body is not None else None
             if end is None:
                 continue
@@ -168,112 +168,112 @@ class _Rewriter:
             self._edits.put(start, start, b"::lockstep_host::closure<%d, %d>(" % (line, on_line[line]))
             self._edits.put(end + 1, end + 1, b")")
             on_line[line] += 1
-            if b"__host__" not in found["words"]:
-                self._edits.put(closing, closing, self._one_more_parameter(opening, closing))
+            if b"__host__" not in match["words"]:
+                self._edits.put(closing, closing, self._generic_parameter(opening, closing))
 
-    def _one_more_parameter(self, opening: int, closing: int) -> bytes:
-        """Return what makes a lambda a template, before the bracket that closes its parameters."""
+    def _generic_parameter(self, opening: int, closing: int) -> bytes:
+        """Return a parameter that makes a lambda generic, for insertion before the closing bracket."""
         if opening == closing:
             return b"(auto...) "
         return b", auto..." if self._code[opening + 1 : closing].split() not in ([], [b"void"]) else b"auto..."
 
     def _user_code(self) -> bytes:
-        """Return the text with everything blank that is a literal, or for the preprocessor."""
+        """Return the text with literals and preprocessor lines blanked."""
         self._markers = [(marker.end(), int(marker[1])) for marker in _MARKER.finditer(self._text)]
-        code = re.sub(rb"^#.*$", lambda found: b" " * len(found[0]), self._text, flags=re.MULTILINE)
-        return _LITERAL.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), code)
+        code = re.sub(rb"^#.*$", lambda match: b" " * len(match[0]), self._text, flags=re.MULTILINE)
+        return _LITERAL.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), code)
 
-    def _line_of(self, place: int) -> int:
-        """Return the number that a line has in its own file."""
-        at = bisect_right(self._markers, (place, 1 << 62)) - 1
+    def _line_of(self, offset: int) -> int:
+        """Return the line number of an offset in its original file."""
+        at = bisect_right(self._markers, (offset, 1 << 62)) - 1
         if at < 0:
-            return self._text.count(b"\n", 0, place) + 1
+            return self._text.count(b"\n", 0, offset) + 1
         start, number = self._markers[at]
-        return number + self._text.count(b"\n", start, place)
+        return number + self._text.count(b"\n", start, offset)
 
     def _declarations(self) -> None:
-        """Go through all declarations outside functions."""
+        """Process all declarations outside of functions."""
         code = self._code
-        scopes: list[bool] = []  # whether each open brace is a namespace's or a class's
+        scopes: list[bool] = []  # for each open brace, whether it belongs to a namespace or a class
         classes: list[bool] = []
-        start = place = 0
-        while (found := _STOPS.search(code, place)) is not None:
-            place = found.end()
-            if found[0] == b"{":
-                head = code[start : found.start()]
+        start = end = 0
+        while (match := _STOPS.search(code, end)) is not None:
+            end = match.end()
+            if match[0] == b"{":
+                head = code[start : match.start()]
                 is_class = re.search(rb"\b(?:class|struct|union|enum)\b[^()=]*$", _without_templates(head)) is not None
                 is_outer = re.search(rb"\bnamespace\b[^()=]*$|\bextern\s*$", head) is not None
                 scopes.append(is_class or is_outer)
                 classes.append(is_class)
-                start = place
-            elif found[0] == b"}":
+                start = end
+            elif match[0] == b"}":
                 if scopes:
                     scopes.pop()
                     classes.pop()
-                start = place
-            elif found[0] == b";":
-                start = place
+                start = end
+            elif match[0] == b";":
+                start = end
             elif all(scopes):
-                place = start = self._declaration(start, any(classes))
+                end = start = self._declaration(start, any(classes))
 
     def _declaration(self, start: int, in_class: bool) -> int:
-        """Rewrite a declaration with one of CUDA's words; return where what comes after it begins."""
+        """Rewrite a declaration that contains a CUDA keyword; return the offset after it."""
         code = self._code
         head = _template_end(code, start)
-        place, parameters = head, None
-        while (found := _HEAD.search(code, place)) is not None:
-            letter = found[0]
+        offset, parameters = head, None
+        while (match := _HEAD.search(code, offset)) is not None:
+            letter = match[0]
             if letter == b"operator":
-                opening = code.find(b"(", found.end())
+                opening = code.find(b"(", match.end())
                 if (
                     code[opening + 1 : opening + 20].lstrip().startswith(b")")
-                    and code[found.end() : opening].strip() == b""
+                    and code[match.end() : opening].strip() == b""
                 ):
                     opening = code.find(b"(", code.find(b")", opening))
                 if opening < 0:
                     return len(code)
-                place = opening
+                offset = opening
                 continue
             if letter == b"(":
-                closing = self._closings.get(found.start())
+                closing = self._closings.get(match.start())
                 if closing is None:
-                    return found.end()
-                if parameters is None and not _NO_PARAMETERS.search(code[head : found.start()]):
-                    parameters = (found.start(), closing)
-                place = closing + 1
+                    return match.end()
+                if parameters is None and not _NO_PARAMETERS.search(code[head : match.start()]):
+                    parameters = (match.start(), closing)
+                offset = closing + 1
             elif letter == b"=" and parameters is not None:
-                end = code.find(b";", found.end())  # = default, = delete
-                place = end if end >= 0 else len(code)
+                end = code.find(b";", match.end())  # = default, = delete
+                offset = end if end >= 0 else len(code)
             else:
                 break
         else:
             return len(code)
-        place = found.start()
-        words = code[start:place]
-        if found[0] == b"{" and parameters is not None:
-            return self._function(start, head, parameters, place)
-        if found[0] in (b"=", b"{") and parameters is None:
-            if found[0] == b"{" and re.search(rb"\b(?:class|struct|union|enum|namespace)\b", words):
-                return found.end() - 1
-            end = self._end_of_variable(place)
+        offset = match.start()
+        words = code[start:offset]
+        if match[0] == b"{" and parameters is not None:
+            return self._function(start, head, parameters, offset)
+        if match[0] in (b"=", b"{") and parameters is None:
+            if match[0] == b"{" and re.search(rb"\b(?:class|struct|union|enum|namespace)\b", words):
+                return match.end() - 1
+            end = self._end_of_variable(offset)
             self._variables(words[head - start :], code[head:end], end, in_class)
             return end + 1
-        if found[0] == b";" and parameters is None:
-            self._variables(words[head - start :], code[head:place], place, in_class)
-        return place + 1
+        if match[0] == b";" and parameters is None:
+            self._variables(words[head - start :], code[head:offset], offset, in_class)
+        return offset + 1
 
-    def _end_of_variable(self, place: int) -> int:
-        while place < len(self._code):
-            letter = self._code[place : place + 1]
+    def _end_of_variable(self, offset: int) -> int:
+        while offset < len(self._code):
+            letter = self._code[offset : offset + 1]
             if letter == b";":
-                return place
+                return offset
             if letter in (b"(", b"{", b"["):
-                place = self._closings.get(place, len(self._code))
-            place += 1
-        return place
+                offset = self._closings.get(offset, len(self._code))
+            offset += 1
+        return offset
 
     def _function(self, start: int, head: int, parameters: tuple[int, int], opening: int) -> int:
-        """Rewrite a function with a body; return where what comes after it begins."""
+        """Rewrite a function with a body; return the offset after it."""
         code = self._code
         closing = self._closings.get(opening)
         if closing is None:
@@ -284,7 +284,9 @@ class _Rewriter:
         elif self._functors and _FUNCTOR.search(words):
             return opening + 1
         elif b"__device__" in words and b"__host__" not in words and not re.search(rb"\bconstexpr\b", words):
-            self._edits.put(opening, closing + 1, b"{ __builtin_trap(); " + self._kept_lines(opening, closing) + b"}")
+            self._edits.put(
+                opening, closing + 1, b"{ __builtin_trap(); " + self._line_structure(opening, closing) + b"}"
+            )
         else:
             return opening + 1 if b"__host__" not in words else closing + 1
         return closing + 1
@@ -301,7 +303,7 @@ class _Rewriter:
             names.append(name)
         count = len(self._split(*_template_span(self._code, start))) if head > start else 0
         if re.match(rb"\s*template\s*<\s*>", self._code[start:head]):
-            count = self._written_arguments(head, parameters[0])
+            count = self._explicit_arguments(head, parameters[0])
         arguments = b"".join(b", " + name for name in names)
         call = b"::lockstep_host::pack(%d, %d, %d, __PRETTY_FUNCTION__%s); " % (
             self._unit,
@@ -309,44 +311,44 @@ class _Rewriter:
             count,
             arguments,
         )
-        self._edits.put(opening, closing + 1, b"{ " + call + self._kept_lines(opening, closing) + b"}")
+        self._edits.put(opening, closing + 1, b"{ " + call + self._line_structure(opening, closing) + b"}")
 
-    def _written_arguments(self, start: int, opening: int) -> int:
-        """Return how many arguments a specialization writes behind its name; -1 where it leaves them to be deduced."""
+    def _explicit_arguments(self, start: int, opening: int) -> int:
+        """Return the number of explicit arguments of a specialization; -1 if they are deduced."""
         declared = self._code[start:opening].rstrip()
         first = declared.find(b"<")
         return len(self._split(start + first + 1, start + len(declared) - 1)) if declared.endswith(b">") else -1
 
-    def _kept_lines(self, start: int, end: int) -> bytes:
-        """Return the ends of lines within a piece, and the line markers, so that what follows stays where it is."""
+    def _line_structure(self, start: int, end: int) -> bytes:
+        """Return a part's newlines and line markers, so that later lines keep their numbers."""
         lines = self._text[start:end].split(b"\n")
         return b"\n".join(line if line.startswith(b"# ") else b"" for line in lines)
 
     def _split(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the pieces between the commas that are in no bracket."""
+        """Split at commas that are not inside brackets."""
         pieces, depth, first = [], 0, start
-        for place in range(start, end):
-            letter = self._code[place : place + 1]
+        for index in range(start, end):
+            letter = self._code[index : index + 1]
             if letter in (b"(", b"[", b"{", b"<"):
                 depth += 1
             elif letter in (b")", b"]", b"}", b">"):
                 depth -= 1
             elif letter == b"," and not depth:
-                pieces.append((first, place))
-                first = place + 1
+                pieces.append((first, index))
+                first = index + 1
         if self._code[first:end].strip():
             pieces.append((first, end))
         return pieces
 
-    def _variables(self, head: bytes, whole: bytes, end: int, in_class: bool) -> None:
-        """Have the variables of a declaration known by their names when the program starts."""
+    def _variables(self, head: bytes, declaration: bytes, end: int, in_class: bool) -> None:
+        """Register a declaration's device variables by name when the program starts."""
         if in_class or re.search(rb"\b(?:extern|typedef|using|friend)\b", head) or b"__shared__" in head:
             return
         if re.search(rb"\btemplate\b", head) or not re.search(rb"__(?:device|constant|managed)__", head):
             return
         managed = b"true" if b"__managed__" in head else b"false"
         text = b""
-        for first, last in self._split(end - len(whole), end):
+        for first, last in self._split(end - len(declaration), end):
             name = _declared_name(self._code[first:last])
             if name is not None:
                 text += b' static ::lockstep_host::Variable __lockstep_of_%s(%d, "%s", &reinterpret_cast<const volatile char&>(%s), sizeof(%s), %s);' % (  # noqa: E501
@@ -360,28 +362,28 @@ def _without_templates(head: bytes) -> bytes:
 
 
 def _template_span(code: bytes, start: int) -> tuple[int, int]:
-    """Return what is between the brackets of a template's parameters."""
+    """Return the range between the brackets of a template's parameters."""
     opening = code.index(b"<", start)
     depth = inside = 0
-    for place in range(opening, len(code)):
-        letter = code[place : place + 1]
+    for index in range(opening, len(code)):
+        letter = code[index : index + 1]
         inside += (letter == b"(") - (letter == b")")
         if not inside:
             depth += (letter == b"<") - (letter == b">")
             if not depth:
-                return opening + 1, place
+                return opening + 1, index
     return opening + 1, opening + 1
 
 
 def _template_end(code: bytes, start: int) -> int:
-    """Return where a declaration begins behind its `template <...>`, attributes and access words."""
+    """Return the start of a declaration after `template <...>` and access specifiers."""
     while _TEMPLATE.match(code, start) is not None:
         start = _template_span(code, start)[1] + 1
     return start
 
 
 def _parameter_name(text: bytes, number: int) -> tuple[bytes | None, bool]:
-    """Return the name of a parameter, and whether it had none so far; None where there is no parameter."""
+    """Return a parameter's name, and whether it was generated for an unnamed one; None without a parameter."""
     declared = text.split(b"=")[0].strip()
     if declared in (b"", b"void"):
         return None, False
@@ -390,22 +392,22 @@ def _parameter_name(text: bytes, number: int) -> tuple[bytes | None, bool]:
     if pointer is not None:
         return pointer[1], False
     declared = re.sub(rb"(?:\[[^\]]*\]\s*)+$", b"", declared).rstrip()
-    found = _NAME.search(declared)
-    before = declared[: found.start()].rstrip() if found is not None else b""
-    if found is None or not before or before.endswith(b"::") or found[0] in _BUILT_IN:
+    match = _NAME.search(declared)
+    before = declared[: match.start()].rstrip() if match is not None else b""
+    if match is None or not before or before.endswith(b"::") or match[0] in _BUILT_IN:
         return b"lockstep_parameter_%d" % number, True
     if before in (b"const", b"struct", b"enum", b"unsigned struct"):
         return b"lockstep_parameter_%d" % number, True
-    return found[0] + (b"..." if before.endswith(b"...") else b""), False
+    return match[0] + (b"..." if before.endswith(b"...") else b""), False
 
 
 def _declared_name(text: bytes) -> bytes | None:
-    """Return the name that one declarator of a variable gives."""
+    """Return the name in one declarator of a variable."""
     declared = re.split(rb"=|\{", text)[0]
     pointer = re.search(rb"\(\s*[*&]+\s*(\w+)\s*(?:\[[^\]]*\]\s*)*\)", declared)
     if pointer is not None:
         return pointer[1]
     declared = re.sub(rb"__\w+__\s*\([^)]*\)", b"", declared)
     declared = re.split(rb"\[", declared)[0].rstrip()
-    found = _NAME.search(declared)
-    return found[0] if found is not None and found[0] not in _BUILT_IN else None
+    match = _NAME.search(declared)
+    return match[0] if match is not None and match[0] not in _BUILT_IN else None

@@ -1,7 +1,7 @@
-"""Memory that the program and its kernels reach by the same addresses: managed memory, and what is page-locked.
+"""Memory with the same address for the host program and its kernels: managed and page-locked memory.
 
-The simulator's addresses have a memory's number in their upper bits. Those whose numbers are small are addresses that
-a processor has too: there the memory is put.
+The upper bits of the simulator's addresses are a memory's number. Addresses with small numbers are valid on the host
+too, and this memory is mapped there.
 """
 
 from __future__ import annotations
@@ -19,49 +19,49 @@ from gpu.simulator.executor.pointers import host_address, reserve
 
 Array = npt.NDArray[Any]
 
-_NUMBERS = range(1, 80)
-"""Others may be where programs and libraries lie."""
+_MEMORY_NUMBERS = range(1, 80)
+"""Memory numbers for mapped memory; larger ones may collide with programs and libraries."""
 _FIXED_NOREPLACE = 0x100000
 _FAILED = ctypes.c_void_p(-1).value
 _PAGE = 4096
 
 
 def host_view(address: int, size: int) -> Array:
-    """Return the bytes at an address of this process's own, which nobody checks: a view."""
+    """Return a view of bytes at an address of this process, without checks."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address)) if size else np.empty(0, np.uint8)
 
 
 @dataclass
 class MappedMemories:
-    """All such memories of a program, by their addresses."""
+    """Mapped memories of a program, by address."""
 
     held: dict[int, GlobalMemory] = field(default_factory=dict)
-    _free: list[int] = field(default_factory=lambda: list(reversed(_NUMBERS)))
+    _free: list[int] = field(default_factory=lambda: list(reversed(_MEMORY_NUMBERS)))
     _number_at: dict[int, int] = field(default_factory=dict)
 
     def allocate(self, size: int, *, managed: bool) -> int | None:
-        """Return the address of new memory; None where there is no room."""
+        """Map new memory and return its address; None if there is no space."""
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
         libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
         while self._free:
             number = self._free.pop()
-            wanted = host_address(number)
+            address = host_address(number)
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED_NOREPLACE
-            found = libc.mmap(wanted, _pages(size), mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
-            if found in (None, _FAILED):
+            result = libc.mmap(address, _pages(size), mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+            if result in (None, _FAILED):
                 continue
-            if found != wanted:
-                _unmap(libc, found, size)
+            if result != address:
+                _unmap(libc, result, size)
                 continue
-            memory = GlobalMemory(host_view(wanted, size), written=True, managed=managed)
+            memory = GlobalMemory(host_view(address, size), written=True, managed=managed)
             reserve(memory, number)
-            self.held[wanted], self._number_at[wanted] = memory, number
-            return wanted
+            self.held[address], self._number_at[address] = memory, number
+            return address
         return None
 
     def free(self, address: int) -> bool:
-        """Give memory back; return whether there was some at that address."""
+        """Unmap memory; return whether there was any at this address."""
         memory = self.held.pop(address, None)
         if memory is None:
             return False
@@ -70,7 +70,7 @@ class MappedMemories:
         return True
 
     def owner(self, address: int) -> GlobalMemory | None:
-        """Return the memory that an address lies in."""
+        """Return the memory that contains an address."""
         for first, memory in self.held.items():
             if first <= address < first + memory.data.size:
                 return memory

@@ -1,4 +1,4 @@
-"""A program that was compiled, run in this process: its `main` is called, and its routines are answered."""
+"""Execution of a compiled program in this process: call its `main` and serve its runtime API calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_MAIN = "The program has no function main."
 
 
 class _ProgramOutput(io.TextIOBase):
-    """Writes through the program's own stream, so that what kernels print stands between what the program does."""
+    """Standard output through the program's own stream, so that kernels' and host code's output keep their order."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._print = library.lockstep_print if hasattr(library, "lockstep_print") else None
@@ -32,35 +32,35 @@ class _ProgramOutput(io.TextIOBase):
 def run_main(
     shared_object: Path, units: Sequence[ProgramUnit], words: Sequence[str], on_launch: Callable[[bool], None]
 ) -> int:
-    """Load a program and call its `main`; return what that returns. `exit` in the program ends this process.
+    """Load a program, call its `main` and return the result; `exit` in the program ends this process.
 
     Parameters
     ----------
     shared_object : Path
     units : sequence of ProgramUnit
-        Its files, by number.
+        The program's files, by number.
     words : sequence of str
-        The program's name, and its arguments.
+        The program's name and arguments.
     on_launch : callable
-        As `Runtime` takes it.
+        As for `Runtime`.
 
     Raises
     ------
     InputError
-        It has no `main`.
+        If the program has no `main`.
     """
     runtime = Runtime(units, on_launch)
     entry = ENTRY(runtime.answer)
     os.environ["LOCKSTEP_ENTRY"] = str(ctypes.cast(entry, ctypes.c_void_p).value)
-    # As in any program of its own: Ctrl+C ends it, also while it computes, and so does a pipe that nobody reads.
-    for each in (signal.SIGINT, signal.SIGPIPE):
-        signal.signal(each, signal.SIG_DFL)
+    # Default signal actions, as in any program: Ctrl+C ends it during computations too, and so does a closed pipe.
+    for number in (signal.SIGINT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
     library = ctypes.CDLL(str(shared_object), mode=ctypes.RTLD_GLOBAL)
     if not hasattr(library, "main"):
-        raise InputError(NO_MAIN, advice="`simulate` runs a kernel of a file without one.")
+        raise InputError(NO_MAIN, advice="To run a kernel of a file without `main`, use `simulate`.")
     sys.stdout = _ProgramOutput(library)
-    given = [os.fsencode(word) for word in words]
-    argv = (ctypes.c_char_p * (len(given) + 1))(*given, None)
-    code = library.main(len(given), argv, ctypes.cast(ctypes.CDLL(None).environ, ctypes.c_void_p))
+    arguments = [os.fsencode(word) for word in words]
+    argv = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
+    code = library.main(len(arguments), argv, ctypes.cast(ctypes.CDLL(None).environ, ctypes.c_void_p))
     ctypes.CDLL(None).exit(code & 0xFF)
     return int(code)

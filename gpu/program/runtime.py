@@ -1,4 +1,4 @@
-"""The runtime API below a program's host code: each routine that it asks for by name, answered by the simulator."""
+"""Runtime API of a program's host code: routines called by name and executed by the simulator."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ _TO_DEVICE, _TO_HOST = (1, 3), (0, 2)
 _DEFAULT = 4
 _PITCH = 512
 _HOST, _DEVICE, _MANAGED = 1, 2, 3
-_FAULT = 70
-"""The exit code of a fault of ours, as sysexits.h has it."""
-_BY_REASON = {text: number for number, (_, text) in errors.ERRORS.items()}
+_INTERNAL_ERROR = 70
+"""Exit code of an internal error, as in sysexits.h."""
+_ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
 _STICKY = (700, 702, 710, 716, 719)
-"""After these a context is of no more use."""
+"""Errors after which the context is unusable."""
 
 
 @dataclass(frozen=True)
 class ProgramUnit:
-    """A file of a program, as the simulator reads it.
+    """A source file of a program.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ class ProgramUnit:
     include_dirs: tuple[Path, ...]
 
     def load(self) -> LoadedModule:
-        """Read the file.
+        """Compile the file for the simulator.
 
         Raises
         ------
         CompileError
-            What clang rejects.
+            If clang rejects it.
         """
         text = read_source(self.path)
         with bounded():
@@ -86,25 +86,25 @@ class ProgramUnit:
 
 @dataclass
 class _Variable:
-    """A variable of the device, and what stands for it on the host."""
+    """A device variable with its counterpart on the host."""
 
     unit: int
     name: str
-    place: int
+    address: int
     size: int
     managed: bool
 
 
 @dataclass
 class Runtime:
-    """What a program's host code asks.
+    """Runtime API of a program.
 
     Parameters
     ----------
     units : sequence of ProgramUnit
-        Its files, by number.
+        The program's files, by number.
     on_launch : callable
-        Called after each launch, with whether one was of a kernel that the simulator does not run.
+        Called after each launch, with whether the simulator has refused a kernel.
     """
 
     units: Sequence[ProgramUnit]
@@ -123,41 +123,41 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self._textures = ProgramTextures(self._side_of_array)
-        self._graphs = ProgramGraphs(self._later)
+        self._graphs = ProgramGraphs(self._bind)
 
     def answer(self, name: bytes, words: Any, count: int) -> int:
-        """Answer a routine; return its error's number."""
+        """Execute a routine; return its error number."""
         routine = name.decode()
         try:
-            if self._broken and routine not in _AFTER_ALL:
+            if self._broken and routine not in _ALLOWED_AFTER_ERROR:
                 raise RefusedRoutineError(self._broken)
             self._graphs.allow(routine)
-            result: int | None = self._answering(routine)(*words[:count])
+            result: int | None = self._implementation(routine)(*words[:count])
             return result or 0
         except RefusedRoutineError as refused:
             code = refused.code
         except DriverMemoryError:
             code = errors.NO_MEMORY
         except DriverError as error:
-            code = _BY_REASON.get(error.reason, errors.INVALID_VALUE)
+            code = _ERROR_NUMBERS.get(error.reason, errors.INVALID_VALUE)
         except LockstepError as error:
-            self._complain(error)
+            self._report(error)
             code = errors.INVALID_FUNCTION
         except MemoryError:
             code = errors.NO_MEMORY
         except Exception:
-            # Nobody above would hear of it: there is only the program.
+            # There is only the program above, which could not report the error.
             traceback.print_exc()
-            os._exit(_FAULT)
+            os._exit(_INTERNAL_ERROR)
         self._last = code
         return code
 
-    def _answering(self, routine: str) -> Callable[..., int | None]:
-        of = next(each for each in (self, self._textures, self._graphs) if hasattr(each, f"do_{routine}"))
-        answering: Callable[..., int | None] = getattr(of, f"do_{routine}")
-        return answering
+    def _implementation(self, routine: str) -> Callable[..., int | None]:
+        owner = next(each for each in (self, self._textures, self._graphs) if hasattr(each, f"do_{routine}"))
+        method: Callable[..., int | None] = getattr(owner, f"do_{routine}")
+        return method
 
-    def _complain(self, error: LockstepError) -> None:
+    def _report(self, error: LockstepError) -> None:
         text = f"{error.message} {error.advice}".strip()
         if text not in self.complaints:
             self.complaints.append(text)
@@ -165,7 +165,7 @@ class Runtime:
             self.on_launch(True)
 
     def module(self, unit: int) -> LoadedModule:
-        """Return what the simulator made of a file, which is read when it is first asked for."""
+        """Return a file's module, compiled at first use."""
         if unit not in self._modules:
             self._modules[unit] = self.units[unit].load()
         return self._modules[unit]
@@ -174,22 +174,22 @@ class Runtime:
 
     def do_malloc(self, target: int, size: int) -> None:
         if size == 0:
-            _put(target, 0)
+            _write(target, 0)
             return
         memory = new_memory(size, "cudaMalloc")
         self._memories[address_of(memory)] = memory
-        _put(target, address_of(memory))
+        _write(target, address_of(memory))
 
     def do_malloc_pitch(self, target: int, pitch: int, width: int, height: int) -> None:
         row = -(-width // _PITCH) * _PITCH
         self.do_malloc(target, row * height)
-        _put(pitch, row)
+        _write(pitch, row)
 
     def do_malloc_mapped(self, target: int, size: int, managed: int) -> None:
         address = self._mapped.allocate(max(size, 1), managed=bool(managed))
         if address is None:
             raise RefusedRoutineError(errors.NO_MEMORY)
-        _put(target, address)
+        _write(target, address)
 
     def do_free(self, address: int) -> None:
         if address and self._memories.pop(address, None) is None and not self._mapped.free(address):
@@ -208,31 +208,31 @@ class Runtime:
 
     def do_host_device_pointer(self, target: int, address: int) -> None:
         if address in self._registered:
-            _put(target, address_of(self._registered[address]))
+            _write(target, address_of(self._registered[address]))
         elif self._mapped.owner(address) is not None:
-            _put(target, address)
+            _write(target, address)
         else:
             raise RefusedRoutineError(errors.INVALID_VALUE)
 
-    def do_mem_info(self, left: int, whole: int) -> None:
-        _put(left, free_memory())
-        _put(whole, total_memory())
+    def do_mem_info(self, free: int, total: int) -> None:
+        _write(free, free_memory())
+        _write(total, total_memory())
 
     def do_pointer_attributes(self, address: int, kind: int, device: int) -> None:
         owner = self._mapped.owner(address)
         if owner is not None:
-            _put_int(kind, _MANAGED if owner.managed else _HOST)
+            _write_int(kind, _MANAGED if owner.managed else _HOST)
         else:
-            _put_int(kind, _DEVICE if _is_device(address) else 0)
+            _write_int(kind, _DEVICE if _is_device(address) else 0)
         if owner is not None or _is_device(address):
-            _put(device, address)
+            _write(device, address)
 
     def do_memcpy(self, target: int, source: int, size: int, kind: int) -> None:
         if not size:
             return
         data = self._side(source, size, kind, _DEVICE_TO, "cudaMemcpy")
-        place = self._side(target, size, kind, _TO_DEVICE, "cudaMemcpy", written=True)
-        ctypes.memmove(place.ctypes.data, data.ctypes.data, size)
+        destination = self._side(target, size, kind, _TO_DEVICE, "cudaMemcpy", written=True)
+        ctypes.memmove(destination.ctypes.data, data.ctypes.data, size)
 
     def do_memcpy_2d(
         self, target: int, target_pitch: int, source: int, source_pitch: int, width: int, height: int, kind: int
@@ -247,7 +247,7 @@ class Runtime:
             written_at(target, size, "cudaMemset")[:] = value & 0xFF
 
     def do_memset_elements(self, target: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
-        """Write a value of so many bytes again and again, row by row."""
+        """Fill rows with a value of `size` bytes."""
         row = np.frombuffer((value & 0xFFFF_FFFF).to_bytes(4, "little")[:size] * width, np.uint8)
         for start in range(target, target + max(pitch, row.size) * height, max(pitch, row.size) or 1):
             written_at(start, row.size, "cudaGraphAddMemsetNode")[:] = row
@@ -259,7 +259,7 @@ class Runtime:
     def _side(
         self, address: int, size: int, kind: int, device_kinds: Sequence[int], routine: str, *, written: bool = False
     ) -> Array:
-        """Return the bytes of one side of a copy: a view."""
+        """Return a view of the bytes of one side of a copy."""
         if kind not in range(5):
             raise RefusedRoutineError(21)
         on_device = _is_device(address)
@@ -278,14 +278,14 @@ class Runtime:
 
     # Variables
 
-    def do_variable(self, unit: int, name: int, place: int, size: int, managed: int) -> None:
-        self._variables[place] = _Variable(unit, ctypes.string_at(name).decode(), place, size, bool(managed))
+    def do_variable(self, unit: int, name: int, address: int, size: int, managed: int) -> None:
+        self._variables[address] = _Variable(unit, ctypes.string_at(name).decode(), address, size, bool(managed))
 
-    def do_is_symbol(self, place: int) -> int:
-        return int(place in self._variables)
+    def do_is_symbol(self, address: int) -> int:
+        return int(address in self._variables)
 
-    def _variable_memory(self, place: int) -> FlatMemory:
-        variable = self._variables.get(place)
+    def _variable_memory(self, address: int) -> FlatMemory:
+        variable = self._variables.get(address)
         if variable is None:
             raise RefusedRoutineError(errors.INVALID_SYMBOL)
         module = self.module(variable.unit).module
@@ -294,35 +294,35 @@ class Runtime:
             raise RefusedRoutineError(errors.INVALID_SYMBOL)
         return module.variable(names[0])
 
-    def _symbol_bytes(self, place: int, size: int, offset: int) -> Array:
-        data = self._variable_memory(place).data
+    def _symbol_bytes(self, address: int, size: int, offset: int) -> Array:
+        data = self._variable_memory(address).data
         if offset < 0 or offset + size > data.size:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         return data[offset : offset + size]
 
-    def do_to_symbol(self, place: int, source: int, size: int, offset: int, kind: int) -> None:
-        data = self._symbol_bytes(place, size, offset)
+    def do_to_symbol(self, address: int, source: int, size: int, offset: int, kind: int) -> None:
+        data = self._symbol_bytes(address, size, offset)
         if size:
             data[:] = self._side(source, size, kind, _DEVICE_TO, "cudaMemcpyToSymbol")
 
-    def do_from_symbol(self, target: int, place: int, size: int, offset: int, kind: int) -> None:
-        data = self._symbol_bytes(place, size, offset)
+    def do_from_symbol(self, target: int, address: int, size: int, offset: int, kind: int) -> None:
+        data = self._symbol_bytes(address, size, offset)
         if size:
             self._side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)[:] = data
 
-    def do_symbol_address(self, target: int, place: int) -> None:
-        _put(target, address_of(self._variable_memory(place)))
+    def do_symbol_address(self, target: int, address: int) -> None:
+        _write(target, address_of(self._variable_memory(address)))
 
-    def do_symbol_size(self, target: int, place: int) -> None:
-        _put(target, self._variable_memory(place).data.size)
+    def do_symbol_size(self, target: int, address: int) -> None:
+        _write(target, self._variable_memory(address).data.size)
 
     # The device
 
     def do_device_count(self, target: int) -> None:
-        _put_int(target, 1)
+        _write_int(target, 1)
 
     def do_get_device(self, target: int) -> None:
-        _put_int(target, 0)
+        _write_int(target, 0)
 
     def do_set_device(self, device: int) -> None:
         if device:
@@ -332,30 +332,30 @@ class Runtime:
         self.do_set_device(device)
         if number not in OF_NUMBER and number != 95:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        _put_int(target, OF_NUMBER.get(number, 1))
+        _write_int(target, OF_NUMBER.get(number, 1))
 
     def do_device_name(self, target: int, room: int, device: int) -> None:
         self.do_set_device(device)
-        _put_text(target, room, device_name())
+        _write_text(target, room, device_name())
 
     def do_version(self, target: int) -> None:
-        _put_int(target, 13_000)
+        _write_int(target, 13_000)
 
     def do_priorities(self, least: int, greatest: int) -> None:
-        _put_int(least, 0)
-        _put_int(greatest, 0)
+        _write_int(least, 0)
+        _write_int(greatest, 0)
 
     def do_no_peer(self, target: int) -> None:
-        _put_int(target, 0)
+        _write_int(target, 0)
 
     def do_get_limit(self, target: int, limit: int) -> None:
-        _put(target, {0: 1024, 1: 1 << 20, 2: 8 << 20}.get(limit, 2))
+        _write(target, {0: 1024, 1: 1 << 20, 2: 8 << 20}.get(limit, 2))
 
     def do_synchronize(self) -> None:
-        """All is done already."""
+        """Do nothing: all work is complete."""
 
     def do_nothing(self) -> None:
-        """Advice and preferences, which a simulation does not ask for."""
+        """Ignore advice and preferences."""
 
     def do_not_supported(self) -> None:
         raise RefusedRoutineError(errors.NOT_SUPPORTED)
@@ -375,23 +375,23 @@ class Runtime:
         return code
 
     def do_error_name(self, number: int, target: int, room: int) -> None:
-        _put_text(target, room, errors.ERRORS.get(number, ("unrecognized error code", ""))[0])
+        _write_text(target, room, errors.ERRORS.get(number, ("unrecognized error code", ""))[0])
 
     def do_error_text(self, number: int, target: int, room: int) -> None:
-        _put_text(target, room, errors.ERRORS.get(number, ("", "unrecognized error code"))[1])
+        _write_text(target, room, errors.ERRORS.get(number, ("", "unrecognized error code"))[1])
 
     # Streams and events
 
     def do_on_stream(self, stream: int, routine: int, *words: int) -> None:
-        """Do something, or keep it where the stream captures."""
+        """Execute a routine, or capture it if the stream is capturing."""
         name = ctypes.string_at(routine).decode()
         if not self._graphs.takes(stream, name, words):
-            self._answering(name)(*words)
+            self._implementation(name)(*words)
 
-    def _later(self, routine: str, words: Words) -> Step:
+    def _bind(self, routine: str, words: Words) -> Step:
         if routine == "launch":
-            return self._launch_of(*words)
-        return partial(self._answering(routine), *words)
+            return self._prepare_launch(*words)
+        return partial(self._implementation(routine), *words)
 
     def do_host_function(self, function: int, data: int) -> None:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(data)
@@ -403,12 +403,12 @@ class Runtime:
                 break
 
     def do_handle(self, target: int) -> None:
-        _put(target, next(self._handles))
+        _write(target, next(self._handles))
 
     def do_stream_create(self, target: int, flags: int) -> None:
         stream = next(self._handles)
         self._graphs.opened(stream, flags)
-        _put(target, stream)
+        _write(target, stream)
 
     def do_event_destroy(self, event: int) -> None:
         self._events.pop(event, None)
@@ -432,31 +432,31 @@ class Runtime:
         if key not in self._kernels:
             loaded = self.module(unit)
             with bounded():
-                name, kernel = _found(loaded.module, kernel_name(text, parameters), line)
+                name, kernel = _find_kernel(loaded.module, kernel_name(text, parameters), line)
                 layout(kernel)
             self._attach_managed(unit, loaded.module)
             self._kernels[key] = loaded, name, kernel
         return self._kernels[key]
 
     def _attach_managed(self, unit: int, module: SimulatedModule) -> None:
-        """Let kernels see managed variables where host code has them."""
+        """Map managed variables of a module to their memory in the host code."""
         for variable in self._variables.values():
             if variable.managed and variable.unit == unit and variable.name in module.variables:
                 memory = module.variable(variable.name)
-                view = host_view(variable.place, variable.size)
+                view = host_view(variable.address, variable.size)
                 if memory.data.ctypes.data != view.ctypes.data:
                     memory.rest_on(view)
 
     def do_launch(self, *words: int) -> None:
-        self._launch_of(*words)()
+        self._prepare_launch(*words)()
 
-    def _launch_of(self, unit: int, line: int, parameters: int, pretty: int, *rest: int) -> Callable[[], None]:
-        """Return a launch with the arguments as they are now.
+    def _prepare_launch(self, unit: int, line: int, parameters: int, pretty: int, *rest: int) -> Callable[[], None]:
+        """Return a function that launches a kernel with the current arguments.
 
         Raises
         ------
         RefusedRoutineError
-            No GPU takes it.
+            If the launch configuration is invalid.
         """
         grid, block, (shared_bytes, data, size, arguments, file, at) = rest[:3], rest[3:6], rest[6:12]
         cluster = rest[12:15] if any(rest[12:15]) else None
@@ -476,12 +476,12 @@ class Runtime:
                 self._textures.refresh()
                 loaded.launch(name, grid, block, packed, shared_bytes, place, cluster)
             except DriverLaunchError as error:
-                # As on a GPU, who asks next is told.
-                self._broken = _BY_REASON.get(error.reason, errors.LAUNCH_FAILURE)
+                # As on a GPU, later calls report the error.
+                self._broken = _ERROR_NUMBERS.get(error.reason, errors.LAUNCH_FAILURE)
             except DriverError as error:
                 if error.reason == INVALID:
-                    # A GPU would take it: it is the simulator that does not, which no number would tell.
-                    self._complain(KernelError(str(error).partition(" - ")[2]))
+                    # A GPU would accept the launch; the simulator does not support it, which no error number expresses.
+                    self._report(KernelError(str(error).partition(" - ")[2]))
                     raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
                 raise
             finally:
@@ -492,8 +492,8 @@ class Runtime:
     def do_kernel_attributes(self, unit: int, line: int, parameters: int, pretty: int, target: int) -> None:
         loaded, _, kernel = self._kernel(unit, line, parameters, pretty)
         values = (_static_bytes(kernel), loaded.module.constant_bytes, LIMITS.threads, LIMITS.shared_bytes)
-        for place, value in enumerate(values):
-            _put(target + 8 * place, value)
+        for index, value in enumerate(values):
+            _write(target + 8 * index, value)
 
     def do_occupancy(
         self, unit: int, line: int, parameters: int, pretty: int, target: int, block: int, shared_bytes: int
@@ -501,29 +501,38 @@ class Runtime:
         _, _, kernel = self._kernel(unit, line, parameters, pretty)
         used = _static_bytes(kernel) + shared_bytes + OF_NUMBER[111]
         by_threads = OF_NUMBER[39] // max(-(-block // 32) * 32, 32)
-        _put_int(target, min(by_threads, OF_NUMBER[81] // used, OF_NUMBER[106]))
+        _write_int(target, min(by_threads, OF_NUMBER[81] // used, OF_NUMBER[106]))
 
 
-_AFTER_ALL = ("last_error", "error_name", "error_text", "reset", "variable", "is_symbol", "device_name", "nothing")
-"""What is answered though the context is of no more use."""
+_ALLOWED_AFTER_ERROR = (
+    "last_error",
+    "error_name",
+    "error_text",
+    "reset",
+    "variable",
+    "is_symbol",
+    "device_name",
+    "nothing",
+)
+"""Routines that work after an error that made the context unusable."""
 
 
-def _found(module: SimulatedModule, name: str, line: int) -> tuple[str, SimulatedKernel]:
-    """Return a kernel and what the simulator calls it; of several with one name the line tells which."""
+def _find_kernel(module: SimulatedModule, name: str, line: int) -> tuple[str, SimulatedKernel]:
+    """Return a kernel and its name in the simulator; the line distinguishes kernels with the same name."""
     plain = name.partition("<")[0]
     short = name[len(plain.rpartition("::")[0]) :].removeprefix("::")
-    complaint: KernelError | None = None
+    first_error: KernelError | None = None
     for each in dict.fromkeys((name, short, f"{name}@{line}", f"{short}@{line}")):
         try:
             return each, module.kernel(each)
         except KernelError as error:
-            complaint = complaint or error
-    assert complaint is not None
-    raise complaint
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
 
 
 def _arguments_at(kernel: SimulatedKernel, arguments: int) -> bytes:
-    """Return packed what an array of pointers points to."""
+    """Pack the values to which an array of pointers points."""
     offsets, size = layout(kernel)
     packed = bytearray(size)
     pointers = (ctypes.c_void_p * len(offsets)).from_address(arguments)
@@ -541,14 +550,14 @@ def _is_device(address: int) -> bool:
     return isinstance(value.memory, FlatMemory)
 
 
-def _put(target: int, value: int) -> None:
+def _write(target: int, value: int) -> None:
     ctypes.c_longlong.from_address(target).value = value
 
 
-def _put_int(target: int, value: int) -> None:
+def _write_int(target: int, value: int) -> None:
     ctypes.c_int.from_address(target).value = value
 
 
-def _put_text(target: int, room: int, text: str) -> None:
+def _write_text(target: int, room: int, text: str) -> None:
     data = text.encode()[: room - 1] + b"\0"
     ctypes.memmove(target, data, len(data))

@@ -1,7 +1,4 @@
-"""Textures of a program: CUDA arrays, and texture objects over them, over linear memory and over rows of a pitch.
-
-And surface objects, over arrays only.
-"""
+"""CUDA arrays, texture objects over arrays, linear and pitched memory, and surface objects over arrays."""
 
 from __future__ import annotations
 
@@ -26,26 +23,26 @@ Array = npt.NDArray[Any]
 _MODES: tuple[Addressing, ...] = ("wrap", "clamp", "mirror", "border")
 _ONLY_NORMALIZED = ("wrap", "mirror")
 _LAYERED, _SURFACES = 1, 2
-"""Flags of an array."""
+"""Flags of a CUDA array."""
 _FORMAT = 5
-"""Words of a cudaChannelFormatDesc."""
+"""Number of ints in a cudaChannelFormatDesc."""
 
 
 @dataclass(frozen=True)
 class CudaArray:
-    """An array that copies, textures and surfaces reach. Behind its elements stands one of zeros, which borders are.
+    """A CUDA array for copies, textures and surfaces. An element of zeros follows its data, as the border value.
 
     Parameters
     ----------
     data : array of uint8
     width, height, depth : int
-        In elements; the height of a line is 0, and so is the depth of what has one slice. Layers are slices.
+        In elements; unused dimensions are 0. For a layered array, depth is the number of layers.
     element : int
-        Bytes of one.
+        Bytes per element.
     channels : tuple of int
-        Of its elements, as a cudaChannelFormatDesc has it.
+        Content of the cudaChannelFormatDesc.
     flags : int
-        What it was made with.
+        Flags of its allocation.
     """
 
     data: Array
@@ -58,12 +55,12 @@ class CudaArray:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Elements in x, of rows in y, and slices."""
+        """Elements in x, rows in y, and slices or layers."""
         return tuple(each for each in (self.width, self.height, self.depth) if each)
 
     @property
     def takes_surfaces(self) -> bool:
-        """Whether it was made with cudaArraySurfaceLoadStore."""
+        """Whether it was allocated with cudaArraySurfaceLoadStore."""
         return bool(self.flags & _SURFACES)
 
     @property
@@ -72,7 +69,7 @@ class CudaArray:
         return bool(self.flags & _LAYERED)
 
     def slice(self, z: int) -> Array:
-        """Return the bytes of a slice, row by row: a view."""
+        """Return a view of the bytes of a slice, by rows."""
         if not 0 <= z < max(self.depth, 1):
             raise RefusedRoutineError(errors.INVALID_VALUE)
         rows: Array = self.data[: -self.element].reshape(max(self.depth, 1), max(self.height, 1), -1)[z]
@@ -81,24 +78,24 @@ class CudaArray:
 
 @dataclass
 class ProgramTextures:
-    """All of a program's.
+    """Arrays, textures and surfaces of a program.
 
     Parameters
     ----------
     side : callable
-        Returns the bytes of one side of a copy, as `Runtime` has it: of an address, a size, a kind of copy, the kinds
-        in which it is the device's, and whether it is written.
+        Function that returns a view of one side of a copy, as in `Runtime`: of address, size, kind of copy, the kinds
+        in which the side is on the device, and whether it is written.
     """
 
     side: Callable[[int, int, int, tuple[int, ...], bool], Array]
     _arrays: dict[int, CudaArray] = field(default_factory=dict)
     _textures: dict[int, FlatMemory] = field(default_factory=dict)
     _surfaces: dict[int, FlatMemory] = field(default_factory=dict)
-    _read_again: dict[int, Callable[[], None]] = field(default_factory=dict)
+    _refreshers: dict[int, Callable[[], None]] = field(default_factory=dict)
 
     def refresh(self) -> None:
-        """Have textures that are copies hold what their memory does now, which is when a kernel is launched."""
-        for read in self._read_again.values():
+        """Update textures over copies of pitched memory; called before each launch."""
+        for read in self._refreshers.values():
             read()
 
     def do_array(
@@ -117,13 +114,13 @@ class ProgramTextures:
         ctypes.c_longlong.from_address(target).value = data.ctypes.data
 
     def do_array_info(self, channels: int, extent: int, flags: int, array: int) -> None:
-        held = self._array(array)
+        cuda_array = self._array(array)
         if channels:
-            (ctypes.c_int * _FORMAT).from_address(channels)[:] = [*held.channels]
+            (ctypes.c_int * _FORMAT).from_address(channels)[:] = [*cuda_array.channels]
         if extent:
-            (ctypes.c_size_t * 3).from_address(extent)[:] = [held.width, held.height, held.depth]
+            (ctypes.c_size_t * 3).from_address(extent)[:] = [cuda_array.width, cuda_array.height, cuda_array.depth]
         if flags:
-            ctypes.c_uint.from_address(flags).value = held.flags
+            ctypes.c_uint.from_address(flags).value = cuda_array.flags
 
     def do_array_free(self, array: int) -> None:
         if array:
@@ -153,65 +150,66 @@ class ProgramTextures:
     def do_array_to_array(
         self, target: int, x: int, y: int, z: int, source: int, from_x: int, from_y: int, from_z: int, *box: int
     ) -> None:
-        to, held = self._array(target), self._array(source)
-        width, height = box[0] * held.element, max(box[1], 1)
-        if to.element != held.element:
+        target_array, source_array = self._array(target), self._array(source)
+        width, height = box[0] * source_array.element, max(box[1], 1)
+        if target_array.element != source_array.element:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        rows = _part(held.slice(from_z), from_x * held.element, from_y, width, height)
-        _part(to.slice(z), x * to.element, y, width, height)[:] = rows.copy()
+        rows = _part(source_array.slice(from_z), from_x * source_array.element, from_y, width, height)
+        _part(target_array.slice(z), x * target_array.element, y, width, height)[:] = rows.copy()
 
     def _copy(
-        self, array: int, x: int, y: int, z: int, place: int, pitch: int, width: int, height: int, kind: int, *,
+        self, array: int, x: int, y: int, z: int, address: int, pitch: int, width: int, height: int, kind: int, *,
         is_read: bool,
     ) -> None:  # fmt: skip
         rows = self._array(array).slice(z)
         if height == 1 and x + width > rows.shape[1] and width % rows.shape[1] == 0:
-            height, width = width // rows.shape[1], rows.shape[1]  # cudaMemcpyToArray of several rows at once
+            height, width = width // rows.shape[1], rows.shape[1]  # cudaMemcpyToArray of several rows
             pitch = width
         if width > pitch:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        for row, held in enumerate(_part(rows, x, y, width, height)):
-            other = self.side(place + row * pitch, width, kind, (1, 3) if is_read else (2, 3), is_read)
+        for row, part in enumerate(_part(rows, x, y, width, height)):
+            other = self.side(address + row * pitch, width, kind, (1, 3) if is_read else (2, 3), is_read)
             if is_read:
-                other[:] = held
+                other[:] = part
             else:
-                held[:] = other
+                part[:] = other
 
     def do_texture_of_array(self, target: int, array: int, sampling: int) -> None:
-        held = self._array(array)
-        self._enter(target, Texture(held.data, held.extents, held.element, _sampling(sampling), held.layered))
+        source = self._array(array)
+        texture = Texture(source.data, source.extents, source.element, _sampling(sampling), source.layered)
+        self._enter(target, texture)
 
     def do_texture_of_memory(
         self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, element: int, sampling: int
     ) -> None:
         if not element:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        data, how = bytes_at(pointer, size, "cudaCreateTextureObject"), _sampling(sampling)
+        data, parameters = bytes_at(pointer, size, "cudaCreateTextureObject"), _sampling(sampling)
         if not height:
-            self._enter(target, Texture(data[: size // element * element], (size // element,), element, how))
+            self._enter(target, Texture(data[: size // element * element], (size // element,), element, parameters))
             return
         if width * element > pitch:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        # A texture's rows stand close: those of a pitch are copied, again for each launch.
+        # A texture's rows are contiguous, so pitched rows are copied before each launch.
         rows = data[: pitch * height].reshape(height, pitch)[:, : width * element]
-        close = np.zeros(rows.size + element, np.uint8)
+        contiguous = np.zeros(rows.size + element, np.uint8)
 
-        def read() -> None:
-            close[: rows.size] = rows.reshape(-1)
+        def refresh() -> None:
+            contiguous[: rows.size] = rows.reshape(-1)
 
-        read()
-        self._enter(target, Texture(close, (width, height), element, how), read)
+        refresh()
+        self._enter(target, Texture(contiguous, (width, height), element, parameters), refresh)
 
     def do_texture_destroy(self, texture: int) -> None:
         if self._textures.pop(texture, None) is None:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        self._read_again.pop(texture, None)
+        self._refreshers.pop(texture, None)
 
     def do_surface_of_array(self, target: int, array: int) -> None:
-        held = self._array(array)
-        if not held.takes_surfaces:
+        source = self._array(array)
+        if not source.takes_surfaces:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        memory = Surface(held.data, held.extents, held.element).memory("a surface")
+        memory = Surface(source.data, source.extents, source.element).memory("a surface")
         self._surfaces[address_of(memory)] = memory
         ctypes.c_longlong.from_address(target).value = address_of(memory)
 
@@ -221,7 +219,7 @@ class ProgramTextures:
 
     def do_texture_reference(self) -> None:
         raise KernelError(
-            "Texture references are gone since CUDA 12.", advice="Use a texture object: cudaCreateTextureObject."
+            "Texture references were removed in CUDA 12.", advice="Use a texture object: cudaCreateTextureObject."
         )
 
     def _array(self, array: int) -> CudaArray:
@@ -229,31 +227,30 @@ class ProgramTextures:
             raise RefusedRoutineError(errors.INVALID_HANDLE)
         return self._arrays[array]
 
-    def _enter(self, target: int, texture: Texture, read: Callable[[], None] | None = None) -> None:
+    def _enter(self, target: int, texture: Texture, refresh: Callable[[], None] | None = None) -> None:
         if texture.data.size < math.prod(texture.extents) * texture.size:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         memory = texture.memory("a texture")
         address = address_of(memory)
         self._textures[address] = memory
-        if read is not None:
-            self._read_again[address] = read
+        if refresh is not None:
+            self._refreshers[address] = refresh
         ctypes.c_longlong.from_address(target).value = address
 
 
 def _part(rows: Array, x: int, y: int, width: int, height: int) -> Array:
-    """Return a box of rows of bytes: a view."""
+    """Return a view of a box of rows of bytes."""
     if min(x, y, width, height) < 0 or x + width > rows.shape[1] or y + height > rows.shape[0]:
         raise RefusedRoutineError(errors.INVALID_VALUE)
     return rows[y : y + height, x : x + width]
 
 
 def _sampling(address: int) -> Sampling:
-    """Return how a texture is read, as four numbers say it: filter, normalized coordinates, addressing, read mode."""
+    """Read a texture's parameters from four ints: filter, normalized coordinates, addressing, read mode."""
     linear, normalized, mode, converted = (ctypes.c_int * 4).from_address(address)
     if converted:
         raise KernelError(
-            "A texture that makes fractions of whole numbers (cudaReadModeNormalizedFloat) is none that the simulator "
-            "reads.",
+            "The simulator does not support textures that convert integers to fractions (cudaReadModeNormalizedFloat).",
             advice="Read the elements, and divide in the kernel.",
         )
     if not 0 <= mode < len(_MODES):

@@ -1,4 +1,4 @@
-"""A whole program, compiled and run in this process, which is its own."""
+"""Compilation and execution of a whole program in a dedicated process."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ def compile_and_run(
     journal: Journal,
     on_launch: Callable[[bool], None],
 ) -> int:
-    """Compile a program and call its `main`; return what that returns. `exit` in the program ends this process.
+    """Compile a program, call its `main` and return the result; `exit` in the program ends this process.
 
     Parameters
     ----------
     files : sequence of Path
     how : HostOptions
     words : sequence of str
-        The program's name, and its arguments.
+        The program's name and arguments.
     folder : Path
-        Where what is made is put.
+        Folder for generated files.
     journal : Journal
-        Where launches are taken down.
+        Journal of launches.
     on_launch : callable
-        As `gpu.program.runtime.Runtime` takes it.
+        As for `gpu.program.runtime.Runtime`.
 
     Raises
     ------
     CompileError, EngineUnavailableError
-        As of `gpu.program.host_compiler.compiled`.
+        As for `gpu.program.host_compiler.compiled`.
     """
     with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(compiled, files, how, folder)
-        # Meanwhile the simulator is imported.
+        future = pool.submit(compiled, files, how, folder)
+        # Import the simulator meanwhile.
         from gpu.program.running import run_main
         from gpu.program.runtime import ProgramUnit
 
-        shared_object = making.result()
+        shared_object = future.result()
     begin(journal)
     units = [ProgramUnit(file, dict(how.defines), of_program(how.include_dirs)) for file in files]
     return run_main(shared_object, units, words, on_launch)

@@ -1,1 +1,1 @@
-"""PyCUDA without a GPU: what stands in for its compiled modules, `pycuda._driver` and `pycuda._pvt_struct`."""
+"""PyCUDA without a GPU: replacements of its compiled modules `pycuda._driver` and `pycuda._pvt_struct`."""

@@ -1,4 +1,4 @@
-"""CUDA arrays, copies of boxes between them, the device and the host, and texture references, which read them."""
+"""CUDA arrays, copies of boxes between arrays, device and host, and texture references."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from gpu.simulator.module import SimulatedModule
 Array = npt.NDArray[Any]
 
 _handles = itertools.count(0x3000, 0x10)
-_of_handle: WeakValueDictionary[int, SimulatedArray] = WeakValueDictionary()
+_arrays_by_handle: WeakValueDictionary[int, SimulatedArray] = WeakValueDictionary()
 ADDRESSING: dict[int, Addressing] = {0: "wrap", 1: "clamp", 2: "mirror", 3: "border"}
 FORMAT_BYTES = {1: 1, 2: 2, 3: 4, 8: 1, 9: 2, 10: 4, 16: 2, 32: 4}
 
 
 @exported("ArrayDescriptor")
 class PlaneDescriptor:
-    """What an array of two dimensions is to be."""
+    """Description of a two-dimensional array."""
 
     def __init__(self) -> None:
         self.width = 0
@@ -39,7 +39,7 @@ class PlaneDescriptor:
 
 @exported("ArrayDescriptor3D")
 class BoxDescriptor(PlaneDescriptor):
-    """What an array of three dimensions is to be."""
+    """Description of a three-dimensional array."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class BoxDescriptor(PlaneDescriptor):
 
 @exported("Array")
 class SimulatedArray:
-    """Elements in one to three dimensions, which only copies, textures and surfaces reach."""
+    """Array of one to three dimensions for copies, textures and surfaces."""
 
     def __init__(self, descriptor: PlaneDescriptor) -> None:
         current("cuArrayCreate")
@@ -61,88 +61,88 @@ class SimulatedArray:
         self.extents = (int(descriptor.width), int(descriptor.height), int(getattr(descriptor, "depth", 0)))
         width, height, depth = (max(extent, 1) for extent in self.extents)
         size = width * height * depth * self.element_bytes
-        # Behind its elements stands one of zeros, which a texture's border is.
+        # An element of zeros follows the data, as the border value of textures.
         memory = new_memory(size + self.element_bytes, "cuArrayCreate", written=True)
         self._memory: Any = memory
         self.data: Array = memory.data[:size].reshape(depth, height, width * self.element_bytes)
-        _of_handle[self.handle] = self
+        _arrays_by_handle[self.handle] = self
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         if self._memory is None:
-            raise wrong("cuArrayDestroy", INVALID_VALUE, "it was freed before")
+            raise wrong("cuArrayDestroy", INVALID_VALUE, "it is already freed")
         self._memory = None
         self.data = np.empty((0, 0, 0), np.uint8)
 
     def get_descriptor(self) -> PlaneDescriptor:
-        """Return what it was made as."""
+        """Return the array's description."""
         return self.descriptor
 
     def get_descriptor_3d(self) -> BoxDescriptor:
-        """Return what it was made as, in three dimensions."""
-        described = BoxDescriptor()
-        described.__dict__.update(self.descriptor.__dict__)
-        return described
+        """Return the array's description in three dimensions."""
+        descriptor = BoxDescriptor()
+        descriptor.__dict__.update(self.descriptor.__dict__)
+        return descriptor
 
     def flat(self) -> Array:
-        """Return all bytes in a row: a view."""
+        """Return a view of all bytes as one row."""
         return self.data.reshape(-1)
 
     @property
     def sides(self) -> tuple[int, ...]:
-        """Elements in each of its dimensions: x, then y and z where it has them."""
+        """Elements per dimension: x, then y and z if they exist."""
         width, height, depth = self.extents
         return (width, height, depth) if depth > 1 else (width, height) if height else (width,)
 
     @property
     def bordered(self) -> Array:
-        """All bytes in a row, and an element of zeros behind them: a view."""
+        """View of all bytes as one row, followed by an element of zeros."""
         if self._memory is None:
-            raise wrong("cuArray", INVALID_VALUE, "it was freed before")
-        whole: Array = self._memory.data
-        return whole
+            raise wrong("cuArray", INVALID_VALUE, "it is already freed")
+        data: Array = self._memory.data
+        return data
 
     @property
     def takes_surfaces(self) -> bool:
-        """Whether it was made for surfaces to be written."""
+        """Whether surfaces can write it."""
         return bool(int(getattr(self.descriptor, "flags", 0)) & int(NAMES["array3d_flags"].SURFACE_LDST))
 
 
 def array_of(handle: int) -> SimulatedArray | None:
-    """Return the array that a handle is of."""
-    return _of_handle.get(handle)
+    """Return the array with a handle; None if there is none."""
+    return _arrays_by_handle.get(handle)
 
 
-def _within(data: Array, first: int, size: int, routine: str) -> Array:
+def _subrange(data: Array, first: int, size: int, routine: str) -> Array:
     if first < 0 or first + size > data.size:
-        raise wrong(routine, INVALID_VALUE, f"bytes {first:,} to {first + size:,} of an array, which has {data.size:,}")
+        raise wrong(routine, INVALID_VALUE, f"bytes {first:,} to {first + size:,} of an array of {data.size:,} bytes")
     return data[first : first + size]
 
 
 @exported("memcpy_dtoa")
 def memcpy_dtoa(ary: SimulatedArray, index: int, src: Any, len: int) -> None:  # noqa: A002
-    """Copy from the device's memory into an array."""
-    _within(ary.flat(), index, len, "cuMemcpyDtoA")[:] = bytes_at(src, len, "cuMemcpyDtoA")
+    """Copy from device memory to an array."""
+    _subrange(ary.flat(), index, len, "cuMemcpyDtoA")[:] = bytes_at(src, len, "cuMemcpyDtoA")
 
 
 @exported("memcpy_atod")
 def memcpy_atod(dest: Any, ary: SimulatedArray, index: int, len: int) -> None:  # noqa: A002
-    """Copy from an array into the device's memory."""
-    written_at(dest, len, "cuMemcpyAtoD")[:] = _within(ary.flat(), index, len, "cuMemcpyAtoD")
+    """Copy from an array to device memory."""
+    written_at(dest, len, "cuMemcpyAtoD")[:] = _subrange(ary.flat(), index, len, "cuMemcpyAtoD")
 
 
 @exported("memcpy_htoa")
 def memcpy_htoa(ary: SimulatedArray, index: int, src: Any) -> None:
-    """Copy from the host into an array."""
+    """Copy from the host to an array."""
     data = host_bytes(src)
-    _within(ary.flat(), index, data.size, "cuMemcpyHtoA")[:] = data
+    _subrange(ary.flat(), index, data.size, "cuMemcpyHtoA")[:] = data
 
 
 @exported("memcpy_atoh")
 def memcpy_atoh(dest: Any, ary: SimulatedArray, index: int) -> None:
     """Copy from an array to the host."""
     data = host_bytes(dest, writable=True)
-    data[:] = _within(ary.flat(), index, data.size, "cuMemcpyAtoH")
+    data[:] = _subrange(ary.flat(), index, data.size, "cuMemcpyAtoH")
 
 
 NAMES["py_memcpy_htoa"], NAMES["py_memcpy_atoh"] = memcpy_htoa, memcpy_atoh
@@ -151,19 +151,19 @@ NAMES["py_memcpy_htoa"], NAMES["py_memcpy_atoh"] = memcpy_htoa, memcpy_atoh
 @exported("memcpy_atoa")
 def memcpy_atoa(dest: SimulatedArray, dest_index: int, src: SimulatedArray, src_index: int, len: int) -> None:  # noqa: A002
     """Copy between arrays."""
-    data = _within(src.flat(), src_index, len, "cuMemcpyAtoA").copy()
-    _within(dest.flat(), dest_index, len, "cuMemcpyAtoA")[:] = data
+    data = _subrange(src.flat(), src_index, len, "cuMemcpyAtoA").copy()
+    _subrange(dest.flat(), dest_index, len, "cuMemcpyAtoA")[:] = data
 
 
 class _BoxCopy:
-    """A copy of a box of bytes; sides that are not set are 0, and a pitch of 0 is the width."""
+    """Copy of a box of bytes; unset offsets are 0, and a pitch of 0 means the width."""
 
     routine = "cuMemcpy3D"
 
     def __init__(self) -> None:
         for side in ("src", "dst"):
-            for what in ("x_in_bytes", "y", "z", "lod", "device", "pitch", "height"):
-                setattr(self, f"{side}_{what}", 0)
+            for name in ("x_in_bytes", "y", "z", "lod", "device", "pitch", "height"):
+                setattr(self, f"{side}_{name}", 0)
             setattr(self, f"{side}_memory_type", 0)
         self.width_in_bytes = 0
         self.height = 0
@@ -187,12 +187,12 @@ class _BoxCopy:
         self._set("dst", "ARRAY", array)
 
     def set_src_device(self, address: Any) -> None:
-        """Copy from the device's memory."""
+        """Copy from device memory."""
         self.src_device: Any = address
         self._set("src", "DEVICE", None)
 
     def set_dst_device(self, address: Any) -> None:
-        """Copy to the device's memory."""
+        """Copy to device memory."""
         self.dst_device: Any = address
         self._set("dst", "DEVICE", None)
 
@@ -205,10 +205,10 @@ class _BoxCopy:
         self._set("dst", "HOST", reach_of(buffer, writable=True))
 
     def set_src_context(self, context: Any) -> None:
-        """Say whose memory it is."""
+        """Ignore the source's context."""
 
     def set_dst_context(self, context: Any) -> None:
-        """Say whose memory it is."""
+        """Ignore the destination's context."""
 
     def _set(self, side: str, kind: str, end: Any) -> None:
         setattr(self, f"{side}_memory_type", NAMES["memory_type"][kind])
@@ -221,7 +221,7 @@ class _BoxCopy:
             self._side("dst")[...] = self._side("src").copy()
 
     def _side(self, side: str) -> Array:
-        """Return a view of one end: (depth, height, width)."""
+        """Return a view of one side: (depth, height, width)."""
         if side not in self._ends:
             raise wrong(self.routine, INVALID_VALUE, f"the copy's {side} is not set")
         x, y, z = (int(getattr(self, f"{side}_{name}")) for name in ("x_in_bytes", "y", "z"))
@@ -242,30 +242,30 @@ class _BoxCopy:
             look = written_at if side == "dst" else bytes_at
             data = look(int(getattr(self, f"{side}_device")) + first, size, self.routine)
         else:
-            data = _within(end, first, size, self.routine)
+            data = _subrange(end, first, size, self.routine)
         return np.lib.stride_tricks.as_strided(data, (depth, height, width), (rows * pitch, pitch, 1))
 
 
 @exported("Memcpy2D")
 class PlaneCopy(_BoxCopy):
-    """A copy of a rectangle."""
+    """Copy of a rectangle."""
 
     routine = "cuMemcpy2D"
 
 
 @exported("Memcpy3D")
 class BoxCopy(_BoxCopy):
-    """A copy of a box."""
+    """Copy of a box."""
 
 
 @exported("Memcpy3DPeer")
 class PeerCopy(_BoxCopy):
-    """A copy of a box between contexts."""
+    """Copy of a box between contexts."""
 
 
 @exported("TextureReference")
 class TextureReference:
-    """A texture reference of a module."""
+    """Texture reference of a module."""
 
     def __init__(self, module: SimulatedModule | None = None, name: str = "") -> None:
         self._module, self._name = module, name
@@ -278,19 +278,19 @@ class TextureReference:
         self._bound: tuple[Array, tuple[int, ...], int] | None = None
 
     def set_array(self, array: SimulatedArray) -> None:
-        """Let it read an array."""
+        """Bind an array."""
         self._array = array
         self._read(array.bordered, array.sides, array.element_bytes)
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:  # noqa: A002
-        """Let it read the device's memory; return the offset that fetches have to add, which is 0."""
+        """Bind device memory; return the offset that fetches have to add, which is 0."""
         self._address = int(devptr)
         data = bytes_at(devptr, int(bytes), "cuTexRefSetAddress")
         self._read(data, (data.size // self._element_bytes(),), self._element_bytes())
         return 0
 
     def set_address_2d(self, devptr: Any, descr: PlaneDescriptor, pitch: int) -> None:
-        """Let it read rows in the device's memory."""
+        """Bind pitched rows in device memory."""
         self._address = int(devptr)
         self.set_format(descr.format, descr.num_channels)
         size = self._element_bytes()
@@ -300,49 +300,49 @@ class TextureReference:
         self._read(data, (int(pitch) // size, int(descr.height)), size)
 
     def set_format(self, format: int, num_components: int) -> None:  # noqa: A002
-        """Say what the elements are."""
+        """Set the format of the elements."""
         self._format = (int(format), int(num_components))
         if self._address and self._bound is not None:
             data, _, _ = self._bound
             self._read(data, (data.size // self._element_bytes(),), self._element_bytes())
 
     def set_address_mode(self, dim: int, am: int) -> None:
-        """Say what lies beyond an edge."""
+        """Set the address mode of a dimension."""
         self._modes[int(dim)] = int(am)
         self._bind()
 
     def set_filter_mode(self, mode: int) -> None:
-        """Say which elements a fetch takes."""
+        """Set the filter mode."""
         self._filter = int(mode)
         self._bind()
 
     def set_flags(self, flags: int) -> None:
-        """Say how coordinates and values are given."""
+        """Set the flags of coordinates and values."""
         self._flags = int(flags)
         self._bind()
 
     def get_address(self) -> int:
-        """Return what memory it reads."""
+        """Return the address of the bound memory."""
         return self._address
 
     def get_array(self) -> SimulatedArray | None:
-        """Return what array it reads."""
+        """Return the bound array."""
         return self._array
 
     def get_address_mode(self, dim: int) -> Any:
-        """Return what lies beyond an edge."""
+        """Return the address mode of a dimension."""
         return NAMES["address_mode"](self._modes.get(dim, 1))
 
     def get_filter_mode(self) -> Any:
-        """Return which elements a fetch takes."""
+        """Return the filter mode."""
         return NAMES["filter_mode"](self._filter)
 
     def get_format(self) -> tuple[Any, int]:
-        """Return what the elements are."""
+        """Return the format of the elements."""
         return NAMES["array_format"](self._format[0]), self._format[1]
 
     def get_flags(self) -> int:
-        """Return how coordinates and values are given."""
+        """Return the flags of coordinates and values."""
         return self._flags
 
     def _element_bytes(self) -> int:
@@ -353,7 +353,7 @@ class TextureReference:
         self._bind()
 
     def _bind(self) -> None:
-        """Let the module read what is set so far."""
+        """Pass the current settings to the module."""
         if self._module is None or self._bound is None:
             return
         data, extents, size = self._bound

@@ -1,6 +1,6 @@
-"""What stands in for `cuda.bindings.driver`: texture and surface objects, which PyCUDA has not.
+"""Replacement of `cuda.bindings.driver`: texture and surface objects, which PyCUDA does not support.
 
-Scripts make them with cuda-bindings in PyCUDA's context, and so does `gpu/engines/textures.py`.
+Scripts create them with cuda-bindings in PyCUDA's context, as does `gpu/engines/textures.py`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.textures import Sampling, Surface, Texture
 
 
-def _numbered(name: str, members: dict[str, int]) -> Any:
+def _enumeration(name: str, members: dict[str, int]) -> Any:
     kind: Any = IntEnum
     return kind(name, members)
 
 
-_RESULTS = _numbered("CUresult", {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_NOT_SUPPORTED": 801})
-_RESOURCES = _numbered(
+_RESULTS = _enumeration("CUresult", {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_NOT_SUPPORTED": 801})
+_RESOURCES = _enumeration(
     "CUresourcetype",
     {f"CU_RESOURCE_TYPE_{name}": value for value, name in enumerate(("ARRAY", "MIPMAPPED_ARRAY", "LINEAR", "PITCH2D"))},
 )
-_FORMATS = _numbered(
+_FORMATS = _enumeration(
     "CUarray_format",
     {
         **{f"CU_AD_FORMAT_UNSIGNED_INT{8 << which}": 1 + which for which in range(3)},
@@ -37,39 +37,39 @@ _FORMATS = _numbered(
         "CU_AD_FORMAT_FLOAT": 32,
     },
 )
-_ADDRESS_MODES = _numbered(
+_ADDRESS_MODES = _enumeration(
     "CUaddress_mode",
     {f"CU_TR_ADDRESS_MODE_{name}": value for value, name in enumerate(("WRAP", "CLAMP", "MIRROR", "BORDER"))},
 )
-_FILTER_MODES = _numbered("CUfilter_mode", {"CU_TR_FILTER_MODE_POINT": 0, "CU_TR_FILTER_MODE_LINEAR": 1})
+_FILTER_MODES = _enumeration("CUfilter_mode", {"CU_TR_FILTER_MODE_POINT": 0, "CU_TR_FILTER_MODE_LINEAR": 1})
 _ARRAY, _LINEAR = 0, 2
 _HALF, _FLOAT = 16, 32
 _AS_INTEGER, _NORMALIZED = 1, 2
 _ONLY_NORMALIZED = ("wrap", "mirror")
 
 _objects: dict[int, FlatMemory] = {}
-"""The textures and surfaces that there are, by their numbers."""
+"""Existing texture and surface objects, by number."""
 
 
 def _resource() -> SimpleNamespace:
-    """Return what an object is to be made over, as yet empty."""
+    """Return an empty resource description."""
     linear = SimpleNamespace(devPtr=0, format=_FLOAT, numChannels=1, sizeInBytes=0)
-    places = SimpleNamespace(array=SimpleNamespace(hArray=0), linear=linear)
-    return SimpleNamespace(resType=_ARRAY, res=places, flags=0)
+    resources = SimpleNamespace(array=SimpleNamespace(hArray=0), linear=linear)
+    return SimpleNamespace(resType=_ARRAY, res=resources, flags=0)
 
 
 def _sampling_description() -> SimpleNamespace:
-    """Return how a texture is to be read, as yet by the nearest element."""
+    """Return the default texture description, without filtering."""
     modes = [0] * 3
     return SimpleNamespace(addressMode=modes, filterMode=0, flags=0)
 
 
-def _answered(make: Callable[..., FlatMemory]) -> Callable[..., tuple[IntEnum, int | None]]:
-    """Return a routine as cuda-bindings has it: it gives a status and an object."""
+def _creating_routine(create: Callable[..., FlatMemory]) -> Callable[..., tuple[IntEnum, int | None]]:
+    """Return a routine in the style of cuda-bindings, which returns a status and an object."""
 
-    def routine(*given: Any) -> tuple[IntEnum, int | None]:
+    def routine(*arguments: Any) -> tuple[IntEnum, int | None]:
         try:
-            memory = make(*given)
+            memory = create(*arguments)
         except DriverError as error:
             return _RESULTS(801 if error.reason == NOT_SUPPORTED else 1), None
         number = address_of(memory)
@@ -79,7 +79,7 @@ def _answered(make: Callable[..., FlatMemory]) -> Callable[..., tuple[IntEnum, i
     return routine
 
 
-def _texture(resource: Any, how: Any, view: Any = None) -> FlatMemory:
+def _texture(resource: Any, description: Any, view: Any = None) -> FlatMemory:
     name = "cuTexObjectCreate"
     current(name)
     kind, format_ = int(resource.resType), None
@@ -92,35 +92,36 @@ def _texture(resource: Any, how: Any, view: Any = None) -> FlatMemory:
         count = int(linear.sizeInBytes) // size
         data, extents = bytes_at(int(linear.devPtr), count * size, name), (count,)
     else:
-        raise wrong(name, NOT_SUPPORTED, "a texture is over an array or over linear memory")
-    flags = int(how.flags)
+        raise wrong(name, NOT_SUPPORTED, "a texture needs an array or linear memory")
+    flags = int(description.flags)
     if view is not None or (format_ not in (_HALF, _FLOAT) and not flags & _AS_INTEGER):
-        raise wrong(name, NOT_SUPPORTED, "a texture has no view and is read as its elements are")
-    addressing, normalized = ADDRESSING[int(how.addressMode[0])], bool(flags & _NORMALIZED)
+        raise wrong(name, NOT_SUPPORTED, "views and conversions of elements are not supported")
+    addressing, normalized = ADDRESSING[int(description.addressMode[0])], bool(flags & _NORMALIZED)
     if kind == _LINEAR or (addressing in _ONLY_NORMALIZED and not normalized):
         addressing = "clamp"
-    return Texture(data, extents, size, Sampling(bool(int(how.filterMode)), normalized, addressing)).memory("a texture")
+    sampling = Sampling(bool(int(description.filterMode)), normalized, addressing)
+    return Texture(data, extents, size, sampling).memory("a texture")
 
 
 def _surface(resource: Any) -> FlatMemory:
     name = "cuSurfObjectCreate"
     current(name)
     if int(resource.resType) != _ARRAY:
-        raise wrong(name, INVALID_VALUE, "a surface is over an array")
+        raise wrong(name, INVALID_VALUE, "a surface needs an array")
     array = _array(resource, name)
     if not array.takes_surfaces:
-        raise wrong(name, INVALID_VALUE, "the array was not made with SURFACE_LDST")
+        raise wrong(name, INVALID_VALUE, "the array was created without SURFACE_LDST")
     return Surface(array.bordered, array.sides, array.element_bytes).memory("a surface")
 
 
 def _array(resource: Any, routine: str) -> SimulatedArray:
-    found = array_of(int(resource.res.array.hArray))
-    if found is None:
+    array = array_of(int(resource.res.array.hArray))
+    if array is None:
         raise wrong(routine, INVALID_VALUE, "there is no such array")
-    return found
+    return array
 
 
-def _destroyed(number: Any) -> tuple[IntEnum]:
+def _destroy(number: Any) -> tuple[IntEnum]:
     return (_RESULTS(1 if _objects.pop(int(number), None) is None else 0),)
 
 
@@ -131,9 +132,9 @@ BINDINGS: dict[str, Any] = {
     "CUDA_TEXTURE_DESC": _sampling_description,
     "CU_TRSF_READ_AS_INTEGER": _AS_INTEGER,
     "CU_TRSF_NORMALIZED_COORDINATES": _NORMALIZED,
-    "cuTexObjectCreate": _answered(_texture),
-    "cuTexObjectDestroy": _destroyed,
-    "cuSurfObjectCreate": _answered(_surface),
-    "cuSurfObjectDestroy": _destroyed,
+    "cuTexObjectCreate": _creating_routine(_texture),
+    "cuTexObjectDestroy": _destroy,
+    "cuSurfObjectCreate": _creating_routine(_surface),
+    "cuSurfObjectDestroy": _destroy,
 }
-"""What the module has, by name."""
+"""Content of the module, by name."""

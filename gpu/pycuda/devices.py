@@ -1,4 +1,4 @@
-"""The simulated device, and contexts on it: each thread has a stack of them."""
+"""The simulated device and its contexts, of which each thread has a stack."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _initialized = False
 
 @exported("init")
 def init(flags: int = 0) -> None:
-    """Begin to use the driver."""
+    """Initialize the driver."""
     global _initialized
     if flags:
         raise wrong("cuInit", INVALID_VALUE)
@@ -28,58 +28,60 @@ def init(flags: int = 0) -> None:
 
 @exported("get_version")
 def get_version() -> tuple[int, int, int]:
-    """Return the version of CUDA that the headers stand for."""
+    """Return the CUDA version of the headers."""
     return 13, 0, 0
 
 
 @exported("get_driver_version")
 def get_driver_version() -> int:
-    """Return the version of CUDA that the driver takes."""
+    """Return the CUDA version that the driver supports."""
     return 13_000
 
 
 @exported("have_gl_ext")
 def have_gl_ext() -> bool:
-    """Whether there is OpenGL."""
+    """Return whether OpenGL is supported."""
     return False
 
 
 @exported("Device")
 class SimulatedDevice:
-    """The one device that there is."""
+    """The only device."""
 
     def __init__(self, which: int | str) -> None:
         if not _initialized:
             raise wrong("cuDeviceGet", NOT_INITIALIZED, "call pycuda.driver.init() first, or import pycuda.autoinit")
         if which not in (0, _PCI_BUS_ID):
-            raise wrong("cuDeviceGet", "invalid device ordinal", f"the simulator is device 0, and there is no {which}")
+            raise wrong(
+                "cuDeviceGet", "invalid device ordinal", f"the simulator is device 0; there is no device {which}"
+            )
 
     @staticmethod
     def count() -> int:
-        """Return how many devices there are."""
+        """Return the number of devices."""
         if not _initialized:
             raise wrong("cuDeviceGetCount", NOT_INITIALIZED)
         return 1
 
     def name(self) -> str:
-        """Return what the device is called."""
+        """Return the device's name."""
         return device_name()
 
     def pci_bus_id(self) -> str:
-        """Return what stands for a place on the bus."""
+        """Return a placeholder of the position on the bus."""
         return _PCI_BUS_ID
 
     def compute_capability(self) -> tuple[int, int]:
-        """Return what kernels may take for granted."""
+        """Return the device's compute capability."""
         major, minor = (DEVICE_ATTRIBUTES[f"COMPUTE_CAPABILITY_{each}"][0] for each in ("MAJOR", "MINOR"))
         return OF_NUMBER[major], OF_NUMBER[minor]
 
     def total_memory(self) -> int:
-        """Return the bytes of the device's memory."""
+        """Return the size of device memory in bytes."""
         return total_memory()
 
     def get_attribute(self, attribute: int) -> Any:
-        """Return an attribute by its number, which `device_attribute` names."""
+        """Return an attribute by its number in `device_attribute`."""
         if attribute not in OF_NUMBER:
             raise wrong("cuDeviceGetAttribute", INVALID_VALUE)
         if attribute == NAMES["device_attribute"].COMPUTE_MODE:
@@ -87,17 +89,17 @@ class SimulatedDevice:
         return OF_NUMBER[attribute]
 
     def make_context(self, flags: int = 0) -> SimulatedContext:
-        """Make a context, which becomes the current one."""
-        return _pushed(SimulatedContext())
+        """Create a context and make it current."""
+        return _push(SimulatedContext())
 
     def retain_primary_context(self) -> SimulatedContext:
-        """Return the context that libraries share; it is not the current one until it is pushed."""
+        """Return the context that libraries share; it becomes current when it is pushed."""
         context = SimulatedContext()
-        context.handle = _PRIMARY  # whoever retains it may detach it without that of others
+        context.handle = _PRIMARY  # detaching it does not affect other users
         return context
 
     def can_access_peer(self, other: SimulatedDevice) -> bool:
-        """Whether kernels can follow pointers into another device's memory."""
+        """Return whether kernels can access another device's memory."""
         return False
 
     def __eq__(self, other: object) -> bool:
@@ -109,7 +111,7 @@ class SimulatedDevice:
 
 @exported("Context")
 class SimulatedContext:
-    """What memory, modules and streams belong to."""
+    """Context of memory, modules and streams."""
 
     def __init__(self) -> None:
         self.handle = next(_handles)
@@ -121,23 +123,23 @@ class SimulatedContext:
         return current("cuCtxAttach")
 
     def detach(self) -> None:
-        """Give the context up; where it is the current one, the one below it is from now on."""
+        """Release the context; if it is current, the one below becomes current."""
         if self.detached:
-            raise wrong("context::detach", INVALID_CONTEXT, "it was detached before")
+            raise wrong("context::detach", INVALID_CONTEXT, "it is already detached")
         self.detached = True
         stack = _stack()
         if self in stack:
             stack.remove(self)
 
     def push(self) -> None:
-        """Make it the current one of this thread."""
+        """Make it current in this thread."""
         if self.detached:
             raise wrong("cuCtxPushCurrent", INVALID_CONTEXT, "it is detached")
-        _pushed(self)
+        _push(self)
 
     @staticmethod
     def pop() -> None:
-        """Make the one below the current one of this thread."""
+        """Make the context below current in this thread."""
         if not _stack():
             raise wrong("context::pop", INVALID_CONTEXT, "cannot pop non-current context")
         _stack().pop()
@@ -155,12 +157,12 @@ class SimulatedContext:
 
     @staticmethod
     def synchronize() -> None:
-        """Wait for all that was begun: here everything is done when it returns."""
+        """Do nothing: routines complete before they return."""
         current("cuCtxSynchronize")
 
     @staticmethod
     def set_limit(limit: int, value: int) -> None:
-        """Set a limit, of which only `get_limit` knows."""
+        """Set a limit, which only `get_limit` uses."""
         current("cuCtxSetLimit")
         _limits[int(limit)] = value
 
@@ -172,36 +174,36 @@ class SimulatedContext:
 
     @staticmethod
     def set_cache_config(config: int) -> None:
-        """Say what is preferred, which a simulated cache does not ask for."""
+        """Set the preferred cache configuration, which the simulator ignores."""
         _preferences["func_cache"] = int(config)
 
     @staticmethod
     def get_cache_config() -> Any:
-        """Return what is preferred."""
+        """Return the preferred cache configuration."""
         return NAMES["func_cache"](_preferences["func_cache"])
 
     @staticmethod
     def set_shared_config(config: int) -> None:
-        """Say how wide banks should be, which they are not."""
+        """Set the preferred bank size, which the simulator ignores."""
         _preferences["shared_config"] = int(config)
 
     @staticmethod
     def get_shared_config() -> Any:
-        """Return how wide banks should be."""
+        """Return the preferred bank size."""
         return NAMES["shared_config"](_preferences["shared_config"])
 
     @staticmethod
     def enable_peer_access(peer: SimulatedContext, flags: int = 0) -> None:
-        """Refuse: there is no other device."""
-        raise DriverRuntimeError(f"cuCtxEnablePeerAccess failed: {NOT_SUPPORTED} - there is one device")
+        """Raise an error: there is no other device."""
+        raise DriverRuntimeError(f"cuCtxEnablePeerAccess failed: {NOT_SUPPORTED} - there is only one device")
 
     @staticmethod
     def disable_peer_access(peer: SimulatedContext) -> None:
-        """Refuse: there is no other device."""
-        raise DriverRuntimeError(f"cuCtxDisablePeerAccess failed: {NOT_SUPPORTED} - there is one device")
+        """Raise an error: there is no other device."""
+        raise DriverRuntimeError(f"cuCtxDisablePeerAccess failed: {NOT_SUPPORTED} - there is only one device")
 
     def get_api_version(self) -> int:
-        """Return the version of the driver's interface."""
+        """Return the version of the driver API."""
         return 3020
 
 
@@ -217,13 +219,13 @@ def _stack() -> list[SimulatedContext]:
     return stack
 
 
-def _pushed(context: SimulatedContext) -> SimulatedContext:
+def _push(context: SimulatedContext) -> SimulatedContext:
     _stack().append(context)
     return context
 
 
 def current(routine: str) -> SimulatedContext:
-    """Return the current context of this thread; without one a routine of the driver fails."""
+    """Return the current context of this thread; fail the routine if there is none."""
     if not _stack():
-        raise wrong(routine, INVALID_CONTEXT, "this thread has no context: import pycuda.autoinit, or make one")
+        raise wrong(routine, INVALID_CONTEXT, "this thread has no context: import pycuda.autoinit, or create one")
     return _stack()[-1]

@@ -1,4 +1,4 @@
-"""`pycuda._driver` and `pycuda._pvt_struct`, put together and put in place."""
+"""Installation of the modules that replace `pycuda._driver` and `pycuda._pvt_struct`."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from gpu.pycuda.bindings import BINDINGS
 from gpu.pycuda.compiler import Compiler
 from gpu.pycuda.names import MODULE, NAMES
 
-# Each has entered its names.
+# Importing a module registers its names.
 _PARTS = (arrays, enumerations, faults, host_memory, modules, pools, random_numbers, streams)
 
 VERSION = "2026.1"
-"""The release of PyCUDA that this stands below."""
+"""Supported release of PyCUDA."""
 
 
 def python_layer() -> Path:
-    """Return the folder where set-up places PyCUDA's own Python files, below `pycuda`."""
+    """Return the folder in which the setup stores PyCUDA's own Python files, below `pycuda`."""
     return Path(sys.prefix) / "share" / "lockstep" / f"pycuda-{VERSION}"
 
 
 def complaint() -> str:
-    """Return why PyCUDA's scripts cannot run here, as a sentence; "" where they can."""
+    """Return why PyCUDA scripts cannot run here, as a sentence; "" if they can."""
     if not (python_layer() / "pycuda" / "driver.py").is_file():
         return f"PyCUDA's Python files are not in {python_layer()}."
     try:
         import platformdirs  # noqa: F401
         import pytools  # noqa: F401
     except ImportError as error:
-        return f"PyCUDA needs what is not installed here: {error}."
+        return f"PyCUDA needs a package that is not installed: {error}."
     return ""
 
 
 def install() -> None:
-    """Let `import pycuda` in this process find PyCUDA's own Python files on top of the simulator.
+    """Make `import pycuda` in this process use PyCUDA's own Python files on top of the simulator.
 
     Raises
     ------
     EngineUnavailableError
-        They are not here.
+        If these files are missing.
     """
     if reason := complaint():
-        raise EngineUnavailableError(reason, advice="`make setup` fetches them from PyPI.")
+        raise EngineUnavailableError(reason, advice="`make setup` downloads them from PyPI.")
     import pytools.prefork
 
     driver, struct = ModuleType(MODULE), ModuleType("pycuda._pvt_struct")
     driver.__dict__.update(NAMES)
     struct.__dict__.update(pack=packing.pack, calcsize=packing.calcsize)
     sys.modules[MODULE], sys.modules[struct.__name__] = driver, struct
-    # cuda-bindings that are installed would ask a GPU's driver.
+    # Installed cuda-bindings would call a GPU's driver.
     bindings = {name: ModuleType(name) for name in ("cuda", "cuda.bindings", "cuda.bindings.driver")}
     for name, module in bindings.items():
         module.__path__ = []
@@ -63,8 +63,8 @@ def install() -> None:
     sys.modules.update(bindings)
     sys.path.insert(0, str(python_layer()))
     pytools.prefork.forker = Compiler(pytools.prefork.forker)  # type: ignore[assignment]
-    os.environ["PYCUDA_DISABLE_CACHE"] = "1"  # texts are read anew in any case
-    # PyCUDA looks for a toolkit, to link its device runtime, and on Windows when it is imported.
+    os.environ["PYCUDA_DISABLE_CACHE"] = "1"  # sources are always compiled again
+    # On import, PyCUDA searches for a toolkit, to link its device runtime and on Windows.
     toolkit = python_layer() / "toolkit"
     os.environ["CUDA_ROOT"] = os.environ["CUDA_PATH"] = str(toolkit)
     os.environ["PATH"] = f"{toolkit / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"

@@ -1,4 +1,4 @@
-"""The enumerations of CUDA's driver interface, as PyCUDA names them; numbers as in CUDA's headers."""
+"""Enumerations of the CUDA driver API with PyCUDA's names and CUDA's numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver's complaints, which are PyCUDA's exceptions."""
+"""The driver's errors as PyCUDA's exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host's memory that the driver knows of: page-locked, aligned, and managed, which kernels reach too."""
+"""Host memory known to the driver: page-locked, aligned, registered and managed; kernels can access it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 
 @exported("HostPointer")
 class HostMemory:
-    """Memory of the host that is mapped into the device's."""
+    """Host memory that is mapped into device memory."""
 
     def __init__(self, data: Array) -> None:
         self._mapped: GlobalMemory | None = GlobalMemory(data, written=True)
@@ -35,24 +35,24 @@ class HostMemory:
 
     def _unmap(self, routine: str) -> None:
         if self._mapped is None:
-            raise wrong(routine, INVALID_VALUE, "it was freed before")
+            raise wrong(routine, INVALID_VALUE, "it is already freed")
         self._mapped = None
 
 
 @exported("PagelockedHostAllocation")
 class PagelockedMemory(HostMemory):
-    """Memory that stays where it is."""
+    """Page-locked memory."""
 
     def __init__(self, data: Array, flags: int) -> None:
         super().__init__(data)
         self._flags = flags
 
     def free(self) -> None:
-        """Give it up; arrays over it keep their values."""
+        """Free it; arrays over it keep their values."""
         self._unmap("cuMemFreeHost")
 
     def get_flags(self) -> int:
-        """Return what it was made with."""
+        """Return the flags of its allocation."""
         return self._flags
 
 
@@ -61,16 +61,16 @@ NAMES["HostAllocation"] = PagelockedMemory
 
 @exported("AlignedHostAllocation")
 class AlignedMemory(HostMemory):
-    """Memory that begins at a multiple of some bytes."""
+    """Memory that begins at a multiple of a number of bytes."""
 
     def free(self) -> None:
-        """Give it up; arrays over it keep their values."""
+        """Free it; arrays over it keep their values."""
         self._unmap("aligned_host_allocation::free")
 
 
 @exported("RegisteredHostMemory")
 class RegisteredMemory(HostMemory):
-    """An array of the script's own that was mapped later."""
+    """An array of the script that was mapped after its creation."""
 
     def __init__(self, array: Array) -> None:
         super().__init__(array.reshape(-1).view(np.uint8))
@@ -83,7 +83,7 @@ class RegisteredMemory(HostMemory):
 
 @exported("ManagedAllocation")
 class ManagedMemory(SimulatedAllocation):
-    """Memory that host and device both reach."""
+    """Memory that host and device can access."""
 
     def __init__(self, memory: GlobalMemory) -> None:
         super().__init__(memory)
@@ -94,21 +94,21 @@ class ManagedMemory(SimulatedAllocation):
         return int(self)
 
     def attach(self, mem_flags: int, stream: SimulatedStream | None = None) -> None:
-        """Say who uses it."""
+        """Ignore which stream uses it."""
 
 
 def _array_over(owner: Any, data: Array, shape: Any, dtype: Any, order: str, routine: str) -> Array:
-    """Return an array over memory, of which `owner` is the base."""
+    """Return an array over memory, with `owner` as its base."""
     if order not in ("C", "F"):
         raise wrong(routine, INVALID_VALUE, "unrecognized order specifier")
-    made = np.ndarray(shape, dtype, data.data, order=order)  # type: ignore[arg-type]
-    owner.__array_interface__ = made.__array_interface__ | {"strides": made.strides}
+    view = np.ndarray(shape, dtype, data.data, order=order)  # type: ignore[arg-type]
+    owner.__array_interface__ = view.__array_interface__ | {"strides": view.strides}
     array = np.asarray(owner)
-    result: Array = array if array.dtype == made.dtype else array.view(made.dtype)
+    result: Array = array if array.dtype == view.dtype else array.view(view.dtype)
     return result
 
 
-def _bytes_of(shape: Any, dtype: Any) -> int:
+def _size_in_bytes(shape: Any, dtype: Any) -> int:
     extents = shape if isinstance(shape, list | tuple) else (shape,)
     return int(math.prod(operator.index(extent) for extent in extents) * np.dtype(dtype).itemsize)
 
@@ -117,37 +117,37 @@ def _zeros(size: int, routine: str) -> Array:
     try:
         return np.zeros(max(size, 1), np.uint8)
     except (MemoryError, OverflowError):
-        raise DriverMemoryError(said(routine, "out of memory", f"{size:,} bytes are asked for")) from None
+        raise DriverMemoryError(said(routine, "out of memory", f"{size:,} bytes are requested")) from None
 
 
 @exported("pagelocked_empty")
 def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
-    """Return an array in page-locked memory."""
+    """Return an uninitialized array in page-locked memory."""
     current("cuMemHostAlloc")
-    data = _zeros(_bytes_of(shape, dtype), "cuMemHostAlloc")
+    data = _zeros(_size_in_bytes(shape, dtype), "cuMemHostAlloc")
     return _array_over(PagelockedMemory(data, mem_flags), data, shape, dtype, order, "cuMemHostAlloc")
 
 
 @exported("aligned_empty")
 def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> Array:
-    """Return an array that begins at a multiple of `alignment` bytes."""
-    size = max(_bytes_of(shape, dtype), 1)
-    whole = _zeros(size + alignment, "aligned_empty")
-    first = -whole.ctypes.data % alignment
-    data = whole[first : first + size]
+    """Return an uninitialized array that begins at a multiple of `alignment` bytes."""
+    size = max(_size_in_bytes(shape, dtype), 1)
+    memory = _zeros(size + alignment, "aligned_empty")
+    first = -memory.ctypes.data % alignment
+    data = memory[first : first + size]
     return _array_over(AlignedMemory(data), data, shape, dtype, order, "aligned_empty")
 
 
 @exported("managed_empty")
 def managed_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
-    """Return an array that kernels reach too."""
-    memory = new_memory(max(_bytes_of(shape, dtype), 1), "cuMemAllocManaged", written=True, managed=True)
+    """Return an uninitialized array that kernels can access too."""
+    memory = new_memory(max(_size_in_bytes(shape, dtype), 1), "cuMemAllocManaged", written=True, managed=True)
     return _array_over(ManagedMemory(memory), memory.data, shape, dtype, order, "cuMemAllocManaged")
 
 
 @exported("register_host_memory")
 def register_host_memory(ary: Array, flags: int = 0) -> Array:
-    """Map an array of the script's own into the device's memory."""
+    """Map an array of the script into device memory."""
     current("cuMemHostRegister")
     if not isinstance(ary, np.ndarray):
         raise wrong("register_host_memory", INVALID_VALUE, "ary argument is not a numpy array")

@@ -1,4 +1,4 @@
-"""What scripts allocate, copy and fill of the device's memory."""
+"""Allocation, copy and fill routines of device memory."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PITCH = 512
 
 
 def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False, managed: bool = False) -> GlobalMemory:
-    """Return memory of the device, as `gpu.driver.memory.new_memory` does, where there is a context."""
+    """Allocate device memory as `gpu.driver.memory.new_memory`; requires a current context."""
     current(routine)
     return device.new_memory(size, routine, written=written, managed=managed)
 
 
 @exported("DeviceAllocation")
 class SimulatedAllocation:
-    """Memory that is free again when this object is gone."""
+    """Device memory that is freed with this object."""
 
     def __init__(self, memory: GlobalMemory) -> None:
         self.memory: GlobalMemory | None = memory
@@ -39,26 +39,26 @@ class SimulatedAllocation:
     __index__ = __long__ = __int__
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
-        """Return a part of it as a buffer."""
+        """Return a part as a buffer."""
         return bytes_at(self._address + offset, size, "DeviceAllocation.as_buffer").data
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         if self.memory is None:
-            raise wrong("cuMemFree", INVALID_VALUE, "it was freed before")
+            raise wrong("cuMemFree", INVALID_VALUE, "it is already freed")
         self.memory = None
 
 
 @exported("PointerHolderBase")
 class PointerHolder:
-    """What a script derives from to hand out pointers of its own."""
+    """Base class for objects of scripts that hold a pointer."""
 
     def get_pointer(self) -> int:
         """Return the address."""
-        raise NotImplementedError("a class that derives from PointerHolderBase says what its pointer is")
+        raise NotImplementedError("a subclass of PointerHolderBase must define get_pointer")
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
-        """Return what is there as a buffer."""
+        """Return memory at the address as a buffer."""
         return bytes_at(int(self) + offset, size, "PointerHolderBase.as_buffer").data
 
     def __int__(self) -> int:
@@ -68,7 +68,7 @@ class PointerHolder:
 
 
 def host_bytes(thing: Any, *, writable: bool = False) -> Array:
-    """Return the bytes of an array, or of another buffer without gaps, as they lie in memory: a view."""
+    """Return a view of the bytes of an array or another contiguous buffer, in memory order."""
     array = thing if isinstance(thing, np.ndarray | np.generic) else np.asarray(memoryview(thing))
     if isinstance(array, np.generic):
         array = np.asarray(array)
@@ -80,11 +80,11 @@ def host_bytes(thing: Any, *, writable: bool = False) -> Array:
     return flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
 
 
-class _Reach:
-    """The bytes from an array's first element to its last one, gaps included."""
+class _Extent:
+    """The bytes from an array's first to its last element, including gaps."""
 
     def __init__(self, array: Array, size: int) -> None:
-        self._array = array  # which is kept
+        self._array = array  # keeps it alive
         self.__array_interface__ = {
             "shape": (size,),
             "typestr": "|u1",
@@ -94,7 +94,7 @@ class _Reach:
 
 
 def reach_of(thing: Any, *, writable: bool = False) -> Array:
-    """Return the bytes from an array's first element on, as far as it reaches, gaps included: a view."""
+    """Return a view of the bytes from an array's first to its last element, including gaps."""
     array = thing if isinstance(thing, np.ndarray) else np.asarray(memoryview(thing))
     if writable and not array.flags.writeable:
         raise ValueError("buffer source array is read-only")
@@ -102,25 +102,25 @@ def reach_of(thing: Any, *, writable: bool = False) -> Array:
         return np.empty(0, np.uint8)
     steps = zip(array.shape, array.strides, strict=True)
     size = array.itemsize + sum((extent - 1) * stride for extent, stride in steps if stride > 0)
-    return np.asarray(_Reach(array, size))
+    return np.asarray(_Extent(array, size))
 
 
 @exported("mem_get_info")
 def mem_get_info() -> tuple[int, int]:
-    """Return how many bytes are free, and how many there are."""
+    """Return the free and the total device memory in bytes."""
     current("cuMemGetInfo")
     return free_memory(), total_memory()
 
 
 @exported("mem_alloc")
 def mem_alloc(bytes: int) -> SimulatedAllocation:  # noqa: A002
-    """Allocate memory."""
+    """Allocate device memory."""
     return SimulatedAllocation(new_memory(int(bytes)))
 
 
 @exported("mem_alloc_pitch")
 def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[SimulatedAllocation, int]:
-    """Allocate rows of `width` bytes; return them, and the bytes from one to the next."""
+    """Allocate rows of `width` bytes; return them and the pitch in bytes."""
     if access_size not in (4, 8, 16):
         raise wrong("cuMemAllocPitch", INVALID_VALUE, f"elements of {access_size} bytes")
     pitch = -(-int(width) // _PITCH) * _PITCH
@@ -129,15 +129,15 @@ def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[Simulate
 
 @exported("mem_get_address_range")
 def mem_get_address_range(address: Any) -> tuple[int, int]:
-    """Return where the allocation of an address begins, and its bytes."""
+    """Return the address and size of the allocation that contains an address."""
     memory, offset = placed(int(address), "cuMemGetAddressRange")
     return int(address) - offset, memory.data.size
 
 
 @exported("mem_get_ipc_handle")
 def mem_get_ipc_handle(address: Any) -> bytes:
-    """Refuse: the memory is this process's own."""
-    raise wrong("cuIpcGetMemHandle", "operation not supported", "the simulator's memory is its process's own")
+    """Raise an error: other processes cannot access the memory."""
+    raise wrong("cuIpcGetMemHandle", "operation not supported", "other processes cannot access the simulator's memory")
 
 
 @exported("memcpy_htod")
@@ -150,7 +150,7 @@ def memcpy_htod(dest: Any, src: Any) -> None:
 
 @exported("memcpy_htod_async")
 def memcpy_htod_async(dest: Any, src: Any, stream: SimulatedStream | None = None) -> None:
-    """Copy from the host; it is done on return."""
+    """Copy from the host; complete on return."""
     memcpy_htod(dest, src)
 
 
@@ -164,7 +164,7 @@ def memcpy_dtoh(dest: Any, src: Any) -> None:
 
 @exported("memcpy_dtoh_async")
 def memcpy_dtoh_async(dest: Any, src: Any, stream: SimulatedStream | None = None) -> None:
-    """Copy to the host; it is done on return."""
+    """Copy to the host; complete on return."""
     memcpy_dtoh(dest, src)
 
 
@@ -177,13 +177,13 @@ def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
 
 @exported("memcpy_dtod_async")
 def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: SimulatedStream | None = None) -> None:
-    """Copy within the device; it is done on return."""
+    """Copy within the device; complete on return."""
     memcpy_dtod(dest, src, size)
 
 
 @exported("memcpy_peer")
 def memcpy_peer(dest: Any, src: Any, size: int, dest_context: Any = None, src_context: Any = None) -> None:
-    """Copy between contexts, which share their memory here."""
+    """Copy between contexts, which share memory in the simulator."""
     memcpy_dtod(dest, src, size)
 
 
@@ -196,12 +196,12 @@ def memcpy_peer_async(
     src_context: Any = None,
     stream: SimulatedStream | None = None,
 ) -> None:
-    """Copy between contexts; it is done on return."""
+    """Copy between contexts; complete on return."""
     memcpy_dtod(dest, src, size)
 
 
 def _pattern(data: int, itemsize: int) -> Array:
-    """Return the bytes of an unsigned number."""
+    """Return the bytes of an unsigned integer."""
     return np.frombuffer((int(data) % (1 << 8 * itemsize)).to_bytes(itemsize, "little"), np.uint8)
 
 
@@ -218,7 +218,7 @@ def _memset_2d(itemsize: int, dest: Any, pitch: int, data: int, width: int, heig
         _memset(itemsize, int(dest) + row * int(pitch), data, width)
 
 
-def _enter_memsets(itemsize: int) -> None:
+def _export_memsets(itemsize: int) -> None:
     bits = 8 * itemsize
 
     @exported(f"memset_d{bits}")
@@ -241,4 +241,4 @@ def _enter_memsets(itemsize: int) -> None:
 
 
 for _itemsize in (1, 2, 4):
-    _enter_memsets(_itemsize)
+    _export_memsets(_itemsize)

@@ -1,4 +1,4 @@
-"""Modules and their functions, and what links several images to one."""
+"""Modules and their kernels, and the linker of several images."""
 
 from __future__ import annotations
 
@@ -21,21 +21,17 @@ from gpu.simulator.executor.batches import reachable
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.limits import LIMITS
 
-_FOREIGN = (
-    "it is machine code or PTX, which the simulator cannot run: it takes what was compiled through pycuda.compiler here"
-)
-
-
-_OURS = str(Path(__file__).parents[1])
+_FOREIGN_IMAGE = "the simulator cannot run machine code or PTX; it loads only images from its own pycuda.compiler"
+_PACKAGE_FOLDER = str(Path(__file__).parents[1])
 
 
 def _caller() -> str:
-    """Return the line that a launch comes from: the innermost one that is neither ours nor PyCUDA's."""
+    """Return the line of the script that launches: the innermost frame outside Lockstep and PyCUDA."""
     frame = sys._getframe(1)  # noqa: SLF001
     for _ in itertools.count():
         file = frame.f_code.co_filename
         module = str(frame.f_globals.get("__name__", ""))
-        if not file.startswith(_OURS) and module.partition(".")[0] not in ("pycuda", "pytools"):
+        if not file.startswith(_PACKAGE_FOLDER) and module.partition(".")[0] not in ("pycuda", "pytools"):
             return f"{Path(file).name}:{frame.f_lineno}"
         if frame.f_back is None:
             break
@@ -45,7 +41,7 @@ def _caller() -> str:
 
 @exported("Function")
 class ModuleFunction:
-    """A kernel of a module."""
+    """Kernel of a module."""
 
     def __init__(self, owner: LoadedModule, name: str, kernel: SimulatedKernel) -> None:
         self._owner, self._name, self._kernel = owner, name, kernel
@@ -54,7 +50,7 @@ class ModuleFunction:
         self._packed = bytearray()
 
     def get_attribute(self, attribute: int) -> int:
-        """Return an attribute; what only a compiler for a GPU knows, as registers, is 0."""
+        """Return an attribute; attributes that need a GPU compiler, such as registers, are 0."""
         names = NAMES["function_attribute"]
         functions = tuple(reachable(self._kernel.function))
         values = {
@@ -68,15 +64,15 @@ class ModuleFunction:
         return int(values.get(attribute, 0))
 
     def set_attribute(self, attribute: int, value: int) -> None:
-        """Set an attribute: more shared memory than every GPU has is refused."""
+        """Set an attribute; refuse more shared memory than the simulator has."""
         if attribute == NAMES["function_attribute"].MAX_DYNAMIC_SHARED_SIZE_BYTES and value > LIMITS.shared_bytes:
-            raise wrong("cuFuncSetAttribute", INVALID_VALUE, f"a block has at most {LIMITS.shared_bytes} bytes here")
+            raise wrong("cuFuncSetAttribute", INVALID_VALUE, f"the limit is {LIMITS.shared_bytes} bytes per block")
 
     def set_cache_config(self, config: int) -> None:
-        """Say what is preferred, which a simulated cache does not ask for."""
+        """Set the preferred cache configuration, which the simulator ignores."""
 
     def param_set_texref(self, texture: TextureReference) -> None:
-        """Take note of a texture reference, which is bound already."""
+        """Do nothing: texture references are already bound."""
 
     def _set_block_shape(self, x: int, y: int, z: int) -> None:
         self._block = (int(x), int(y), int(z))
@@ -114,7 +110,7 @@ class ModuleFunction:
 
 @exported("Module")
 class DriverModule:
-    """What an image holds, loaded: kernels, variables, texture references."""
+    """Loaded image with kernels, variables and texture references."""
 
     def __init__(self, image: SourceImage) -> None:
         try:
@@ -123,12 +119,12 @@ class DriverModule:
             raise DriverRuntimeError(said("cuModuleLoadDataEx", "the image does not compile", error.message)) from None
 
     def get_function(self, name: str) -> ModuleFunction:
-        """Return a kernel by the name that a linker knows it by: of an `extern "C"` one its own."""
+        """Return a kernel by its linker symbol, which for `extern "C"` is its plain name."""
         module = self._loaded.module
         symbols = module.symbols
         if name not in symbols:
             same = [symbol for symbol, plain in symbols.items() if plain == name]
-            hint = f'without extern "C" its name is {same[0]}' if same else f"there is {', '.join(symbols) or 'none'}"
+            hint = f'without extern "C" its name is {same[0]}' if same else f"available: {', '.join(symbols) or 'none'}"
             raise wrong("cuModuleGetFunction", NOT_FOUND, f"{name}: {hint}")
         try:
             kernel = module.kernel(symbols[name])
@@ -140,7 +136,7 @@ class DriverModule:
         return ModuleFunction(self._loaded, symbols[name], kernel)
 
     def get_global(self, name: str) -> tuple[int, int]:
-        """Return the address and the bytes of a variable."""
+        """Return the address and the size of a variable."""
         try:
             memory = self._loaded.module.variable(name)
         except KernelError:
@@ -154,8 +150,8 @@ class DriverModule:
         return TextureReference(self._loaded.module, name)
 
     def get_surfref(self, name: str) -> Any:
-        """Refuse: surface references are gone."""
-        instead = "surface references were removed in CUDA 12; cuda-bindings make a surface object"
+        """Raise an error: surface references were removed from CUDA."""
+        instead = "surface references were removed in CUDA 12; create a surface object with cuda-bindings"
         raise wrong("cuModuleGetSurfRef", NOT_SUPPORTED, f"{name}: {instead}")
 
 
@@ -163,19 +159,19 @@ class DriverModule:
 def module_from_buffer(
     buffer: Any, options: Sequence[Any] = (), message_handler: Callable[..., object] | None = None
 ) -> DriverModule:
-    """Load what the compiler made."""
+    """Load an image from the compiler."""
     current("cuModuleLoadDataEx")
     image = SourceImage.load(memoryview(buffer).tobytes())
     if message_handler is not None:
-        message_handler(image is not None, "", "" if image is not None else _FOREIGN)
+        message_handler(image is not None, "", "" if image is not None else _FOREIGN_IMAGE)
     if image is None:
-        raise DriverRuntimeError(said("cuModuleLoadDataEx", "device kernel image is invalid", _FOREIGN))
+        raise DriverRuntimeError(said("cuModuleLoadDataEx", "device kernel image is invalid", _FOREIGN_IMAGE))
     return DriverModule(image)
 
 
 @exported("module_from_file")
 def module_from_file(filename: str) -> DriverModule:
-    """Load what the compiler made and somebody saved."""
+    """Load an image from a file."""
     current("cuModuleLoad")
     try:
         data = Path(filename).read_bytes()
@@ -186,7 +182,7 @@ def module_from_file(filename: str) -> DriverModule:
 
 @exported("Linker")
 class ImageLinker:
-    """Puts several images together: their texts, one after the other, are one text."""
+    """Linker that concatenates the sources of several images."""
 
     def __init__(self, message_handler: Any = None, options: Any = None, log_verbose: bool = False) -> None:
         current("cuLinkCreate")
@@ -197,11 +193,11 @@ class ImageLinker:
         """Add an image."""
         image = SourceImage.load(memoryview(data).tobytes())
         if image is None:
-            raise DriverRuntimeError(said("cuLinkAddData", "device kernel image is invalid", _FOREIGN))
+            raise DriverRuntimeError(said("cuLinkAddData", "device kernel image is invalid", _FOREIGN_IMAGE))
         self._images.append(image)
 
     def add_file(self, filename: str, input_type: int) -> None:
-        """Add an image from a file; a library of CUDA's own is in the simulator."""
+        """Add an image from a file; CUDA's own libraries are part of the simulator."""
         if input_type == NAMES["jit_input_type"].LIBRARY:
             return
         try:
@@ -211,18 +207,18 @@ class ImageLinker:
         self.add_data(data, input_type, filename)
 
     def link_module(self) -> DriverModule:
-        """Return the module of all."""
+        """Return the module of all images."""
         if not self._images:
             raise wrong("cuLinkComplete", INVALID_VALUE, "nothing was added")
         first = self._images[0]
-        whole = SourceImage(
+        combined = SourceImage(
             "\n".join(image.text for image in self._images),
             first.name,
             first.folder,
             {name: value for image in self._images for name, value in image.defines.items()},
             list(dict.fromkeys(folder for image in self._images for folder in image.include_dirs)),
         )
-        module = DriverModule(first if len(self._images) == 1 else whole)
+        module = DriverModule(first if len(self._images) == 1 else combined)
         if self._handler is not None:
             self._handler(True, "", "")
         return module

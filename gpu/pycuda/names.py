@@ -1,4 +1,4 @@
-"""What PyCUDA's compiled module offers by name: each file of this room enters its own."""
+"""Registry of the names in PyCUDA's compiled module; each file of this package registers its own."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _Thing = TypeVar("_Thing")
 
 
 def exported(name: str) -> Callable[[_Thing], _Thing]:
-    """Return a decorator that enters a class or a function under the name that scripts know."""
+    """Return a decorator that registers a class or function under PyCUDA's name."""
 
-    def enter(thing: _Thing) -> _Thing:
+    def register(thing: _Thing) -> _Thing:
         if isinstance(thing, type):
             thing.__name__ = thing.__qualname__ = name
             thing.__module__ = MODULE
         NAMES[name] = thing
         return thing
 
-    return enter
+    return register

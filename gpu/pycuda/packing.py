@@ -1,4 +1,4 @@
-"""Arguments as bytes: what `pycuda._pvt_struct` does, which is the struct module with NumPy's numbers."""
+"""Packing of arguments: replacement of `pycuda._pvt_struct`, the struct module extended by NumPy's types."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _INTEGERS = "bBhHiIlLqQnNP"
 
 def _codes(format: str) -> list[tuple[int, str]]:  # noqa: A002
     text = format.removeprefix("@")
-    found: list[tuple[int, str]] = []
+    codes: list[tuple[int, str]] = []
     end = 0
     for match in _CODE.finditer(text):
         if match.start() != end or match[2] not in _SIZES:
             break
         end = match.end()
         count = int(match[1]) if match[1] else 1
-        found += [(count, "s")] if match[2] == "s" else [(1, match[2])] * count
+        codes += [(count, "s")] if match[2] == "s" else [(1, match[2])] * count
     if text[end:].strip():
         raise struct.error(f"bad char in struct format: {text[end:].strip()[0]!r} of {format!r}")
-    return found
+    return codes
 
 
 def calcsize(format: str) -> int:  # noqa: A002
-    """Return the bytes that values of a format take."""
+    """Return the size in bytes of values of a format."""
     offset = 0
     for count, code in _codes(format):
         offset = -(-offset // _ALIGNMENTS[code]) * _ALIGNMENTS[code] + count * _SIZES[code]
@@ -40,24 +40,24 @@ def calcsize(format: str) -> int:  # noqa: A002
 
 
 def pack(format: str, *values: Any) -> bytes:  # noqa: A002
-    """Return values as bytes, each at a multiple of its own alignment."""
+    """Pack values, each at a multiple of its own alignment."""
     codes = _codes(format)
-    wanted = sum(code != "x" for _, code in codes)
-    if wanted != len(values):
-        raise struct.error(f"pack requires exactly {wanted} arguments, not {len(values)}")
+    count_needed = sum(code != "x" for _, code in codes)
+    if count_needed != len(values):
+        raise struct.error(f"pack requires exactly {count_needed} arguments, not {len(values)}")
     data = bytearray()
-    waiting = iter(values)
+    remaining = iter(values)
     for count, code in codes:
         data += bytes(-len(data) % _ALIGNMENTS[code])
-        data += bytes(count) if code == "x" else _packed(code, count, next(waiting))
+        data += bytes(count) if code == "x" else _pack_value(code, count, next(remaining))
     return bytes(data)
 
 
-def _packed(code: str, count: int, value: Any) -> bytes:
+def _pack_value(code: str, count: int, value: Any) -> bytes:
     if code == "s":
         if hasattr(value, "tobytes"):
             raw: bytes = value.tobytes("A")
-        elif hasattr(value, "__index__"):  # bytes() makes so many zeros of it
+        elif hasattr(value, "__index__"):  # bytes() would create that number of zeros
             raise struct.error("argument for 's' must be a bytes object")
         else:
             raw = bytes(value)

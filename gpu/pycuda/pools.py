@@ -1,4 +1,4 @@
-"""Memory pools: what is given back to one is kept, in bins of about one size, and counted."""
+"""Memory pools with PyCUDA's counters; freed blocks are kept in bins of similar sizes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _LEADING_BITS = 4
 
 @exported("bitlog2")
 def bitlog2(number: int) -> int:
-    """Return the highest bit of a number; 0 of 0."""
+    """Return the index of the highest set bit; 0 for 0."""
     return max(int(number).bit_length() - 1, 0)
 
 
 class _Pool:
-    """What every pool counts. An allocation has its own size, so that what lies beyond it is out of bounds."""
+    """Counters of a pool. Each allocation has its exact size, so accesses beyond it are out of bounds."""
 
     def __init__(self) -> None:
         self._held: dict[int, int] = {}
@@ -36,31 +36,31 @@ class _Pool:
 
     @property
     def held_blocks(self) -> int:
-        """How many blocks are kept for later."""
+        """Number of free blocks that the pool keeps."""
         return sum(self._held.values())
 
     def bin_number(self, size: int) -> int:
-        """Return the bin of a size."""
+        """Return the bin of a size in bytes."""
         exponent = bitlog2(size)
         shift = exponent - _LEADING_BITS
         shifted = size << -shift if shift < 0 else size >> shift
         return exponent << _LEADING_BITS | shifted & ((1 << _LEADING_BITS) - 1)
 
     def alloc_size(self, bin: int) -> int:  # noqa: A002
-        """Return the bytes of a bin's blocks."""
+        """Return the size in bytes of a bin's blocks."""
         exponent, mantissa = bin >> _LEADING_BITS, bin & ((1 << _LEADING_BITS) - 1)
         shift = exponent - _LEADING_BITS
         head = (1 << _LEADING_BITS) | mantissa
         return head >> -shift if shift < 0 else head << shift | ((1 << shift) - 1)
 
     def free_held(self) -> None:
-        """Give back what is kept for later."""
+        """Release the kept blocks."""
         for number, count in self._held.items():
             self.managed_bytes -= count * self.alloc_size(number)
         self._held.clear()
 
     def stop_holding(self) -> None:
-        """Keep nothing for later from now on."""
+        """Release blocks immediately from now on."""
         self._holding = False
         self.free_held()
 
@@ -74,7 +74,7 @@ class _Pool:
         self.active_bytes += size
 
     def give_back(self, size: int) -> None:
-        """Count a block that is no longer in use."""
+        """Count a freed block."""
         number = self.bin_number(size)
         self.active_blocks -= 1
         self.active_bytes -= size
@@ -86,7 +86,7 @@ class _Pool:
 
 @exported("PooledDeviceAllocation")
 class PooledAllocation:
-    """Memory of the device that goes back to its pool when this object is gone."""
+    """Device memory that returns to its pool with the end of this object."""
 
     def __init__(self, pool: _Pool, memory: GlobalMemory, size: int) -> None:
         self._pool = pool
@@ -95,9 +95,9 @@ class PooledAllocation:
         self._address = address_of(memory)
 
     def free(self) -> None:
-        """Give it back to the pool."""
+        """Return it to the pool."""
         if self._memory is None:
-            raise wrong("pooled_device_allocation::free", INVALID_VALUE, "it was freed before")
+            raise wrong("pooled_device_allocation::free", INVALID_VALUE, "it is already freed")
         self._memory = None
         self._pool.give_back(self._size)
 
@@ -119,7 +119,7 @@ class PooledAllocation:
 
 @exported("DeviceMemoryPool")
 class SimulatedDevicePool(_Pool):
-    """A pool of the device's memory."""
+    """Pool of device memory."""
 
     def allocate(self, size: int) -> PooledAllocation:
         """Allocate memory."""
@@ -130,7 +130,7 @@ class SimulatedDevicePool(_Pool):
 
 @exported("PageLockedAllocator")
 class SimulatedHostAllocator:
-    """How a pool of page-locked memory gets it."""
+    """Allocator of a pool of page-locked memory."""
 
     def __init__(self, flags: int = 0) -> None:
         self.flags = flags
@@ -138,7 +138,7 @@ class SimulatedHostAllocator:
 
 @exported("PooledHostAllocation")
 class PooledHostMemory:
-    """Page-locked memory that goes back to its pool when this object is gone."""
+    """Page-locked memory that returns to its pool with the end of this object."""
 
     def __init__(self, pool: _Pool, array: Array) -> None:
         self._pool: _Pool | None = pool
@@ -147,9 +147,9 @@ class PooledHostMemory:
         self.__array_interface__ = array.__array_interface__ | {"strides": array.strides}
 
     def free(self) -> None:
-        """Give it back to the pool."""
+        """Return it to the pool."""
         if self._pool is None:
-            raise wrong("pooled_host_allocation::free", INVALID_VALUE, "it was freed before")
+            raise wrong("pooled_host_allocation::free", INVALID_VALUE, "it is already freed")
         self._pool.give_back(self._size)
         self._pool = None
 
@@ -166,7 +166,7 @@ class PooledHostMemory:
 
 @exported("PageLockedMemoryPool")
 class SimulatedHostPool(_Pool):
-    """A pool of page-locked memory."""
+    """Pool of page-locked memory."""
 
     def __init__(self, allocator: SimulatedHostAllocator | None = None) -> None:
         super().__init__()
@@ -176,6 +176,6 @@ class SimulatedHostPool(_Pool):
         """Return an array in page-locked memory."""
         array = pagelocked_empty(shape, dtype, order, self._flags)
         self._take(array.nbytes)
-        made = np.asarray(PooledHostMemory(self, array))
-        result: Array = made if made.dtype == array.dtype else made.view(array.dtype)
+        view = np.asarray(PooledHostMemory(self, array))
+        result: Array = view if view.dtype == array.dtype else view.view(array.dtype)
         return result

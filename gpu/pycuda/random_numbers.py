@@ -1,4 +1,4 @@
-"""What the driver's module says of cuRAND, whose generators on the device are a header of kernels."""
+"""Data of cuRAND in the driver's module; its device generators are in a header for kernels."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ NAMES["direction_vector_set"] = IntEnum(
     {"VECTOR_32": 101, "SCRAMBLED_VECTOR_32": 102, "VECTOR_64": 103, "SCRAMBLED_VECTOR_64": 104},
     module=MODULE,
 )
-_OF_64_BITS = (103, 104)
+_SETS_OF_64_BITS = (103, 104)
 _DIMENSIONS = 20_000
 
 
 @exported("get_curand_version")
 def get_curand_version() -> tuple[int, int, int]:
-    """Return the version of cuRAND that the headers stand for."""
+    """Return the cuRAND version of the headers."""
     return 10, 40, 0
 
 
 @cache
 def direction_vectors(bits: int) -> Array:
-    """Return the direction vectors of Sobol sequences, of Joe and Kuo's numbers, which cuRAND takes.
+    """Compute the direction vectors of Sobol sequences from Joe and Kuo's numbers, as cuRAND does.
 
     Source: S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections", SIAM J. Sci.
-    Comput. 30 (2008); SciPy has their table.
+    Comput. 30 (2008); SciPy contains their table.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def direction_vectors(bits: int) -> Array:
     Raises
     ------
     DriverLogicError
-        The table is not here.
+        If SciPy does not contain the table.
     """
     table = resources.files("scipy.stats") / "_sobol_direction_numbers.npz"
     if not table.is_file():
@@ -58,31 +58,31 @@ def direction_vectors(bits: int) -> Array:
     with resources.as_file(table) as file, np.load(file) as numbers:
         polynomials = numbers["poly"][:_DIMENSIONS].astype(np.uint64)
         initial = numbers["vinit"][:_DIMENSIONS].astype(np.uint64)
-    found = np.zeros((_DIMENSIONS, bits), np.uint64)
+    vectors = np.zeros((_DIMENSIONS, bits), np.uint64)
     degrees = np.array([int(each).bit_length() - 1 for each in polynomials])
     for degree in range(1, degrees.max() + 1):
-        those = np.flatnonzero(degrees == degree)
-        found[those, :degree] = initial[those, :degree]
-        for place in range(degree, bits):
-            new = found[those, place - degree].copy()
+        selected = np.flatnonzero(degrees == degree)
+        vectors[selected, :degree] = initial[selected, :degree]
+        for index in range(degree, bits):
+            new = vectors[selected, index - degree].copy()
             for back in range(1, degree + 1):
-                taken = polynomials[those] >> np.uint64(degree - back) & np.uint64(1)
-                new ^= taken * (found[those, place - back] << np.uint64(back))
-            found[those, place] = new
-    found[0] = 1  # whose polynomial stands for none
+                coefficients = polynomials[selected] >> np.uint64(degree - back) & np.uint64(1)
+                new ^= coefficients * (vectors[selected, index - back] << np.uint64(back))
+            vectors[selected, index] = new
+    vectors[0] = 1  # the first dimension has no polynomial
     shifts = np.arange(bits - 1, -1, -1, dtype=np.uint64)
-    return (found << shifts).astype(f"u{bits // 8}")
+    return (vectors << shifts).astype(f"u{bits // 8}")
 
 
 def _copy_vectors(which: int, target: Any, count: int) -> None:
-    """Copy so many sequences' vectors; those for scrambled sequences are the same, and the scrambling is a shift."""
-    vectors = direction_vectors(64 if int(which) in _OF_64_BITS else 32)
+    """Copy the vectors of `count` sequences; scrambled sequences use the same ones with a shift."""
+    vectors = direction_vectors(64 if int(which) in _SETS_OF_64_BITS else 32)
     data = host_bytes(target, writable=True).view(vectors.dtype)
     data[: count * vectors.shape[1]] = vectors[np.arange(count) % _DIMENSIONS].reshape(-1)
 
 
 def _copy_scrambles(bits: int, target: Any, count: int) -> None:
-    """Copy what so many sequences are scrambled with: cuRAND has other numbers."""
+    """Copy the scrambling constants of `count` sequences, which differ from cuRAND's."""
     numbers = np.random.default_rng(bits).integers(0, 1 << bits, _DIMENSIONS, f"u{bits // 8}")
     host_bytes(target, writable=True).view(numbers.dtype)[:count] = numbers[np.arange(count) % _DIMENSIONS]
 

@@ -1,4 +1,4 @@
-"""A script, or a module, run as Python would run it."""
+"""Execution of a script or module as by Python."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _FAILED, _REFUSED = 1, 2
 
 
 def run_script(program: Sequence[str], text: str | None = None) -> int:
-    """Run a script, or a module, as Python would; return its exit code. What it raises is said on standard error.
+    """Run a script or a module as Python would; return its exit code. Print exceptions to standard error.
 
     Parameters
     ----------
     program : sequence of str
         The script's path, or -m and a module's name; then its arguments.
     text : str or None
-        What stands in the place of what the script's file holds.
+        Text that replaces the script file's content.
     """
     is_module = program[0] == "-m"
     words = list(program[1:] if is_module else program)
-    # Where this program was started from is no place of the script's to import from.
+    # The script must not import from the folder from which this program was started.
     here = str(Path(__file__).parents[2])
     sys.path[:] = [folder for folder in sys.path if folder not in ("", here)]
     sys.path.insert(0, str(Path.cwd()) if is_module else str(Path(words[0]).resolve().parent))
@@ -63,12 +63,12 @@ def _is_there(module: str) -> bool:
         return error.name is None or not f"{module}.".startswith(f"{error.name}.")
     except (ImportError, ValueError):
         return False
-    except Exception:  # what it is in fails by itself, and says so when it runs
+    except Exception:  # importing the parent package fails; running the module reports that
         return True
 
 
 def diagnose_script(text: str) -> tuple[Diagnostic, ...]:
-    """Return what keeps Python from reading a script's text, which is not run."""
+    """Return the syntax error in a script's text, without running it."""
     lines = text.split("\n")
     try:
         with warnings.catch_warnings():
@@ -81,7 +81,7 @@ def diagnose_script(text: str) -> tuple[Diagnostic, ...]:
         end = error.end_offset if ends_here and error.end_offset is not None else len(lines[line - 1]) + 1
         message = error.msg[:1].upper() + error.msg[1:]
         return (Diagnostic(line, column, max(end, column + 1), "error", message),)
-    except (ValueError, RecursionError, MemoryError) as error:  # a null character; nested too deep
+    except (ValueError, RecursionError, MemoryError) as error:  # a null character, or nested too deep
         return (Diagnostic(1, 1, 2, "error", f"Python cannot read this text: {error}"),)
     return ()
 
@@ -95,13 +95,13 @@ def _run_text(path: str, text: str) -> None:
 
 
 def _traceback(error: Exception) -> str:
-    """Return the traceback as a script sees it on a GPU: without what started it, and the inside of the driver."""
-    shown = traceback.TracebackException.from_exception(error)
+    """Format a traceback as on a GPU, without frames of Lockstep's."""
+    formatted = traceback.TracebackException.from_exception(error)
     ours = str(Path(__file__).parents[1])
-    each: traceback.TracebackException | None = shown
+    each: traceback.TracebackException | None = formatted
     while each is not None:
         each.stack[:] = [
             frame for frame in each.stack if not frame.filename.startswith(ours) and "runpy" not in frame.filename
         ]
         each = each.__cause__ or each.__context__
-    return "".join(shown.format())
+    return "".join(formatted.format())

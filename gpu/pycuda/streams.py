@@ -1,4 +1,4 @@
-"""Streams and events: all is done in the order in which it is asked for, and when the call returns."""
+"""Streams and events; all work runs in call order and is complete when the call returns."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ _handles = itertools.count(0x2000, 0x10)
 
 @exported("Stream")
 class SimulatedStream:
-    """A queue of work, which is empty whenever somebody looks."""
+    """Queue of work, which is always empty."""
 
     def __init__(self, flags: int = 0) -> None:
         current("cuStreamCreate")
         self.handle = next(_handles)
 
     def synchronize(self) -> None:
-        """Wait until all is done."""
+        """Do nothing: all work is complete."""
         current("cuStreamSynchronize")
 
     def is_done(self) -> bool:
-        """Whether all is done."""
+        """Return whether all work is complete."""
         return True
 
     def wait_for_event(self, event: SimulatedEvent) -> None:
-        """Let what comes later wait for an event."""
+        """Do nothing: events are complete when they are recorded."""
 
 
 @exported("Event")
 class SimulatedEvent:
-    """A moment. Between two lies the time that this machine's processor took: no GPU's."""
+    """Point in time. Differences are times of this CPU, not of a GPU."""
 
     def __init__(self, flags: int = 0) -> None:
         current("cuEventCreate")
         self._at: float | None = None
 
     def record(self, stream: SimulatedStream | None = None) -> SimulatedEvent:
-        """Take the time."""
+        """Record the current time."""
         self._at = time.perf_counter()
         return self
 
     def synchronize(self) -> SimulatedEvent:
-        """Wait until the event has happened."""
+        """Do nothing: the event is complete."""
         return self
 
     def query(self) -> bool:
-        """Whether the event has happened."""
+        """Return whether the event is complete."""
         return True
 
     def time_since(self, event: SimulatedEvent) -> float:
@@ -62,8 +62,10 @@ class SimulatedEvent:
         return event.time_since(self)
 
     def ipc_handle(self) -> bytes:
-        """Refuse: no other process sees it."""
-        raise wrong("cuIpcGetEventHandle", "operation not supported", "the simulator's events are its process's own")
+        """Raise an error: other processes cannot access events."""
+        raise wrong(
+            "cuIpcGetEventHandle", "operation not supported", "other processes cannot access the simulator's events"
+        )
 
     def _time(self, routine: str) -> float:
         if self._at is None:
@@ -73,7 +75,7 @@ class SimulatedEvent:
 
 @exported("initialize_profiler")
 def initialize_profiler(config: str, output: str, mode: int) -> None:
-    """Do nothing: `--check` and `--report` say what launches cost."""
+    """Do nothing: `--check` and `--report` show what launches cost."""
 
 
 @exported("start_profiler")

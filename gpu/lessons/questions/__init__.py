@@ -1,1 +1,1 @@
-"""Questions that a recording answers: what can be asked, the answer, and what is said of a wrong one."""
+"""Questions about recordings: generation, answers, and evaluation of answers."""

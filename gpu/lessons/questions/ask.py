@@ -1,4 +1,4 @@
-"""A lesson's question, asked of its scene: recorded anew for each seed, and answered by what was recorded."""
+"""Generation of a lesson's questions: record the scene for a seed, and derive question and answer from it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gpu.lessons.questions import at_moment, of_runs
 from gpu.lessons.scenes import PlayedScene, play
 from gpu.messages.lessons import AskedQuestion
 
-_AT_MOMENT: dict[str, Callable[[PlayedScene, Question], AskedQuestion]] = {
+_ABOUT_STATEMENTS: dict[str, Callable[[PlayedScene, Question], AskedQuestion]] = {
     "cells": at_moment.cells,
     "lanes": at_moment.lanes,
     "count": at_moment.count,
     "value": at_moment.value,
     "writer": at_moment.writer,
 }
-_OF_RUNS: dict[str, Callable[[Lesson, PlayedScene, Question], AskedQuestion]] = {
+_ABOUT_RUNS: dict[str, Callable[[Lesson, PlayedScene, Question], AskedQuestion]] = {
     "order": of_runs.order,
     "mistake": of_runs.mistake,
     "faster": of_runs.faster,
@@ -28,33 +28,33 @@ _OF_RUNS: dict[str, Callable[[Lesson, PlayedScene, Question], AskedQuestion]] = 
 
 
 def ask(lesson: Lesson, step: LessonStep, seed: int = 0) -> tuple[PlayedScene, AskedQuestion]:
-    """Record what a step shows, and ask its question of that: another seed gives other values, and so a new question.
+    """Record a step's scene and ask its question; another seed gives other values, and so another question.
 
     Raises
     ------
     InputError
-        The step asks nothing, its scene has no such place, or what is asked for does not happen there.
+        If the step has no question, its scene has no such place, or the requested event does not happen there.
     KernelError
-        A kernel does not compile, or is launched as no GPU would.
+        If a kernel does not compile, or its launch is invalid.
     """
     if step.question is None or step.scene is None:
-        raise InputError(f"The step {step.title!r} asks nothing.")
+        raise InputError(f"The step {step.title!r} has no question.")
     played = play(lesson, step.scene, seed)
     return played, asked_of(lesson, step.question, played)
 
 
 def asked_of(lesson: Lesson, question: Question, played: PlayedScene) -> AskedQuestion:
-    """Ask a question of a scene that was recorded; errors as of `ask`."""
-    if question.ask in _AT_MOMENT:
-        asked = _AT_MOMENT[question.ask](played, question)
+    """Ask a question about a recorded scene; raises as `ask`."""
+    if question.ask in _ABOUT_STATEMENTS:
+        asked = _ABOUT_STATEMENTS[question.ask](played, question)
     else:
-        asked = _OF_RUNS[question.ask](lesson, played, question)
+        asked = _ABOUT_RUNS[question.ask](lesson, played, question)
     prompt = f"{question.prompt} {asked.prompt}" if question.prompt else asked.prompt
     return replace(asked, prompt=prompt, hints=(*question.hints, *_last_hint(asked)))
 
 
 def wrong_answers(asked: AskedQuestion) -> tuple[Any, ...]:
-    """Return answers that are wrong: what `lessons check` tries."""
+    """Return wrong answers, to test that they are marked wrong."""
     match asked.form:
         case "cells" | "threads":
             return frozenset(), asked.answer | {max(asked.answer, default=0) + 1}

@@ -1,4 +1,4 @@
-"""Questions of one statement: what it reads and writes, who executes it, what it asks of memory."""
+"""Questions about one statement: what it reads and writes, which threads execute it, and its memory traffic."""
 
 from __future__ import annotations
 
@@ -23,63 +23,66 @@ from gpu.stepping.recording import LaunchSpan
 from gpu.stepping.tally import Tally
 from gpu.warp import WARP
 
-_SAID = {
+_AT_STATEMENT = {
     "active": ("How many threads execute it?", "{} threads execute it."),
     "idle": (
-        "How many lanes are idle in the warps that reach it? A warp has 32 lanes, whatever the block has.",
+        "How many lanes are idle in the warps that reach it? A warp has 32 lanes, even if the block has fewer threads.",
         "{} lanes are idle.",
     ),
-    "requests": ("How many requests to global memory does it make, one for each warp and access?", "{} requests."),
+    "requests": ("How many requests to global memory does it make, one per warp and access?", "{} requests."),
     "sectors": ("How many 32-byte sectors of global memory does it move?", "{} sectors are moved."),
     "passes": ("How many passes over the banks of shared memory does it take?", "{} passes."),
     "conflicts": ("How many passes are lost to bank conflicts?", "{} passes are lost to bank conflicts."),
-    "operations": ("How many operations on data are done in it, by all threads?", "{} operations."),
+    "operations": ("How many operations on data does it execute, by all threads?", "{} operations."),
 }
 _OVER_RUN = {
-    "operations": ("How many operations on data are done in all?", "{} operations in all."),
+    "operations": ("How many operations on data are executed in total?", "{} operations in total."),
     "steps": (
-        "How many steps are taken one after the other, when all threads that can work do so at once?",
+        "How many steps run one after the other, if all threads that are ready run at the same time?",
         "{} steps one after the other.",
     ),
-    "peak": ("How many operations are done at once at most?", "{} operations in the widest step."),
-    "sectors": ("How many 32-byte sectors of global memory are moved in all?", "{} sectors in all."),
-    "conflicts": ("How many passes over shared memory are lost to bank conflicts in all?", "{} passes lost in all."),
-    "barriers": ("How many barriers are passed, each once for every block?", "{} barriers are passed."),
-    "divergent": ("How many times does a warp diverge at a branch?", "{} times a warp diverges."),
+    "peak": ("How many operations run at the same time at most?", "{} operations in the widest step."),
+    "sectors": ("How many 32-byte sectors of global memory are moved in total?", "{} sectors in total."),
+    "conflicts": (
+        "How many passes over shared memory are lost to bank conflicts in total?",
+        "{} passes lost in total.",
+    ),
+    "barriers": ("How many barriers are passed, counted once per block?", "{} barriers are passed."),
+    "divergent": ("How many times does a warp diverge at a branch?", "{} divergent branches."),
 }
 _SINGULAR = {
     "passes": "pass", "sectors": "sector", "requests": "request", "threads": "thread", "lanes": "lane",
-    "operations": "operation", "barriers": "barrier", "steps": "step", "times": "time", "are": "is",
+    "operations": "operation", "barriers": "barrier", "steps": "step", "branches": "branch", "are": "is",
     "execute": "executes",
 }  # fmt: skip
 _FIELDS = {"conflicts": "bank_conflicts", "divergent": "divergent_branches"}
 
 
 def cells(played: PlayedScene, question: Question) -> AskedQuestion:
-    """Ask which elements of an array a statement writes, or reads."""
+    """Ask which elements of an array a statement writes or reads."""
     launch, event = _statement(played)
-    wanted, block = question.options["array"], question.options.get("block", 0)
+    name, block = question.options["array"], question.options.get("block", 0)
     writes = question.options.get("of", "written") == "written"
-    array = _array(launch, wanted, block)
+    array = _array(launch, name, block)
     number = array.number
-    found: set[int] = set()
-    for each in touched(launch.trace, event):
-        if each.number == number and each.writes == writes:
-            found.update(int(element) for element in each.elements)
-    if not found:
-        raise InputError(f"The statement {'writes' if writes else 'reads'} nothing of {wanted}.")
+    elements: set[int] = set()
+    for access in touched(launch.trace, event):
+        if access.number == number and access.writes == writes:
+            elements.update(int(element) for element in access.elements)
+    if not elements:
+        raise InputError(f"The statement does not {'write' if writes else 'read'} {name}.")
     position = launch.trace.events[event].position
     line = position.line
     verb = "write" if writes else "read"
-    where = f" (block {block}'s own)" if launch.trace.arrays[number].space == "shared" else ""
+    where = f" of block {block}" if launch.trace.arrays[number].space == "shared" else ""
     source = statement_text(played.recording, played.file, position)
     return AskedQuestion(
         "cells",
-        f"Which elements of {wanted}{where} does line {line} {verb} now: {source}",
+        f"Which elements of {name}{where} does line {line} {verb} now: {source}",
         "cells",
-        frozenset(found),
-        f"It {verb}s {some(found)}.",
-        array=wanted,
+        frozenset(elements),
+        f"It {verb}s {some(elements)}.",
+        array=name,
         block=block,
         moment=played.moment,
         line=line,
@@ -92,17 +95,17 @@ def lanes(played: PlayedScene, question: Question) -> AskedQuestion:
     """Ask which threads of a block execute a statement."""
     launch, event = _statement(played)
     block = question.options.get("block", 0)
-    seen = launch.trace.events[event]
-    found = frozenset(int(thread) for thread in seen.threads[seen.blocks == block])
-    line = seen.position.line
-    source = statement_text(played.recording, played.file, seen.position)
+    statement = launch.trace.events[event]
+    threads = frozenset(int(thread) for thread in statement.threads[statement.blocks == block])
+    line = statement.position.line
+    source = statement_text(played.recording, played.file, statement.position)
     summary = LaneStates(played.recording).at(played.moment).summary(block)
     return AskedQuestion(
         "lanes",
         f"Which threads of block {block} execute line {line} now: {source}",
         "threads",
-        found,
-        f"{_executed(found)}; of the block's lanes {summary}.",
+        threads,
+        f"{_executed_by(threads)}; of the block's lanes {summary}.",
         block=block,
         moment=played.moment,
         line=line,
@@ -112,31 +115,32 @@ def lanes(played: PlayedScene, question: Question) -> AskedQuestion:
 
 
 def count(played: PlayedScene, question: Question) -> AskedQuestion:
-    """Ask how many of something a statement takes, or all launches do."""
-    of = question.options["of"]
+    """Ask for a quantity of a statement, or of all launches."""
+    quantity = question.options["of"]
     if question.options.get("over", "statement") == "run":
-        if of not in OVER_RUN:
-            raise InputError(f"{of!r} is counted of a statement; of a run these are: {', '.join(OVER_RUN)}.")
+        if quantity not in OVER_RUN:
+            raise InputError(f"{quantity!r} is counted per statement; available for a run: {', '.join(OVER_RUN)}.")
         counts = Tally(played.recording).at(played.recording.moments)
-        answer = int(getattr(counts, _FIELDS.get(of, of)))
-        prompt, why = _OVER_RUN[of]
+        answer = int(getattr(counts, _FIELDS.get(quantity, quantity)))
+        prompt, why = _OVER_RUN[quantity]
         return AskedQuestion(
-            "count", prompt, "number", answer, _counted(why, answer), moment=played.recording.moments
+            "count", prompt, "number", answer, _format_count(why, answer), moment=played.recording.moments
         )  # fmt: skip
-    if of not in AT_STATEMENT:
-        raise InputError(f'{of!r} is counted of a run (over = "run"); of a statement: {", ".join(AT_STATEMENT)}.')
+    if quantity not in AT_STATEMENT:
+        available = ", ".join(AT_STATEMENT)
+        raise InputError(f'{quantity!r} is counted per run (over = "run"); available for a statement: {available}.')
     launch, event = _statement(played)
-    seen = launch.trace.events[event]
-    answer = _at_statement(played, of)
-    line = seen.position.line
-    source = statement_text(played.recording, played.file, seen.position)
-    prompt, why = _SAID[of]
+    statement = launch.trace.events[event]
+    answer = _count_at_statement(played, quantity)
+    line = statement.position.line
+    source = statement_text(played.recording, played.file, statement.position)
+    prompt, why = _AT_STATEMENT[quantity]
     return AskedQuestion(
         "count",
-        f"{_comes_next(played)} {prompt}",
+        f"{_next_statement(played)} {prompt}",
         "number",
         answer,
-        _counted(why, answer),
+        _format_count(why, answer),
         moment=played.moment,
         line=line,
         source=source,
@@ -144,11 +148,11 @@ def count(played: PlayedScene, question: Question) -> AskedQuestion:
 
 
 def value(played: PlayedScene, question: Question) -> AskedQuestion:
-    """Ask what an element will hold after a statement, or at a later place."""
-    wanted, block = question.options["array"], question.options.get("block", 0)
+    """Ask for an element's value after a statement, or at a later place."""
+    name, block = question.options["array"], question.options.get("block", 0)
     until = _until(played, question, played.moment + 1)
-    launch, step = _before(played, until)
-    array = _array(launch, wanted, block)
+    launch, step = _launch_before(played, until)
+    array = _array(launch, name, block)
     candidates = np.flatnonzero(launch.trace.memory.written(array, step))
     if until == played.moment + 1:
         _, event = _statement(played)
@@ -157,24 +161,24 @@ def value(played: PlayedScene, question: Question) -> AskedQuestion:
     element = _element(question, candidates, array, played)
     held = launch.trace.array(array.number, step)[element]
     write = launch.trace.memory.writer(array, element, step)
-    line, source, why = 0, "", "Nobody writes it."
-    named = f"{wanted}[{element}]{f' of block {block}' if array.space == 'shared' else ''}"
+    line, source, why = 0, "", "No thread writes it."
+    element_name = f"{name}[{element}]{f' of block {block}' if array.space == 'shared' else ''}"
     if write is not None:
         moment = launch.first + write.event
         position = launch.trace.events[write.event].position
         line, source = position.line, statement_text(played.recording, played.file, position)
         text = explain(played.recording, moment, write.block, write.thread).text
-        why = f"Thread {write.thread} of block {write.block}: {text}." if text else f"Thread {write.thread} writes it."
+        why = f"Block {write.block}, thread {write.thread}: {text}." if text else f"Thread {write.thread} writes it."
     answer: int | float = float(held) if np.asarray(held).dtype.kind == "f" else int(held)
     return AskedQuestion(
         "value",
-        f"What does {named} hold {_when(played, question, until)}?"
+        f"What is {element_name} {_place_phrase(played, question, until)}?"
         if "until" in question.options
-        else f"{_comes_next(played)} What does {named} hold after it?",
+        else f"{_next_statement(played)} What is {element_name} after it?",
         "number",
         answer,
         why,
-        array=wanted,
+        array=name,
         block=block,
         moment=until,
         line=line,
@@ -184,28 +188,28 @@ def value(played: PlayedScene, question: Question) -> AskedQuestion:
 
 def writer(played: PlayedScene, question: Question) -> AskedQuestion:
     """Ask which thread wrote an element last before a place, or the end."""
-    wanted, block = question.options["array"], question.options.get("block", 0)
+    name, block = question.options["array"], question.options.get("block", 0)
     until = _until(played, question, played.recording.moments)
-    launch, step = _before(played, until)
-    array = _array(launch, wanted, block)
+    launch, step = _launch_before(played, until)
+    array = _array(launch, name, block)
     element = _element(question, np.flatnonzero(launch.trace.memory.written(array, step)), array, played)
     write = launch.trace.memory.writer(array, element, step)
     if write is None:
-        raise InputError(f"Nobody writes {wanted}[{element}].")
+        raise InputError(f"No thread writes {name}[{element}].")
     position = launch.trace.events[write.event].position
     moment = launch.first + write.event
     text = explain(played.recording, moment, write.block, write.thread).text
     where = f" of block {block}" if array.space == "shared" else ""
-    asks = f"which thread was the last to write {wanted}[{element}]{where}?"
+    prompt = f"which thread was the last to write {name}[{element}]{where}?"
     if until < played.recording.moments:
-        asks = f"{_when(played, question, until)}, {asks}"
+        prompt = f"{_place_phrase(played, question, until)}, {prompt}"
     return AskedQuestion(
         "writer",
-        asks[:1].upper() + asks[1:],
+        prompt[:1].upper() + prompt[1:],
         "thread",
         (write.block, write.thread),
         f"{text}." if text else "",
-        array=wanted,
+        array=name,
         block=block,
         moment=moment,
         line=position.line,
@@ -213,32 +217,32 @@ def writer(played: PlayedScene, question: Question) -> AskedQuestion:
     )
 
 
-def _at_statement(played: PlayedScene, of: str) -> int:
+def _count_at_statement(played: PlayedScene, quantity: str) -> int:
     launch, event = _statement(played)
-    seen = launch.trace.events[event]
-    if of == "active":
-        return int(seen.lanes.size)
-    if of == "idle":
-        warps = np.unique(np.stack((seen.blocks, seen.threads // WARP)), axis=1).shape[1]
-        return int(warps * WARP - seen.lanes.size)
-    if of == "operations":
+    statement = launch.trace.events[event]
+    if quantity == "active":
+        return int(statement.lanes.size)
+    if quantity == "idle":
+        warps = np.unique(np.stack((statement.blocks, statement.threads // WARP)), axis=1).shape[1]
+        return int(warps * WARP - statement.lanes.size)
+    if quantity == "operations":
         return int(launch.trace.data.events["work"][event])
     traffic = traffic_at(played.recording, played.moment)
-    if of == "requests":
+    if quantity == "requests":
         return sum(access.requests for access in traffic.accesses if access.space == "global")
-    if of == "passes":
+    if quantity == "passes":
         return sum(access.wavefronts for access in traffic.accesses if access.space == "shared")
-    return int(getattr(traffic, of))
+    return int(getattr(traffic, quantity))
 
 
 def _statement(played: PlayedScene) -> tuple[LaunchSpan, int]:
     if played.moment >= played.recording.moments:
-        raise InputError("At the end of a recording there is no next statement to ask about.")
+        raise InputError("At the end of a recording there is no next statement for a question.")
     return played.recording.at(played.moment)
 
 
-def _counted(why: str, answer: int) -> str:
-    """Return a sentence that begins with a number, of one in the singular."""
+def _format_count(why: str, answer: int) -> str:
+    """Format a sentence that begins with a number; use the singular for 1."""
     words = why.format(answer).split(" ")
     if answer != 1:
         return " ".join(words)
@@ -248,13 +252,13 @@ def _counted(why: str, answer: int) -> str:
     )
 
 
-def _comes_next(played: PlayedScene) -> str:
+def _next_statement(played: PlayedScene) -> str:
     launch, event = _statement(played)
     position = launch.trace.events[event].position
-    return f"Line {position.line} comes next: {statement_text(played.recording, played.file, position)}"
+    return f"Line {position.line} is next: {statement_text(played.recording, played.file, position)}"
 
 
-def _executed(threads: frozenset[int]) -> str:
+def _executed_by(threads: frozenset[int]) -> str:
     return f"{some(threads).capitalize()} {'executes' if len(threads) == 1 else 'execute'} it"
 
 
@@ -263,18 +267,18 @@ def _until(played: PlayedScene, question: Question, default: int) -> int:
     return default if place is None else find_place(played.recording, place, played.file, played.seed)
 
 
-def _before(played: PlayedScene, moment: int) -> tuple[LaunchSpan, int]:
-    """Return the launch that did what comes before a moment, and its events by then."""
+def _launch_before(played: PlayedScene, moment: int) -> tuple[LaunchSpan, int]:
+    """Return the launch with the last event before a moment, and the number of its events before the moment."""
     launch, _ = played.recording.at(max(moment - 1, 0))
     return launch, moment - launch.first
 
 
-def _when(played: PlayedScene, question: Question, until: int) -> str:
+def _place_phrase(played: PlayedScene, question: Question, until: int) -> str:
     place: Place | None = question.options.get("until")
     if place is None or place.end or until >= played.recording.moments:
         return "at the end"
     if place.line:
-        return f"when line {played.recording.statements[0][until].line} comes next"
+        return f"when line {played.recording.statements[0][until].line} is next"
     if place.phase:
         return f"when the phase {place.phase!r} begins"
     if place.barrier:
@@ -287,15 +291,15 @@ def _array(launch: LaunchSpan, name: str, block: int) -> TraceArray:
         if array.name == name and array.block in (None, block):
             return array
     names = ", ".join(dict.fromkeys(array.name for array in launch.trace.arrays))
-    raise InputError(f"The launch has no array {name!r} of block {block}; it has {names}.")
+    raise InputError(f"The launch has no array {name!r} in block {block}; it has {names}.")
 
 
 def _element(question: Question, candidates: Any, array: TraceArray, played: PlayedScene) -> int:
     if "element" in question.options:
         element = whole(question.options["element"], played.parameters)
         if not 0 <= element < array.count:
-            raise InputError(f"{array.name} has {array.count} elements, and no element {element}.")
+            raise InputError(f"{array.name} has {array.count} elements; there is no element {element}.")
         return element
     if not candidates.size:
-        raise InputError(f"Nothing is written to {array.name} by then.")
+        raise InputError(f"Nothing is written to {array.name} before that place.")
     return int(candidates[int(np.random.default_rng([played.seed, 3]).integers(candidates.size))])

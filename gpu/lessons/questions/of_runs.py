@@ -1,4 +1,4 @@
-"""Questions of whole runs: in other orders, before the checkers' eyes, and on a GPU that is modeled."""
+"""Questions about whole runs: in other schedules, with checkers, and on a modeled GPU."""
 
 from __future__ import annotations
 
@@ -27,49 +27,49 @@ from gpu.schedules import ROUND_ROBIN, Schedule
 from gpu.timing.gpus import find_gpu
 
 ORDERS = ("shuffle:1", "shuffle:2", "shuffle:3", "lanes:1", "lanes:2", "cached:0")
-"""In which a question tries whether results differ."""
+"""Schedules in which a question compares results."""
 
 DEFAULT_GPU = "h200"
 MISTAKES = {
-    "race": "a race: two threads, one element, nothing that orders them",
-    "out-of-bounds": "an access outside of an array",
-    "uninitialized": "a read of what nobody wrote",
+    "race": "a race: two threads access one element without an order",
+    "out-of-bounds": "an out-of-bounds access",
+    "uninitialized": "an uninitialized read",
     "barrier": "a barrier that not all threads reach",
-    "warp-mask": "a warp function whose mask names the wrong lanes",
+    "warp-mask": "a warp function with wrong lanes in its mask",
     "endless": "a loop that does not end",
 }
-NOTHING = "nothing: it is sound"
-_YES, _NO = "yes, the result depends on the order", "no, every order gives the same"
-_APART = 1.05
-"""How many times as long one has to take for the other to be faster: a model's word is no closer than that."""
+NOTHING = "nothing: it is correct"
+_YES, _NO = "yes, the result depends on the schedule", "no, every schedule gives the same result"
+_FASTER = 1.05
+"""Smallest ratio of times that counts as faster; the timing model is not more accurate."""
 _NEITHER = "neither: they differ by less than 5 %"
-_BY = {
-    "memory": "the bandwidth of its memory",
-    "last cache": "the bandwidth of its last cache",
-    "first cache and shared memory": "the passes over first cache and shared memory",
-    "issue": "issuing instructions",
+_LIMITS = {
+    "memory": "DRAM bandwidth",
+    "last cache": "L2 bandwidth",
+    "first cache and shared memory": "passes over L1 and shared memory",
+    "issue": "instruction issue",
     "arithmetic": "arithmetic",
-    "atomics": "atomics that queue for one address",
-    "launch": "launching: there is too little to do",
-    "latency": "latency: too little is under way at once",
+    "atomics": "atomic operations on one address",
+    "launch": "launch overhead: there is too little work",
+    "latency": "latency: too few operations are in flight",
 }
 
 
 def order(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQuestion:
-    """Ask whether another order of threads gives another result."""
+    """Ask whether another schedule gives another result."""
     first = _outputs(lesson, played, ROUND_ROBIN)
     differing = [each for each in ORDERS if not _same(first, _outputs(lesson, played, each))]
     findings = [finding for _, finding in played.recording.findings]
-    why = f"{len(ORDERS)} other orders were tried."
+    why = f"{len(ORDERS)} other schedules were tried."
     if differing:
-        why = f"In another order ({Schedule.of(differing[0]).title.lower()}) the result is another."
+        why = f"In another schedule ({Schedule.of(differing[0]).title.lower()}) the result differs."
     line = 0
     if findings:
         why += f" The kernel {mistakes_in_words(mistakes_of(findings, played.file))}."
         line = findings[0].positions[0].line if findings[0].positions else 0
     return AskedQuestion(
         "order",
-        "Threads may run in another order. Can that give another result?",
+        "Can another schedule of the threads give another result?",
         "choice",
         _YES if differing else _NO,
         why,
@@ -91,7 +91,7 @@ def mistake(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQue
         )  # fmt: skip
     moment, finding = findings[0]
     if finding.kind not in MISTAKES:
-        raise InputError(f"A question cannot ask for a mistake of the kind {finding.kind!r}.")
+        raise InputError(f"Mistakes of the kind {finding.kind!r} are not supported in questions.")
     line = finding.positions[0].line if finding.positions else 0
     return AskedQuestion(
         "mistake",
@@ -107,66 +107,66 @@ def mistake(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQue
 
 
 def faster(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQuestion:
-    """Ask which of two variants, or of two kernels of the lesson's, is faster on a modeled GPU."""
+    """Ask which of two variants, or of two of the lesson's kernels, is faster on a modeled GPU."""
     other = question.options["with"]
     own = played.scene.stage or played.scene.variant
-    runs = {name: _modeled(lesson, played, question, name) for name in (own, other)}
+    runs = {name: _model_run(lesson, played, question, name) for name in (own, other)}
     times = {name: run.time_us for name, run in runs.items()}
     best, slower = sorted(times, key=lambda name: times[name])
     gpu = runs[own].gpu.name
-    said = ", ".join(f"{name} {as_duration(time)}" for name, time in times.items())
-    answer = best if times[slower] >= _APART * times[best] else _NEITHER
-    bound = f"{slower} is held back by {_in_words(runs[slower])}"
+    modeled = ", ".join(f"{name} {as_duration(time)}" for name, time in times.items())
+    answer = best if times[slower] >= _FASTER * times[best] else _NEITHER
+    limit = f"{slower} is limited by {_limit(runs[slower])}"
     return AskedQuestion(
         "faster",
-        f"Which is faster on an {gpu}, as modeled, with {_sized(played, question)}?",
+        f"Which is faster on an {gpu}, as modeled, with {_size_text(played, question)}?",
         "choice",
         answer,
-        f"Modeled: {said}; {bound}.",
+        f"Modeled: {modeled}; {limit}.",
         (own, other, _NEITHER),
         moment=played.moment,
     )
 
 
 def bound(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQuestion:
-    """Ask what holds a variant, or a kernel of the lesson's, back on a modeled GPU."""
-    run = _modeled(lesson, played, question, played.scene.stage or played.scene.variant)
-    answer = _in_words(run)
-    choices = tuple(dict.fromkeys((*_BY.values(), answer)))
+    """Ask which resource limits a variant, or a kernel of the lesson, on a modeled GPU."""
+    run = _model_run(lesson, played, question, played.scene.stage or played.scene.variant)
+    answer = _limit(run)
+    choices = tuple(dict.fromkeys((*_LIMITS.values(), answer)))
     largest = sorted(run.breakdown.items(), key=lambda each: -each[1])[:3]
-    said = ", ".join(
-        f"{_BY.get(name, name).partition(':')[0]} {as_duration(amount)}" for name, amount in largest if amount
+    limits = ", ".join(
+        f"{_LIMITS.get(name, name).partition(':')[0]} {as_duration(amount)}" for name, amount in largest if amount
     )
     return AskedQuestion(
         "bound",
-        f"What holds it back on an {run.gpu.name}, as modeled, with {_sized(played, question)}?",
+        f"What limits it on an {run.gpu.name}, as modeled, with {_size_text(played, question)}?",
         "choice",
         answer,
-        f"Modeled {as_duration(run.time_us)}; if it were the only limit: {said}.",
+        f"Modeled {as_duration(run.time_us)}; each limit alone would take: {limits}.",
         choices,
         moment=played.moment,
     )
 
 
-def _in_words(run: ModeledRun) -> str:
-    return _BY.get(run.bound_by, run.bound_by)
+def _limit(run: ModeledRun) -> str:
+    return _LIMITS.get(run.bound_by, run.bound_by)
 
 
-def _sized(played: PlayedScene, question: Question) -> str:
-    n = _one_of(played, question, "n", played.parameters.get("n", "its own size"))
+def _size_text(played: PlayedScene, question: Question) -> str:
+    n = _select(played, question, "n", played.parameters.get("n", "its own size"))
     return f"n = {n:,}" if isinstance(n, int) else f"n = {n}"
 
 
-def _one_of(played: PlayedScene, question: Question, name: str, default: Any) -> Any:
-    """Return what an option says, of several the one that the seed has: each GPU in turn, and then each size."""
-    several = question.options.get(name, (default,))
+def _select(played: PlayedScene, question: Question, name: str, default: Any) -> Any:
+    """Return an option's value; from a list the seed selects, cycling through the GPUs first, then the sizes."""
+    values = question.options.get(name, (default,))
     turn = played.seed // len(question.options.get("gpu", (default,))) if name == "n" else played.seed
-    return several[turn % len(several)]
+    return values[turn % len(values)]
 
 
-def _modeled(lesson: Lesson, played: PlayedScene, question: Question, name: str) -> ModeledRun:
-    gpu = _one_of(played, question, "gpu", DEFAULT_GPU)
-    size = {"n": _one_of(played, question, "n", 0)} if "n" in question.options else {}
+def _model_run(lesson: Lesson, played: PlayedScene, question: Question, name: str) -> ModeledRun:
+    gpu = _select(played, question, "gpu", DEFAULT_GPU)
+    size = {"n": _select(played, question, "n", 0)} if "n" in question.options else {}
     if played.scene.stage:
         stage = lesson.stage(name)
         case = StageCase(size.get("n", played.parameters["n"]), seed=played.seed)
@@ -177,16 +177,16 @@ def _modeled(lesson: Lesson, played: PlayedScene, question: Question, name: str)
 
 
 def model_stage(stage: Stage, text: str, case: StageCase, gpu: str) -> ModeledRun:
-    """Model a lesson's kernel; errors as of `gpu.run.model.model_pattern`."""
-    described = find_gpu(gpu)
-    with closing(ModelingEngine(described)) as engine:
+    """Model a lesson's kernel; raises as `gpu.run.model.model_pattern`."""
+    description = find_gpu(gpu)
+    with closing(ModelingEngine(description)) as engine:
         engine.sources = {stage.file: text}
         stage.run(engine, stage.inputs(case, stage.types(engine.built(stage.file))), case.n)
-        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran)
+        return ModeledRun(description, tuple(engine.launches), engine.source, engine.all_ran)
 
 
 def _outputs(lesson: Lesson, played: PlayedScene, schedule: str) -> Mapping[str, Any] | None:
-    """Return what a scene's launches leave in an order; None where that ends with a mistake."""
+    """Return the outputs of a scene's launches in a schedule; None if a mistake ends them."""
     engine = SimulatorEngine("lockstep", schedule=schedule)
     with closing(engine):
         try:

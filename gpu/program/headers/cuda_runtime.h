@@ -1,5 +1,5 @@
-// The runtime API for host code that is compiled for this processor: each routine asks the simulator, which runs in the
-// same process. What is asked for goes as a name and 64-bit words.
+// Runtime API for host code that is compiled for this CPU: each routine calls the simulator, which runs in the same
+// process, with a routine name and 64-bit words.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@
     static inline cudaError_t name parameters { return ::lockstep_host::ask(__VA_ARGS__); }
 
 // Memory
-#ifdef LOCKSTEP_THRUST  // its algorithms read and write by themselves what kernels have
+#ifdef LOCKSTEP_THRUST  // Thrust's algorithms access device memory from the host
 LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc_mapped", pointer, bytes, cudaMemAttachGlobal)
 #else
 LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc", pointer, bytes)
@@ -113,7 +113,7 @@ static inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *found,
     return error;
 }
 
-// Variables of the device, by the address of what stands for them on the host
+// Device variables, identified by the addresses of their host counterparts
 template <typename T>
 static inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *source, size_t bytes, size_t offset = 0,
                                              cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
@@ -261,7 +261,7 @@ static inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamC
     return error;
 }
 
-// Launches and what is known of kernels. Whoever names a kernel has its host function called, which says whose it is.
+// Launches and attributes of kernels. To identify a kernel, its host function is called, which stores its name.
 static inline cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
                                            size_t shared_bytes = 0, cudaStream_t stream = 0,
                                            const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -308,7 +308,8 @@ static inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, 
     cluster[0] = cluster[1] = cluster[2] = 0;
     return error;
 }
-// What is given becomes what the kernel takes. As arguments are any number, the line is that of this header.
+// Arguments are converted to the kernel's parameter types. After a parameter pack there can be no default argument for
+// the caller's line, so the line is this header's.
 template <typename... A, typename... Given>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(A...), Given &&...given) {
     return [&](A... taken) {

@@ -1,4 +1,4 @@
-// The types, the enumerations and the numbers of the runtime API.
+// Types, enumerations and constants of the runtime API.
 #pragma once
 
 enum cudaError {

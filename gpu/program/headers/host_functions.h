@@ -1,4 +1,4 @@
-// What CUDA's headers give host code besides the runtime's routines.
+// Functions and types that CUDA's headers provide to host code besides the runtime's routines.
 #pragma once
 
 #define __host__
@@ -7,7 +7,7 @@
 #undef __host__
 #undef __device__
 
-// What default arguments of functions for the device may name; nobody reads them here.
+// Names that may occur in default arguments of device functions; never accessed on the host.
 extern const uint3 threadIdx, blockIdx;
 extern const dim3 blockDim, gridDim;
 static const int warpSize = 32;
@@ -83,7 +83,7 @@ static inline T __ldg(const T *address) {
     return *address;
 }
 
-// What the headers that host and device share ask for.
+// Helpers of the headers that host and device share.
 #define LOCKSTEP_API __host__ __device__
 template <bool Condition, typename T>
 struct __lockstep_if {};
@@ -107,7 +107,7 @@ static inline unsigned short __lockstep_to_half(float value) {
     int exponent;
     frexpf(size, &exponent);
     int shift = exponent - 11 < -24 ? -24 : exponent - 11;
-    // The even one of two that are as near, as in every rounding of this processor's.
+    // nearbyintf rounds ties to even, like all rounding of this CPU.
     int fraction = (int)nearbyintf(ldexpf(size, -shift));
     return sign | (unsigned short)(fraction + ((shift + 24) << 10));
 }

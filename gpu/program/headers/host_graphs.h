@@ -1,4 +1,4 @@
-// Graphs of host code: what streams capture, or what is added node by node.
+// CUDA graphs of host code: captured from streams or built node by node.
 #pragma once
 
 typedef struct CUgraph_st *cudaGraph_t;
@@ -49,7 +49,7 @@ LOCKSTEP_ROUTINE(cudaGraphDestroy, (cudaGraph_t graph), "graph_destroy", graph)
 LOCKSTEP_ROUTINE(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), "graph_nodes", graph,
                  nodes, count)
 
-// A node, the graph, and the nodes that come before it.
+// Parameters: the new node, its graph, and its dependencies.
 #define LOCKSTEP_NODE cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count
 #define LOCKSTEP_ADDED "graph_add", node, graph, before, count
 

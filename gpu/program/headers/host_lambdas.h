@@ -1,4 +1,4 @@
-// Lambdas of the device, as host code passes them to kernels: what each captures, of a type that says where it stands.
+// Device lambdas as kernel arguments of host code: the captures, in a type with the lambda's line and index.
 #pragma once
 
 namespace lockstep_host {
@@ -12,7 +12,7 @@ inline Closure<Line, Number, F> closure(F f) {
 
 } // namespace lockstep_host
 
-// What bodies of lambdas for the device name, which the host's compiler reads and never calls.
+// Device functions used in bodies of device lambdas, which the host compiler parses but never instantiates.
 #define LOCKSTEP_ATOMIC(name)                                                                                          \
     template <typename T, typename... A>                                                                               \
     T name(T *, A...);                                                                                                 \

@@ -1,4 +1,4 @@
-// Textures and surfaces of host code: objects over linear memory, rows and arrays.
+// Texture and surface objects of host code, over linear memory, pitched memory and CUDA arrays.
 #pragma once
 
 enum cudaChannelFormatKind {
@@ -187,7 +187,7 @@ static inline cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) 
     return ::lockstep_host::ask("surface_destroy", surface);
 }
 
-// Texture references are gone since CUDA 12: who binds one is told.
+// Texture references were removed in CUDA 12; binding one reports an error.
 template <typename T, int D, cudaTextureReadMode M, typename... A>
 static inline cudaError_t cudaBindTexture(size_t *, const texture<T, D, M> &, A...) {
     return ::lockstep_host::ask("texture_reference");
@@ -205,7 +205,7 @@ static inline cudaError_t cudaUnbindTexture(const texture<T, D, M> &) {
     return cudaSuccess;
 }
 
-// Volumes are rows of a pitch, slice after slice.
+// A volume consists of slices of pitched rows.
 struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
     cudaPos srcPos;
@@ -233,7 +233,7 @@ static inline cudaError_t cudaMemset3D(cudaPitchedPtr volume, int value, cudaExt
     }
     return cudaSuccess;
 }
-// Of an array places and extents are counted in its elements, of other memory in bytes.
+// Positions and extents are in elements if an array is involved, otherwise in bytes.
 static inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *how) {
     const cudaPos &from = how->srcPos, &to = how->dstPos;
     const cudaPitchedPtr &source = how->srcPtr, &target = how->dstPtr;

@@ -1,4 +1,4 @@
-// How host code reaches the simulator: one entry, whose address the process that loads it leaves in its environment.
+// Calls from host code to the simulator, through one function whose address is in an environment variable.
 #pragma once
 
 namespace lockstep_host {
@@ -6,11 +6,11 @@ namespace lockstep_host {
 using Entry = long long (*)(const char *, const long long *, int);
 
 inline Entry entry() {
-    static Entry found = [] {
+    static Entry function = [] {
         const char *address = getenv("LOCKSTEP_ENTRY");
         return address ? (Entry)strtoull(address, nullptr, 10) : nullptr;
     }();
-    return found;
+    return function;
 }
 
 template <typename... A>
@@ -23,19 +23,19 @@ inline cudaError_t ask(const char *name, A... arguments) {
     return (cudaError_t)call(name, arguments...);
 }
 inline const char *text(const char *name, int number) {
-    static thread_local char kept[2][256];
+    static thread_local char buffers[2][256];
     static thread_local int turn = 0;
     turn ^= 1;
-    call(name, number, kept[turn], sizeof kept[turn]);
-    return kept[turn];
+    call(name, number, buffers[turn], sizeof buffers[turn]);
+    return buffers[turn];
 }
 
-// What stands on the host for a kernel packs its arguments; the launch that follows takes them from here.
+// Packed arguments of a kernel: written by its host function, used by the launch that follows.
 struct Packed {
     const char *kernel = nullptr;
     int unit = 0, line = 0, template_parameters = 0;
-    bool only_asked = false;
-    unsigned cluster[3] = {}; // of the next launch; none where it is 0
+    bool only_identify = false;
+    unsigned cluster[3] = {}; // of the next launch; 0 for no clusters
     std::vector<char> bytes;
 };
 inline thread_local Packed packed;
@@ -51,24 +51,24 @@ inline void pack(int unit, int line, int template_parameters, const char *kernel
     packed.unit = unit;
     packed.line = line;
     packed.template_parameters = template_parameters;
-    if (packed.only_asked) return;
+    if (packed.only_identify) return;
     packed.bytes.clear();
     (add((const void *)__builtin_addressof(arguments), sizeof(A), alignof(A)), ...);
 }
 
-// The host's function of a kernel reads no argument of its own while it is only asked.
-inline void who(const void *kernel) {
+// Identify a kernel by calling its host function, which does not access its arguments then.
+inline void identify(const void *kernel) {
     packed.kernel = nullptr;
-    packed.only_asked = true;
+    packed.only_identify = true;
     ((void (*)())kernel)();
-    packed.only_asked = false;
+    packed.only_identify = false;
 }
 template <typename... A>
 inline cudaError_t ask_of_kernel(const char *name, const void *kernel, A... arguments) {
-    who(kernel);
+    identify(kernel);
     return ask(name, packed.unit, packed.line, packed.template_parameters, packed.kernel, arguments...);
 }
-// What is asked first, before the launch itself, says where it goes: onto a stream, or into a graph.
+// `where` is the routine that receives the launch, with its arguments: for a stream or a graph.
 template <typename... A>
 inline cudaError_t launch_into(dim3 grid, dim3 block, size_t shared_bytes, void **arguments, const char *file, int line,
                                A... where) {
@@ -79,7 +79,7 @@ inline cudaError_t launch_into(dim3 grid, dim3 block, size_t shared_bytes, void 
 template <typename... A>
 inline cudaError_t launch_address_into(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
                                        const char *file, int line, A... where) {
-    who(kernel);
+    identify(kernel);
     packed.bytes.clear();
     return launch_into(grid, block, shared_bytes, arguments, file, line, where...);
 }
@@ -92,7 +92,7 @@ template <typename T>
 inline const void *symbol_of(const T &symbol) {
     return (const void *)&reinterpret_cast<const char &>(symbol);
 }
-// Some take the symbol's address.
+// Some callers pass the symbol's address.
 template <typename T>
 inline const void *symbol_of(T *const &symbol) {
     const void *own = (const void *)&symbol;
@@ -112,7 +112,7 @@ static inline void __lockstep_launch(dim3 grid, dim3 block = 1, size_t shared_by
     ::lockstep_host::launch_into(grid, block, shared_bytes, nullptr, file, line, "on_stream", stream);
 }
 
-// What a kernel printed stands where the program's own output does.
+// Output of kernels goes through the program's own stream, to keep its order.
 extern "C" inline __attribute__((used)) void lockstep_print(const char *text, size_t bytes) {
     fwrite(text, 1, bytes, stdout);
 }

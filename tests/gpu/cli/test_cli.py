@@ -136,7 +136,7 @@ def test_run_of_matrices_takes_a_matrix_and_saves_one(command, tmp_path: Path):
     rows.write_text("0, 0\n1\n")
     done = command("run", "softmax", "--engine", "simulator", "--input", str(rows))
     assert done.code == 2
-    assert "rows.csv, line 2: 1 numbers, where the first row has 2." in done.err
+    assert "rows.csv, line 2: 1 numbers, but the first row has 2." in done.err
 
 
 def test_help_of_an_array_pattern_offers_kinds_and_files(command):
@@ -647,7 +647,7 @@ def test_a_pattern_runs_with_another_text_and_is_checked(command, edited):
     assert (done.code, done.err) == (0, "")
     table = table_of(done)
     assert table["verified"] == "yes"
-    assert table["checked"].endswith("nothing. 3 other orders of threads with n = 1025, block = 256 gave the same.")
+    assert table["checked"].endswith("nothing. 3 other schedules with n = 1025, block = 256 gave the same result.")
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -681,7 +681,7 @@ def test_a_kernel_that_ends_at_a_mistake_has_findings_and_no_result(command, edi
     done = command("run", "reduction", "--variant", "interleaved", "--source", source)
     assert done.code == 1
     assert "NO: wrong" not in done.out
-    assert "it leaves an array" in table_of(done)["verified"]
+    assert "it accesses memory out of bounds" in table_of(done)["verified"]
 
 
 @pytest.mark.parametrize(

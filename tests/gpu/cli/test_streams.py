@@ -112,7 +112,7 @@ def test_letters_that_a_terminal_lacks_are_written_in_others(monkeypatch, tmp_pa
     terminal = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(terminal, "ascii"))
     assert cli.main(["grade", "01-threads-and-indices/add", str(tmp_path / "x.cu")], NO_WINDOW) == 1
-    assert b"\\u2717 it includes what it may not" in terminal.getvalue()
+    assert b"\\u2717 it has a forbidden include" in terminal.getvalue()
 
 
 def test_what_the_system_refuses_is_not_called_the_output(monkeypatch, capsys):

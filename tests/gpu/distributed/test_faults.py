@@ -62,7 +62,7 @@ def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ende
 
 
 def test_what_does_not_come_from_worker_to_worker_ends_the_run(cluster, monkeypatch):
-    monkeypatch.setattr(tasks, "_UNMOVED_S", 0.1)
+    monkeypatch.setattr(tasks, "_TRANSFER_S", 0.1)
     pattern = find_pattern("sort")
     params = pattern.check({"n": 64, "dtype": "int32"})
     variant, inputs = pattern.variant(pattern.default_variant), pattern.inputs({}, params, 3)
@@ -231,7 +231,7 @@ def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
             outcome, _ = run_distributed(there, pattern, variant, inputs, params, lambda progress: None, chunks=(3,))
             assert outcome.report.verified
         for asked, said in (
-            (Asked(scheduler=address), "a protected scheduler wants tls://"),
+            (Asked(scheduler=address), "A TLS scheduler needs tls://"),
             (
                 Asked(scheduler=address, tls=Tls(str(ca), str(stranger), str(tmp_path / "stranger.key"))),
                 "trusts none of these",
@@ -257,7 +257,7 @@ def test_a_worker_with_several_threads_is_refused():
 
 @pytest.mark.parametrize("address", ["here", "http://host:8786", "tcp://host:0", "tcp://host:99999", "inproc://1"])
 def test_what_is_no_address_is_refused(address):
-    with pytest.raises(InputError, match="is no scheduler's address"), opened(Asked(scheduler=address)):
+    with pytest.raises(InputError, match="is not a scheduler's address"), opened(Asked(scheduler=address)):
         pass
 
 

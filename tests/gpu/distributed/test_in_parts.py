@@ -158,7 +158,7 @@ def test_a_part_that_the_pattern_does_not_take_leaves_nothing(cluster, monkeypat
     values[33, 3] = np.nan
     np.save(tmp_path / "in.npy", values)
     monkeypatch.setattr(streamed, "PART_BYTES", 5 * 32)
-    with pytest.raises(InputError, match=r"In the chunk from 20 on: .*nan"):
+    with pytest.raises(InputError, match=r"In the chunk at element 20: .*nan"):
         run_streamed(cluster, "stencil", tmp_path / "in.npy", tmp_path / "out.npy", (2,), rows=5)
     assert [each.name for each in tmp_path.iterdir()] == ["in.npy"]
 

@@ -59,7 +59,7 @@ def test_bodies_that_are_divided_anew_move_as_if_they_were_not(cluster, bodies, 
     frame = replace(FRAME, width=0, measure=False)
     for _ in range(2):
         assert bodies.advance(frame, quiet)[0] is None
-    monkeypatch.setattr(played, "_MOST_SINCE_DIVIDED", 0)
+    monkeypatch.setattr(played, "_MOST_TASKS_SINCE_DIVISION", 0)
     with closing(PlayedBodies(cluster, FRAME)) as others:
         for _ in range(2):
             others.advance(frame, quiet)
@@ -67,7 +67,7 @@ def test_bodies_that_are_divided_anew_move_as_if_they_were_not(cluster, bodies, 
 
 
 def test_what_the_scheduler_knows_of_does_not_grow_for_ever(cluster, bodies, monkeypatch):
-    monkeypatch.setattr(played, "_MOST_SINCE_DIVIDED", 15)
+    monkeypatch.setattr(played, "_MOST_TASKS_SINCE_DIVISION", 15)
     frame = replace(FRAME, measure=False)
     bodies.advance(frame, quiet)
     begun = cluster.client.run_on_scheduler(tasks_known)

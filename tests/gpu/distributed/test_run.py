@@ -314,7 +314,7 @@ def hear_of_loss(dask_scheduler):
 def test_inputs_lie_in_memory_where_there_is_room_until_the_run_is_over(cluster, monkeypatch, tmp_path, room):
     found = []
     monkeypatch.setattr(run, "MEMORY", str(tmp_path))
-    monkeypatch.setattr(run, "_ROOM", room)
+    monkeypatch.setattr(run, "_FREE_BYTES", room)
     pattern, variant, inputs, params = given("reduction", {"values": random(50)}, dtype="int32")
     run_distributed(cluster, pattern, variant, inputs, params, lambda told: found.extend(tmp_path.glob("*/*.npy")))
     assert {each.name for each in found} == (set() if room else {"values.npy"})
@@ -402,9 +402,9 @@ def test_what_is_divided_is_divided_whole(total, chunks, workers, expected):
 
 
 def test_chunks_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="--chunks come to 9, and there are 10 to divide"):
+    with pytest.raises(InputError, match="--chunks add up to 9, not 10"):
         lengths_of(10, (4, 5), 4)
-    with pytest.raises(InputError, match="--chunks are multiples of 4, which belong together, and 3 is none"):
+    with pytest.raises(InputError, match="--chunks must be multiples of 4; 3 is not"):
         lengths_of(11, (8, 3), 4, 4)
 
 

@@ -122,7 +122,7 @@ def test_a_grid_is_streamed_by_whole_planes(cluster, tmp_path):
     expected = find_pattern("stencil").reference({"values": values}, find_pattern("stencil").check({"rows": 6}))
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-5)
     assert sorted(record.elements for record in run.done.tasks) == [(0, 12), (12, 24), (24, 30)]
-    with pytest.raises(InputError, match=r"in\.npy has 30 rows, no multiple of the 4 that belong together"):
+    with pytest.raises(InputError, match=r"in\.npy has 30 rows, which is not a multiple of 4"):
         streamed(cluster, "stencil", tmp_path / "in.npy", tmp_path / "out.npy", rows=4)
 
 
@@ -167,7 +167,7 @@ def test_a_tiled_image_is_filtered_by_rows_of_tiles(cluster, tmp_path):
     with pytest.raises(InputError, match="is not separable into a row and a column"):
         streamed(*given, rung="separable", size=3, filter="laplacian")
     assert sorted(record.elements for record in run.done.tasks) == [(0, 256), (256, 300)], "no two write one tile"
-    with pytest.raises(InputError, match="--chunks with it are multiples of 256"):
+    with pytest.raises(InputError, match="--chunks must be multiples of 256"):
         streamed(cluster, "convolution", tmp_path / "in.tif", tmp_path / "out.tif", (100, 200), size=3)
 
 
@@ -176,7 +176,7 @@ def test_nothing_is_there_of_a_result_that_was_not_finished(cluster, tmp_path):
     values[77] = np.nan
     np.save(tmp_path / "in.npy", values)
     (tmp_path / "out.npy").write_text("what was there")
-    with pytest.raises(InputError, match=r"In the chunk from 75 on: Element 2 of the input, nan, is not a finite"):
+    with pytest.raises(InputError, match=r"In the chunk at element 75: Element 2 of the input, nan, is not a finite"):
         streamed(cluster, "scan", tmp_path / "in.npy", tmp_path / "out.npy", (4,), dtype="float32")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["in.npy", "out.npy"]
     assert (tmp_path / "out.npy").read_text() == "what was there"
@@ -203,21 +203,21 @@ def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):
     images.write_image(str(tmp_path / "in.pgm"), np.zeros((4, 4), np.uint8), 255)
     for source, target, raw, sentence in (
         (folder / "in.npy", "", "", "The result is as large as the input"),
-        (folder / "in.npy", "out.csv", "", "cannot be written a chunk at a time"),
-        (folder / "in.npy", "out.pgm", "", "cannot be written a chunk at a time"),
-        (tmp_path / "matrix.npy", "out.npy", "", "holds 10 x 100; 1 dimensions are wanted"),
+        (folder / "in.npy", "out.csv", "", "cannot be written chunk by chunk"),
+        (folder / "in.npy", "out.pgm", "", "cannot be written chunk by chunk"),
+        (tmp_path / "matrix.npy", "out.npy", "", "has the shape 10 x 100, but 1 dimensions are needed"),
         (tmp_path / "columns.npy", "out.npy", "", "its columns one after the other"),
         (tmp_path / "single.npy", "out.npy", "", "a single number"),
         (tmp_path / "short.raw", "out.npy", "int32:1", "has 3 bytes, and int32:1 takes 4"),
         (tmp_path / "short.raw", "out.npy", "float16:1", "--raw is TYPE:SHAPE"),
-        (tmp_path / "short.raw", "out.npy", "", "cannot be read a chunk at a time"),
+        (tmp_path / "short.raw", "out.npy", "", "cannot be read chunk by chunk"),
         (tmp_path / "no.zarr", "out.npy", "", "is no Zarr array"),
-        (tmp_path / "long.zarr", "out.npy", "", "comes to more than 100000 chunks"),
-        (tmp_path / "in.pgm", "out.npy", "", "is not what Scan takes here: numbers"),
+        (tmp_path / "long.zarr", "out.npy", "", "would have more than 100000 chunks"),
+        (tmp_path / "in.pgm", "out.npy", "", "is not what Scan needs here: numbers"),
     ):
         with pytest.raises(InputError, match=sentence):
             streamed(cluster, "scan", source, target and tmp_path / target, raw=raw)
-    with pytest.raises(InputError, match="how long the result is shows at the end"):
+    with pytest.raises(InputError, match="the number of rows is known only at the end"):
         streamed(cluster, "compaction", folder / "in.npy", tmp_path / "out.zarr", dtype="int32")
-    with pytest.raises(InputError, match="needs all of its input at once"):
+    with pytest.raises(InputError, match="needs its whole input at once"):
         streamed(cluster, "matmul", tmp_path / "matrix.npy", tmp_path / "out.npy")

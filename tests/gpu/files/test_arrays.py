@@ -60,14 +60,14 @@ def test_one_number_with_a_fraction_makes_all_of_them_float(tmp_path: Path, cont
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1\ntwo\n3", "numbers.csv, line 2: 'two' is not one number."),
-        ("1\n\n# x\n1,2,3", "numbers.csv, line 4: '1,2,3' is not one number."),
-        ("value\n1", "numbers.csv, line 1: 'value' is not one number."),
-        ("1_000", "numbers.csv, line 1: '1_000' is not one number."),
-        ("0x10", "numbers.csv, line 1: '0x10' is not one number."),
-        ("x" * 1000, f"numbers.csv, line 1: '{'x' * 24}…' is not one number."),
+        ("1\ntwo\n3", "numbers.csv, line 2: 'two' is not a number."),
+        ("1\n\n# x\n1,2,3", "numbers.csv, line 4: '1,2,3' is not a number."),
+        ("value\n1", "numbers.csv, line 1: 'value' is not a number."),
+        ("1_000", "numbers.csv, line 1: '1_000' is not a number."),
+        ("0x10", "numbers.csv, line 1: '0x10' is not a number."),
+        ("x" * 1000, f"numbers.csv, line 1: '{'x' * 24}…' is not a number."),
         (b"1\n\xff\xfe\n", "numbers.csv, line 2, is not text."),
-        (b"1\n2\0\n", "numbers.csv, line 2: '2\\x00' is not one number."),
+        (b"1\n2\0\n", "numbers.csv, line 2: '2\\x00' is not a number."),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, content: str | bytes, message: str) -> None:
@@ -103,10 +103,10 @@ def test_npy_of_no_elements_and_of_numbers_past_int64(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.zeros((2, 3)), "a.npy holds 2 x 3; an array of one dimension is wanted."),
-        (np.array(7), "a.npy holds a single number; an array of one dimension is wanted."),
-        (np.array([1j]), "a.npy holds complex128; whole or floating-point numbers are wanted."),
-        (np.array(["a"]), "a.npy holds <U1; whole or floating-point numbers are wanted."),
+        (np.zeros((2, 3)), "a.npy contains 2 x 3; an array of one dimension is needed."),
+        (np.array(7), "a.npy contains a single number; an array of one dimension is needed."),
+        (np.array([1j]), "a.npy contains complex128; integers or floating-point numbers are needed."),
+        (np.array(["a"]), "a.npy contains <U1; integers or floating-point numbers are needed."),
     ],
 )
 def test_npy_of_what_is_no_list_of_numbers(tmp_path: Path, values: Array, message: str) -> None:
@@ -124,13 +124,13 @@ def test_npy_that_is_cut_off_or_promises_too_much_or_is_something_else(tmp_path:
     for case in (content[:-1], content[:60], content[:3], b"", b"no", huge, b"PK\x03\x04nothing"):
         with pytest.raises(InputError, match=r"^a\.npy is ") as raised:
             read_array(text(tmp_path, case, "a.npy"))
-        assert raised.value.message == "a.npy is not a whole .npy file of numbers."
+        assert raised.value.message == "a.npy is not a complete .npy file of numbers."
         assert "numpy.save" in raised.value.advice
     np.savez(tmp_path / "many.npz", a=np.arange(3))
-    with pytest.raises(InputError, match="not a whole"):
+    with pytest.raises(InputError, match="not a complete"):
         read_array((tmp_path / "many.npz").rename(tmp_path / "many.npy"))
     np.save(tmp_path / "objects.npy", np.array([None]), allow_pickle=True)
-    with pytest.raises(InputError, match=r"^objects\.npy is not a whole \.npy file of numbers"):
+    with pytest.raises(InputError, match=r"^objects\.npy is not a complete \.npy file of numbers"):
         read_array(tmp_path / "objects.npy")
 
 
@@ -168,9 +168,9 @@ def test_a_matrix_that_was_saved_is_read_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1,2\n3", "numbers.csv, line 2: 1 numbers, where the first row has 2."),
-        ("1,2\n3,four", "numbers.csv, line 2: 'four' is not one number."),
-        ("# nothing\n", "numbers.csv is empty; a matrix is wanted."),
+        ("1,2\n3", "numbers.csv, line 2: 1 numbers, but the first row has 2."),
+        ("1,2\n3,four", "numbers.csv, line 2: 'four' is not a number."),
+        ("# nothing\n", "numbers.csv is empty; a matrix is needed."),
     ],
 )
 def test_what_is_no_matrix_says_why(tmp_path: Path, content: str, message: str) -> None:
@@ -181,5 +181,5 @@ def test_what_is_no_matrix_says_why(tmp_path: Path, content: str, message: str) 
 
 def test_an_array_of_other_dimensions_is_not_a_matrix(tmp_path: Path) -> None:
     np.save(tmp_path / "line.npy", np.zeros(5))
-    with pytest.raises(InputError, match=r"line\.npy holds 5; a matrix is wanted"):
+    with pytest.raises(InputError, match=r"line\.npy contains 5; a matrix is needed"):
         read_array(tmp_path / "line.npy", 2)

@@ -57,13 +57,13 @@ def test_png_scales_to_its_own_white(tmp_path, maxval, white):
 @pytest.mark.parametrize(
     ("name", "pixels", "maxval", "words"),
     [
-        ("a.jpg", GRAY8, None, "ends in .pgm, .ppm, .png"),
-        ("a", GRAY8, None, "ends in"),
+        ("a.jpg", GRAY8, None, "must end in .pgm, .ppm, .png"),
+        ("a", GRAY8, None, "must end in"),
         ("a.png", GRAY8[:0], None, "no pixels"),
         ("a.png", GRAY8.astype(float), None, "not an image"),
         ("a.png", RGB8[..., :2], None, "not an image"),
-        ("a.pgm", GRAY8, 100, "not the value of white"),
-        ("a.pgm", GRAY16, 65536, "not the value of white"),
+        ("a.pgm", GRAY8, 100, "above the value of white, 100"),
+        ("a.pgm", GRAY16, 65536, "must be 1 to 65535"),
         ("none/a.pgm", GRAY8, None, "there is no folder"),
     ],
 )

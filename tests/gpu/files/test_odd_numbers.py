@@ -96,7 +96,7 @@ def test_more_numbers_than_any_pattern_takes_are_not_widened(tmp_path, monkeypat
     """A file of one byte a number became eight times as large."""
     monkeypatch.setattr(arrays, "MOST_NUMBERS", 10)
     np.save(tmp_path / "x.npy", np.zeros(11, np.uint8))
-    assert "holds 11 numbers; at most 10 are taken" in refused(read_array, tmp_path / "x.npy")
+    assert "contains 11 numbers; the limit is 10" in refused(read_array, tmp_path / "x.npy")
 
 
 ODD_TEXTS = {

@@ -135,7 +135,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "x.cu"
     with open(path, "wb") as file:
         file.truncate(2**40)
-    with pytest.raises(InputError, match=r"x\.cu is too large: 1\.05e\+06 MB, where at most 4 MB are taken"):
+    with pytest.raises(InputError, match=r"x\.cu is too large: 1\.05e\+06 MB; the limit is 4 MB"):
         read_source(path)
 
 
@@ -183,7 +183,7 @@ def test_damaged_npy_headers_are_refused_in_one_sentence(tmp_path):
         except InputError as error:
             sentences.add(error.message)
             refused += 1
-    assert sentences == {"x.npy is not a whole .npy file of numbers."}
+    assert sentences == {"x.npy is not a complete .npy file of numbers."}
     assert max(sizes) <= 0
     assert refused > 500
 
@@ -235,7 +235,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fstat", lambda handle: next(calls, fstat)(handle))
     with pytest.raises(InputError) as raised:
         read_npy(path)
-    assert raised.value.detail == "It has become shorter while it was read."
+    assert raised.value.detail == "It became shorter while it was being read."
 
 
 # --- writing
@@ -345,7 +345,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing_and_the_file_as
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_new_file_has_the_mode_that_any_has_and_a_replaced_one_its_own(tmp_path, monkeypatch, nameless):
     if not nameless:
-        monkeypatch.setattr(opening, "_without_name", lambda folder: None)
+        monkeypatch.setattr(opening, "_open_unnamed", lambda folder: None)
     (tmp_path / "any").touch()
     (tmp_path / "old").touch(0o600)
     for name in ("new", "old"):
@@ -358,7 +358,7 @@ def test_a_new_file_has_the_mode_that_any_has_and_a_replaced_one_its_own(tmp_pat
 
 def test_an_array_of_which_a_full_disk_takes_a_part_is_told_in_words():
     with (
-        pytest.raises(InputError, match=r"x\.npy cannot be written: no more of it fits\."),
+        pytest.raises(InputError, match=r"x\.npy cannot be written: no space is left\."),
         opening.os_errors("x.npy", "written"),
     ):
         raise OSError("100000 requested and 992 written")

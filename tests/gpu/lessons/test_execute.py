@@ -46,7 +46,7 @@ def test_our_lessons_are_read_in_their_order(folder: SharedFolder) -> None:
     (limited,) = (task for task in tasks if task.name == "interleave")
     assert limited.limits == (
         "sectors: at most n / 8 + 80",
-        "time on a modeled T4, n = 1,048,576: at most 1.2 times our solution's",
+        "modeled time on T4, n = 1,048,576: at most 1.2 times the reference solution's",
     )
     assert all(bool(task.pieces) == (task.kind == "order") == (task.frame is not None) for task in tasks)
 
@@ -85,7 +85,7 @@ def test_a_rung_that_is_not_there_is_told_with_its_line(tmp_path: Path) -> None:
     lesson_in(tmp_path, TASK)
     file = tmp_path / "lesson.md"
     file.write_text(file.read_text("utf-8").replace("minutes = 5", 'minutes = 5\nlifts = ["scan/best"]'), "utf-8")
-    with pytest.raises(InputError, match=r"lesson\.md:5: There is no rung 'scan/best'"):
+    with pytest.raises(InputError, match=r"lesson\.md:5: There is no variant 'scan/best'"):
         read_lesson(tmp_path)
 
 
@@ -121,12 +121,12 @@ def test_a_step_of_another_tab_is_not_recorded(tmp_path: Path, folder: SharedFol
 
 def test_what_a_step_cannot_show_is_told_with_its_line(tmp_path: Path, folder: SharedFolder) -> None:
     lesson_in(tmp_path, ASK.replace("c[i] =", "d[i] ="))
-    with pytest.raises(InputError, match=rf"{tmp_path.name}/lesson\.md:\d+: 'd\[i\] =' does not stand in add\.cu"):
+    with pytest.raises(InputError, match=rf"{tmp_path.name}/lesson\.md:\d+: 'd\[i\] =' is not in add\.cu"):
         execute_lesson(ShowStep(str(tmp_path), 0), folder)
     with pytest.raises(InputError, match="no step 8"):
         execute_lesson(ShowStep(str(tmp_path), 7), folder)
     lesson_in(tmp_path, TASK)
-    with pytest.raises(InputError, match="shows nothing"):
+    with pytest.raises(InputError, match="has no scene"):
         execute_lesson(ShowStep(str(tmp_path), 0), folder)
 
 
@@ -144,7 +144,7 @@ def test_a_text_is_judged_and_its_failing_input_recorded(tmp_path: Path, folder:
     assert result.scene is not None
     assert recording.findings[0][0] + 1 == result.scene.moment
     assert str(judgment.case) in result.scene.title
-    with pytest.raises(InputError, match="no input on which"):
+    with pytest.raises(InputError, match="does not fail on any input"):
         execute_lesson(StepJudged(wrong, replace(judgment, case=None)), folder)
 
 

@@ -63,5 +63,5 @@ def test_what_is_refused(text: str) -> None:
 
 def test_a_size_is_whole() -> None:
     assert whole("n / 3", {"n": 75}) == 25
-    with pytest.raises(InputError, match="must be a whole number"):
+    with pytest.raises(InputError, match="must be an integer"):
         whole("n / 2", {"n": 75})

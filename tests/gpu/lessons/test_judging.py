@@ -100,7 +100,7 @@ def test_a_limit_is_held_against_what_is_counted() -> None:
     assert [(limit.counter, limit.counted, limit.most, limit.met) for limit in said.limits] == [
         ("barriers", 13, 7, False)
     ]
-    assert "too much: barriers" in said.verdict.words
+    assert "over a limit: barriers" in said.verdict.words
 
 
 def test_a_loop_without_end_is_ended_by_its_rounds_and_soon() -> None:

@@ -36,8 +36,8 @@ def asked(folder: Path, block: str, seed: int = 0, **how: Any) -> AskedQuestion:
         ('ask = "count"\nof = "sectors"', 3 * 2),  # of 11 floats in three arrays
         ('ask = "count"\nof = "operations"\nover = "run"', 11),
         ('ask = "writer"\narray = "c"\nelement = "n - 1"', (1, 2)),
-        ('ask = "order"', "no, every order gives the same"),
-        ('ask = "mistake"', "nothing: it is sound"),
+        ('ask = "order"', "no, every schedule gives the same result"),
+        ('ask = "mistake"', "nothing: it is correct"),
     ],
 )
 def test_the_recording_has_the_answer(tmp_path: Path, options: str, answer: object) -> None:
@@ -52,12 +52,12 @@ def test_a_value_is_what_the_lanes_added_and_every_seed_asks_anew(tmp_path: Path
     for seed in range(4):
         played, found = ask(lesson, lesson.steps[0], seed)
         trace = played.recording.launches[0].trace
-        assert found.prompt.startswith("Line 3 comes next: c[i] = a[i] + b[i]; What does c[")
-        element = int(found.prompt.split("What does c[")[1].split("]")[0])
+        assert found.prompt.startswith("Line 3 is next: c[i] = a[i] + b[i]; What is c[")
+        element = int(found.prompt.split("What is c[")[1].split("]")[0])
         assert found.answer == trace.array("a", 0)[element] + trace.array("b", 0)[element]
         assert found.line == 3
         assert f"c[{element}] =" in found.why
-        assert mark(found, found.answer + 1).words.startswith(f"No: it is {found.answer:g}. Thread ")
+        assert mark(found, found.answer + 1).words.startswith(f"No: it is {found.answer:g}. Block ")
         prompts.add((found.prompt, found.answer))
     assert len(prompts) > 1
 
@@ -67,7 +67,7 @@ def test_a_wrong_answer_is_told_with_what_happened_and_its_line(tmp_path: Path) 
     said = mark(found, {0, 1, 7})
     assert not said.right
     assert (said.missing, said.extra, said.line) == (frozenset({2}), frozenset({7}), 3)
-    assert "you left out 2; 7 does not belong" in said.words
+    assert "you omitted 2; 7 does not belong" in said.words
     assert said.words.endswith("Line 3: c[i] = a[i] + b[i];")  # not the test before it, which all execute
     assert found.hints[0] == "One."
     assert "line 3" in found.hints[-1]
@@ -89,7 +89,7 @@ def test_a_race_is_the_mistake_and_depends_on_the_order(tmp_path: Path) -> None:
     found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "mistake"\n', kernel=RACY)
     assert "race" in found.answer
     assert found.line == 3  # as it is shown: without the comments that are the task's
-    assert "right answer is “a race" in mark(found, "nothing: it is sound").words
+    assert "right answer is “a race" in mark(found, "nothing: it is correct").words
     found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "order"\n', kernel=RACY)
     assert found.answer.startswith("yes")
 
@@ -103,7 +103,7 @@ def test_a_loop_without_end_is_the_mistake_and_keeps_nobody_waiting(tmp_path: Pa
 @pytest.mark.parametrize(
     ("block", "reason"),
     [
-        (SHOW.replace("c[i] =", "d[i] ="), "'d\\[i\\] =' does not stand in add.cu"),
+        (SHOW.replace("c[i] =", "d[i] ="), "'d\\[i\\] =' is not in add.cu"),
         (SHOW.replace('" }', '", time = 2 }'), "is executed once here, not 2 times"),
         (SHOW.replace('line = "c[i] ="', "barrier = 1"), "There are 0 barriers here"),
         (SHOW.replace('line = "c[i] ="', 'phase = "tree"'), "There is no phase 'tree'"),
@@ -167,12 +167,12 @@ def test_a_sound_lesson_has_no_faults_and_a_wrong_one_has_all_of_them(tmp_path: 
     needs = HEAD.replace("order = 1", 'order = 1\nneeds = ["06-reduction", "05-banks"]')
     told = [str(fault) for fault in faults(read_lesson(lesson_in(tmp_path, nowhere, harmless, head=needs)))]
     assert len(told) == 3
-    assert "there is no lesson '05-banks'" in told[0]
-    assert "does not stand in add.cu" in told[1]
-    assert "this mistake is accepted: none at all" in told[2]
+    assert "There is no lesson '05-banks'" in told[0]
+    assert "is not in add.cu" in told[1]
+    assert "This mistake is accepted: none at all" in told[2]
     broken = KERNEL.replace("a[i] + b[i]", "a[i] - b[i]")
     told = [str(fault) for fault in faults(read_lesson(lesson_in(tmp_path, TASK, kernel=broken)))]
-    assert "its own solution is rejected" in told[0]
+    assert "The reference solution is rejected" in told[0]
 
 
 def test_one_of_our_lessons_is_sound() -> None:

@@ -26,43 +26,43 @@ def test_a_lesson_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("block", "line", "reason"),
     [
-        ('[show]\nkernel = "sub"\nn = 8\n', 23, "The head has no kernel 'sub'; it has add."),
+        ('[show]\nkernel = "sub"\nn = 8\n', 23, "The lesson's head has no kernel 'sub'; it has add."),
         ('[show]\npattern = "scam"\n', 23, "There is no pattern 'scam'"),
         ('[show]\npattern = "scan"\nvariant = "fast"\n', 24, "has no variant 'fast'"),
         ('[show]\npattern = "scan"\nparameters = { m = 3 }\n', 24, "has no parameter 'm'"),
-        ('[show]\nkernel = "add"\n', 23, "It has to be said what n is"),
+        ('[show]\nkernel = "add"\n', 23, "n is missing"),
         ('[show]\nkernel = "add"\nn = 8\ntab = "stop"\n', 25, "There is no tab 'stop'"),
-        ('[show]\nkernel = "add"\nn = 8\nat = { time = 2 }\n', 25, "A place is a line"),
-        ('[question]\nask = "lanes"\n', 22, "A question needs something to be shown"),
-        (SHOW + '[question]\nask = "why"\n', 27, "'why' is no kind of question"),
+        ('[show]\nkernel = "add"\nn = 8\nat = { time = 2 }\n', 25, "A place needs a line"),
+        ('[question]\nask = "lanes"\n', 22, "A question needs a scene"),
+        (SHOW + '[question]\nask = "why"\n', 27, "'why' is not a kind of question"),
         (SHOW + '[question]\nask = "cells"\n', 27, "says 'array'"),
         (SHOW + '[question]\nask = "count"\nof = "cats"\n', 28, "of is one of"),
-        (SHOW + '[question]\nask = "lanes"\nanswer = 3\n', 28, "'answer' is nothing that"),
-        (TASK.replace('"gap"', '"guess"'), 24, "'guess' is no kind of task"),
-        (TASK.replace('"gap"', '"repair"'), 22, "A task of repair has mistakes"),
-        (SHOW + '[question]\nask = "lanes"\n' + TASK, 28, "A step has a question or a task"),
-        (TASK + "limits = { speed = 3 }\n", 28, "'speed' is no counter"),
+        (SHOW + '[question]\nask = "lanes"\nanswer = 3\n', 28, "'answer' is not a key of"),
+        (TASK.replace('"gap"', '"guess"'), 24, "'guess' is not a kind of task"),
+        (TASK.replace('"gap"', '"repair"'), 22, "A repair task needs mistakes"),
+        (SHOW + '[question]\nask = "lanes"\n' + TASK, 28, "A step can have a question or a task"),
+        (TASK + "limits = { speed = 3 }\n", 28, "'speed' is not a counter"),
         (TASK.replace("[1, 7", "[0, 7"), 27, "sizes is a whole number from 1"),
         (TASK + "limits = 3\n", 28, "limits is a table"),
-        (TASK + "limits = { sectors = [] }\n", 28, "sectors has [], where an expression or a number is wanted"),
-        (TASK + "mistakes = 3\n", 28, "mistakes is a list of tables"),
+        (TASK + "limits = { sectors = [] }\n", 28, "sectors has [] instead of an expression or a number"),
+        (TASK + "mistakes = 3\n", 28, "mistakes must be a list of tables"),
         (TASK + 'mistakes = [{ says = "", replace = 3, by = "" }]\n', 28, "replace is missing, or not a text"),
         (TASK + 'orders = "all"\n', 28, "orders is missing, or not a whole number"),
-        (TASK + "orders = 1000\n", 28, "orders is a whole number from 0 to 100, not 1000"),
+        (TASK + "orders = 1000\n", 28, "orders must be an integer from 0 to 100, not 1000"),
         (TASK + "modeled = { n = 8, gpu = [] }\n", 28, "gpu is missing, or not a text"),
-        (TASK + "modeled = { n = 8, times = nan }\n", 28, "times is a number from 0, not nan"),
-        (TASK.replace("33]", "1000000000]"), 27, "sizes is a whole number from 1 to 4194304"),
-        ("[show]\nkernel = []\n", 23, "The head has no kernel []"),
+        (TASK + "modeled = { n = 8, times = nan }\n", 28, "times must be a non-negative number, not nan"),
+        (TASK.replace("33]", "1000000000]"), 27, "sizes must be an integer from 1 to 4194304"),
+        ("[show]\nkernel = []\n", 23, "The lesson's head has no kernel []"),
         ("[show]\npattern = []\n", 23, "There is no pattern []"),
         ('[show]\nkernel = "add"\nn = 8\nat = { line = [] }\n', 25, "line is missing, or not a whole number"),
-        ('[show]\nkernel = "add"\nn = 8\nat = { barrier = -1 }\n', 25, "barrier is a whole number from 0"),
+        ('[show]\nkernel = "add"\nn = 8\nat = { barrier = -1 }\n', 25, "barrier must be an integer from 0"),
         (SHOW + '[question]\nask = "lanes"\nblock = "x"\n', 28, "block is missing, or not a whole number"),
         (SHOW + '[question]\nask = "value"\narray = []\n', 28, "array is missing, or not a text"),
         (SHOW.replace("n = 11", f"n = 0x{'f' * 5000}"), 24, "n is a whole number from 1"),
-        ("n = " + "[" * 100_000 + "\n", 22, "This is no TOML: it is nested too deep"),
-        (f"n = {'9' * 5000}\n", 22, "This is no TOML: Exceeds the limit"),
-        ("[show\n", 22, "This is no TOML"),
-        ("[shoe]\n", 22, "'shoe' is nothing that a step has"),
+        ("n = " + "[" * 100_000 + "\n", 22, "Invalid TOML: it is nested too deep"),
+        (f"n = {'9' * 5000}\n", 22, "Invalid TOML: Exceeds the limit"),
+        ("[show\n", 22, "Invalid TOML"),
+        ("[shoe]\n", 22, "'shoe' is not a key of a step"),
     ],
 )
 def test_a_wrong_step_is_told_with_its_line(tmp_path: Path, block: str, line: int, reason: str) -> None:
@@ -75,21 +75,21 @@ def test_a_wrong_step_is_told_with_its_line(tmp_path: Path, block: str, line: in
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        ("+++\ntitle", "title", ":1: A lesson begins with +++"),
+        ("+++\ntitle", "title", ":1: A lesson must begin with +++"),
         ('title = "Adding"', "title = 3", ":2: title is missing, or not a text"),
-        ("order = 1", "order = 1\nlevel = 3", ":4: 'level' is nothing that a lesson's head has"),
-        ('"add.cu"', '"../add.cu"', ":7: '../add.cu' is no kernel file beside the lesson"),
+        ("order = 1", "order = 1\nlevel = 3", ":4: 'level' is not a key of the lesson's head"),
+        ('"add.cu"', '"../add.cu"', ":7: '../add.cu' is not a kernel file in the lesson's folder"),
         ('"add.cu"', '"sub.cu"', ":7: "),
         ('"add.cu"', '"\\u0000.cu"', ":7: "),
-        ("expects = { c =", "expects = { d =", ":12: 'd' is expected of an array that there is none of"),
-        ("[kernels.add]", "launches = [3]\n[kernels.add]", "'launches' is nothing"),
-        ("block = 8\n", "launches = 3\n", ":10: launches is a list of tables"),
-        ("block = 8\n", "shared = []\n", ":10: shared has [], where an expression"),
-        ('"in n"', "[]", ":11: arguments has [], where"),
-        ("expects", "tolerance = -1\nexpects", ":12: tolerance is a number from 0"),
-        ('kernel = "add"', f'kernel = "{"x" * 600}"', ":8: A kernel's name has at most 500 characters"),
-        ("order = 1", f"order = 0x{'f' * 5000}", ":3: order is a whole number from 0"),
-        ("Words.", "# Who?\n\n```toml\n[show]\n```", ":17: A block of TOML belongs to a step"),
+        ("expects = { c =", "expects = { d =", ":12: expects has the name 'd', but there is no such array"),
+        ("[kernels.add]", "launches = [3]\n[kernels.add]", "'launches' is not a key"),
+        ("block = 8\n", "launches = 3\n", ":10: launches must be a list of tables"),
+        ("block = 8\n", "shared = []\n", ":10: shared has [] instead of an expression"),
+        ('"in n"', "[]", ":11: arguments has [] instead of"),
+        ("expects", "tolerance = -1\nexpects", ":12: tolerance must be a non-negative number"),
+        ('kernel = "add"', f'kernel = "{"x" * 600}"', ":8: A kernel's name can have at most 500 characters"),
+        ("order = 1", f"order = 0x{'f' * 5000}", ":3: order must be an integer from 0"),
+        ("Words.", "# Who?\n\n```toml\n[show]\n```", ":17: A TOML block must be in a step"),
     ],
 )
 def test_a_wrong_head_is_told_with_its_line(tmp_path: Path, before: str, after: str, reason: str) -> None:
@@ -109,12 +109,12 @@ def test_two_blocks_in_a_step_are_one_too_many(tmp_path: Path) -> None:
     folder = lesson_in(tmp_path, SHOW)
     text = (folder / "lesson.md").read_text("utf-8")
     (folder / "lesson.md").write_text(text + "```toml\n[show]\n```\n", "utf-8")
-    with pytest.raises(InputError, match="A step has one block of TOML; this is the second"):
+    with pytest.raises(InputError, match="A step can have only one TOML block; this is the second"):
         read_lesson(folder)
 
 
 def test_a_task_s_name_is_another_s(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r":36: There is a task 'add' already"):
+    with pytest.raises(InputError, match=r":36: The task name 'add' is used twice"):
         read_lesson(lesson_in(tmp_path, TASK, TASK))
 
 

@@ -109,7 +109,7 @@ def test_no_room_is_told_and_leaves_nothing(folder: SharedFolder, monkeypatch: p
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    with pytest.raises(InputError, match=r"There is no room for an array of 3 MiB in .*\.") as caught:
+    with pytest.raises(InputError, match=r"There is no space for an array of 3 MiB in .*\.") as caught:
         folder.create((3, 2**20), np.uint8)
     assert "smaller input" in caught.value.advice
     assert names(folder) == []
@@ -118,7 +118,7 @@ def test_no_room_is_told_and_leaves_nothing(folder: SharedFolder, monkeypatch: p
 def test_more_than_there_is_is_refused_before_it_kills(folder: SharedFolder):
     if not folder.path.startswith("/dev/shm"):
         pytest.skip("elsewhere the system may reserve by writing")
-    with pytest.raises(InputError, match="There is no room for an array of 1073741824 MiB"):
+    with pytest.raises(InputError, match="There is no space for an array of 1073741824 MiB"):
         folder.create((2**30, 2**20), np.uint8)
 
 

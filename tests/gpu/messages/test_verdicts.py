@@ -41,8 +41,8 @@ def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
     [
         (True, Check((RACE,)), "right here, but it races: lines 129 and 131"),
         (False, Check((RACE,)), "✗ wrong: it races: lines 129 and 131"),
-        (None, Check((BOUNDS,), ended=True), "✗ wrong: it leaves an array: line 7"),
-        (True, CHECKS[5], "right here, but wrong in another order: shuffle:2"),
+        (None, Check((BOUNDS,), ended=True), "✗ wrong: it accesses memory out of bounds: line 7"),
+        (True, CHECKS[5], "right here, but wrong in another schedule: shuffle:2"),
         (True, CHECKS[6], "right, but not checked"),
         (True, CHECKS[7], "right, but the edit at lines 197 and 201 did not run"),
         (True, Check((RACE,), unreached=(197,)), "right here, but it races: lines 129 and 131"),
@@ -57,4 +57,6 @@ def test_words_of_an_edited_kernel(right, check, words):
 
 def test_mistakes_of_one_kind_are_said_once():
     found = (RACE, Mistake("race", (131, 140)), Mistake("uninitialized", ()), Mistake("odd", (3,)))
-    assert mistakes_in_words(found) == "races: lines 129, 131 and 140; reads what nobody wrote; makes a mistake: line 3"
+    assert (
+        mistakes_in_words(found) == "races: lines 129, 131 and 140; reads uninitialized memory; makes a mistake: line 3"
+    )

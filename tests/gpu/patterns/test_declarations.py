@@ -217,7 +217,7 @@ def test_a_matrix_file_that_cannot_be_read_says_why(tmp_path) -> None:
     with pytest.raises(InputError, match="here is no file"):
         MATRIX.check(tmp_path / "missing.csv")
     (tmp_path / "words.csv").write_text("one,two\n")
-    with pytest.raises(InputError, match=r"words\.csv, line 1: 'one' is not one number"):
+    with pytest.raises(InputError, match=r"words\.csv, line 1: 'one' is not a number"):
         MATRIX.check(tmp_path / "words.csv")
     (tmp_path / "short.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(InputError, match=r"short\.npy is not a whole \.npy file"):

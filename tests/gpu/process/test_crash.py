@@ -11,14 +11,14 @@ from tests import needs
     ("code", "words"),
     [
         (-9, "killed by the system, most likely because memory ran out"),
-        (-11, "touched memory that it must not (SIGSEGV)"),
-        (-7, "touched memory that it must not (SIGBUS)"),
-        (-6, "gave up after an error"),
-        (-4, "an instruction that this processor does not have"),
-        (-27, "Reading the kernel's text took too long"),
-        (-14, "Reading the kernel's text took too long by the clock"),
-        (-15, "ended from outside (SIGTERM)"),
-        (-63, "ended from outside (signal 63)"),
+        (-11, "accessed invalid memory (SIGSEGV)"),
+        (-7, "accessed invalid memory (SIGBUS)"),
+        (-6, "aborted after an error"),
+        (-4, "an instruction that this CPU does not support"),
+        (-27, "Parsing the kernel exceeded the limit of CPU time"),
+        (-14, "Parsing the kernel exceeded the time limit"),
+        (-15, "ended by a signal from outside (SIGTERM)"),
+        (-63, "ended by a signal from outside (signal 63)"),
     ],
 )
 def test_a_signal_is_told_in_plain_words(code: int, words: str):
@@ -30,9 +30,9 @@ def test_a_signal_is_told_in_plain_words(code: int, words: str):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (0xC0000005, "read or wrote memory that is not its own"),
+        (0xC0000005, "accessed invalid memory"),
         (0xC00000FD, "ran out of stack"),
-        (3, "ended by itself, with code 3"),
+        (3, "exited unexpectedly with code 3"),
         (None, "no longer answers"),
     ],
 )

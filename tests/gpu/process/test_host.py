@@ -158,10 +158,10 @@ def test_a_failed_run_is_told_and_the_next_one_works_in_the_same_process(fake: L
 @pytest.mark.parametrize(
     ("deed", "message"),
     [
-        ("abort", "The engine's process gave up after an error that it could not handle (SIGABRT)."),
-        ("bad-address", "The engine's process touched memory that it must not (SIGSEGV)."),
+        ("abort", "The engine's process aborted after an error (SIGABRT)."),
+        ("bad-address", "The engine's process accessed invalid memory (SIGSEGV)."),
         ("killed", "The engine's process was killed by the system, most likely because memory ran out."),
-        ("exit", "The engine's process ended by itself, with code 7."),
+        ("exit", "The engine's process exited unexpectedly with code 7."),
     ],
 )
 def test_a_crash_is_told_and_the_next_run_works(fake: Listener, deed: str, message: str):

@@ -49,13 +49,13 @@ def refused(looking, path, advice="Record it again"):
 def test_what_was_looked_at_is_what_is_given(looking, path, monkeypatch):
     looking.prepare()
     assert looking.read(path) == honest()[0]
-    asked = inspector._ask
+    asked = inspector._inspect
 
     def exchange(*given):
         path.write_bytes(b"something else")
         return asked(*given)
 
-    monkeypatch.setattr(inspector, "_ask", exchange)
+    monkeypatch.setattr(inspector, "_inspect", exchange)
     assert looking.read(path) == honest()[0]
 
 
@@ -180,9 +180,9 @@ def test_a_process_that_does_not_come_back_is_not_waited_for(looking, path, monk
 
     monkeypatch.setattr(inspector, "_start", start)
     if end == "it never answers":
-        monkeypatch.setattr(inspector, "_PATIENCE", 0.1)
+        monkeypatch.setattr(inspector, "_WALL_TIME_FACTOR", 0.1)
     if end in ("it never answers", "it computes too long"):
-        said = f"{path} takes longer to read than the 10 s that one of its size may."
+        said = f"{path} exceeds the 10 s that reading a file of its size may take."
         assert refused(looking, path, "Record fewer statements") == said
     else:
         assert refused(looking, path) == f"{path} is not a recording, or is damaged."

@@ -407,10 +407,10 @@ def test_a_compiler_that_says_nothing_is_named(program, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("#include <thrust/device_vector.h>\nint main() {}\n", "give the folder that holds thrust/ with -I"),
+        ("#include <thrust/device_vector.h>\nint main() {}\n", "add the folder that contains thrust/ with -I"),
         (
             "#include <cub/cub.cuh>\nint main() { size_t n; cub::DeviceReduce::Sum(nullptr, n, &n, &n, 4); }\n",
-            "cub::Device* launches kernels of CUB's own, which the simulator does not run",
+            "cub::Device* launches CUB's own kernels, which the simulator does not support",
         ),
     ],
     ids=["thrust", "cub"],

@@ -87,7 +87,7 @@ def test_what_does_not_happen_is_not_said() -> None:
         "operations": "0 an element",
     }
     assert RunCounts("", 0, "body", 0).per_element(3) == 0
-    assert RunCounts("", 0, "body", 0).each == "a body"
+    assert RunCounts("", 0, "body", 0).each == "per body"
 
 
 @pytest.mark.parametrize(

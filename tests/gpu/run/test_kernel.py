@@ -119,7 +119,7 @@ def test_a_result_that_an_order_decides_is_told_though_nothing_races(folder):
     text = "__global__ void first(int *out) { atomicCAS(out, 0, threadIdx.x / 32 + 1); }"
     check = carry_out(RunKernel(launch("first", "zeros:1", text=text, block=(128,))), folder).simulated.check
     assert not check.mistakes
-    assert verdict_of_launch(check).words == f"its result depends on the order: {check.differing[0]}"
+    assert verdict_of_launch(check).words == f"its result depends on the schedule: {check.differing[0]}"
 
 
 def test_a_template_is_run_by_its_instantiation(folder):
@@ -176,7 +176,7 @@ COUNTED = """__global__ void add(const int *in, int *out, int n) {
 def test_a_launch_is_counted_as_a_whole(folder):
     result = carry_out(CountKernel(launch("add", "arange:64", "zeros:65", "40", text=COUNTED, block=(64,))), folder)
     counts = result.counted.counts
-    assert (counts.elements, counts.each, counts.input) == (1, "a launch", "64 threads")
+    assert (counts.elements, counts.each, counts.input) == (1, "per launch", "64 threads")
     # 64 ints are read and 40 written, of 32 bytes a sector; each atomic on one address wants its own.
     assert counts.sectors == 8 + 5 + 64
     assert counts.wavefronts == 2 + 2 + 2

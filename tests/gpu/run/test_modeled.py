@@ -52,14 +52,14 @@ def test_the_sentence_says_all_of_it(found) -> None:
         assert found.error.words in found.sentence
         assert "nvcc compiles" in found.compiled
     else:
-        assert "how far off is not known" in found.sentence
+        assert "accuracy unknown" in found.sentence
         assert "Without nvcc" in found.compiled
 
 
 def test_a_gpu_that_was_never_compared_says_so() -> None:
     found = modeled(gpu="t4")
     assert (found.validated, found.error) == (False, None)
-    assert "never compared with a real one" in found.sentence
+    assert "never compared with measurements" in found.sentence
     assert found.time_us > modeled().time_us
 
 
@@ -100,7 +100,7 @@ def test_a_launch_of_any_kernel_is_modeled(tmp_path) -> None:
         assert "machine instructions: " in found.lines["own.cu"][3].words
         assert 2 not in found.lines["own.cu"] or not found.lines["own.cu"][2].local
     assert found.bound_by == "launch"
-    assert found.waits.startswith("its launch is ")
+    assert found.waits.startswith("launch overhead is ")
 
 
 def test_a_library_has_no_kernels_to_model() -> None:

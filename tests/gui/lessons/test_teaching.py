@@ -258,7 +258,7 @@ def test_a_task_is_judged_and_its_failing_input_seen(student, lesson):
     student.write(KERNEL.replace("i < n", "i <= n"))
     student.judge()
     said = student.task.verdict.text()
-    assert "The smallest input that shows it: n = " in said
+    assert "The smallest input that fails: n = " in said
     assert page.writing.source.code.problems
     assert student.task.hints.count == 0
     student.judge()
@@ -370,7 +370,7 @@ def test_a_folder_is_dropped_and_what_is_wrong_in_it_is_said(student, tmp_path):
     drop(student.window, tmp_path)
     student.until(lambda: student.teaching.shows_shelf and student.teaching.shelf.faults.isVisible())
     assert student.teaching.shelf.faults.text().startswith("bad/lesson.md:")
-    assert "'guess' is no kind of question" in student.teaching.shelf.faults.text()
+    assert "'guess' is not a kind of question" in student.teaching.shelf.faults.text()
     assert str(tmp_path / "good") in student.teaching.shelf.tiles
 
 
@@ -399,7 +399,7 @@ def test_a_step_that_cannot_be_shown_says_file_line_and_reason(student, tmp_path
     lesson_in(tmp_path, ASK.replace("c[i] =", "d[i] ="))
     student.window.files.open(tmp_path)
     student.until(lambda: student.lessons.lesson is not None and not student.lessons.busy)
-    student.until(lambda: "does not stand in add.cu" in student.page_.nothing.text())
+    student.until(lambda: "is not in add.cu" in student.page_.nothing.text())
     assert student.page_.nothing.text().startswith(f"{tmp_path.name}/lesson.md:")
     assert student.page_.stack.currentWidget() is student.page_.nothing
 

@@ -69,7 +69,7 @@ def test_on_the_simulator_it_runs_at_once_and_is_verified_when_it_has_been_check
     side.patient = False
     side.answer_all()
     qtbot.waitUntil(lambda: verdict(window) == "✓ verified")
-    assert "2 other orders of threads" in window.page.numbers.verdict.toolTip()
+    assert "2 other schedules" in window.page.numbers.verdict.toolTip()
     run(qtbot, window)
     settle(qtbot, window)
     assert verdict(window) == "✓ verified"

@@ -123,8 +123,8 @@ def test_what_is_only_suspicious_is_listed_behind_a_good_verdict(qtbot, window, 
     assert results.verdict.text() == "✓ no findings"
     said = [results.findings.item(row).text() for row in range(results.findings.count())]
     assert [each.partition(":")[0] for each in said[:2]] == ["Warning, line 1", "Warning, line 2"]
-    assert "of data are not written" in said[1]
-    assert said[2].startswith("Looked for races")
+    assert "of data have still no value" in said[1]
+    assert said[2].startswith("Checked for races")
 
 
 def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):

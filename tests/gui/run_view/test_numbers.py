@@ -113,7 +113,7 @@ def test_counts_stand_first_where_a_run_is_simulated(card):
     assert card.took.text() == "2.00 ms to simulate on this CPU."
     assert card.took.y() > card.counted.y()
     assert not card.timed.isVisible()
-    assert "2 at one address" in card.counted.cells.figures["atomics"].toolTip()
+    assert "2 on one address" in card.counted.cells.figures["atomics"].toolTip()
 
 
 @pytest.mark.parametrize(("divergent", "shown"), [(7, "0.7 %"), (96, "9.6 %"), (996, "100 %")])
@@ -174,7 +174,7 @@ def test_what_takes_long_ran_once(card):
 
 def test_a_run_that_is_bound_by_launches_offers_a_size(card, qtbot):
     timed(card, replace(LARGE, median=0.012, size=2**20))
-    assert card.small.text().startswith("Bound by launches: a launch that does nothing would take 2 µs of these 12 µs")
+    assert card.small.text().startswith("Bound by launches: an empty launch would take 2 µs of these 12 µs")
     assert card.larger.text() == "Run with n = 67\u2009108\u2009864"
     with qtbot.waitSignal(card.larger_wanted) as wanted:
         card.larger.click()

@@ -65,7 +65,7 @@ def test_an_address_is_taken_from_the_user_and_what_is_not_protected_is_said(dia
     dialog.address.setText("nowhere")
     dialog.start.click()
     assert dialog.isVisible()
-    assert "'nowhere' is no scheduler's address." in dialog.warning.text()
+    assert "'nowhere' is not a scheduler's address." in dialog.warning.text()
     dialog.address.setText("tcp://10.0.0.2:8786")
     assert "can run programs" in dialog.warning.text()
     dialog.address.setText("tcp://127.0.0.1:8786")
@@ -120,9 +120,9 @@ def test_a_lost_worker_and_a_lost_scheduler_are_told(window, qtbot):
     window.run()
     qtbot.waitUntil(lambda: bool(host.open))
     number = next(iter(host.open))
-    host.deliver(number, Progress(None, "worker tcp://127.0.0.1:2 is gone; others do its 3 tasks again"))
+    host.deliver(number, Progress(None, "worker tcp://127.0.0.1:2 was lost: other workers repeat its 3 tasks"))
     qtbot.waitUntil(window.banner.isVisible)
-    assert window.banner.message.text() == "Worker tcp://127.0.0.1:2 is gone: others do its 3 tasks again."
+    assert window.banner.message.text() == "Worker tcp://127.0.0.1:2 was lost: other workers repeat its 3 tasks."
     host.deliver(number, Progress(0.4, "2 of 5 tasks"))
     qtbot.waitUntil(lambda: window.status.word.text() == "2 of 5 tasks…")
     assert window.header.progress.fraction == 0.4

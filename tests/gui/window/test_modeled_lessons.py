@@ -107,7 +107,7 @@ def test_why_padding_helps(hand) -> None:
     cells = hand.line("Brent-Kung")
     assert hand.clicks < 5
     assert strong(cells) == "shared"
-    assert "shared memory: passes over its banks" in hand.window.page.compare.modeled.why.text()
+    assert "passes over the banks of shared memory" in hand.window.page.compare.modeled.why.text()
     assert padded.limits["shared"] < 0.6 * plain.limits["shared"]
     assert padded.bound_by != "shared"
 

@@ -45,7 +45,7 @@ def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
 def test_lines_say_what_they_became_while_they_are_what_was_modeled(qtbot, scan) -> None:
     code = scan.page.source.code
     plain = code.number_width()
-    assert code._costs == {50: ("12", "12 machine instructions: 9 IADD3, 3 LDL; 3 reach local memory")}
+    assert code._costs == {50: ("12", "12 machine instructions: 9 IADD3, 3 LDL; 3 access local memory")}
     qtbot.keyClick(code, Qt.Key.Key_Space)
     assert code._costs == {}
     assert code.number_width() < plain
@@ -66,7 +66,7 @@ def test_another_gpu_is_modeled_marked_and_remembered(qtbot, scan) -> None:
     card = scan.page.modeled
     assert (card.shown, card.title.text(), card.badge.text()) == (None, "On a T4", "modeling…")
     qtbot.waitUntil(lambda: card.shown is not None)
-    assert card.sureness.text() == "never compared with a real one"
+    assert card.sureness.text() == "never compared with measurements"
     assert card.badge.property("badge") == "warn"
     assert scan.memory.gpu == "t4"
     assert models(scan)[-1].gpu == "t4"
