@@ -41,7 +41,7 @@ def test_where_a_library_can_be_called_it_is_a_variant_like_others(qtbot, make_w
 def test_where_none_can_be_called_it_cannot_be_chosen_and_says_why(qtbot, make_window, without):
     window, item, box = shown(qtbot, make_window)
     assert not item.isEnabled()
-    assert item.text() == "12  cuBLAS (CuPy) · not here"
+    assert item.text() == "12  cuBLAS (CuPy) · unavailable"
     assert item.toolTip() == REASON
     assert not box.isEnabled()
     assert not box.isChecked()

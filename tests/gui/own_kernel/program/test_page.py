@@ -178,7 +178,7 @@ def test_a_kernel_that_never_ends_is_named_and_stopped(shown, program):
         f"SourceModule('{endless}').get_function('wait')(x, block=(32, 1, 1))\n"
     )
     opened.run(wait=False)
-    opened.until(lambda: opened.end == "Under way: launch 1: wait, at script.py:8")
+    opened.until(lambda: opened.end == "Running: launch 1: wait, at script.py:8")
     opened.stop()
     assert opened.end == "Stopped."
 
@@ -193,7 +193,7 @@ def _is_there(process):
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("print(1)\n", "It ended. It launched no kernel: it is a script that uses PyCUDA that is run here."),
+        ("print(1)\n", "It ended. It launched no kernel; this page runs scripts that use PyCUDA."),
         ("import sys\nsys.exit(3)\n", "It ended with exit code 3."),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "It crashed: SIGSEGV."),
         ("1 / 0\n", "It ended with exit code 1."),
@@ -253,7 +253,7 @@ def test_a_large_launch_is_recorded_when_it_is_to_be_stepped_on_the_gpu_that_it_
     assert [bool(each.recording) for each in page.launches.listed] == [False, True, True]
     said = opened.output
     assert said.startswith("108\n"), "what the program asks of its device is answered as that GPU would"
-    assert page.device.toolTip().startswith("What the program asks of its device is answered as an A100 ")
+    assert page.device.toolTip().startswith("The program's queries of its device are answered as for an A100: ")
     shown.bench.modeling.choose("h200")
     page.launches.setFocus()
     page.launches.selectRow(0)
