@@ -54,7 +54,7 @@ class Cell:
 
 
 class _Bars(QStyledItemDelegate):
-    """Paints a bar below a figure, as long as its share, and a line below the row."""
+    """Delegate that paints a bar below a figure, as long as its share, and a line below the row."""
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().paint(painter, option, index)
@@ -75,7 +75,7 @@ class _Bars(QStyledItemDelegate):
 
 
 class CountsTable(QTableWidget):
-    """Compares the counts of launches side by side."""
+    """Table that compares the counts of launches."""
 
     def __init__(self) -> None:
         super().__init__(len(LINES), 0)

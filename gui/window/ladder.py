@@ -48,7 +48,7 @@ def limit_of(pattern: Pattern, variant: Variant) -> str:
 
 
 class _RungPainter(QStyledItemDelegate):
-    """Paints the variants between the two rails of a ladder."""
+    """Delegate that paints the variants between the two rails of a ladder."""
 
     def _fonts(self, option: QStyleOptionViewItem) -> tuple[QFont, QFont]:
         strong, small = QFont(option.font), QFont(option.font)

@@ -283,7 +283,7 @@ class MainWindow(QMainWindow):
         self.pages.choose_variant(name)
 
     def run(self) -> None:
-        """Run what is shown."""
+        """Run the visible page."""
         self.running.run()
 
     def set_engine(self, name: str) -> None:

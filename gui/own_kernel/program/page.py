@@ -293,7 +293,7 @@ class ProgramPage(Ground):
         end = event.ended
         nothing = " It launched no kernel." if not end.launches else ""
         if nothing and request.program.is_script:
-            nothing = " It launched no kernel; this page runs scripts that use PyCUDA."
+            nothing = " It launched no kernel; only PyCUDA scripts are run here."
         self.results.say_end(f"{end.sentence}{nothing}", bad=end.code != 0)
         self._say(f"ran {end.seconds:.1f} s: {_launches(end.launches)}. {end.sentence}")
 

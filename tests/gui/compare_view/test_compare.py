@@ -167,7 +167,7 @@ def test_a_variant_that_fails_is_left_out_and_says_why(qtbot, comparing):
     tab = comparing.page.compare
     assert max(point.n for point in tab.points if point.variant == "ballot") == 2048
     assert max(point.n for point in tab.points if point.variant == "look-back") == 2**22
-    assert tab._why == {"ballot": "There is no room."}
+    assert tab._reasons == {"ballot": "There is no room."}
 
 
 def test_where_every_variant_fails_the_window_says_why(qtbot, comparing):
@@ -208,7 +208,7 @@ def test_a_slow_variant_is_not_measured_at_larger_sizes(qtbot, comparing, monkey
     tab = comparing.page.compare
     assert {point.n for point in tab.points} == {1024}
     assert len(asked(comparing)) == 2 * 3, "not again once it is known to be slow"
-    assert all("more than 0 s" in why for why in tab._why.values())
+    assert all("more than 0 s" in why for why in tab._reasons.values())
 
 
 def test_nothing_ticked_measures_nothing(qtbot, comparing):
@@ -385,7 +385,7 @@ def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
     page = simulated.page
     compare = page.stack.indexOf(page.compare)
     page.tabs.setCurrentIndex(compare)
-    assert page.compare.curves.accessibleName() == "Throughput against the number of pixels of a side"
+    assert page.compare.curves.accessibleName() == "Throughput against the number of pixels per side"
     page.tabs.setCurrentIndex(0)
     page.form.change(of="ranges", n=100)
     page.tabs.setCurrentIndex(compare)
@@ -473,7 +473,7 @@ def test_without_a_gpu_it_is_counted(qtbot, simulated):
     # What is pretended to be counted moves a sector more for each rung.
     assert [tab.curves.points[number][128] for number in range(3)] == [8, 12, 16]
     assert tab.rows[0].figure.property("tone") == "best", "fewer bytes are better"
-    assert tab.at.text() == "bytes an element at the largest n"
+    assert tab.at.text() == "bytes per element at the largest n"
     assert "counted by the simulator" in tab.about.toolTip()
     tab.quantity.setCurrentText("bank conflicts")
     assert tab.curves.points[0][128] == 0
@@ -488,7 +488,7 @@ def test_time_to_simulate_is_a_choice_and_says_so(qtbot, simulated):
     tab.quantity.setCurrentText("time to simulate on this CPU")
     assert tab.points == []
     assert tab.card.title.text() == "Time to simulate"
-    assert "says nothing of a GPU" in tab.about.toolTip()
+    assert "does not predict a GPU" in tab.about.toolTip()
     choose_largest(simulated, 14)
     measured(qtbot, simulated)
     assert tab.curves.points[0][1024] == 20.0

@@ -193,7 +193,7 @@ def _is_there(process):
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("print(1)\n", "It ended. It launched no kernel; this page runs scripts that use PyCUDA."),
+        ("print(1)\n", "It ended. It launched no kernel; only PyCUDA scripts are run here."),
         ("import sys\nsys.exit(3)\n", "It ended with exit code 3."),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "It crashed: SIGSEGV."),
         ("1 / 0\n", "It ended with exit code 1."),
@@ -236,7 +236,7 @@ def test_arguments_that_no_command_line_takes_are_told(shown, program):
     opened = program("print(1)\n")
     opened.page.arguments.setText("one 'two")
     press(opened.bot, shown, Qt.Key.Key_F5)
-    assert "nothing closes" in shown.banner.message.text()
+    assert "unmatched quotation mark" in shown.banner.message.text()
     assert not opened.page.busy
 
 
