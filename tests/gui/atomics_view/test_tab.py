@@ -25,14 +25,14 @@ def tab(qtbot, window):
 
 
 def test_what_is_counted_stands_beside_model_and_measurement(tab):
-    assert tab.about._whole == "8 letters, 2 other left out"
+    assert tab.about._whole == "8 letters, 2 others ignored"
     assert tab.counted["interleaved", "global", "atomics"].text() == "8"
     assert tab.counted["interleaved", "global", "hottest"].text() == "6"
     assert tab.counted["interleaved", "global", "warp queue"].text() == "6"
     assert tab.counted["interleaved", "shared", "atomics"].text() == "–"
     assert tab.counted["privatized", "shared", "block queue"].text() == "6"
     assert tab.timed["interleaved", "modeled"].text() == "2.4 µs"
-    assert tab.timed["interleaved", "waits longest at"].text() == "global memory"
+    assert tab.timed["interleaved", "limited by"].text() == "global memory"
     assert tab.timed["interleaved", "measured"].text() == "20.0 ms"
 
 
@@ -79,7 +79,7 @@ def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
     window.page.tabs.setCurrentIndex(0)
     window.page.form.change(text="q")
     settle(qtbot, window)
-    assert tab.about._whole == "8 letters, 2 other left out"
+    assert tab.about._whole == "8 letters, 2 others ignored"
     window.page.tabs.setCurrentIndex(2)
     qtbot.waitUntil(lambda: tab.about.text() == "1 letters", timeout=20_000)
     now = [each for host in window.host.made for each in host.requests if isinstance(each, StudyAtomics)]

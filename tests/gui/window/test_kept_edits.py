@@ -102,7 +102,7 @@ def test_an_own_kernel_that_changed_meanwhile_or_is_gone_is_told(qtbot, make_win
     again.begin()
     assert "saved.cu" not in offered(again)
     assert {draft.name for draft in drafts.found()} == {"changed.cu", "gone.cu"}
-    assert again.kept.banner.advice.text().startswith("changed.cu changed in the meantime")
+    assert again.kept.banner.advice.text().startswith("changed.cu and gone.cu changed in the meantime")
     again.kept.banner.action.click()
     assert again.bench.sources.document(str(paths[0])).text == "__global__ void f(int* a) { a[0] = 2; }\n"
     assert again.own.shown.path == paths[0]

@@ -69,7 +69,7 @@ def test_a_library_shows_no_kernel_of_another_variant_and_is_not_stepped(qtbot, 
     window.choose_variant("cublas")
     settle(qtbot, window)
     for pane in (window.page.source, window.page.step.source):
-        assert pane.note.text() == "cuBLAS is a library: its kernels come without their source."
+        assert pane.note.text() == "cuBLAS is a library: the source of its kernels is not available."
         assert pane.note.isVisibleTo(pane)
         assert not pane.code.isVisibleTo(pane)
         assert not pane.save.isVisibleTo(pane)
