@@ -112,7 +112,7 @@ class BodiesCanvas(QWidget):
         painter.fillPath(outline, QColor(_SPACE))
         painter.setClipPath(outline)
         if self._image is not None:
-            target = self._target(self._image.size())
+            target = self._picture_rect(self._image.size())
             scaled = round(target.width() * self.devicePixelRatioF()) != self._image.width()
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, scaled)
             painter.drawImage(target, self._image)

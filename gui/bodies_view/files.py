@@ -112,14 +112,14 @@ class BodyFiles(QObject):
         self._save(path, SaveBodies(str(path), self._simulation.number))
 
     def _save(self, path: Path, request: SaveArray | SaveBodies) -> None:
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 self.said.emit(f"Saved {path.name}")
             elif event.kind != "cancelled":
                 self.failed.emit(event)
 
         # A channel per file, so that a request does not replace another one that waits.
-        self._jobs.post(f"save {path}", request, done, priority=3)
+        self._jobs.post(f"save {path}", request, on_result, priority=3)
 
     def ask_open(self) -> None:
         """Ask for a file of bodies, and open it."""
@@ -136,7 +136,7 @@ class BodyFiles(QObject):
     def open(self, path: Path) -> None:
         """Restart with a file's bodies; if it cannot be read, nothing changes."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 if event.kind != "cancelled":
                     self.failed.emit(event)
@@ -146,4 +146,4 @@ class BodyFiles(QObject):
             self._simulation.begin(bodies)
             self.said.emit(f"{path.name}: {as_count(bodies.shape[0])} bodies")
 
-        self._jobs.post("open", LoadBodies(str(path)), done, priority=3)
+        self._jobs.post("open", LoadBodies(str(path)), on_result, priority=3)

@@ -216,7 +216,7 @@ class ModeledViews(Card):
         number, threads = self._todo[0]
         turn = self._turn
         request = self._request(number, threads)
-        self._say(f"modeling {self._offered[number].title} …")
+        self._show_about(f"modeling {self._offered[number].title} …")
 
         def take(model: ModeledTime | Failure) -> None:
             if turn == self._turn:
@@ -269,14 +269,14 @@ class ModeledViews(Card):
         else:
             self.why.setText("")
         if not self.busy:
-            self._say("")
+            self._show_about("")
 
     def _no_dot(self, model: ModeledTime) -> str:
         """Return a sentence if the selected variant is missing in the roofline, else ""."""
         missing = self.view == ROOFLINE and not model.operations
         return " It has no operations on data, so it has no dot." if missing else ""
 
-    def _say(self, activity: str) -> None:
+    def _show_about(self, activity: str) -> None:
         """Show the current activity, or else the GPU, the input and the accuracy."""
         gpu = find_gpu(self._modeling.gpu)
         subject = f"modeled for {article(gpu.name)} {short_name(gpu.name)}"

@@ -36,7 +36,7 @@ class ModeledBeside(QObject):
         super().__init__(parent)
         self._modeling = modeling
         self.points: list[Point] = []
-        self.sweep = Sweep(jobs, modeling, self, channel="curves beside")
+        self.sweep = Sweep(jobs, modeling, self, channel="modeled curves")
         self.sweep.added.connect(self._add)
         self.sweep.ended.connect(self.changed)
         self.button = button("+ modeled", "segment")

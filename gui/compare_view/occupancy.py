@@ -109,9 +109,9 @@ class OccupancyView(QWidget):
             return
         held = {size: occupancy(self._gpu, size, registers, shared) for size in _SIZES}
         self.plot.show_held(held, -(-threads // 32) * 32, self._gpu.warps)
-        self._say(threads)
+        self._show_occupancy(threads)
 
-    def _say(self, threads: int) -> None:
+    def _show_occupancy(self, threads: int) -> None:
         assert self._gpu is not None
         result = occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
         share = f"{result.warps / self._gpu.warps:.0%}".replace("%", " %")
@@ -122,4 +122,4 @@ class OccupancyView(QWidget):
 
     def _read(self, threads: int | None) -> None:
         if self._gpu is not None and self.plot.held:
-            self._say(self.threads.value() if threads is None else threads)
+            self._show_occupancy(self.threads.value() if threads is None else threads)

@@ -164,7 +164,7 @@ class Sweep(QObject):
         )
         started: list[float] = []
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if turn == self._turn:
                 self._on_result(event, time.perf_counter() - (started[0] if started else posted))
 
@@ -174,7 +174,7 @@ class Sweep(QObject):
                 started.append(time.perf_counter())
 
         posted = time.perf_counter()
-        self._jobs.post(self._channel, request, done, progressed)
+        self._jobs.post(self._channel, request, on_result, progressed)
 
     def _model(self, variant: str, n: int, params: Mapping[str, Any], side: int) -> None:
         turn, pattern = self._turn, self._pattern

@@ -639,8 +639,8 @@ class CompareTab(QWidget):
         self._model_beside()
         self._show_status()
 
-    def _offer_sizes(self, *, anew: bool = False) -> None:
-        """List the sizes for the current quantity, and keep the selected one if possible; `anew` resets it."""
+    def _offer_sizes(self, *, reset: bool = False) -> None:
+        """List the sizes for the current quantity, and keep the selected one if possible; `reset` selects the default."""
         image = self._pattern.takes(self._params()) in ("image", "text")
         kind = "pixels" if image else "sides" if self._has_matrices else "elements"
         size = self._pattern.size
@@ -649,7 +649,7 @@ class CompareTab(QWidget):
         modeled = self.views.chosen in VIEWS or (bool(self._by.modeled) and not on_workers)
         counted = self._is_counting and not on_workers
         sizes = (_MODELED if modeled else _COUNTED if counted else _MEASURED)[kind]
-        if sizes == self._range and self.largest.count() and not anew:
+        if sizes == self._range and self.largest.count() and not reset:
             return
         self._range = sizes
         greatest = max(size.maximum, 1).bit_length() - 1 if size is not None and not image else sizes.choices[-1]
@@ -681,7 +681,7 @@ class CompareTab(QWidget):
             self._on_quantity_changed()
         if device != self._device:
             self._device = device
-            self._offer_sizes(anew=True)
+            self._offer_sizes(reset=True)
         for each in self.rows:
             each.show_device(device)
         several = bool(self._jobs.workers) and self._pattern.distributed is not None

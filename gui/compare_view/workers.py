@@ -55,10 +55,10 @@ class WorkersFigures(QWidget):
             measured = count in seconds
             ms = as_figure(1e3 * seconds[count]) if measured else "–"
             times = f"{as_figure(seconds[1] / seconds[count])} ×" if measured else "–"
-            self._say(row, (f"{count} worker{'s' if count > 1 else ''}", ms, times), "")
-        self._say(0, ("Workers", "ms", "speedup"), "caption")
+            self._add_row(row, (f"{count} worker{'s' if count > 1 else ''}", ms, times), "")
+        self._add_row(0, ("Workers", "ms", "speedup"), "caption")
 
-    def _say(self, row: int, texts: Sequence[str], look: str) -> None:
+    def _add_row(self, row: int, texts: Sequence[str], look: str) -> None:
         for column, text in enumerate(texts):
             cell = label(text, look)
             self._labels.append(cell)
@@ -143,11 +143,11 @@ class WorkersView(Card):
         turn, request = self._turn, self._request
         assert request is not None
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if turn == self._turn:
                 self._on_result(event, counts=counts)
 
-        self._jobs.post(CHANNEL, replace(request, chunks=(self._todo[0],)), done)
+        self._jobs.post(CHANNEL, replace(request, chunks=(self._todo[0],)), on_result)
 
     def _on_result(self, event: Result | Failure, *, counts: bool) -> None:
         if isinstance(event, Failure):

@@ -48,7 +48,7 @@ class ProblemStrip(QFrame):
         layout.setSpacing(0)
         layout.addLayout(line)
         layout.addWidget(self.remedy, 0, Qt.AlignmentFlag.AlignRight)
-        self._whole = ""
+        self._text = ""
         self.hide()
 
     def show_document(self, document: KernelDocument, shown: Problem | None) -> None:
@@ -65,17 +65,17 @@ class ProblemStrip(QFrame):
         if document.edited and not document.checked:
             # The edit may have fixed the problems found before.
             self._tone("neutral")
-            self._say("Checking…")
+            self._show_text("Checking…")
         elif shown is None:
             self._tone("good")
-            self._say("No compile errors.")
+            self._show_text("No compile errors.")
         else:
             self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
-            self._say(f"Line {shown.line}: {_shorten(shown.diagnostic.message, shown.line)}")
+            self._show_text(f"Line {shown.line}: {_shorten(shown.diagnostic.message, shown.line)}")
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._say(self._whole)
+        self._show_text(self._text)
 
     def event(self, event: QEvent | None) -> bool:
         parent = self.parentWidget()
@@ -85,12 +85,12 @@ class ProblemStrip(QFrame):
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if watched is self.parentWidget() and is_of(event, QEvent.Type.Resize):
-            self._say(self._whole)  # the available height has changed
+            self._show_text(self._text)  # the available height has changed
         return super().eventFilter(watched, event)
 
-    def _say(self, text: str) -> None:
+    def _show_text(self, text: str) -> None:
         """Show a text in as many lines as leave the code most of the height; the tooltip has the whole text."""
-        self._whole = text
+        self._text = text
         metrics = self.message.fontMetrics()
         room = self.width() - self.more.sizeHint().width() - look().px(40)
         parent = self.parentWidget()

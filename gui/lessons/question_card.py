@@ -137,7 +137,7 @@ class QuestionCard(Card):
             return
         self.mark = mark = self._lessons.mark(scene, box.answer)
         box.show_mark(mark)
-        self._say(mark.words, "good" if mark.right else "bad")
+        self._show_verdict(mark.words, "good" if mark.right else "bad")
         self.check.setEnabled(False)
         self._show_picked()
         if mark.right:
@@ -157,7 +157,7 @@ class QuestionCard(Card):
             self._show_picked()
         else:
             box.show_mark(self.mark)
-        self._say(f"{_describe_answer(scene.asked.answer)}{scene.asked.why}".strip(), "neutral")
+        self._show_verdict(f"{_describe_answer(scene.asked.answer)}{scene.asked.why}".strip(), "neutral")
         self.reveal.setEnabled(False)
         self.moment_wanted.emit(self._moment_after(scene.asked.moment))
 
@@ -166,7 +166,7 @@ class QuestionCard(Card):
         asked = self.scene.asked if self.scene is not None else None
         return moment if asked is None or asked.kind == "value" or not asked.line else moment + 1
 
-    def _say(self, words: str, tone: str) -> None:
+    def _show_verdict(self, words: str, tone: str) -> None:
         self.verdict.setText(words)
         restyle(self.verdict, "verdict", tone)
         self.verdict.show()

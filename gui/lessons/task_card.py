@@ -89,7 +89,7 @@ class TaskCard(Card):
     def show_judgment(self, judgment: Judgment, text: str) -> None:
         """Show the grader's verdict on a submission."""
         self._judged = judgment, text
-        self._say("\n".join(judgment.sentences), "good" if judgment.accepted else "bad")
+        self._show_verdict("\n".join(judgment.sentences), "good" if judgment.accepted else "bad")
         self.open_failing.setVisible(judgment.case is not None)
         if judgment.accepted:
             self.show_done(True)
@@ -98,7 +98,7 @@ class TaskCard(Card):
         if self._missed >= MISSED:
             self.hints.show_first()
 
-    def _say(self, words: str, tone: str) -> None:
+    def _show_verdict(self, words: str, tone: str) -> None:
         self.verdict.setText(words)
         restyle(self.verdict, "verdict", tone)
         self.verdict.show()

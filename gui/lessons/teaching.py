@@ -245,7 +245,7 @@ class Teaching(QObject):
     def _show_failing(self, played: PlayedStep) -> None:
         self.page.play(played, explored=False)
 
-    def _take_edit(self) -> None:
+    def _on_edit(self) -> None:
         self.pane.task.forget()
         self._keep.start()
 
@@ -258,11 +258,11 @@ class Teaching(QObject):
     def _check(self, file: str, text: str, take: Callable[[tuple[Diagnostic, ...]], None]) -> None:
         """Check a submission's source like any kernel's."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event.diagnostics)
 
-        self._jobs().post("check lesson", CheckSource(file, text), done, priority=3)
+        self._jobs().post("check lesson", CheckSource(file, text), on_result, priority=3)
 
     # --- called by the window's keys and buttons
 

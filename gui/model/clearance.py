@@ -13,7 +13,7 @@ from gpu.messages.verdicts import Check, mistakes_in_words
 from gui.model.jobs import Jobs
 from gui.model.records import FinishedRun
 
-_BEFORE, _BESIDE = "check before", "check beside"
+_BEFORE, _ALONGSIDE = "check before", "check alongside"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Clearance(QObject):
 
     def follow(self, request: RunPattern) -> None:
         """Check a request that has already run; nothing waits for the result."""
-        self._post(_BESIDE, request, self._on_check_alongside)
+        self._post(_ALONGSIDE, request, self._on_check_alongside)
 
     def _post(self, channel: str, request: RunPattern, take: Callable[[RunPattern, Result | Failure], None]) -> None:
         check = CheckPattern(

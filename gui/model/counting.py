@@ -44,7 +44,7 @@ class Counting(QObject):
         """Count a run; an earlier request that has not started yet is replaced."""
         self._pending = run
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if self._pending is run:
                 self._pending = None
             if isinstance(event, Failure):
@@ -55,7 +55,7 @@ class Counting(QObject):
             take(event.counts)
 
         request = CountPattern(run.pattern, run.variant, run.params, run.inputs, run.seed, run.sources)
-        self._jobs().post(_CHANNEL, request, done, priority=-1)
+        self._jobs().post(_CHANNEL, request, on_result, priority=-1)
 
     def forget(self) -> None:
         """Cancel the pending request: the engine has changed."""

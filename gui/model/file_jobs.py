@@ -34,7 +34,7 @@ class FileJobs(QObject):
     def image(self, path: Path, take: Callable[[OpenImage], None], otherwise: Callable[[], None]) -> None:
         """Read an image and pass it to `take`; on failure call `otherwise`."""
 
-        def opened(result: Result) -> None:
+        def on_loaded(result: Result) -> None:
             handles = result.arrays
             take(
                 OpenImage(
@@ -46,16 +46,16 @@ class FileJobs(QObject):
                 )
             )
 
-        self._open(LoadImage(str(path)), opened, otherwise)
+        self._open(LoadImage(str(path)), on_loaded, otherwise)
 
     def values(self, path: Path, dimensions: int, take: Callable[[OpenValues], None]) -> None:
         """Read numbers with a number of dimensions and pass them to `take`."""
 
-        def opened(result: Result) -> None:
+        def on_loaded(result: Result) -> None:
             handle = result.arrays["values"]
             take(OpenValues(path, {"values": handle}, handle.open()))
 
-        self._open(LoadArray(str(path), dimensions), opened)
+        self._open(LoadArray(str(path), dimensions), on_loaded)
 
     def text(self, path: Path, take: Callable[[str], None]) -> None:
         """Read a text and pass it to `take`."""
@@ -64,27 +64,27 @@ class FileJobs(QObject):
     def thumbnail(self, path: Path, take: Callable[[Array], None]) -> None:
         """Read an image for a thumbnail, at low priority."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event.arrays["picture"].open())
 
-        self._jobs.post(f"thumbnail {path}", LoadImage(str(path)), done, priority=-1)
+        self._jobs.post(f"thumbnail {path}", LoadImage(str(path)), on_result, priority=-1)
 
     def save(self, path: Path, handle: SharedArray, maxval: int | None, then: Callable[[], None]) -> None:
         """Write an array and call `then`; `maxval` is the white level of an image, None for plain values."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 self.failed.emit(event)
             else:
                 then()
 
-        self._jobs.post("save", SaveArray(str(path), handle, maxval), done, priority=3)
+        self._jobs.post("save", SaveArray(str(path), handle, maxval), on_result, priority=3)
 
     def _open(
         self, request: Request, take: Callable[[Result], None], otherwise: Callable[[], None] | None = None
     ) -> None:
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event)
                 return
@@ -93,7 +93,7 @@ class FileJobs(QObject):
             if otherwise is not None:
                 otherwise()
 
-        self._jobs.post("open", request, done, priority=3)
+        self._jobs.post("open", request, on_result, priority=3)
 
     # --- moving data to another engine
 

@@ -123,7 +123,7 @@ class Lessons(QObject):
         if folder in self.shelves and not again:
             return
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 self._fail(event)
                 return
@@ -136,7 +136,7 @@ class Lessons(QObject):
             if then is not None:
                 then(event.shelf)
 
-        self._jobs().post(f"{_READ} {folder}", ReadLessons(folder), done, priority=priority)
+        self._jobs().post(f"{_READ} {folder}", ReadLessons(folder), on_result, priority=priority)
         if not folder:
             for other in self._memory.lesson_folders:
                 self._read_again(other)
@@ -144,14 +144,14 @@ class Lessons(QObject):
     def _read_again(self, folder: str) -> None:
         """Read a folder that was opened in an earlier session; if it no longer exists, forget it silently."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result) and event.shelf is not None:
                 self.shelves.setdefault(folder, event.shelf)
                 self.shelf_changed.emit()
             elif isinstance(event, Failure) and event.kind == "input":
                 self._memory.forget_lessons(folder)
 
-        self._jobs().post(f"{_READ} {folder}", ReadLessons(folder), done, priority=-1)
+        self._jobs().post(f"{_READ} {folder}", ReadLessons(folder), on_result, priority=-1)
 
     def _follow_texts(self, shelf: LessonShelf) -> None:
         """Update the open lesson from its reloaded file."""
@@ -364,7 +364,7 @@ class Lessons(QObject):
     def _post(self, channel: str, request: Request, take: Callable[[Result], None]) -> None:
         number = self._request_number
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if number != self._request_number:
                 return
             if isinstance(event, Result):
@@ -373,7 +373,7 @@ class Lessons(QObject):
                 self._set_busy(judging=False, showing=False)
                 self._fail(event)
 
-        self._jobs().post(channel, request, done, priority=2)
+        self._jobs().post(channel, request, on_result, priority=2)
 
     def _fail(self, failure: Failure) -> None:
         if failure.kind != "cancelled":

@@ -1,4 +1,4 @@
-"""Model the visible runs for the selected GPU in a process of its own, and cache the results."""
+"""Model the visible runs for the selected GPU in a separate process, and cache the results."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Modeling(QObject):
             take(cached)
             return
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             model = event if isinstance(event, Failure) else event.modeled
             assert model is not None
             if isinstance(model, ModeledTime) or model.kind in ("input", "compile", "launch"):
@@ -112,7 +112,7 @@ class Modeling(QObject):
 
         if self._jobs.age(channel) > _STALE_S:
             self._jobs.stop()
-        self.jobs.post(channel, request, done, priority=priority)
+        self.jobs.post(channel, request, on_result, priority=priority)
 
     def drop(self, channel: str) -> None:
         """Drop the waiting request of a channel, and stop a running one that has taken long."""

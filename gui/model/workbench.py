@@ -170,13 +170,13 @@ class Workbench(QObject):
         self.run(verify=True)
 
     def _check_source(self, file: str, text: str, take: Callable[[tuple[Diagnostic, ...]], None]) -> None:
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event.diagnostics)
             elif event.kind not in ("cancelled", "engine"):
                 take((Diagnostic(1, 1, 2, "error", f"The source cannot be checked. {event.message} {event.advice}"),))
 
-        self.side_jobs.post(f"check {file}", CheckSource(file, text), done, priority=3)
+        self.side_jobs.post(f"check {file}", CheckSource(file, text), on_result, priority=3)
 
     def restore(self, name: str, variant: str, params: Mapping[str, Any], chosen: Iterable[str] = ()) -> None:
         """Set a pattern's settings from the last session; a file of numbers is no longer open.
@@ -534,7 +534,7 @@ class Workbench(QObject):
         if counter is None:
             return
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 if event.kind != "cancelled":
                     self.problem.emit(event)
@@ -543,7 +543,7 @@ class Workbench(QObject):
                 self.counted.emit(LevelCounts(side, counts, image.maxval, event.report))
 
         request = RunPattern(counter.name, counter.default_variant, dict(params or {}), dict(inputs), verify=False)
-        self.jobs.post(f"count {side}", request, done, priority=1)
+        self.jobs.post(f"count {side}", request, on_result, priority=1)
 
     # --- results
 

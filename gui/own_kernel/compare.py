@@ -262,11 +262,11 @@ class OwnCompareTab(QWidget):
         contender, turn = self._todo[0], self._turn
         self.about.say(f"counting {contender.title} …")
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if turn == self._turn:
                 self._on_counts(contender, event)
 
-        self._jobs().post(_CHANNEL, CountKernel(contender.launch), done, priority=1)
+        self._jobs().post(_CHANNEL, CountKernel(contender.launch), on_result, priority=1)
 
     def _on_counts(self, contender: Contender, event: Result | Failure) -> None:
         if isinstance(event, Result):

@@ -33,7 +33,7 @@ TIME = f"ms {TO_SIMULATE}"
 RESULT = "result"
 LINES = (FINDINGS, RESULT, *(_row_title(quantity) for quantity in QUANTITIES), TIME)
 _TIPS = {
-    RESULT: "Whether the arrays equal those of the first launch, apart from rounding of floats",
+    RESULT: "Whether the arrays equal those of the first launch, within the rounding of floats",
     FINDINGS: "Races, out-of-bounds and uninitialized accesses, barriers and masks",
     **{_row_title(quantity): quantity.meaning for quantity in QUANTITIES},
     TIME: "With counters and checkers. It does not predict a GPU's time",

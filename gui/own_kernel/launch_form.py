@@ -119,7 +119,7 @@ class LaunchForm(QWidget):
             _extent("grid", self.grid.text()),
             _extent("block", self.block.text()),
             tuple(row.text for row in self.rows),
-            _whole_number("Shared bytes", self.shared.text() or "0"),
+            _parse_integer("Shared bytes", self.shared.text() or "0"),
             options.defines,
             {row.parameter.name: row.text for row in self.variables if row.parameter.kind == "variable" and row.text},
             {row.parameter.name: row.text for row in self.variables if row.parameter.kind == "texture" and row.text},
@@ -203,7 +203,7 @@ def _extent(name: str, text: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def _whole_number(name: str, text: str) -> int:
+def _parse_integer(name: str, text: str) -> int:
     if not (text.strip().isascii() and text.strip().isdigit()):
         raise InputError(f"{name}: {text!r} is not an integer.")
     return int(text)

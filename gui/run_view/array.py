@@ -122,7 +122,7 @@ class ArrayView(RunView):
             return
         values = pattern.make_input(params, 0)["values"]
         self.before.show_outline(outline(values), values.size)
-        self._say("input", self._describe_input(values.size, params, ""))
+        self._set_caption("input", self._describe_input(values.size, params, ""))
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         arrays, params = outcome.arrays, outcome.params
@@ -132,7 +132,7 @@ class ArrayView(RunView):
         self.before.show_outline(arrays["input"], elements, kept=kept, middle=middle)
         description = self._describe_input(elements, params, outcome.file.name if outcome.file is not None else "")
         note = " · dark band: middle half of the values" if middle is not None else ""
-        self._say("input", description + note)
+        self._set_caption("input", description + note)
         preset = preset_of(self._pattern, params)
         pieces = preset.pieces if preset is not None else None
         if result.shape == (1,) and self._presentation.folds:
@@ -146,7 +146,7 @@ class ArrayView(RunView):
             self.result.setCurrentIndex(_PLOT)
         self._show_many(arrays)
         self._show_error(outcome, elements)
-        self._say("result", self._describe_result(outcome, elements, result.size))
+        self._set_caption("result", self._describe_result(outcome, elements, result.size))
         self._outcome = outcome
         self._frames = arrays.get("frames", np.empty((0, 0)))
         self.passes.setVisible(len(self._frames) > 0)
@@ -251,7 +251,7 @@ class ArrayView(RunView):
 
     # --- captions
 
-    def _say(self, side: str, text: str) -> None:
+    def _set_caption(self, side: str, text: str) -> None:
         self._captions[side] = text
         (self._about_input if side == "input" else self._about_result).say(text)
 
@@ -271,7 +271,7 @@ class ArrayView(RunView):
             plot.mark(index)
         if index is None:
             for side, text in self._captions.items():
-                self._say(side, text)
+                self._set_caption(side, text)
             return
         self._about_input.say(_describe_element(self.before, index) or self._captions["input"])
         if self.result.currentIndex() == _PLOT:

@@ -52,7 +52,7 @@ class FilterCard(Card):
         self.body.setSpacing(6)
         self.field.editor.setMouseTracking(True)
         self.field.editor.entered.connect(self._read)
-        self.field.editor.left.connect(lambda: self._say(self._about))
+        self.field.editor.left.connect(lambda: self._set_text(self._about))
         selection = self.field.editor.selectionModel()
         assert selection is not None
         selection.currentChanged.connect(self._read)
@@ -79,7 +79,7 @@ class FilterCard(Card):
         self._about = f"{side} × {side}, sum {short_number(total)}, {'not separable' if why else 'separable'}"
         if note := self._filter.beside(params):
             self._about = f"{self._about}  ·  {note}"
-        self._say(self._about)
+        self._set_text(self._about)
         rank = why or "Separable: the filter is a column times a row, so all but one of its singular values are 0."
         self.sum.setToolTip(
             f"A sum of 1 keeps the brightness; a sum of 0 detects edges and is shown around mid-gray.\n{rank}"
@@ -87,9 +87,9 @@ class FilterCard(Card):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._say(self.sum.text())
+        self._set_text(self.sum.text())
 
-    def _say(self, text: str) -> None:
+    def _set_text(self, text: str) -> None:
         """Show a text about the filter or a coefficient, and grow to the height it needs."""
         self.sum.setText(text)
         margins = self.body.contentsMargins()
@@ -98,7 +98,7 @@ class FilterCard(Card):
     def _read(self, cell: QModelIndex) -> None:
         if cell.isValid():
             value = float(self.field.editor.values[cell.row(), cell.column()])
-            self._say(f"row {cell.row()}, column {cell.column()}: {value:.6g}")
+            self._set_text(f"row {cell.row()}, column {cell.column()}: {value:.6g}")
 
     def _edit(self) -> None:
         choice = {} if self._parameter.only_if is None else {self._parameter.only_if[0]: self._parameter.only_if[1][0]}

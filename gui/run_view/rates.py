@@ -56,7 +56,7 @@ class RatesCard(Card):
             self._reach(_LEAST, _MOST)
         self._unit = f"ms {TO_SIMULATE}," if report.simulated else report.throughput.unit
         self.setAccessibleName(f"{self._unit} over n")
-        self._say_title()
+        self._show_title()
         figure = report.time_ms.kernel if report.simulated else report.throughput.value
         names = [variant.name for variant in self._pattern.variants]
         self._current = names.index(outcome.variant)
@@ -92,9 +92,9 @@ class RatesCard(Card):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._say_title()
+        self._show_title()
 
-    def _say_title(self) -> None:
+    def _show_title(self) -> None:
         """Show the title, shortened in a narrow card."""
         brief = "simulated ms" if TO_SIMULATE in self._unit and self.width() < look().px(200) else self._unit
         self.title.setText(f"{brief} over n" if self._unit else "")

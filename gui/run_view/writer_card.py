@@ -82,22 +82,22 @@ class WriterCard(Card):
         self._position = where
         self.plane.setVisible(colored)
         self.title.setText(title)
-        self._say("Finding its thread…")
+        self._show_texts("Finding its thread…")
 
     def show_unknown(self, text: str) -> None:
         """Show why the thread is unknown."""
-        self._say(text)
+        self._show_texts(text)
 
     def show_written(self, written: WrittenElement) -> None:
         """Show the thread that wrote the element."""
         writer = written.writer
         if writer is None:
-            self._say(written.unknown)
+            self._show_texts(written.unknown)
             return
         several = written.writes > 1
         launch = f", launch {writer.launch + 1} of {written.launches}" if written.launches > 1 else ""
         self.line.say(f"{writer.file.rsplit('/', 1)[-1]}:{writer.line}   {writer.text}".replace("&", "&&"))
-        self._say(
+        self._show_texts(
             f"Block {_place(writer.block, writer.grid)}, thread {_place(writer.thread, writer.block_shape)}",
             f"{writer.kernel}{launch}: {_extents(writer.grid)} blocks of {_extents(writer.block_shape)} threads.\n"
             f"Writes {written.array}[{as_count(written.index)}].",
@@ -119,7 +119,7 @@ class WriterCard(Card):
             previous.setFocus()
         self.closed.emit()
 
-    def _say(self, who: str, where: str = "", moved: str = "", others: str = "", smaller: str = "") -> None:
+    def _show_texts(self, who: str, where: str = "", moved: str = "", others: str = "", smaller: str = "") -> None:
         parts = (self.who, self.where, self.moved, self.others, self.smaller)
         for part, text in zip(parts, (who, where, moved, others, smaller), strict=True):
             part.setText(text)

@@ -85,7 +85,7 @@ class WindowHeader(QFrame):
         self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title = label("", "title", name="Pattern")
-        self.summary = ElidedLabel("caption", "What the pattern does")
+        self.summary = ElidedLabel("caption", "Summary of the pattern")
         self.brand = label("Lockstep", "brand")
         self.engine = ElidedBox("Engine", "Where the kernels run")
         for name, (text, tip) in ENGINES.items():

@@ -115,7 +115,7 @@ class PatternPage(Ground):
     sources : KernelSources
         The kernels' texts, editable on this page.
     jobs : callable
-        Returns the queue of the simulator that records what the Step tab plays.
+        Returns the queue of the simulator that records for the Step tab.
     engine : Jobs
         The queue of the selected engine; the Compare tab measures on it.
     timed : Timed
@@ -164,7 +164,7 @@ class PatternPage(Ground):
         self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
         self.examples = Examples(pattern)
         self.examples.chosen.connect(self.show_example)
-        self.beside = Segments(("Plots", "Kernel"), "Beside")
+        self.beside = Segments(("Plots", "Kernel"), "Side panel")
         self.add_tab("Run", self._run_tab(), self._corner())
         self.variant = pattern.variant(settings.variant)
         """The variant shown."""
@@ -202,10 +202,10 @@ class PatternPage(Ground):
         def chosen() -> Mapping[str, Any]:
             return settings.params
 
-        def shown_variant() -> str:
+        def current_variant() -> str:
             return self.variant.name
 
-        self.compare = CompareTab(pattern, self._sources, self._engine, chosen, image, modeling, shown_variant)
+        self.compare = CompareTab(pattern, self._sources, self._engine, chosen, image, modeling, current_variant)
         self.add_tab("Compare", self.compare, self.compare.views)
         self.complete = True
 

@@ -248,7 +248,7 @@ class ProgramPage(Ground):
         if self._running is not None:
             self._set_running(None)
             self._jobs().stop()
-            self._say("was stopped")
+            self._set_state("was stopped")
             self.results.say_end("Stopped.", bad=False)
 
     def _on_news(self, request: RunProgram, news: Progress) -> None:
@@ -282,7 +282,7 @@ class ProgramPage(Ground):
         if isinstance(event, Failure):
             if event.kind != "cancelled":
                 self.results.say_end(event.message, bad=True)
-                self._say("did not run")
+                self._set_state("did not run")
                 self.sources.show_failure(self.file, {self.file: request.program.text}, event)
                 self.failed.emit(event)
             return
@@ -295,7 +295,7 @@ class ProgramPage(Ground):
         if nothing and request.program.is_script:
             nothing = " It launched no kernel; only PyCUDA scripts are run here."
         self.results.say_end(f"{end.sentence}{nothing}", bad=end.code != 0)
-        self._say(f"ran {end.seconds:.1f} s: {_launches(end.launches)}. {end.sentence}")
+        self._set_state(f"ran {end.seconds:.1f} s: {_launches(end.launches)}. {end.sentence}")
 
     def _set_running(self, request: RunProgram | None) -> None:
         self._running = request
@@ -312,7 +312,7 @@ class ProgramPage(Ground):
             " The next run uses the GPU selected at the top"
         )
 
-    def _say(self, words: str) -> None:
+    def _set_state(self, words: str) -> None:
         self.words = words
         self.words_changed.emit()
 
@@ -330,7 +330,7 @@ class ProgramPage(Ground):
         if launches[number - 1].recording:
             self._open(number)
         elif self._ran is not None and not self.busy:
-            self._say(f"runs again to record launch {number}…")
+            self._set_state(f"runs again to record launch {number}…")
             self._post(replace(self._ran, only=number))
         elif self.busy:
             self._fail(
@@ -343,7 +343,7 @@ class ProgramPage(Ground):
         if not launch.recording:
             self._fail(f"Launch {number} was not reached when the program ran again, so it cannot be stepped.")
             return
-        self._say(f"opens launch {number}…")
+        self._set_state(f"opens launch {number}…")
         tab = self._opening = RecordedStepTab(Path(launch.recording), self._checked, self._jobs)
         tab.readable.connect(lambda: self._show_step(tab, launch))
         tab.failed.connect(lambda failure: self._refuse(tab, failure))
@@ -364,7 +364,7 @@ class ProgramPage(Ground):
         self.after.setEnabled(launch.number < len(self.launches.listed))
         self.stepped.emit(tab)
         self.tabs.setCurrentIndex(1)
-        self._say(f"steps launch {launch.number} of {len(self.launches.listed)}")
+        self._set_state(f"steps launch {launch.number} of {len(self.launches.listed)}")
 
     def _refuse(self, tab: RecordedStepTab, failure: Failure) -> None:
         if tab is self._opening:

@@ -247,7 +247,7 @@ def test_an_edited_kernel_is_not_measured_on_a_gpu(qtbot, comparing):
     document.replace(document.text + "// edited\n")
     comparing.jobs.device = replace(comparing.jobs.device, engine="cuda")
     tab.measure_button.click()
-    assert "simulator only" in comparing.banner.message.text()
+    assert "only in the simulator" in comparing.banner.message.text()
     assert asked(comparing) == []
     comparing.jobs.device = replace(comparing.jobs.device, engine="simulator")
     choose_largest(comparing, 14)
@@ -328,7 +328,7 @@ def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
 def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit(qtbot, simulated):
     tab = simulated.page.compare
     simulated.page.form.change(dtype="int32")
-    assert "says of H200 beside" in tab.beside.button.toolTip()
+    assert "modeled for H200, dotted" in tab.beside.button.toolTip()
     assert not tab.legend.isVisible()
     qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not tab.busy)
@@ -371,7 +371,7 @@ def test_what_is_modeled_beside_goes_with_the_gpu_and_is_stopped(qtbot, simulate
     modeler = tab._modeling._jobs._host
     modeler.patient = True
     tab._modeling.choose("t4")
-    assert "says of T4 beside" in tab.beside.button.toolTip()
+    assert "modeled for T4, dotted" in tab.beside.button.toolTip()
     assert tab.curves.modeled == {} != before
     assert tab.measure_button.text() == "Stop"
     qtbot.mouseClick(tab.measure_button, Qt.MouseButton.LeftButton)

@@ -60,7 +60,7 @@ def test_modeled_curves_have_a_title_of_their_own(qtbot, tab) -> None:
     compare_modeled(qtbot, tab)
     assert tab.card.title.text() == "Modeled"
     assert tab.measure_button.text() == "Model"
-    assert "no GPU ran it" in tab.about.toolTip()
+    assert "not measured" in tab.about.toolTip()
     tab.largest.setCurrentIndex(tab.largest.findData(14))
     click(qtbot, tab.measure_button)
     rest(qtbot, tab)
