@@ -640,7 +640,7 @@ class CompareTab(QWidget):
         self._show_status()
 
     def _offer_sizes(self, *, reset: bool = False) -> None:
-        """List the sizes for the current quantity, and keep the selected one if possible; `reset` selects the default."""
+        """List the sizes for the current quantity, and keep the selection if possible; `reset` selects the default."""
         image = self._pattern.takes(self._params()) in ("image", "text")
         kind = "pixels" if image else "sides" if self._has_matrices else "elements"
         size = self._pattern.size

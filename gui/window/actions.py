@@ -53,7 +53,7 @@ VIEWS_KEYS = {
     "In a lecture": [
         ("B", "Blank the screen, and back"),
         ("C, T, L", "Code, timeline, lanes and counts"),
-        ("P", "Spotlight at the mouse pointer"),
+        ("P", "Highlight under the mouse"),
         ("F11, Esc", "End the lecture"),
     ],
     "In an image or a plot": [

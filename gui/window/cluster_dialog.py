@@ -17,7 +17,7 @@ from gui.widgets.number_box import NumberBox
 HERE, THERE = "This machine", "A scheduler"
 _MOST_WORKERS = 64
 _AUTOMATIC = "automatic"
-_CERTIFICATES = (("Trusted", "ca.pem"), ("Certificate", "cert.pem"), ("Its key", "key.pem"))
+_CERTIFICATES = (("CA certificate", "ca.pem"), ("Certificate", "cert.pem"), ("Private key", "key.pem"))
 _EXPOSED = (
     "Not protected: anyone who reaches this address on the network can run programs on its workers and read and change "
     "their data. Certificates protect it."

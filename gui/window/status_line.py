@@ -37,8 +37,10 @@ def explain(found: list[Any]) -> tuple[str, str, str]:
         if not status.usable and status.remedy:
             lines.append(f"    {status.remedy}")
     gpu = next((status for status in found if status.engine == "cuda"), None)
-    if gpu is None or gpu.usable:
-        return (f"The GPU is available: {gpu.name}." if gpu else "No GPU was looked for.", "", "\n".join(lines))
+    if gpu is None:
+        return "The state of the GPU is unknown.", "", "\n".join(lines)
+    if gpu.usable:
+        return f"The GPU is available: {gpu.name}.", "", "\n".join(lines)
     return f"GPU not available: {gpu.reason}", gpu.remedy, "\n".join(lines)
 
 
