@@ -69,7 +69,20 @@ class ModeledBeside(QObject):
         params: Mapping[str, Any],
         inputs: Mapping[str, SharedArray],
     ) -> None:
-        """Model variants at several sizes."""
+        """Start modeling variants.
+
+        Parameters
+        ----------
+        pattern : Pattern
+        variants : sequence of str
+            Variants that call a library are skipped.
+        sizes : sequence of int
+            Values of n, or sides of an image in pixels.
+        params : mapping
+            The other parameters.
+        inputs : mapping
+            Handles of an image; empty for generated inputs.
+        """
         self.forget()
         own = [each for each in variants if not pattern.variant(each).library]
         self.sweep.start(pattern, own, list(sizes), params, {}, inputs, gpu=self._modeling.gpu)

@@ -90,7 +90,18 @@ class OccupancyView(QWidget):
         self._recompute()
 
     def show_times(self, number: int, title: str, times: Mapping[int, float], blocks: tuple[int, ...]) -> None:
-        """Show modeled microseconds by block size; `blocks` lists all sizes, including pending ones."""
+        """Plot modeled times over block sizes.
+
+        Parameters
+        ----------
+        number : int
+            The variant's number, which determines the curve's color.
+        title : str
+        times : mapping
+            Microseconds by threads per block, as far as known.
+        blocks : tuple of int
+            All block sizes, including pending ones; the plot is hidden if empty.
+        """
         self._has_times = bool(blocks)
         self._update_visibility()
         self.times.begin(list(blocks), _UNIT)

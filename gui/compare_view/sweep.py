@@ -118,9 +118,24 @@ class Sweep(QObject):
         counted: bool = False,
         gpu: str = "",
     ) -> None:
-        """Measure variants of a pattern; with `counted` count them, with `gpu` model them for that GPU.
+        """Start a sweep of a pattern's variants.
 
-        Only the size, or the image's side, of `params` changes.
+        Parameters
+        ----------
+        pattern : Pattern
+        variants : list of str
+        sizes : list of int
+            Values of n, or sides of an image in pixels.
+        params : mapping
+            The other parameters.
+        sources : mapping
+            Edited kernel sources by file name.
+        inputs : mapping
+            Handles of an image; empty for generated inputs.
+        counted : bool
+            Whether to count instead of measuring.
+        gpu : str
+            The key of a GPU to model instead of measuring; "" to measure.
         """
         self.stop()
         self._gpu = gpu

@@ -66,7 +66,17 @@ class KernelSources(QObject):
     def show_run(
         self, file: str, ran: Mapping[str, str], found: Sequence[Diagnostic], remedy: Remedy | None = None
     ) -> None:
-        """Show a run's diagnostics and the remedy; `ran` are the edited texts that ran."""
+        """Show the diagnostics of a run in the document of a file.
+
+        Parameters
+        ----------
+        file : str
+        ran : mapping
+            The edited texts that ran, by file.
+        found : sequence of Diagnostic
+        remedy : Remedy or None
+            An edit that removes all findings.
+        """
         document = self._documents.get(file)
         if document is not None:
             document.show_run(ran.get(file, document.original), found, remedy)

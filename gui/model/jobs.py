@@ -148,9 +148,19 @@ class Jobs(QObject):
         progressed: Callable[[Progress], None] | None = None,
         priority: int = 0,
     ) -> None:
-        """Queue a request, and pass its Result or Failure to `done`. It replaces a waiting request of its channel.
+        """Queue a request; it replaces a waiting request of its channel.
 
-        The waiting request of highest `priority` runs first; among equals, the channel that has waited longest.
+        Parameters
+        ----------
+        channel : str
+        request : Request
+        done : callable
+            Receives the Result or Failure.
+        progressed : callable or None
+            Receives each Progress.
+        priority : int
+            The waiting request of highest priority runs first; among equals, the channel that has waited longest.
+            Negative for background requests, which `stop` keeps.
         """
         self._waiting[channel] = _QueuedRequest(channel, request, done, progressed, priority)
         self._advance()

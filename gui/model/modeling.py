@@ -94,7 +94,17 @@ class Modeling(QObject):
         return self._cache.get(_key(request))
 
     def ask(self, channel: str, request: ModelRequest, take: Take, priority: int = 0) -> None:
-        """Model a request; it replaces a waiting request of the same channel."""
+        """Model a request, or pass on its cached result.
+
+        Parameters
+        ----------
+        channel : str
+            A waiting request of this channel is replaced.
+        request : ModelPattern or ModelKernel
+        take : callable
+            Receives the ModeledTime or Failure.
+        priority : int
+        """
         cached = self.known(request)
         if cached is not None:
             self.drop(channel)

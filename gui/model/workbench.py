@@ -41,7 +41,19 @@ MANY_BODIES = 2**15
 
 
 class Workbench(QObject):
-    """Open inputs, run the current pattern, and count the levels of images."""
+    """Open inputs, run the current pattern, and count the levels of images.
+
+    Parameters
+    ----------
+    jobs : Jobs
+        The queue of the selected engine.
+    side : Jobs or None
+        The queue of a simulator for checks, counts and recordings.
+    third : Jobs or None
+        The queue of the process that models.
+    gpu : str
+        The key of the GPU that times are modeled for; "" if none was selected.
+    """
 
     image_changed = pyqtSignal(object)
     values_changed = pyqtSignal(object)

@@ -19,7 +19,16 @@ from gui.widgets.basic import Ground, row
 
 
 def saved_recording(path: Path, checked: Checked, file: str = "", kernel: str = "") -> Steppable:
-    """Return a recording file as a subject of the Step tab, with its source once that has been read."""
+    """Return a recording file as a subject of the Step tab.
+
+    Parameters
+    ----------
+    path : Path
+    checked : callable
+        As in `ReadRecording`.
+    file, kernel : str
+        The recorded source file and kernel; "" until they have been read.
+    """
     return Steppable(
         subject=str(path),
         name=path.stem,
