@@ -66,7 +66,7 @@ class LostUpdates(Card):
         for line, order in enumerate(orders):
             for place, moment in enumerate(order.moments):
                 grid.addWidget(_badge(moment), line, place)
-            verdict = Badge(f"{order.result}  correct" if order.right else f"{order.result}  lost")
+            verdict = Badge(f"{order.result}  right" if order.right else f"{order.result}  lost")
             verdict.setProperty("tight", True)
             verdict.say(verdict.text(), "good" if order.right else "bad", tip=_sentence(order))
             grid.addWidget(verdict, line, len(order.moments))

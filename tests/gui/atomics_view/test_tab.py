@@ -48,7 +48,7 @@ def test_every_order_has_its_verdict(tab):
     lost = tab.lost
     words = [badge.text() for badge in lost.listed.widget().findChildren(Badge)]
     assert len(words) == 20 * 7
-    assert words.count("2  correct") == 2
+    assert words.count("2  right") == 2
     assert words.count("1  lost") == 18
     assert "2 of 20 orders are correct" in lost.summary.text()
     lost.kind.choose(KINDS[1])
@@ -68,7 +68,7 @@ def test_a_window_too_small_for_it_cuts_nothing_off(qtbot, window, tab, width, s
     assert below == ((width, size) != (1280, "normal"))
     assert all(word.width() >= word.sizeHint().width() for word in words)
     verdicts = [
-        each for each in tab.lost.listed.widget().findChildren(Badge) if each.text().endswith(("correct", "lost"))
+        each for each in tab.lost.listed.widget().findChildren(Badge) if each.text().endswith(("right", "lost"))
     ]
     right = max(each.mapTo(tab, each.rect().bottomRight()).x() for each in verdicts)
     assert right < tab.width(), "the verdicts can be scrolled to"
