@@ -1,4 +1,4 @@
-"""The application: makes the window, shows it, and leaves nothing behind."""
+"""The application: create the window, show it, and end cleanly."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _HEARTBEAT_MS = 200
 _FRAME = QSize(16, 48)
-"""Pixels that a desktop puts around a window, at most: a foot below the screen is no foot."""
-_MADE_MS = 10_000
-"""After which the window has made its pages."""
+"""Maximum size of a desktop's window frame in pixels; the status line must not end up below the screen."""
+_PAGES_MS = 10_000
+"""Time after which the window has created its pages."""
 
 
 def application(argv: Sequence[str] = ("lockstep",)) -> QApplication:
-    """Return the application, made once."""
+    """Return the application, which is created on first use."""
     app = QApplication.instance()
     if isinstance(app, QApplication):
         return app
@@ -44,53 +44,53 @@ def application(argv: Sequence[str] = ("lockstep",)) -> QApplication:
     app.setStyle("Fusion")
     app.setWindowIcon(QIcon(str(ICONS / "lockstep.svg")))
     if app.platformName() == "offscreen":
-        qInstallMessageHandler(_say_what_matters)
+        qInstallMessageHandler(_print_message)
     return app
 
 
-def _say_what_matters(kind: QtMsgType, context: QMessageLogContext, message: str | None) -> None:
-    """Pass on Qt's messages but for the one that a window without a screen always gives."""
+def _print_message(kind: QtMsgType, context: QMessageLogContext, message: str | None) -> None:
+    """Print Qt's messages, except the one that the offscreen platform always emits."""
     if message and "propagateSizeHints" not in message:
         print(message, file=sys.stderr)
 
 
-def _end_at_once_by_ctrl_c() -> None:
-    """Until the window is there, let Ctrl+C end the process: Python's exception may be raised where it is lost."""
+def _let_ctrl_c_end_the_process() -> None:
+    """Let Ctrl+C end the process until the window is open: a KeyboardInterrupt could be raised where it is lost."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _end_by_signals(end: Callable[[], None]) -> None:
-    """Let Ctrl+C in the terminal, the terminal's end and a polite kill be heard; a second one ends the process."""
+def _handle_signals(end: Callable[[], None]) -> None:
+    """Close the window on Ctrl+C, the terminal's end or a termination signal; a second signal ends the process."""
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup asks
+    handled = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
 
-    def hear(*_: object) -> None:
-        for number in heard:
+    def handle(*_: object) -> None:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
         end()
 
-    for number in heard:
-        signal.signal(number, hear)
+    for number in handled:
+        signal.signal(number, handle)
 
 
 def _leave(window: MainWindow, app: QApplication) -> None:
     if reason := window.leave():
         with suppress(OSError):  # the terminal may be gone
             print(f"lockstep: {reason}", file=sys.stderr, flush=True)
-    app.exit()  # a dialog that is open would hold a mere quit() up
+    app.exit()  # an open dialog would delay quit()
 
 
 def first_size(room: QSize) -> QSize | None:
-    """Return how large a window is the first time: a good part of a large screen, and None for all of a small one."""
+    """Return the window's initial size: a large part of a large screen, or None to fill a small one."""
     if room.width() < 1280 + _FRAME.width() or room.height() < 720 + _FRAME.height():
         return None
     return QSize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))
 
 
-def _begin(window: MainWindow, file: Path | None) -> None:
-    """Look around, and open a file: an image in the place of the first one, others where they belong."""
+def _open_first_file(window: MainWindow, file: Path | None) -> None:
+    """Start the window's work, and open a file: an image as the first input, other files after it."""
     from gpu.files.images import READABLE
 
     image = file is not None and file.suffix.lower() in READABLE
@@ -99,18 +99,21 @@ def _begin(window: MainWindow, file: Path | None) -> None:
         window.files.open(file.absolute())
 
 
-def _go_on(
-    say: Callable[[BaseException], object], kind: type[BaseException], error: BaseException, trace: TracebackType | None
+def _report_error(
+    show: Callable[[BaseException], object],
+    kind: type[BaseException],
+    error: BaseException,
+    trace: TracebackType | None,
 ) -> None:
-    """Say what went wrong in a part of the window, where Qt would end all of it."""
+    """Report an unhandled exception, where Qt would end the application."""
     sys.__excepthook__(kind, error, trace)
-    with suppress(RuntimeError):  # the banner has gone with its window
-        say(error)
+    with suppress(RuntimeError):  # the banner was deleted with its window
+        show(error)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Let Python's collector rest: what is made here stays, and it would go through all of that again and again."""
+def _without_collector() -> Iterator[None]:
+    """Disable the garbage collector: objects created here live on, and it would scan them again and again."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -121,33 +124,33 @@ def _uncollected() -> Iterator[None]:
 
 
 def main(argv: Sequence[str] = (), engine: str | Asked = "") -> int:
-    """Open the window; `argv` may name a file and an engine, `engine` also a cluster. Returns the exit status."""
+    """Open the window; `argv` may name a file and an engine, `engine` may also be a cluster. Return the exit status."""
     parser = argparse.ArgumentParser(prog="lockstep", description="See how parallel algorithms run on a GPU.")
     parser.add_argument("file", nargs="?", type=Path, help="a file to open: an image, a kernel, a program")
     parser.add_argument("--engine", choices=("auto", "cuda", "simulator", "null"), default="")
-    given = parser.parse_args(list(argv))
-    _end_at_once_by_ctrl_c()
+    options = parser.parse_args(list(argv))
+    _let_ctrl_c_end_the_process()
     app = application()
-    with _uncollected():
+    with _without_collector():
         from gui.window.main_window import MainWindow
 
-        window = MainWindow(engine=given.engine or engine)
+        window = MainWindow(engine=options.engine or engine)
     screen = window.screen()
     size = (
         first_size(screen.availableSize()) if window.memory.geometry is None and screen is not None else window.size()
     )
-    sys.excepthook = partial(_go_on, window.messages.show_mistake)
+    sys.excepthook = partial(_report_error, window.messages.show_mistake)
     if size is None:
         window.showMaximized()
     else:
         window.resize(size)
         window.show()
-    QTimer.singleShot(0, lambda: _begin(window, given.file))
-    # What is there when all pages are made stays: Python's collector, which stops everything, need not go through it.
-    QTimer.singleShot(_MADE_MS, gc.freeze)
-    app.commitDataRequest.connect(lambda _: window.kept.keep())  # the session ends, and waits for nobody's answer
-    _end_by_signals(lambda: _leave(window, app))
-    # Python hears signals only between its own steps, so a timer takes one now and then.
+    QTimer.singleShot(0, lambda: _open_first_file(window, options.file))
+    # Objects that exist once all pages are created live on: the collector need not scan them again.
+    QTimer.singleShot(_PAGES_MS, gc.freeze)
+    app.commitDataRequest.connect(lambda _: window.kept.keep())  # the session ends: there is no time for a dialog
+    _handle_signals(lambda: _leave(window, app))
+    # Python handles signals only between its own instructions, so a timer executes some regularly.
     heartbeat = every(_HEARTBEAT_MS, lambda: None, app)
     heartbeat.start()
     return app.exec()

@@ -1,1 +1,1 @@
-"""The Atomics tab: contention counted, latencies modeled, times measured, and updates lost."""
+"""The Atomics tab: counted contention, modeled latencies, measured times, lost updates."""

@@ -1,4 +1,4 @@
-"""Two threads that add one each, in every order of their steps: which orders are right."""
+"""All interleavings of two threads that each add one to a counter, and their results."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from gui.widgets.basic import Badge, Card, Segments, label
 KINDS = ("read, add, write", "atomic")
 _TONES = ("neutral", "warn")
 _FULL = 20
-"""Orders of three steps each, which fill the card."""
+"""Number of interleavings of three steps per thread, which fill the card."""
 _WORDS = {"read": "read {}", "add": "add {}", "write": "write {}", "atomic": "adds {}"}
-_SENTENCES = {"read": "reads {}", "add": "makes it {}", "write": "writes {}", "atomic": "adds {}"}
+_SENTENCES = {"read": "reads {}", "add": "computes {}", "write": "writes {}", "atomic": "adds {}"}
 
 
 class LostUpdates(Card):
-    """A row for each order, as it ran on the simulator: thread A's steps gray, B's colored, the result at the end."""
+    """A row per interleaving as run in the simulator: thread A's steps gray, B's colored, the result at the end."""
 
     def __init__(self) -> None:
         super().__init__("Two threads add one each", margins=(12, 8, 8, 8))
-        self.kind = Segments(KINDS, "How they add")
+        self.kind = Segments(KINDS, "Kind of addition")
         self.kind.picked.connect(self._show)
         self.head.addStretch(1)
         self.head.addWidget(self.kind)
-        self.summary = label("", "muted", wrap=True, name="How many orders are right")
+        self.summary = label("", "muted", wrap=True, name="Number of correct orders")
         self.body.addWidget(self.summary)
         self.listed = QScrollArea()
         self.listed.setWidgetResizable(True)
@@ -37,13 +37,13 @@ class LostUpdates(Card):
         self._study: AtomicsStudy | None = None
 
     def show_study(self, study: AtomicsStudy) -> None:
-        """Show the orders that were run."""
+        """Show a study's interleavings."""
         self._study = study
         self._show()
 
     @property
     def orders(self) -> tuple[Interleaving, ...]:
-        """Return the orders that are shown."""
+        """The interleavings shown."""
         if self._study is None:
             return ()
         return self._study.racy if self.kind.chosen == KINDS[0] else self._study.atomic
@@ -53,10 +53,10 @@ class LostUpdates(Card):
         if not orders:
             return
         right = sum(order.right for order in orders)
-        what = "one statement after the other" if self.kind.chosen == KINDS[0] else "one atomicAdd"
+        method = "separate read, add and write" if self.kind.chosen == KINDS[0] else "one atomicAdd"
         self.summary.setText(
-            f"The counter begins at 0, and 2 is right. With {what}, {right} of {len(orders)} orders are right. "
-            "Each order ran on the simulator."
+            f"The counter starts at 0; the correct result is 2. With {method}, {right} of {len(orders)} orders are "
+            "correct. Each order was run in the simulator."
         )
         holder = QWidget()
         grid = QGridLayout(holder)
@@ -70,7 +70,7 @@ class LostUpdates(Card):
             verdict.setProperty("tight", True)
             verdict.say(verdict.text(), "good" if order.right else "bad", tip=_sentence(order))
             grid.addWidget(verdict, line, len(order.moments))
-        # The lines of many orders share the height; a few stay at the top.
+        # Many rows share the height; a few stay at the top.
         for line in range(len(orders)):
             grid.setRowStretch(line, 1)
         grid.setRowStretch(len(orders), max(0, _FULL - len(orders)))
@@ -79,7 +79,7 @@ class LostUpdates(Card):
         self.make_room()
 
     def make_room(self) -> None:
-        """Be as wide as the orders that are listed."""
+        """Set the minimum width to that of the rows."""
         holder, bar = self.listed.widget(), self.listed.verticalScrollBar()
         if holder is not None and bar is not None and self.isVisible():
             for badge in holder.findChildren(Badge):
@@ -97,12 +97,12 @@ class LostUpdates(Card):
 
 
 def _badge(moment: Moment) -> Badge:
-    made = Badge(tone=_TONES[moment.thread])
-    made.setProperty("tight", True)
-    made.say(f"{'AB'[moment.thread]} {_WORDS[moment.step].format(moment.value)}", _TONES[moment.thread])
-    return made
+    badge = Badge(tone=_TONES[moment.thread])
+    badge.setProperty("tight", True)
+    badge.say(f"{'AB'[moment.thread]} {_WORDS[moment.step].format(moment.value)}", _TONES[moment.thread])
+    return badge
 
 
 def _sentence(order: Interleaving) -> str:
-    said = ", ".join(f"{'AB'[each.thread]} {_SENTENCES[each.step].format(each.value)}" for each in order.moments)
-    return f"{said}: the counter is {order.result}."
+    steps = ", ".join(f"{'AB'[each.thread]} {_SENTENCES[each.step].format(each.value)}" for each in order.moments)
+    return f"{steps}: the counter is {order.result}."

@@ -1,4 +1,4 @@
-"""The Atomics tab of the histogram: how many atomics want one address, what that costs, and what a race loses."""
+"""The Atomics tab of the histogram: contention counted by address, its modeled and measured cost, lost updates."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, label
 
 _COUNTED = {
-    "atomics": "Of single threads",
-    "addresses": "Addresses that had any; each block's shared memory has its own",
-    "hottest": "The most atomics on one address",
-    "warp queue": "The most threads of a warp that want one address at once",
-    "block queue": "The most threads of a block that want one address at once",
+    "atomics": "Atomic operations, counted per thread",
+    "addresses": "Addresses with atomic operations; each block's shared memory counts separately",
+    "hottest": "The largest number of atomic operations on one address",
+    "warp queue": "The largest number of threads of a warp that access one address at once",
+    "block queue": "The largest number of threads of a block that access one address at once",
 }
-_TIMES = ("modeled", "measured", "waits longest at")
+_TIMES = ("modeled", "measured", "limited by")
 _CHANNEL = "atomics"
 _WAIT_MS = 250
 _ORDERS = 260
-"""Pixels, at the normal size of text, of the orders' height where they stand below the tables."""
+"""Height of the interleavings in pixels, at the normal text size, when they are placed below the tables."""
 
 
 class AtomicsTab(QWidget):
-    """Counts on the simulator's process, measures on the engine that is chosen.
+    """Count atomic operations in the simulator's process, and measure on the selected engine.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ class AtomicsTab(QWidget):
     engine : Jobs
         The queue of the engine that measures.
     params : callable
-        Returns what is chosen on the Run tab.
+        Returns the parameters selected on the Run tab.
     """
 
     failed = pyqtSignal(str, str)
-    """What is the matter, and what to do."""
+    """A problem, and advice."""
     succeeded = pyqtSignal()
-    """Atomics were counted."""
+    """Atomic operations were counted."""
 
     def __init__(
         self, pattern: Pattern, side: Callable[[], Jobs], engine: Jobs, params: Callable[[], Mapping[str, Any]]
@@ -77,16 +77,16 @@ class AtomicsTab(QWidget):
         self._stale = True
         self._turn = 0
         self._soon = after(_WAIT_MS, self.measure, self)
-        self.about = ElidedLabel("caption", "What was counted")
-        self.device = ElidedLabel("caption", "What was measured on", right=True)
-        self.measured = label("measured", "caption", name="What the times are of")
+        self.about = ElidedLabel("caption", "Counted input")
+        self.device = ElidedLabel("caption", "Device of the measurements", right=True)
+        self.measured = label("measured", "caption", name="Kind of time")
         self.counted: dict[tuple[str, str, str], QLabel] = {}
         self.timed: dict[tuple[str, str], QLabel] = {}
         default = Latencies()
         self.clock = _box("GHz", default.clock_ghz, 0.1, 10, 0.1, "Clock of the model")
         self.to_global = _box("cycles", default.global_cycles, 1, 2000, 10, "Cycles to global memory, one way")
         self.to_shared = _box("cycles", default.shared_cycles, 1, 200, 1, "Cycles to shared memory, one way")
-        self.rate = label("", "caption", wrap=True, name="Atomics a second on one address")
+        self.rate = label("", "caption", wrap=True, name="Atomic operations per second on one address")
         self.chain = [(label("", "code", name=f"Chain, figure {n}"), label("", "caption")) for n in range(1, 7)]
         self.lost = LostUpdates()
         self._lay_out()
@@ -96,14 +96,14 @@ class AtomicsTab(QWidget):
 
     def _lay_out(self) -> None:
         contention = Card("Atomics by address, counted", margins=(12, 8, 12, 8))
-        contention.setToolTip("Exact numbers, counted by the simulator: neither measured nor modeled")
+        contention.setToolTip("Exact numbers, counted by the simulator, not measured or modeled")
         contention.head.addWidget(self.about, 1)
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(2)
-        for column, (name, what) in enumerate(_COUNTED.items(), 2):
+        for column, (name, meaning) in enumerate(_COUNTED.items(), 2):
             head = label(name, "caption")
-            head.setToolTip(what)
+            head.setToolTip(meaning)
             grid.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
             grid.setColumnStretch(column, 1)
         for number, variant in enumerate(VARIANTS):
@@ -118,7 +118,7 @@ class AtomicsTab(QWidget):
                     grid.addWidget(cell, line, column, Qt.AlignmentFlag.AlignRight)
         contention.body.addLayout(grid, 1)
 
-        cost = Card("What queues cost", margins=(12, 8, 12, 10))
+        cost = Card("Cost of contention", margins=(12, 8, 12, 10))
         cost.head.addWidget(self.device, 1)
         settings = QGridLayout()
         settings.setHorizontalSpacing(16)
@@ -133,15 +133,15 @@ class AtomicsTab(QWidget):
         settings.setColumnStretch(3, 1)
         cost.body.addLayout(settings)
         cost.body.addWidget(self.rate)
-        followed = QGridLayout()
-        followed.setHorizontalSpacing(8)
-        followed.setVerticalSpacing(2)
-        for number, (figure, of_figure) in enumerate(self.chain):
+        chain = QGridLayout()
+        chain.setHorizontalSpacing(8)
+        chain.setVerticalSpacing(2)
+        for number, (figure, description) in enumerate(self.chain):
             column, line = divmod(number, 3)
-            followed.addWidget(figure, line, 2 * column, Qt.AlignmentFlag.AlignRight)
-            followed.addWidget(of_figure, line, 2 * column + 1)
-            followed.setColumnStretch(2 * column + 1, 1)
-        cost.body.addLayout(followed)
+            chain.addWidget(figure, line, 2 * column, Qt.AlignmentFlag.AlignRight)
+            chain.addWidget(description, line, 2 * column + 1)
+            chain.setColumnStretch(2 * column + 1, 1)
+        cost.body.addLayout(chain)
         table = QGridLayout()
         table.setHorizontalSpacing(14)
         table.setVerticalSpacing(2)
@@ -160,7 +160,7 @@ class AtomicsTab(QWidget):
 
         self._tables = QVBoxLayout()
         self._tables.setSpacing(8)
-        # What height is left over keeps the variants apart in both tables.
+        # Extra height increases the distance between the variants in both tables.
         self._tables.addWidget(contention, 7)
         self._tables.addWidget(cost, 6)
         cards = QWidget()
@@ -169,30 +169,30 @@ class AtomicsTab(QWidget):
         self._cards.setSpacing(8)
         self._cards.addLayout(self._tables, 1)
         self._cards.addWidget(self.lost)
-        # Figures and verdicts keep their size: in a window too small for them they are scrolled.
+        # Figures and verdicts keep their size; a window that is too small for them scrolls.
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setWidget(cards)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self.area)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.area)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._arrange()
 
     def _arrange(self) -> None:
-        """Put the orders beside the tables or, where they would have to be scrolled to there, below them."""
+        """Place the interleavings next to the tables if they fit there, else below."""
         self.lost.make_room()
         bar = self.area.verticalScrollBar()
         wide = self._tables.minimumSize().width() + self._cards.spacing() + self.lost.minimumSizeHint().width()
         beside = wide + (bar.sizeHint().width() if bar is not None else 0) <= self.width()
-        ways = QBoxLayout.Direction
-        self._cards.setDirection(ways.LeftToRight if beside else ways.TopToBottom)
+        directions = QBoxLayout.Direction
+        self._cards.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
         self.lost.setMinimumHeight(0 if beside else look().px(_ORDERS))
 
-    # --- asking
+    # --- requests
 
     def show_image(self, image: OpenImage) -> None:
         """Study another image."""
@@ -200,7 +200,7 @@ class AtomicsTab(QWidget):
         self.study_soon()
 
     def study_soon(self) -> None:
-        """Count and measure in a moment; where the tab is not seen, when it is."""
+        """Count and measure after a short delay; a hidden tab does so when it is shown."""
         self._stale = True
         if self.isVisible():
             self._soon.start()
@@ -212,11 +212,11 @@ class AtomicsTab(QWidget):
             self._soon.start()
 
     def measure(self) -> None:
-        """Count the atomics of what is open, and measure the variants."""
+        """Count the atomic operations on the open input, and measure the variants."""
         params = dict(self._params())
-        of_image = self._pattern.takes(params) == "image"
-        if of_image and self._image is None:
-            self.about.say("Open an image: its atomics are counted.")
+        is_image = self._pattern.takes(params) == "image"
+        if is_image and self._image is None:
+            self.about.say("Open an image to count its atomic operations.")
             return
         self._soon.stop()
         self._stale = False
@@ -224,17 +224,19 @@ class AtomicsTab(QWidget):
         self.times.clear()
         self._show_times()
         self.about.say("counting…")
-        inputs = self._image.inputs if of_image and self._image is not None else {}
+        inputs = self._image.inputs if is_image and self._image is not None else {}
         turn, side = self._turn, self._side()
-        side.post(_CHANNEL, StudyAtomics(params, self._cut(side) if of_image else {}), lambda e: self._take(turn, e))
+        side.post(
+            _CHANNEL, StudyAtomics(params, self._cut(side) if is_image else {}), lambda e: self._on_study(turn, e)
+        )
         for variant in VARIANTS:
             request = RunPattern(self._pattern.name, variant, letters_of(params), dict(inputs), verify=False)
-            # Twice: what is made for the first run is there for the second.
+            # Run twice: the first run includes one-time work such as compiling.
             for again in ("first", "again"):
-                self._engine.post(f"{_CHANNEL} {variant} {again}", request, partial(self._take_time, turn, variant))
+                self._engine.post(f"{_CHANNEL} {variant} {again}", request, partial(self._on_time, turn, variant))
 
     def _cut(self, side: Jobs) -> dict[str, Any]:
-        """Return the image's top rows, as many as are counted, in the simulator's folder."""
+        """Put the image's top rows, as many as are counted, into the simulator's folder."""
         assert self._image is not None
         values = self._image.values
         rows = max(1, MOST_ELEMENTS // (values.size // len(values)))
@@ -244,7 +246,7 @@ class AtomicsTab(QWidget):
             side.folder.adopt(handle)
         return handles
 
-    def _take(self, turn: int, event: Result | Failure) -> None:
+    def _on_study(self, turn: int, event: Result | Failure) -> None:
         if turn != self._turn:
             return
         if isinstance(event, Failure):
@@ -259,10 +261,10 @@ class AtomicsTab(QWidget):
         self._arrange()
         for counts in self.study.counts:
             self._show_counts(counts)
-        self._say_about(self.study)
+        self._describe_input(self.study)
         self._show_times()
 
-    def _take_time(self, turn: int, variant: str, event: Result | Failure) -> None:
+    def _on_time(self, turn: int, variant: str, event: Result | Failure) -> None:
         if turn != self._turn or isinstance(event, Failure) or event.report is None:
             return
         self.times[variant] = event.report.time_ms.kernel
@@ -273,50 +275,57 @@ class AtomicsTab(QWidget):
 
     # --- showing
 
-    def _say_about(self, study: AtomicsStudy) -> None:
+    def _describe_input(self, study: AtomicsStudy) -> None:
         counted = study.counts[0].elements
-        whole = study.elements
+        total = study.elements
         if self._pattern.takes(self._params()) == "image" and self._image is not None:
-            whole = self._image.values.size
-            what = f"pixel values of {self._image.path.name}"
+            total = self._image.values.size
+            noun = f"pixel values of {self._image.path.name}"
         else:
-            what = "letters" if self._pattern.takes(self._params()) == "text" else "numbers"
-        part = "" if counted == whole else f" of {as_count(whole)}"
-        left_out = f", {as_count(study.ignored)} other left out" if study.ignored else ""
-        self.about.say(f"{as_count(counted)}{part} {what}{left_out}")
+            noun = "letters" if self._pattern.takes(self._params()) == "text" else "numbers"
+        part = "" if counted == total else f" of {as_count(total)}"
+        ignored = f", {as_count(study.ignored)} others ignored" if study.ignored else ""
+        self.about.say(f"{as_count(counted)}{part} {noun}{ignored}")
 
     def _show_counts(self, counts: AtomicCounts) -> None:
-        for space, found in (("global", counts.of_global), ("shared", counts.of_shared)):
-            for name, value in zip(_COUNTED, _figures(found), strict=True):
-                self.counted[counts.variant, space, name].setText(as_count(value) if found.operations else "–")
+        for space, contended in (("global", counts.of_global), ("shared", counts.of_shared)):
+            for name, value in zip(_COUNTED, _figures(contended), strict=True):
+                self.counted[counts.variant, space, name].setText(as_count(value) if contended.operations else "–")
 
     def _show_times(self) -> None:
         latencies = Latencies(self.clock.value(), self.to_global.value(), self.to_shared.value())
-        each = [latencies.per_second(cycles) / 1e6 for cycles in (latencies.global_cycles, latencies.shared_cycles)]
+        rates = [latencies.per_second(cycles) / 1e6 for cycles in (latencies.global_cycles, latencies.shared_cycles)]
         self.rate.setText(
-            f"Modeled: an address takes one atomic at a time, there and back: {as_figure(each[0])} million a second "
-            f"in global memory, {as_figure(each[1])} in shared."
+            f"Modeled: an address executes one atomic operation at a time: {as_figure(rates[0])} million per second in "
+            f"global memory, {as_figure(rates[1])} in shared memory."
         )
         for place in self.chain:
             for word in place:
                 word.setText("")
         if self.study is not None:
             words = chain_in_words(self.study.of_memory, latencies)
-            for (figure, what), (value, about) in zip(self.chain, words, strict=False):
+            for (figure, description), (value, meaning) in zip(self.chain, words, strict=False):
                 figure.setText(value)
-                what.setText(about)
+                description.setText(meaning)
         by_variant = {counts.variant: counts for counts in self.study.counts} if self.study is not None else {}
         for variant in VARIANTS:
             if variant in by_variant:
-                found = model(by_variant[variant], latencies)
-                self.timed[variant, "modeled"].setText(_milliseconds(found.time_ms))
-                self.timed[variant, "waits longest at"].setText(f"{found.bound_by} memory" if found.bound_by else "–")
+                modeled = model(by_variant[variant], latencies)
+                self.timed[variant, "modeled"].setText(_milliseconds(modeled.time_ms))
+                limit = f"{modeled.bound_by} memory" if modeled.bound_by else "–"
+                self.timed[variant, "limited by"].setText(limit)
             time = self.times.get(variant)
             self.timed[variant, "measured"].setText("–" if time is None else _milliseconds(time))
 
 
-def _figures(found: Contended) -> tuple[int, ...]:
-    return found.operations, found.addresses, found.hottest, found.warp_queue, found.block_queue
+def _figures(contended: Contended) -> tuple[int, ...]:
+    return (
+        contended.operations,
+        contended.addresses,
+        contended.hottest,
+        contended.warp_queue,
+        contended.block_queue,
+    )
 
 
 def _milliseconds(value: float) -> str:
@@ -324,11 +333,11 @@ def _milliseconds(value: float) -> str:
 
 
 def _box(unit: str, value: float, low: float, high: float, step: float, name: str) -> QDoubleSpinBox:
-    made = QDoubleSpinBox()
-    made.setDecimals(1 if step < 1 else 0)
-    made.setRange(low, high)
-    made.setSingleStep(step)
-    made.setValue(value)
-    made.setSuffix(f" {unit}")
-    made.setAccessibleName(name)
-    return made
+    box = QDoubleSpinBox()
+    box.setDecimals(1 if step < 1 else 0)
+    box.setRange(low, high)
+    box.setSingleStep(step)
+    box.setValue(value)
+    box.setSuffix(f" {unit}")
+    box.setAccessibleName(name)
+    return box

@@ -1,1 +1,1 @@
-"""The Run tab of a pattern of bodies: a simulation that goes on, drawn by the engine, and what it conserves."""
+"""The Run tab of a pattern of bodies: a live simulation rendered by the engine, with plots of conserved quantities."""

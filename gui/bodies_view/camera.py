@@ -1,4 +1,4 @@
-"""How a camera is moved by a pointer: around its target, nearer and farther, and sideways."""
+"""Camera movements by the pointer: orbit around the target, zoom, and pan."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 from gpu.messages.bodies import Camera
 
 FOCAL = 1.2
-"""Focal length over half of the picture's shorter side, as the engine draws."""
+"""Focal length divided by half of the picture's shorter side, as in the engine."""
 _ACROSS = math.pi
-"""The angle of a drag across the whole picture."""
+"""Angle of a drag across the whole picture."""
 _STEEPEST = math.pi / 2 - 0.01
 _HOME_PITCH = 0.6
 _HOME_RADII = 3.0
@@ -18,12 +18,12 @@ _NEAREST, _FARTHEST = 1e-4, 1e6
 
 
 def home(radius: float) -> Camera:
-    """Return the camera that a simulation is first seen by: `radius` holds half of the bodies."""
+    """Return the initial camera of a simulation; `radius` encloses half of the bodies."""
     return Camera(pitch=_HOME_PITCH, distance=min(max(_HOME_RADII * radius, _NEAREST), _FARTHEST))
 
 
 def orbit(camera: Camera, right: float, down: float) -> Camera:
-    """Turn the scene with a pointer that moved by shares of the picture's shorter side."""
+    """Orbit after a pointer movement, given as shares of the picture's shorter side."""
     pitch = camera.pitch + _ACROSS * down
     return replace(
         camera,
@@ -33,20 +33,20 @@ def orbit(camera: Camera, right: float, down: float) -> Camera:
 
 
 def pan(camera: Camera, right: float, down: float) -> Camera:
-    """Move the scene with a pointer that moved by shares of the picture's shorter side."""
+    """Pan after a pointer movement, given as shares of the picture's shorter side."""
     length = 2 * camera.distance / FOCAL
     return _moved(camera, -length * right, length * down)
 
 
 def zoom(camera: Camera, nearer: float, right: float = 0.0, down: float = 0.0) -> Camera:
-    """Go nearer by a factor; what lies `right` and `down` of the middle, as shares of the shorter side, stays there."""
+    """Zoom by a factor, keeping the point `right` and `down` of the center (shares of the shorter side) in place."""
     distance = min(max(camera.distance / nearer, _NEAREST), _FARTHEST)
     length = 2 * (camera.distance - distance) / FOCAL
     return replace(_moved(camera, length * right, -length * down), distance=distance)
 
 
 def _moved(camera: Camera, right: float, up: float) -> Camera:
-    """Return the camera with its target elsewhere, by lengths in the directions of its picture."""
+    """Return the camera with its target moved by lengths along the picture's axes."""
     cosine, sine = math.cos(camera.yaw), math.sin(camera.yaw)
     low, high = math.cos(camera.pitch), math.sin(camera.pitch)
     # Up is right x forward, with forward = (-sine low, cosine low, -high).

@@ -1,4 +1,4 @@
-"""The newest picture of the bodies, and a pointer that moves the camera."""
+"""The widget with the newest picture of the bodies, where the pointer moves the camera."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from gui.painting.theme import DARK, code_font, look
 
 _SPACE = "#04060b"
 _GROUND = QColor(4, 6, 11, 190)
-_HINT = ("drag to orbit", "wheel to zoom", "right drag to move", "click a body: its thread")
-"""Shown until the camera has been moved, as far as there is room."""
+_HINT = ("drag to orbit", "wheel to zoom", "right drag to pan", "click a body for its thread")
+"""Hints shown until the camera has been moved, as many as fit."""
 _NOTCH = 120
 _KEY_SHARE = 0.05
 _RADIUS = 8
 
 
 class BodiesCanvas(QWidget):
-    """Shows pictures; space is dark in either theme, and so is what is written on it."""
+    """A view of pictures of the bodies; the background is dark in either theme, and so texts use the dark theme."""
 
     camera_moved = pyqtSignal(object)
     """Camera"""
     home_wanted = pyqtSignal()
     picked = pyqtSignal(QPointF)
-    """A place that was clicked, or the middle where Enter was pressed."""
+    """A clicked position, or the center if Enter was pressed."""
     resized = pyqtSignal()
     painted = pyqtSignal()
     """The newest picture has been painted."""
@@ -50,7 +50,7 @@ class BodiesCanvas(QWidget):
         super().__init__()
         self.setAccessibleName("Bodies")
         self.setAccessibleDescription(
-            "Drag to orbit, right drag to move, wheel to zoom, click a body; arrows, plus, minus, Home, Enter"
+            "Drag to orbit, right drag to pan, wheel to zoom, click a body; arrows, plus, minus, Home, Enter"
         )
         self.setToolTip("")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -62,42 +62,42 @@ class BodiesCanvas(QWidget):
         self.recording = ""
         self._image: QImage | None = None
         self._pixels: Array | None = None
-        self._fresh = self._ringed = self._moved = False
+        self._fresh = self._has_ring = self._camera_was_moved = False
         self._last: QPointF | None = None
         self._pressed: QPointF | None = None
         self._orbits = True
 
     @property
     def has_picture(self) -> bool:
-        """Whether there is a picture."""
+        """Whether a picture has arrived."""
         return self._image is not None
 
     @property
     def pixels(self) -> QSize:
-        """Return how many pixels of the screen there are."""
+        """The size in screen pixels."""
         return self.size() * self.devicePixelRatioF()
 
     def show_picture(self, picture: Array) -> None:
         """Show a picture: uint8, shape (height, width, 3)."""
-        self._pixels = picture  # the image looks at its memory
+        self._pixels = picture  # the image refers to this memory
         self._image = as_qimage(picture)
         self._fresh = True
         self.update()
 
     def show_texts(self, left: str, right: str) -> None:
-        """Show what stands in the upper corners."""
+        """Show texts in the upper left and upper right corners."""
         if (left, right) != (self.left_text, self.right_text):
             self.left_text, self.right_text = left, right
             self.update()
 
     def show_message(self, text: str) -> None:
-        """Show a sentence in the middle; "" takes it away."""
+        """Show a sentence in the middle; "" hides it."""
         if text != self.message:
             self.message = text
             self.update()
 
     def show_recording(self, text: str) -> None:
-        """Show that frames are being recorded, and how many; "" where they are not."""
+        """Show a text about the recording of a film; "" hides it."""
         if text != self.recording:
             self.recording = text
             self.update()
@@ -112,12 +112,12 @@ class BodiesCanvas(QWidget):
         painter.fillPath(outline, QColor(_SPACE))
         painter.setClipPath(outline)
         if self._image is not None:
-            placed = self._placed(self._image.size())
-            scaled = round(placed.width() * self.devicePixelRatioF()) != self._image.width()
+            target = self._picture_rect(self._image.size())
+            scaled = round(target.width() * self.devicePixelRatioF()) != self._image.width()
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, scaled)
-            painter.drawImage(placed, self._image)
+            painter.drawImage(target, self._image)
         self._paint_texts(painter)
-        if self._ringed:
+        if self._has_ring:
             painter.setPen(QColor(DARK.accent))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
@@ -127,19 +127,19 @@ class BodiesCanvas(QWidget):
             self.painted.emit()
 
     def pixel_at(self, place: QPointF) -> tuple[float, float] | None:
-        """Return where in the picture a place of the widget is, in the picture's pixels; None where there is none."""
+        """Convert a widget position to picture pixels; None without a picture."""
         if self._image is None:
             return None
-        placed = self._placed(self._image.size())
-        share = self._image.width() / placed.width()
-        return (place.x() - placed.left()) * share, (place.y() - placed.top()) * share
+        target = self._picture_rect(self._image.size())
+        share = self._image.width() / target.width()
+        return (place.x() - target.left()) * share, (place.y() - target.top()) * share
 
-    def _placed(self, size: QSize) -> QRectF:
-        """Return where a picture goes: all of the widget, or as much as its shape allows."""
+    def _picture_rect(self, size: QSize) -> QRectF:
+        """Return the rectangle of a picture: the whole widget, or as much as the aspect ratio allows."""
         whole = QRectF(self.rect())
         missing = self.pixels - size
         if 0 <= missing.width() < 2 and 0 <= missing.height() < 2:
-            # It was made for this size, with even sides: pixel for pixel it is sharp, and painted ten times as fast.
+            # Drawn for this size, rounded to even sides: unscaled it is sharp and painted ten times faster.
             ratio = self.devicePixelRatioF()
             return QRectF(0, 0, size.width() / ratio, size.height() / ratio)
         share = min(whole.width() / size.width(), whole.height() / size.height())
@@ -155,7 +155,7 @@ class BodiesCanvas(QWidget):
         if self.recording:
             below = inner.adjusted(0, 1.7 * painter.fontMetrics().height(), 0, 0)
             self._paint_label(painter, below, right, f"● {self.recording}", DARK.bad)
-        if not self._moved and not self.message and self._image is not None:
+        if not self._camera_was_moved and not self.message and self._image is not None:
             hint = QFont(self.font())
             hint.setPixelSize(look().small_px)
             painter.setFont(hint)
@@ -173,7 +173,7 @@ class BodiesCanvas(QWidget):
             painter.drawText(inner, middle, self.message)
 
     def _paint_label(self, painter: QPainter, inner: QRectF, side: Qt.AlignmentFlag, text: str, color: str) -> None:
-        """Paint a line at the top, on a ground that bodies do not shine through."""
+        """Paint a line of text at the top, on a background that covers bodies."""
         if not text:
             return
         where = Qt.AlignmentFlag.AlignTop | side
@@ -184,14 +184,14 @@ class BodiesCanvas(QWidget):
         painter.setPen(QColor(color))
         painter.drawText(inner, where, text)
 
-    # --- the pointer and the keys
+    # --- pointer and keys
 
     def _shares(self, x: float, y: float) -> tuple[float, float]:
         shorter = max(1, min(self.width(), self.height()))
         return x / shorter, y / shorter
 
     def _move(self, camera: Camera) -> None:
-        self.camera, self._moved = camera, True
+        self.camera, self._camera_was_moved = camera, True
         self.camera_moved.emit(camera)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
@@ -235,7 +235,7 @@ class BodiesCanvas(QWidget):
 
     def contextMenuEvent(self, event: QContextMenuEvent | None) -> None:
         assert event is not None
-        event.accept()  # the right button moves the scene
+        event.accept()  # the right button pans
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
@@ -262,12 +262,12 @@ class BodiesCanvas(QWidget):
     def focusInEvent(self, event: QFocusEvent | None) -> None:
         assert event is not None
         super().focusInEvent(event)
-        self._ringed = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self._has_ring = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
         self.update()
 
     def focusOutEvent(self, event: QFocusEvent | None) -> None:
         super().focusOutEvent(event)
-        self._ringed = False
+        self._has_ring = False
         self.update()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:

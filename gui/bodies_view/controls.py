@@ -1,4 +1,4 @@
-"""What plays a simulation, and how it is drawn: the line below the picture."""
+"""The controls of a simulation and its picture, below the picture."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gui.widgets.wrapping import WrappingLayout
 SPEEDS = (1, 2, 5, 10, 20, 50, 100)
 COLORS = ("speed", "origin")
 _LIGHT_STEPS = 20
-"""A slider's steps from the middle to an end: a factor of ten."""
-_BUTTONS = (("first", "Back to the beginning", "R"), ("play", "Play", "Space"), ("step", "Single step", "."))
+"""Slider steps from the middle to an end, a factor of ten in brightness."""
+_BUTTONS = (("first", "Restart", "R"), ("play", "Play", "Space"), ("step", "Single step", "."))
 
 
 class Controls(QWidget):
-    """Buttons, speed, color, light, and files.
+    """Buttons, speed, color, brightness, and files.
 
     Parameters
     ----------
@@ -28,15 +28,15 @@ class Controls(QWidget):
     """
 
     film_wanted = pyqtSignal()
-    """To begin or to end one."""
+    """The user starts or ends a film."""
 
     def __init__(self, simulation: LiveSimulation) -> None:
         super().__init__()
         self.simulation = simulation
         self.buttons: dict[str, QPushButton] = {}
         for name, text, key in _BUTTONS:
-            made = self.buttons[name] = button("", "transport", tip=f"{text}  ({key})", name=text)
-            made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            control = self.buttons[name] = button("", "transport", tip=f"{text}  ({key})", name=text)
+            control.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         role(self.buttons["play"], "primary")
         self.buttons["first"].clicked.connect(lambda: simulation.begin(simulation.bodies))
         self.buttons["play"].clicked.connect(lambda: simulation.play(not simulation.playing))
@@ -44,21 +44,21 @@ class Controls(QWidget):
         simulation.playing_changed.connect(self._show_playing)
 
         self.speed = QComboBox()
-        self.speed.setAccessibleName("Steps a frame")
+        self.speed.setAccessibleName("Steps per frame")
         self.speed.setToolTip(
-            "Time steps from one picture to the next: how fast simulated time goes by; fewer where they would take long"
+            "Time steps per frame, which set the speed of the simulation; slow steps reduce the number"
         )
         for speed in SPEEDS:
             self.speed.addItem(f"{speed}×", speed)
-        self.speed.currentIndexChanged.connect(self._take_speed)
+        self.speed.currentIndexChanged.connect(self._on_speed_changed)
         self.color = Segments(COLORS, "Color by")
-        self.color.picked.connect(self._take_color)
+        self.color.picked.connect(self._on_color_changed)
         self.light = QSlider(Qt.Orientation.Horizontal)
-        self.light.setAccessibleName("Light")
-        self.light.setToolTip("How bright the bodies are")
+        self.light.setAccessibleName("Brightness")
+        self.light.setToolTip("Brightness of the bodies")
         self.light.setRange(-_LIGHT_STEPS, _LIGHT_STEPS)
-        self.light.valueChanged.connect(self._take_light)
-        self.record = button("Record…", tip="Record a GIF or MP4 of what is played")
+        self.light.valueChanged.connect(self._on_light_changed)
+        self.record = button("Record…", tip="Record a GIF or MP4 of the simulation")
         self.record.clicked.connect(self.film_wanted)
         self.files = button("Files", tip="Save a picture or the bodies; open bodies")
         self.menu = QMenu(self)
@@ -80,21 +80,21 @@ class Controls(QWidget):
             layout.addWidget(holder)
         self._restyle()
 
-    def _take_speed(self) -> None:
+    def _on_speed_changed(self) -> None:
         self.simulation.steps_a_frame = self.speed.currentData()
 
-    def _take_color(self) -> None:
+    def _on_color_changed(self) -> None:
         self.simulation.color = self.color.chosen
         self.simulation.redraw()
 
-    def _take_light(self, position: int) -> None:
+    def _on_light_changed(self, position: int) -> None:
         self.simulation.exposure = 10 ** (position / _LIGHT_STEPS)
         self.simulation.redraw()
 
     def show_recording(self, recording: bool) -> None:
-        """Show whether the button begins a film or ends it."""
+        """Show whether the button starts or ends a film."""
         self.record.setText("■ End film" if recording else "Record…")
-        self.record.setToolTip("End the film and write it" if recording else "Record a GIF or MP4 of what is played")
+        self.record.setToolTip("End the film and write it" if recording else "Record a GIF or MP4 of the simulation")
 
     def _show_playing(self, playing: bool) -> None:
         play = self.buttons["play"]
@@ -111,13 +111,13 @@ class Controls(QWidget):
     def _restyle(self) -> None:
         self.light.setFixedWidth(look().px(56))
         size = QSize(look().px(16), look().px(14))
-        for name, made in self.buttons.items():
-            made.setIconSize(size)
-            made.setMinimumWidth(look().px(84 if name == "play" else 38))
+        for name, control in self.buttons.items():
+            control.setIconSize(size)
+            control.setMinimumWidth(look().px(84 if name == "play" else 38))
             if name != "play":
-                made.setIcon(glyph(name, look().theme.text))
+                control.setIcon(glyph(name, look().theme.text))
         self._show_playing(self.simulation.playing)
-        # All as high as the highest, so that their middles are on one line.
+        # Equal heights, so that the centers are aligned.
         for group in self._groups:
             group.setMinimumHeight(0)
         highest = max(group.sizeHint().height() for group in self._groups)

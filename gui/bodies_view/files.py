@@ -1,4 +1,4 @@
-"""Files of bodies and of pictures: asking for names, reading and writing in the engine's process."""
+"""Open and save files of bodies and pictures: ask for names, and read and write in the engine's process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRITABLE = "Table (*.csv);;Tipsy (*.tipsy);;NumPy array (*.npy)"
 
 
 class BodyFiles(QObject):
-    """What is opened and saved of a simulation.
+    """Open and save the files of a simulation.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class BodyFiles(QObject):
     jobs : Jobs
         The engine's queue.
     window : QWidget
-        What questions for names stand above.
+        Parent of the file dialogs.
     """
 
     said = pyqtSignal(str)
-    """What has been done."""
+    """A message about a completed operation."""
     failed = pyqtSignal(object)
     """Failure"""
 
@@ -43,19 +43,19 @@ class BodyFiles(QObject):
         self._simulation, self._jobs, self._window = simulation, jobs, window
         self._picture: SharedArray | None = None
         simulation.begun.connect(self._forget_picture)
-        simulation.arrived.connect(self._take_picture)
+        simulation.arrived.connect(self._on_frame)
         self.opened: Path | None = None
-        """Where the bodies came from; None where they were made."""
+        """The file that the bodies were read from; None for generated bodies."""
 
     def _forget_picture(self) -> None:
         self._picture = None
 
-    def _take_picture(self, frame: BodiesFrame) -> None:
+    def _on_frame(self, frame: BodiesFrame) -> None:
         if frame.picture is not None:
             self._picture = frame.handle
 
     def fill(self, menu: QMenu) -> None:
-        """Put into a menu what can be done."""
+        """Add the file operations to a menu."""
         for text, do in (
             ("Save picture…", self.ask_picture),
             ("Save bodies…", self.ask_save),
@@ -69,57 +69,57 @@ class BodyFiles(QObject):
         menu.aboutToShow.connect(lambda: back.setEnabled(self.opened is not None))
 
     def ask(self, title: str, kinds: str, suffix: str) -> Path | None:
-        """Ask for the name of a new file; time stands still meanwhile."""
+        """Ask for the name of a new file; the simulation pauses meanwhile."""
         simulation, playing = self._simulation, self._simulation.playing
         simulation.play(False)
         try:
-            return self._named(title, kinds, suffix)
+            return self._ask_name(title, kinds, suffix)
         finally:
             simulation.play(playing)
 
-    def _named(self, title: str, kinds: str, suffix: str) -> Path | None:
+    def _ask_name(self, title: str, kinds: str, suffix: str) -> Path | None:
         pattern = self._simulation.pattern
-        made = f"{pattern.name}-{pattern.value(self._simulation.params, Role.SOURCE)}"
-        stem = self.opened.stem if self.opened is not None else made
-        found = ask_save(self._window, title, f"{stem}{suffix}", kinds, "bodies")
-        if found is None:
+        default = f"{pattern.name}-{pattern.value(self._simulation.params, Role.SOURCE)}"
+        stem = self.opened.stem if self.opened is not None else default
+        answer = ask_save(self._window, title, f"{stem}{suffix}", kinds, "bodies")
+        if answer is None:
             return None
-        path, chosen = found
+        path, chosen = answer
         suffix = chosen.split("*")[1].split(")")[0] if "*" in chosen else suffix
         return path if path.suffix else path.with_name(path.name + suffix)
 
     def ask_picture(self) -> None:
-        """Ask where to, and save the picture that is shown."""
+        """Ask for a file name, and save the current picture."""
         path = self.ask("Save picture", "PNG image (*.png)", ".png")
         if path is not None:
             self.save_picture(path)
 
     def save_picture(self, path: Path) -> None:
-        """Save the picture that is shown, as the engine drew it."""
+        """Save the current picture as the engine drew it."""
         if self._picture is None:
             self.failed.emit(Failure("input", "There is no picture to save yet."))
             return
         self._save(path, SaveArray(str(path), self._picture))
 
     def ask_save(self) -> None:
-        """Ask where to, and save the bodies as they are now."""
+        """Ask for a file name, and save the current bodies."""
         path = self.ask("Save bodies", _WRITABLE, ".csv")
         if path is not None:
             self.save(path)
 
     def save(self, path: Path) -> None:
-        """Save the bodies as they are now."""
+        """Save the current bodies."""
         self._save(path, SaveBodies(str(path), self._simulation.number))
 
     def _save(self, path: Path, request: SaveArray | SaveBodies) -> None:
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 self.said.emit(f"Saved {path.name}")
             elif event.kind != "cancelled":
                 self.failed.emit(event)
 
-        # Each file its own channel: one that is asked for while another waits does not take its place.
-        self._jobs.post(f"save {path}", request, done, priority=3)
+        # A channel per file, so that a request does not replace another one that waits.
+        self._jobs.post(f"save {path}", request, on_result, priority=3)
 
     def ask_open(self) -> None:
         """Ask for a file of bodies, and open it."""
@@ -128,15 +128,15 @@ class BodyFiles(QObject):
             self.open(path)
 
     def leave(self) -> None:
-        """Begin with the preset's bodies again, not with a file's."""
+        """Restart with the preset's bodies instead of a file's."""
         if self.opened is not None:
             self.opened = None
             self._simulation.begin()
 
     def open(self, path: Path) -> None:
-        """Begin with a file's bodies; when it cannot be read all stays as it was."""
+        """Restart with a file's bodies; if it cannot be read, nothing changes."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 if event.kind != "cancelled":
                     self.failed.emit(event)
@@ -146,4 +146,4 @@ class BodyFiles(QObject):
             self._simulation.begin(bodies)
             self.said.emit(f"{path.name}: {as_count(bodies.shape[0])} bodies")
 
-        self._jobs.post("open", LoadBodies(str(path)), done, priority=3)
+        self._jobs.post("open", LoadBodies(str(path)), on_result, priority=3)

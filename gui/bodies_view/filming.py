@@ -1,4 +1,4 @@
-"""Recording what is played: every frame of a simulation goes into a film, however long it takes."""
+"""Film recording: every frame of a simulation goes into the film, however long it takes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Filming(QObject):
     Parameters
     ----------
     simulation : LiveSimulation
-        Waits for the recorder, so that no frame is left out.
+        Is paused while the recorder is busy, so that no frame is lost.
     """
 
     changed = pyqtSignal()
-    """`recording`, `writing` or `words` have."""
+    """`recording`, `writing` or `words` has changed."""
     said = pyqtSignal(str)
     failed = pyqtSignal(object)
     """Failure"""
@@ -31,16 +31,16 @@ class Filming(QObject):
         self._simulation = simulation
         self._recorder: FilmRecorder | None = None
         self.writing = False
-        """Whether the frames are all there, and the file is not."""
+        """Whether all frames are recorded, but the file is not complete."""
 
     @property
     def recording(self) -> bool:
-        """Whether frames are taken."""
+        """Whether frames are being recorded."""
         return self._recorder is not None and not self.writing
 
     @property
     def words(self) -> str:
-        """Return what is said of it above the picture."""
+        """The state of the film as text, shown above the picture."""
         if self._recorder is None:
             return ""
         if self.writing:
@@ -48,7 +48,7 @@ class Filming(QObject):
         return "1 frame" if self._recorder.frames == 1 else f"{self._recorder.frames} frames"
 
     def begin(self, path: Path) -> None:
-        """Record every frame from now on, and play."""
+        """Start a film, and play the simulation."""
         try:
             recorder = FilmRecorder(path, *self._simulation.size, self)
         except ValueError as error:
@@ -62,7 +62,7 @@ class Filming(QObject):
         self._simulation.play(True)
 
     def take(self, frame: BodiesFrame) -> None:
-        """Take a frame, if a film is being recorded and the frame shows something new."""
+        """Add a frame if a film is being recorded and the bodies have moved."""
         recorder = self._recorder
         if recorder is None or self.writing or frame.picture is None:
             return
@@ -71,11 +71,11 @@ class Filming(QObject):
         recorder.add(frame.picture)
         if recorder.full:
             self.end()
-            self.said.emit(f"The film is as long as one may be: {recorder.frames} frames")
+            self.said.emit(f"The film has reached the maximum length: {recorder.frames} frames")
         self.changed.emit()
 
     def end(self) -> None:
-        """Write what has been recorded."""
+        """End the recording, and write the file."""
         if self._recorder is None or self.writing:
             return
         self.writing = True
@@ -85,7 +85,7 @@ class Filming(QObject):
         self.changed.emit()
 
     def close_down(self) -> None:
-        """Give up a film that is not written yet."""
+        """Discard a film that is not complete."""
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             recorder.give_up()

@@ -1,4 +1,4 @@
-"""Plots of a simulation, one below the other on one axis of time: what should be conserved, and the speed."""
+"""Plots of a simulation over time: conserved quantities and the speed."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from gui.qt.later import every
 _AXIS_ROOM = 58
 _GAP = 10
 _TURN_MS = 20
-"""One strip is painted, then the next so much later: all at once take longer than a frame of the bodies may."""
+"""Interval between the repaints of two strips: repainting all at once would take longer than a frame."""
 _LEAST_SPAN = 1e-9
 _LEAST_RANGE = 1e-6
-"""What is less than rounding in float32 shows as a line, not as a landscape."""
+"""Minimum range of an axis around zero, so that float32 rounding shows as a flat line."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A column of a history, and what it is called."""
+    """A column of a time series, with its name and color."""
 
     name: str
     column: int
@@ -39,18 +39,18 @@ class Curve:
 
 @dataclass(frozen=True)
 class StripPlot:
-    """One plot.
+    """A plot of one or more curves.
 
     Parameters
     ----------
     title : str
     history : int
-        Which of the histories it shows.
+        The index of its time series.
     curves : tuple of Curve
     about_zero : bool
-        Whether zero is in the middle, as for what should be none.
+        Whether zero is in the middle of the axis.
     roofed : bool
-        Whether it is held against what the device could do at most.
+        Whether the device's peak is shown for comparison.
     """
 
     title: str
@@ -71,7 +71,7 @@ STRIPS = (
 
 
 class Plots(QWidget):
-    """Paints the strips; the pointer reads all of them at one time."""
+    """All plots below each other; the pointer reads them at one time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,18 +81,18 @@ class Plots(QWidget):
         self.setMouseTracking(True)
         self.histories = (TimeSeries(10), TimeSeries(1))
         self.kernel = ""
-        """What moves the bodies from now on; where it changes, a line says what it is."""
+        """The kernel that moves the bodies; changes are marked by labeled lines."""
         self.changes: list[tuple[float, str]] = []
         self.read_at: float | None = None
         self.peak = 0.0
-        """The device's roof in GFLOP/s; 0 where it is not known."""
+        """The device's peak in GFLOP/s; 0 if unknown."""
         self.simulated = False
-        """Whether the speed is that of a CPU which simulates."""
+        """Whether the speed is that of a simulating CPU."""
         self._to_paint: list[int] = []
         self._turns = every(_TURN_MS, self._update_next, self)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Clear all plots."""
         for history in self.histories:
             history.clear()
         self.changes.clear()
@@ -100,7 +100,7 @@ class Plots(QWidget):
         self.update()
 
     def change_kernel(self, name: str) -> None:
-        """Mark the time at which another kernel takes over; the first one has none."""
+        """Mark the time at which another kernel takes over; the first kernel has no mark."""
         before, self.kernel = self.kernel, name
         times = [history.times[-1] for history in self.histories if len(history.times)]
         if not times or name == before:
@@ -110,20 +110,27 @@ class Plots(QWidget):
         self.update()
 
     def add(self, figures: BodyFigures) -> None:
-        """Take the figures of a moment."""
-        found = figures.conserved
-        if found is not None:
-            row = (found.kinetic, found.potential, found.total, found.drift, *found.momentum, *found.angular_momentum)
+        """Add the figures of a time step."""
+        conserved = figures.conserved
+        if conserved is not None:
+            row = (
+                conserved.kinetic,
+                conserved.potential,
+                conserved.total,
+                conserved.drift,
+                *conserved.momentum,
+                *conserved.angular_momentum,
+            )
             self.histories[0].add(figures.time, row)
         if figures.gflops > 0:
             self.histories[1].add(figures.time, (figures.gflops,))
-        if found is not None:
-            # Several times a second is often enough for the eye, and leaves the time to the bodies.
+        if conserved is not None:
+            # A few repaints per second suffice, and leave the time to the bodies.
             self._to_paint = self._to_paint or [*range(len(STRIPS) + 1)]
             self._turns.start()
 
     def _update_next(self) -> None:
-        self.update(_painted(self._boxes()[self._to_paint.pop(0)]))
+        self.update(_dirty_rect(self._boxes()[self._to_paint.pop(0)]))
         if not self._to_paint:
             self._turns.stop()
 
@@ -136,13 +143,13 @@ class Plots(QWidget):
         first, last = self._span()
         *boxes, foot = self._boxes()
         for strip, box in zip(STRIPS, boxes, strict=True):
-            if event.region().intersects(_painted(box)):
+            if event.region().intersects(_dirty_rect(box)):
                 self._paint_strip(painter, strip, box, first, last)
         self._paint_foot(painter, foot, first, last)
         painter.end()
 
     def _boxes(self) -> list[QRectF]:
-        """Return where each strip is, and after them the axis of time."""
+        """Return the rectangles of the strips and of the time axis."""
         foot = look().px(20)
         height = (self.height() - foot) / len(STRIPS)
         strips = [QRectF(0, number * height, self.width(), height - _GAP) for number in range(len(STRIPS))]
@@ -165,7 +172,7 @@ class Plots(QWidget):
         plot = QRectF(self._left, box.top() + head + 2, box.width() - self._left - 1, box.height() - head - 2)
         columns = [curve.column for curve in strip.curves]
         low, high = limits(history.rows[:, columns], about_zero=strip.about_zero)
-        # A roof far above would leave no room to see what is below it: then its share stands in the title.
+        # A peak far above the curve would flatten it; the title shows the curve's share of the peak instead.
         roof = self.peak if strip.roofed and 0 < self.peak <= 2.5 * high else 0.0
         high = max(high, nice(roof))
         painter.setPen(QPen(QColor(theme.border), 1))
@@ -195,7 +202,7 @@ class Plots(QWidget):
             painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
 
     def _paint_changes(self, painter: QPainter, plot: QRectF, first: float, last: float, *, named: bool) -> None:
-        """Paint a line wherever the kernel changed, and what it changed to as far as the next line."""
+        """Paint a line at each change of the kernel, with the new kernel's name up to the next line."""
         theme = look().theme
         painter.setFont(tick_font())
         places = [plot.left() + (time - first) / (last - first) * plot.width() for time, _ in self.changes]
@@ -228,8 +235,8 @@ class Plots(QWidget):
         gap = look().px(10)
         long, short = title_figures(strip, history.rows[row], self.peak)
         least = [text[:3] for text in short]
-        said = (long, short, least)
-        texts = next((each for each in said if sum(map(measure, each)) + gap * (len(each) - 1) <= room), least)
+        versions = (long, short, least)
+        texts = next((each for each in versions if sum(map(measure, each)) + gap * (len(each) - 1) <= room), least)
         right = box.right()
         for curve, text in zip(reversed(strip.curves), reversed(texts), strict=True):
             width = measure(text)
@@ -261,14 +268,14 @@ class Plots(QWidget):
         at = "time" if self.read_at is None else f"time {self.read_at:.4g}"
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignHCenter, at)
 
-    # --- the pointer
+    # --- pointer
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         first, last = self._span()
         share = (event.position().x() - self._left) / max(1, self.width() - self._left - 1)
-        there = 0 <= share <= 1 and any(len(history.times) for history in self.histories)
-        self.read_at = first + share * (last - first) if there else None
+        is_inside = 0 <= share <= 1 and any(len(history.times) for history in self.histories)
+        self.read_at = first + share * (last - first) if is_inside else None
         self.update()
 
     def leaveEvent(self, event: QEvent | None) -> None:
@@ -277,15 +284,15 @@ class Plots(QWidget):
         self.update()
 
 
-def _painted(box: QRectF) -> QRect:
-    """Return what is painted of a strip: its lowest line is as much below its box as it is thick."""
+def _dirty_rect(box: QRectF) -> QRect:
+    """Return the area to repaint for a strip; its lowest line extends below its box by half of the line's width."""
     return box.adjusted(0, 0, 0, _GAP / 2).toAlignedRect()
 
 
 def title_figures(strip: StripPlot, figures: Array, peak: float) -> tuple[list[str], list[str]]:
-    """Return what a title line says of each curve, and what where there is no room for that.
+    """Return the texts for each curve in a title line: long with figures, and short with names only.
 
-    Then names stay, which say what the colors are, and figures go.
+    The short version keeps the names because they explain the colors.
     """
     values = [signed(figures[curve.column]) for curve in strip.curves]
     long = [f"{curve.name} {value}".strip() for curve, value in zip(strip.curves, values, strict=True)]
@@ -296,7 +303,7 @@ def title_figures(strip: StripPlot, figures: Array, peak: float) -> tuple[list[s
 
 
 def limits(rows: Array, *, about_zero: bool) -> tuple[float, float]:
-    """Return the lowest and the highest value of an axis that shows all rows and zero."""
+    """Return the range of an axis that contains all rows and zero."""
     finite = rows[np.isfinite(rows)]
     low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
     if about_zero:
@@ -306,7 +313,7 @@ def limits(rows: Array, *, about_zero: bool) -> tuple[float, float]:
 
 
 def nice(value: float) -> float:
-    """Return the least of 1, 1.5, 2, 3, 5, 7 times a power of ten that is not below a value; 0 for 0."""
+    """Return the smallest of 1, 1.5, 2, 3, 5, 7 times a power of ten that is at least `value`; 0 for 0."""
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -314,7 +321,7 @@ def nice(value: float) -> float:
 
 
 def signed(value: float) -> str:
-    """Return a figure to three digits, with a minus that is as wide as a digit."""
+    """Format a figure with three digits, with a minus sign as wide as a digit."""
     size = abs(value)
     if not math.isfinite(value):
         text = "∞" if math.isinf(value) else "not a number"
@@ -342,7 +349,7 @@ def _color(theme: Theme, name: str) -> QColor:
 
 
 def _paint_curve(painter: QPainter, x: Array, y: Array) -> None:
-    """Paint a line through what is finite; a single point is a dot."""
+    """Paint a line through the finite points; a single point is a dot."""
     finite = np.isfinite(y)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], finite, [False]]).astype(np.int8)))
     for start, end in edges.reshape(-1, 2):

@@ -1,4 +1,4 @@
-"""Records frames as they come, to a GIF or MP4 that a thread encodes."""
+"""Recorder of films: frames are encoded as GIF or MP4 on a thread while they arrive."""
 
 from __future__ import annotations
 
@@ -17,72 +17,72 @@ from gpu.errors import InputError
 from gui.model.films import ENDINGS, GivenUpError, write_film
 
 RATE = 30.0
-"""Frames a second of a film, however fast they came."""
+"""Frames per second of a film, regardless of the simulation's speed."""
 MOST_FRAMES = 1800
 GIF_WIDTH = 640
 _WAITING_FRAMES = 8
 _SAMPLES = 12
-"""A GIF's palette comes from the rows of so many frames of the film, and from the last."""
+"""A GIF's palette is computed from rows of this many frames of the film, and from the last frame."""
 
 
 class FilmRecorder(QObject):
-    """One film.
+    """A film.
 
-    An MP4 is encoded while it is recorded. A GIF needs its palette before its first frame: its frames wait in a
-    temporary file until the end is known.
+    An MP4 is encoded while it is recorded. A GIF needs its palette before its first frame, so its frames are stored in
+    a temporary file until the film ends.
 
     Parameters
     ----------
     path : Path
         A .gif or .mp4 file.
     width, height : int
-        Of the frames, in pixels.
+        The size of the frames in pixels.
     """
 
     ready_changed = pyqtSignal(bool)
-    """Whether there is room for a frame."""
+    """Whether the recorder can accept a frame."""
     finished = pyqtSignal(str)
-    """A sentence that says why it could not be written; "" where it was."""
+    """The reason why the file could not be written, or ""."""
     _room = pyqtSignal()
     _ended = pyqtSignal(str)
 
     def __init__(self, path: Path, width: int, height: int, parent: QObject | None = None) -> None:
         super().__init__(parent)
         if path.suffix.lower() not in ENDINGS:
-            raise ValueError("Let the name end in .gif or .mp4.")
+            raise ValueError("Use a file name that ends in .gif or .mp4.")
         self.path, self.size = path, (width, height)
         self.frames = 0
         self.ready = True
         self._gif = path.suffix.lower() == ".gif"
         self._queue: queue.Queue[Array | None] = queue.Queue()
-        self._given_up = threading.Event()
-        self._room.connect(self._look_for_room)
+        self._abandoned = threading.Event()
+        self._room.connect(self._update_ready)
         self._ended.connect(self.finished)
         self._thread = threading.Thread(target=self._encode, daemon=True)
         self._thread.start()
 
     @property
     def full(self) -> bool:
-        """Whether the film is as long as one may be."""
+        """Whether the film has reached its maximum length."""
         return self.frames >= MOST_FRAMES
 
     def add(self, picture: Array) -> None:
-        """Take a frame: uint8, shape (height, width, 3)."""
+        """Add a frame: uint8, shape (height, width, 3)."""
         self.frames += 1
         self._queue.put(picture)
-        self._look_for_room()
+        self._update_ready()
 
     def finish(self) -> None:
-        """End the film; `finished` comes when it is written."""
+        """End the film; `finished` is emitted when the file is written."""
         self._queue.put(None)
 
     def give_up(self) -> None:
-        """End, and leave what was there before."""
-        self._given_up.set()
+        """Discard the film, and keep an existing file."""
+        self._abandoned.set()
         self._queue.put(None)
         self._thread.join()
 
-    def _look_for_room(self) -> None:
+    def _update_ready(self) -> None:
         ready = self._queue.qsize() < _WAITING_FRAMES
         if ready != self.ready:
             self.ready = ready
@@ -93,49 +93,49 @@ class FilmRecorder(QObject):
     def _encode(self) -> None:
         problem = ""
         try:
-            frames = self._spooled() if self._gif else self._taken()
+            frames = self._gif_frames() if self._gif else self._queued_frames()
             first = next(frames, None)
             if first is None:
-                problem = f"{self.path.name} is not written: no frame was recorded."
+                problem = f"{self.path.name} was not written: no frame was recorded."
             else:
                 write_film(self.path, _chained(first, frames), RATE)
         except InputError as error:
             problem = str(error)
-        except OSError as error:  # of the frames that wait
+        except OSError as error:  # from the temporary file
             problem = f"{self.path.name} cannot be written: {(error.strerror or str(error)).lower()}."
         except GivenUpError:
             pass
-        if not self._given_up.is_set():
+        if not self._abandoned.is_set():
             self._ended.emit(problem)
 
-    def _taken(self) -> Iterator[Array]:
+    def _queued_frames(self) -> Iterator[Array]:
         while (frame := self._queue.get()) is not None:
-            if self._given_up.is_set():
+            if self._abandoned.is_set():
                 raise GivenUpError
             self._room.emit()
             yield frame
-        if self._given_up.is_set():
+        if self._abandoned.is_set():
             raise GivenUpError
 
-    def _spooled(self) -> Iterator[Array]:
-        """Yield two samples, then all frames, made smaller, once the last of them is there."""
+    def _gif_frames(self) -> Iterator[Array]:
+        """Yield two palette samples, then all frames, reduced in size, once the film has ended."""
         from PIL import Image
 
         share = min(1.0, GIF_WIDTH / self.size[0])
         size = (max(1, round(share * self.size[0])), max(1, round(share * self.size[1])))
         count = 0
         with tempfile.TemporaryFile(prefix="lockstep-") as file:
-            for frame in self._taken():
+            for frame in self._queued_frames():
                 file.write(Image.fromarray(frame).resize(size, Image.Resampling.BOX).tobytes())
                 count += 1
             if not count:
                 return
             shape = (size[1], size[0], 3)
-            some = sorted({number * (count - 1) // _SAMPLES for number in range(_SAMPLES + 1)})
-            yield np.concatenate([_read(file, number, shape)[:: len(some)] for number in some])
+            samples = sorted({number * (count - 1) // _SAMPLES for number in range(_SAMPLES + 1)})
+            yield np.concatenate([_read(file, number, shape)[:: len(samples)] for number in samples])
             yield _read(file, count - 1, shape)
             for number in range(count):
-                if self._given_up.is_set():
+                if self._abandoned.is_set():
                     raise GivenUpError
                 yield _read(file, number, shape)
 

@@ -1,4 +1,4 @@
-"""A simulation of bodies in the engine's process: one request at a time, each with what is chosen at that moment."""
+"""A live simulation of bodies in the engine's process: one request at a time, with the current settings."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from gui.qt.later import after
 
 CHANNEL = "bodies"
 FRAME_S = 1 / 66
-"""A little less than a screen's frames are apart, so that one of ours that comes late costs none of them."""
+"""Slightly less than a screen's frame interval, so that a late frame of ours does not miss the next screen frame."""
 MEASURE_S = 0.2
 _MEASURING_SHARE = 1 / 6
-"""Of the time, at most so much goes into measuring what is conserved."""
+"""Maximum share of the time that goes into measuring conserved quantities."""
 IMPATIENT_S = 1.0
-"""Seconds after which a request is not waited for that is to be stopped."""
+"""Seconds after which stopping a request ends the engine's process."""
 AT_REST = 2**15
-"""Up to so many bodies are measured on a CPU before the first step is asked for: it takes as long as a step."""
+"""Number of bodies up to which a CPU measures them before the first step, which takes as long as a step."""
 LONGEST_S = 0.1
-"""A frame's steps are fewer where they would take longer: the camera is to follow the pointer."""
+"""Seconds per frame above which the frame has fewer steps, so that the camera follows the pointer."""
 BEGINNING = (Role.SOURCE, Role.SIZE)
-"""What says which bodies it begins with."""
+"""Roles of the parameters that determine the initial bodies."""
 
 _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
 class BodiesFrame:
-    """A picture, its handle for a file, and the figures of that moment.
+    """A picture, its handle for saving, and the figures of its time step.
 
-    A request that only measures has no picture; `moved` says whether the bodies have since the picture before.
+    A request that only measures has no picture; `moved` is whether the bodies have moved since the previous picture.
     """
 
     picture: Array | None
@@ -51,10 +51,10 @@ class BodiesFrame:
 
 
 class LiveSimulation(QObject):
-    """Plays a simulation as fast as its frames are shown.
+    """Play a simulation as fast as its frames are shown.
 
-    The next frame is asked for when the one before has arrived and the one before that has been painted: the engine
-    works while the window paints, the newest frame is what is seen, and nothing piles up.
+    The next frame is requested when the previous one has arrived and the one before that has been painted. The engine
+    thus works while the window paints, the newest frame is shown, and requests do not pile up.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ class LiveSimulation(QObject):
     """
 
     arrived = pyqtSignal(object)
-    """Frame"""
+    """BodiesFrame"""
     progressed = pyqtSignal(object)
     """Progress"""
     failed = pyqtSignal(object)
-    """Failure: it stands still."""
+    """Failure, which pauses the simulation."""
     begun = pyqtSignal()
-    """It is at its beginning again; the next frame is its first."""
+    """The simulation was restarted; the next frame is its first."""
     playing_changed = pyqtSignal(bool)
 
     def __init__(self, pattern: Pattern, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -81,9 +81,9 @@ class LiveSimulation(QObject):
         self.variant = ""
         self.params: dict[str, Any] = {}
         self.sources: Mapping[str, str] = {}
-        """Edited kernel texts that have passed a run."""
+        """The edited kernel sources that have passed a run."""
         self.bodies: SharedArray | None = None
-        """What it begins with; None makes them from the parameters."""
+        """The initial bodies; None generates them from the parameters."""
         self._values: Array | None = None
         self.camera = Camera()
         self.size = (0, 0)
@@ -94,9 +94,9 @@ class LiveSimulation(QObject):
         """Whether a frame has all of its steps, however long they take."""
         self.playing = False
         self.awake = False
-        """Whether frames are looked at; nothing is asked for while they are not."""
+        """Whether frames are visible; without, nothing is requested."""
         self.held = False
-        """Whether somebody who takes every frame is not ready for the next."""
+        """Whether a recorder that needs every frame is not ready for the next."""
         self._single = False
         self._stale = True
         self._unseen = False
@@ -107,12 +107,12 @@ class LiveSimulation(QObject):
         self._cost = self._step_s = 0.0
         self._pace = after(0, self.go_on, self)
         self._pace.setTimerType(Qt.TimerType.PreciseTimer)
-        jobs.ready.connect(self._lose)
+        jobs.ready.connect(self._on_engine_ready)
 
-    # --- what a user does
+    # --- user actions
 
     def begin(self, bodies: SharedArray | None = None) -> None:
-        """Go back to the beginning: to `bodies`, or to what the parameters make."""
+        """Restart with `bodies`, or with bodies generated from the parameters."""
         self.bodies, self._values = bodies, None if bodies is None else bodies.open()
         self.number = next(_numbers)
         self._stale = self._unmeasured = True
@@ -122,7 +122,7 @@ class LiveSimulation(QObject):
         self.go_on()
 
     def play(self, on: bool) -> None:
-        """Go on, or stand still."""
+        """Play or pause."""
         self._failed &= not on
         if on != self.playing:
             self.playing = on
@@ -130,13 +130,13 @@ class LiveSimulation(QObject):
         self.go_on()
 
     def step(self) -> None:
-        """Do one step, and stand still."""
+        """Do one step, and pause."""
         self.play(False)
         self._single, self._failed = True, False
         self.go_on()
 
     def begins_anew(self, before: Mapping[str, Any]) -> bool:
-        """Whether other bodies are made now than with the parameters of before."""
+        """Return whether the parameters generate other bodies than the parameters `before`."""
         return any(self._changed(before, role) for role in BEGINNING)
 
     def _changed(self, before: Mapping[str, Any], role: Role) -> bool:
@@ -144,7 +144,7 @@ class LiveSimulation(QObject):
         return bool(value(before, role) != value(self.params, role))
 
     def show_params(self, params: Mapping[str, Any]) -> None:
-        """Take other parameters: those that make bodies begin anew, the others count from the next step on."""
+        """Set the parameters; those that generate bodies restart the simulation, others apply from the next step."""
         before, self.params = self.params, dict(params)
         if not before or self.begins_anew(before):
             self.begin()
@@ -153,46 +153,46 @@ class LiveSimulation(QObject):
             self.go_on()
 
     def redraw(self) -> None:
-        """Draw anew what is there: the camera or the size has changed."""
-        # What has ended a process may well end the next: only the user asks for it again.
+        """Redraw the current bodies: the camera or the size has changed."""
+        # After a failure only the user retries: the same request might end the next process as well.
         self._stale |= not self._failed
         self.go_on()
 
     def wake(self, awake: bool) -> None:
-        """Say whether frames are looked at."""
+        """Set whether frames are visible."""
         self.awake = awake
         self._unseen = False
         self.go_on()
 
     def seen(self) -> None:
-        """Say that the newest frame has been painted."""
+        """Report that the newest frame has been painted."""
         self._unseen = False
         self.go_on()
 
     def hold(self, held: bool) -> None:
-        """Say whether frames have to wait for somebody who takes each of them."""
+        """Set whether frames have to wait for a recorder that needs every frame."""
         self.held = held
         self.go_on()
 
     def stop(self) -> bool:
-        """Stand still; where the engine has been at a request for long, end it. Return whether there was anything."""
-        was = self.playing or self._jobs.waits(CHANNEL)
+        """Pause, and end a request that has been running for long; return whether there was anything to stop."""
+        was_active = self.playing or self._jobs.waits(CHANNEL)
         age = self._jobs.age(CHANNEL)
-        self.playing, playing = False, self.playing
+        self.playing, was_playing = False, self.playing
         self._single = self._stale = False
-        if playing:
+        if was_playing:
             self.playing_changed.emit(False)
         self._jobs.drop(CHANNEL)
         if age > IMPATIENT_S:
-            # It ends with its process: what is still said of it is nothing new.
+            # The simulation ends with its process; later events with the old number are ignored.
             self.number = next(_numbers)
             self._jobs.stop()
-        return was
+        return was_active
 
     # --- requests
 
     def go_on(self) -> None:
-        """Ask for the next frame, if there is one to ask for and nothing that it has to wait for."""
+        """Request the next frame if one is needed and nothing prevents it."""
         if not self.awake or self._unseen or self.held or 0 in self.size or self._jobs.waits(CHANNEL):
             return
         moving = self.playing or self._single
@@ -205,13 +205,13 @@ class LiveSimulation(QObject):
             if not self._pace.isActive():
                 self._pace.start(max(1, round(1e3 * wait)))
             return
-        # What came late does not put off all that follow.
+        # A late frame does not delay all later ones.
         self._due = max(self._due, now - FRAME_S) + FRAME_S
-        self._ask(now, (1 if self._single else self._steps) if moving else 0, measuring)
+        self._request(now, (1 if self._single else self._steps) if moving else 0, measuring)
 
     @property
     def _steps(self) -> int:
-        """Return how many steps the next frame has."""
+        """The number of steps for the next frame."""
         if self.whole or not self._step_s:
             return self.steps_a_frame
         return max(1, min(self.steps_a_frame, int(LONGEST_S / self._step_s)))
@@ -219,10 +219,10 @@ class LiveSimulation(QObject):
     @property
     def _measures_at_rest(self) -> bool:
         device = self._jobs.device
-        few = self.bodies.shape[0] if self.bodies is not None else self.pattern.value(self.params, Role.SIZE) or 0
-        return few <= AT_REST or (device is not None and device.engine == "cuda")
+        count = self.bodies.shape[0] if self.bodies is not None else self.pattern.value(self.params, Role.SIZE) or 0
+        return count <= AT_REST or (device is not None and device.engine == "cuda")
 
-    def _ask(self, now: float, steps: int, only_measure: bool) -> None:
+    def _request(self, now: float, steps: int, only_measure: bool) -> None:
         interval = max(MEASURE_S, self._cost / _MEASURING_SHARE)
         measure = only_measure or (steps > 0 and (self._single or now - self._measured >= interval))
         if measure:
@@ -237,10 +237,10 @@ class LiveSimulation(QObject):
             self.exposure, measure, sources=self.sources,
         )  # fmt: skip
         self._jobs.post(
-            CHANNEL, request, lambda event: self._take(number, request, event), self.progressed.emit, priority=1
+            CHANNEL, request, lambda event: self._on_result(number, request, event), self.progressed.emit, priority=1
         )
 
-    def _take(self, number: int, request: AdvanceBodies, event: Result | Failure) -> None:
+    def _on_result(self, number: int, request: AdvanceBodies, event: Result | Failure) -> None:
         if number != self.number:
             self.go_on()
             return
@@ -249,14 +249,14 @@ class LiveSimulation(QObject):
             self._single = self._stale = self._unmeasured = False
             self._failed = event.kind != "input"
             if self._failed:
-                # The engine has dropped it, and would take the same number for its beginning.
+                # The engine has dropped the simulation, and would treat the same number as its restart.
                 self.number = next(_numbers)
             self.failed.emit(event)
             return
         self._failed = False
         assert event.bodies is not None
-        self._learn(request, event.bodies)
-        # Asked for before this one is shown, so that the engine works while the window paints.
+        self._update_costs(request, event.bodies)
+        # Requested before this frame is shown, so that the engine works while the window paints.
         self.go_on()
         handle = event.arrays.get("picture")
         if handle is not None:
@@ -265,22 +265,22 @@ class LiveSimulation(QObject):
             BodiesFrame(None if handle is None else handle.open(), handle, event.bodies, request.steps > 0)
         )
 
-    def _learn(self, request: AdvanceBodies, figures: BodyFigures) -> None:
-        """Learn what a step costs, and what measuring does."""
+    def _update_costs(self, request: AdvanceBodies, figures: BodyFigures) -> None:
+        """Update the measured cost of a step and of measuring."""
         if not request.steps:
-            return  # the first measurement may have had to compile
+            return  # the first measurement may include compiling
         self._step_s = figures.kernel_ms / request.steps / 1e3
         if request.measure:
             self._cost = figures.measuring_ms / 1e3
 
-    def _lose(self) -> None:
-        """Begin anew: another process has taken over, which knows nothing of this simulation."""
+    def _on_engine_ready(self) -> None:
+        """Restart: the new engine process has no simulation."""
         self._unseen = False
-        given = self.bodies
-        if self._values is not None and given is not None and Path(given.path).parent != Path(self._jobs.folder.path):
-            given = self._jobs.folder.adopt(self._jobs.folder.put(self._values))
+        bodies = self.bodies
+        if self._values is not None and bodies is not None and Path(bodies.path).parent != Path(self._jobs.folder.path):
+            bodies = self._jobs.folder.adopt(self._jobs.folder.put(self._values))
         failed, self.awake, awake = self._failed, False, self.awake
-        self.begin(given)
+        self.begin(bodies)
         if failed:
             self._stale = self._unmeasured = False
             self._failed = True

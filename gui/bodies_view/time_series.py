@@ -1,4 +1,4 @@
-"""What a simulation's figures were, from its beginning on, in a memory that does not grow."""
+"""Time series of a simulation's figures with bounded memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ CAPACITY = 1200
 
 
 class TimeSeries:
-    """Rows of figures at rising times. When it is full every other row goes, so that the whole time stays.
+    """Rows of figures at increasing times. When it is full, every other row is dropped, so that the range stays.
 
     Parameters
     ----------
     columns : int
-        Figures in a row.
+        Number of figures per row.
     """
 
     def __init__(self, columns: int) -> None:
@@ -26,30 +26,30 @@ class TimeSeries:
 
     @property
     def times(self) -> Array:
-        """Return the times: float64, shape (rows,)."""
+        """The times: float64, shape (rows,)."""
         return self._times[: self._count]
 
     @property
     def rows(self) -> Array:
-        """Return the figures: float64, shape (rows, columns)."""
+        """The figures: float64, shape (rows, columns)."""
         return self._rows[: self._count]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all rows."""
         self._count = 0
         self._stride = self._skipped = 1
 
     def add(self, time: float, figures: tuple[float, ...]) -> None:
-        """Take a row; one of the time of the last takes its place, and so does one that comes too soon after it."""
+        """Add a row; it replaces the last row if that has the same time or follows too closely."""
         if self._count and (time <= self._times[self._count - 1] or self._skipped < self._stride):
             at = self._count - 1
             self._skipped += time > self._times[at]
         else:
             if self._count == CAPACITY:
-                kept = CAPACITY // 2
-                self._times[:kept] = self._times[1::2].copy()
-                self._rows[:kept] = self._rows[1::2].copy()
-                self._count = kept
+                half = CAPACITY // 2
+                self._times[:half] = self._times[1::2].copy()
+                self._rows[:half] = self._rows[1::2].copy()
+                self._count = half
                 self._stride *= 2
             at = self._count
             self._count += 1
@@ -58,7 +58,7 @@ class TimeSeries:
         self._rows[at] = figures
 
     def at(self, time: float) -> int | None:
-        """Return the row that is nearest to a time, or None where there is none."""
+        """Return the index of the row nearest to a time, or None if there are no rows."""
         if not self._count:
             return None
         after = int(np.searchsorted(self.times, time))

@@ -1,4 +1,4 @@
-"""The Run tab of a pattern of bodies: their picture, what plays it, and the plots beside it."""
+"""The Run tab of a pattern of bodies: their picture, its controls, and plots."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gui.widgets.view_keys import ViewKeys
 _FILMS = "MP4 film (*.mp4);;GIF animation (*.gif)"
 _MOST_PIXELS = {"cuda": 2560 * 1440}
 _MOST_PIXELS_ON_CPU = 960 * 540
-"""Pixels of a picture: where a CPU draws, its time goes into the bodies."""
+"""Maximum pixels of a picture on a CPU, which needs its time for the bodies."""
 _RATE_OVER_S = 1.0
 _RATE_SHOWN_S = 0.25
 
 
 class BodiesView(RunView):
-    """Shows a simulation that the engine keeps.
+    """Show a simulation that runs in the engine's process.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class BodiesView(RunView):
     about: ElidedLabel
     beside: Card
     said = pyqtSignal(str)
-    """What has been done."""
+    """A message about a completed operation."""
     over = pyqtSignal(str)
-    """What was said of something that went on, which has come to its end."""
+    """A message about work in progress that has ended."""
     failed = pyqtSignal(object)
     """Failure"""
 
@@ -67,13 +67,13 @@ class BodiesView(RunView):
         self.files = BodyFiles(self.simulation, jobs, self)
         self.filming = Filming(self.simulation, self)
         self.frame: BodiesFrame | None = None
-        """The newest that has a picture."""
+        """The newest frame with a picture."""
         self._radius: float | None = None
-        self._looked_at: tuple[Any, ...] | None = None
+        self._home_subject: tuple[Any, ...] | None = None
         self._painted: deque[float] = deque()
         self._rate_shown = 0.0
         self._right = ""
-        self._going_on = ""
+        self._progress_text = ""
         self.about = ElidedLabel("caption", "About the preset", right=True)
         self.speed = ElidedLabel("caption", "Interactions per second", right=True)
         self.beside = Card("Measured", margins=(12, 8, 12, 8))
@@ -103,9 +103,9 @@ class BodiesView(RunView):
         simulation.progressed.connect(self._show_progress)
         simulation.failed.connect(self._show_failure)
         canvas.painted.connect(self._count_frame)
-        canvas.camera_moved.connect(self._take_camera)
+        canvas.camera_moved.connect(self._set_camera)
         canvas.home_wanted.connect(self.go_home)
-        canvas.resized.connect(self._take_size)
+        canvas.resized.connect(self._update_size)
         canvas.picked.connect(self._pick)
         self.files.fill(self.controls.menu)
         self.controls.film_wanted.connect(self.toggle_film)
@@ -114,14 +114,14 @@ class BodiesView(RunView):
             part.said.connect(self.said)
             part.failed.connect(self.failed)
 
-    # --- what the page says
+    # --- called by the page
 
     def show_variant(self, name: str) -> None:
         self.simulation.variant = name
         self._name_kernel()
 
     def _name_kernel(self) -> None:
-        """Let the plots know what moves the bodies: another rung, or another text of it."""
+        """Report the current kernel to the plots: the variant, and whether its source is edited."""
         variant = self._pattern.variant(self.simulation.variant)
         number = self._pattern.variants.index(variant) + 1
         edited = ", edited" if self._pattern.file_of(variant.name) in self.simulation.sources else ""
@@ -138,34 +138,34 @@ class BodiesView(RunView):
         self.about.say(opened.name if opened is not None else preset.text if preset is not None else "")
 
     def _preset_of(self, params: dict[str, Any]) -> Preset | None:
-        """Return the demonstration that makes the same bodies, of whatever number."""
+        """Return the preset that generates the same bodies, in any number."""
         value = self._pattern.value
         source = value(params, Role.SOURCE)
         return next((each for each in self._pattern.presets if value(each.params, Role.SOURCE) == source), None)
 
     def complete(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Let another preset bring its time step and its softening."""
+        """Add the time step and softening of the preset if another one was selected."""
         pattern, value = self._pattern, self._pattern.value
         if value(params, Role.SOURCE) == value(self.simulation.params, Role.SOURCE):
             return params
         preset = self._preset_of(params)
-        known = pattern.check(preset.params if preset is not None else {})
+        defaults = pattern.check(preset.params if preset is not None else {})
         for role in (Role.TIME_STEP, Role.SOFTENING):
-            params = {**params, **pattern.with_value(role, value(known, role))}
+            params = {**params, **pattern.with_value(role, value(defaults, role))}
         return params
 
     def show_outcome(self, outcome: FinishedRun) -> None:
-        # An edited kernel moves bodies once it has come through a run of its own.
+        # An edited kernel moves the bodies once it has passed a run.
         self.simulation.sources = dict(outcome.sources)
         self._name_kernel()
 
     @property
     def playing(self) -> bool:
-        """Whether it goes on by itself."""
+        """Whether the simulation is playing."""
         return self.simulation.playing
 
     def stop(self) -> bool:
-        """Stand still, and end a film; return whether there was anything to stop."""
+        """Pause, and end a film; return whether there was anything to stop."""
         self.filming.end()
         return self.simulation.stop()
 
@@ -174,7 +174,7 @@ class BodiesView(RunView):
     def showEvent(self, event: QShowEvent | None) -> None:
         assert event is not None
         super().showEvent(event)
-        self._take_size()
+        self._update_size()
         self.simulation.wake(True)
         if not event.spontaneous():
             self.canvas.setFocus()
@@ -195,22 +195,22 @@ class BodiesView(RunView):
         words = spelled(progress)
         if words:
             self.show_note("" if self.canvas.has_picture else words)
-            self._going_on = words
+            self._progress_text = words
             self.said.emit(words)
 
     def _show_frame(self, frame: BodiesFrame) -> None:
         self.show_note("")
-        if self._going_on:
-            self.over.emit(self._going_on)
-            self._going_on = ""
+        if self._progress_text:
+            self.over.emit(self._progress_text)
+            self._progress_text = ""
         if frame.picture is not None:
             self.frame = frame
             self.canvas.show_picture(frame.picture)
         self.filming.take(frame)
         if self._radius is None:
             self._radius = frame.figures.radius
-            # The camera stays where the user has put it when the same bodies begin again.
-            if self._looked_at != self._seen_now:
+            # A restart with the same bodies keeps the user's camera.
+            if self._home_subject != self._current_subject:
                 self.go_home()
         self.plots.peak = self._jobs.device.peak_gflops if self._jobs.device is not None else 0.0
         self.plots.simulated = self._simulated
@@ -219,7 +219,7 @@ class BodiesView(RunView):
         self._show_texts(frame)
 
     def _pick(self, place: QPointF) -> None:
-        """Stand still, and ask which body is there, and then for its thread."""
+        """Pause, pick the body at a position, and request its thread."""
         simulation, pixel = self.simulation, self.canvas.pixel_at(place)
         if pixel is None:
             return
@@ -229,10 +229,10 @@ class BodiesView(RunView):
 
         def take(event: Result | Failure) -> None:
             if isinstance(event, Failure):
-                return  # it has begun anew
+                return  # the simulation was restarted
             picked = int(event.arrays["picked"].open())
             if picked < 0:
-                self.said.emit("No body is there")
+                self.said.emit("No body at this position")
                 return
             params = {**simulation.params, **self._pattern.with_value(Role.STEPS, 0)}
             bodies = {"bodies": event.arrays["bodies"]}
@@ -246,29 +246,29 @@ class BodiesView(RunView):
         return self._jobs.device is not None and self._jobs.device.engine == "simulator"
 
     @property
-    def _seen_now(self) -> tuple[Any, ...]:
+    def _current_subject(self) -> tuple[Any, ...]:
         return self._pattern.value(self.simulation.params, Role.SOURCE), self.files.opened
 
     def go_home(self) -> None:
-        """Look from where the whole is seen."""
+        """Move the camera to its initial position, from where all bodies are visible."""
         if self._radius is not None:
-            self._looked_at = self._seen_now
+            self._home_subject = self._current_subject
             self.canvas.camera = cameras.home(self._radius)
-            self._take_camera(self.canvas.camera)
+            self._set_camera(self.canvas.camera)
 
-    def _take_camera(self, camera: Camera) -> None:
+    def _set_camera(self, camera: Camera) -> None:
         self.simulation.camera = camera
         self.simulation.redraw()
 
-    def _take_size(self) -> None:
+    def _update_size(self) -> None:
         if self.filming.recording or min(self.canvas.width(), self.canvas.height()) < 16:
             return
-        wanted = self.canvas.pixels
+        available = self.canvas.pixels
         engine = self._jobs.device.engine if self._jobs.device is not None else ""
         most = _MOST_PIXELS.get(engine, _MOST_PIXELS_ON_CPU)
-        share = min(1.0, (most / (wanted.width() * wanted.height())) ** 0.5)
-        # A film's frames have even sides.
-        size = (int(share * wanted.width()) // 2 * 2, int(share * wanted.height()) // 2 * 2)
+        share = min(1.0, (most / (available.width() * available.height())) ** 0.5)
+        # Films need frames with even sides.
+        size = (int(share * available.width()) // 2 * 2, int(share * available.height()) // 2 * 2)
         if size != self.simulation.size:
             self.simulation.size = size
             self.simulation.redraw()
@@ -282,7 +282,7 @@ class BodiesView(RunView):
 
     @property
     def frames_a_second(self) -> float:
-        """Return how many pictures were painted each second, lately; 0 where it stands still."""
+        """The recent frame rate in frames per second; 0 while paused."""
         if not self.playing or len(self._painted) < 2:
             return 0.0
         return (len(self._painted) - 1) / (self._painted[-1] - self._painted[0])
@@ -298,8 +298,8 @@ class BodiesView(RunView):
             )
             if figures.interactions_per_s:
                 speed = as_figure(figures.interactions_per_s / 1e9)
-                taken = f" {TO_SIMULATE}" if self._simulated else ""
-                self.speed.say(f"{speed} G interactions/s{taken}, {figures.executor}")
+                suffix = f" {TO_SIMULATE}" if self._simulated else ""
+                self.speed.say(f"{speed} G interactions/s{suffix}, {figures.executor}")
         opened = f"{self.files.opened.name}   " if self.files.opened is not None else ""
         steps = f"{as_count(figures.steps)} step" + ("s" if figures.steps != 1 else "")
         self.canvas.show_texts(f"{opened}t = {figures.time:.4g}   {steps}", self._right)
@@ -316,7 +316,7 @@ class BodiesView(RunView):
     # --- films
 
     def toggle_film(self) -> None:
-        """End the film that is recorded, or ask where to and begin one."""
+        """End the current film, or ask for a file name and start one."""
         if self.filming.recording:
             self.filming.end()
             return
@@ -328,10 +328,10 @@ class BodiesView(RunView):
         self.controls.show_recording(self.filming.recording)
         self.controls.record.setEnabled(not self.filming.writing)
         self.canvas.show_recording(self.filming.words)
-        self._take_size()
+        self._update_size()
 
     def close_down(self) -> None:
-        """Ask for nothing more, and give up a film that is not written yet."""
+        """Stop requesting frames, and discard a film that is not complete."""
         self.simulation.wake(False)
         self.filming.close_down()
 

@@ -1,1 +1,1 @@
-"""The Compare tab: the ladder measured over sizes."""
+"""The Compare tab: the variants of a pattern, measured over sizes."""

@@ -1,4 +1,4 @@
-"""What variants can be compared by: what was measured, recorded, counted or simulated, each under its own title."""
+"""Quantities by which variants are compared: measured, recorded, modeled, counted or simulated."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from gui.compare_view.sweep import Point
 
 @dataclass(frozen=True)
 class ComparedBy:
-    """One way to compare variants; figures of two ways are never drawn together, but what is modeled, dotted.
+    """A quantity to compare variants by. Different quantities never share a plot, except modeled times (dotted).
 
     Parameters
     ----------
     name : str
-        What a list calls it.
+        Text in the list.
     title : str
-        What stands above the curves.
+        Title above the curves.
     meaning : str
     quantity : Quantity or None
-        What is counted.
+        The counted quantity.
     recorded : DeviceRecord or None
-        What was measured elsewhere.
+        The recorded measurements.
     simulated : bool
-        Whether it is the time that a CPU takes to simulate.
+        Whether this is the time that a CPU takes to simulate.
     modeled : str
-        The key of the GPU that it is modeled for.
+        The key of the GPU that times are modeled for.
     """
 
     name: str
@@ -49,25 +49,25 @@ class ComparedBy:
 
     @property
     def rates(self) -> bool:
-        """Whether it is work per second of a GPU."""
+        """Whether this is work per second of a GPU."""
         return self.quantity is None and not self.simulated
 
     @property
     def of_a_gpu(self) -> bool:
-        """Whether a real GPU took these times, beside which those may stand that are modeled."""
+        """Whether a real GPU took these times, so that modeled times may be drawn with them."""
         return self.rates and not self.modeled
 
 
 MEASURED = ComparedBy("measured here", "Measured here", "Kernel time on this machine's GPU, by device events")
-SIMULATED = ComparedBy(f"time {TO_SIMULATE}", "Time to simulate", "It says nothing of a GPU", simulated=True)
+SIMULATED = ComparedBy(f"time {TO_SIMULATE}", "Time to simulate", "It does not predict a GPU's time", simulated=True)
 COUNTED = tuple(ComparedBy(each.name, "Counted", each.meaning, quantity=each) for each in QUANTITIES)
 
 
 def comparisons(records: Iterable[DeviceRecord], *, simulated: bool, gpu: str) -> tuple[ComparedBy, ...]:
-    """Return the ways to compare variants, the one to begin with first.
+    """Return the quantities to compare by, the default first.
 
-    Where a CPU simulates that is what a GPU took elsewhere, so that nobody takes a CPU's times for it. `gpu` is the one
-    that times are modeled for.
+    Without a GPU the default is a recording from another GPU, so that a CPU's times are not mistaken for a GPU's. `gpu`
+    is the key of the GPU that times are modeled for.
     """
     recorded = tuple(
         ComparedBy(f"{each.device}, {each.date}", "Recorded", each.words.capitalize(), recorded=each)
@@ -80,15 +80,17 @@ def comparisons(records: Iterable[DeviceRecord], *, simulated: bool, gpu: str) -
 
 
 def modeled_for(gpu: str) -> ComparedBy:
-    """Return the comparison by what the timing model says of a GPU."""
-    described = find_gpu(gpu)
-    name = short_name(described.name)
-    sure = "" if described.validated else ", which was never compared with a real one"
-    return ComparedBy(f"modeled, {name}", "Modeled", f"What the timing model says of {name}{sure}", modeled=gpu)
+    """Return the comparison by times modeled for a GPU."""
+    description = find_gpu(gpu)
+    name = short_name(description.name)
+    accuracy = "" if description.validated else ", never compared with measurements"
+    return ComparedBy(
+        f"modeled, {name}", "Modeled", f"Times that the timing model predicts for {name}{accuracy}", modeled=gpu
+    )
 
 
 def points_of(recorded: DeviceRecord, pattern: Pattern) -> list[Point]:
-    """Return what was recorded of a pattern's variants."""
+    """Return the recorded points of a pattern's variants."""
     names = {variant.name for variant in pattern.variants}
     return [
         Point(
@@ -107,22 +109,22 @@ def points_of(recorded: DeviceRecord, pattern: Pattern) -> list[Point]:
 
 
 def other_settings(recorded: DeviceRecord, pattern: Pattern, params: Mapping[str, Any]) -> str:
-    """Return how what was recorded was set otherwise than `params`, such as "Rows 4096, not 1024"; "" where nothing."""
+    """Return how the recorded settings differ from `params`, such as "Rows 4096, not 1024", or ""."""
     (first, *_) = recorded.of(pattern.name)
-    then = pattern.check(first.params)
+    recorded_params = pattern.check(first.params)
     return "; ".join(
-        f"{each.label} {_in_words(each, then)}, not {_in_words(each, params)}"
+        f"{each.label} {_describe_value(each, recorded_params)}, not {_describe_value(each, params)}"
         for each in pattern.parameters
         if each.role not in (Role.SIZE, Role.SOURCE)
-        and each.applies(then)
+        and each.applies(recorded_params)
         and each.applies(params)
-        and not isinstance(then[each.name], np.ndarray)
-        and then[each.name] != params[each.name]
+        and not isinstance(recorded_params[each.name], np.ndarray)
+        and recorded_params[each.name] != params[each.name]
     )
 
 
-def _in_words(parameter: Parameter, params: Mapping[str, Any]) -> str:
-    """Return a parameter's value as a form shows it, such as "as many as fit"."""
+def _describe_value(parameter: Parameter, params: Mapping[str, Any]) -> str:
+    """Format a parameter's value as the form shows it, such as "as many as fit"."""
     value = params[parameter.name]
     if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
         return parameter.least

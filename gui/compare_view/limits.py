@@ -1,4 +1,4 @@
-"""What could be the limit of each variant, side by side: a line for each variant, a column for each limit."""
+"""Table of the limits of each variant: a row per variant, a column per resource."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gui.widgets.basic import as_figure
 
 TIME = "µs"
 _NAMES = 0.24
-"""Of the width for the variants' names, at most."""
+"""Maximum share of the width for the variants' names."""
 _SHORT = {"arithmetic": "arith."}
 _SHARE = Qt.ItemDataRole.UserRole
 
 
 class _Heat(QStyledItemDelegate):
-    """Paints behind a figure how large a share of the time it is, in the color of its limit."""
+    """Delegate that colors a limit's cell by its share of the time."""
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         share = index.data(_SHARE)
@@ -42,14 +42,14 @@ class _Heat(QStyledItemDelegate):
 
 
 class LimitsTable(QTableWidget):
-    """The table: the greatest limit of each line counts, and is strong."""
+    """The table of limits; the limiting resource of each row is in bold."""
 
     chosen = pyqtSignal(int)
-    """The line that was chosen."""
+    """The selected row."""
 
     def __init__(self) -> None:
         super().__init__(0, 2 + len(LIMITS))
-        self.setAccessibleName("Modeled time and its limits, in microseconds, a line for each variant")
+        self.setAccessibleName("Modeled time and limits in microseconds, one row per variant")
         self.setItemDelegate(_Heat(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -68,12 +68,12 @@ class LimitsTable(QTableWidget):
         for column, meaning in enumerate(("", "Modeled time, all launches", *LIMITS.values())):
             if (item := self.horizontalHeaderItem(column)) is not None:
                 item.setToolTip(meaning)
-        self._found: Mapping[int, ModeledTime | Failure] = {}
+        self._models: Mapping[int, ModeledTime | Failure] = {}
         self._titles: Sequence[str] = ()
         self.itemSelectionChanged.connect(lambda: self.chosen.emit(self.currentRow()))
 
     def offer(self, titles: Sequence[str]) -> None:
-        """Show lines of these titles, empty."""
+        """Show empty rows with these titles."""
         self._titles = tuple(titles)
         self.blockSignals(True)
         self.setRowCount(len(titles))
@@ -81,60 +81,60 @@ class LimitsTable(QTableWidget):
         self.show_times({})
 
     def show_times(self, found: Mapping[int, ModeledTime | Failure]) -> None:
-        """Show what came of lines, by their place."""
-        self._found = found
-        self._share_height()
+        """Fill rows with results, by row number."""
+        self._models = found
+        self._resize_rows()
         times = [each.time_us for each in found.values() if isinstance(each, ModeledTime)]
         for line, title in enumerate(self._titles):
-            one = found.get(line)
-            self._fill(line, title, one, best=isinstance(one, ModeledTime) and one.time_us == min(times))
+            model = found.get(line)
+            self._fill(line, title, model, best=isinstance(model, ModeledTime) and model.time_us == min(times))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._share_width()
-        self._share_height()
+        self._resize_columns()
+        self._resize_rows()
 
-    def _share_height(self) -> None:
-        """Let lines be higher where there is room, so that a few do not leave a large window empty."""
+    def _resize_rows(self) -> None:
+        """Make rows higher if there is room, so that a few rows fill a large window."""
         heights, view = self.verticalHeader(), self.viewport()
         assert heights is not None
         assert view is not None
-        shared = view.height() // max(1, self.rowCount())
-        heights.setDefaultSectionSize(min(max(shared, look().px(26)), look().px(44)))
+        height = view.height() // max(1, self.rowCount())
+        heights.setDefaultSectionSize(min(max(height, look().px(26)), look().px(44)))
 
-    def _share_width(self) -> None:
-        """Give each limit what its name takes, names their share of the rest, and what is left to all limits."""
+    def _resize_columns(self) -> None:
+        """Give each limit's column the width of its name, the names' column its share, and divide the rest."""
         heads = self.horizontalHeader()
         view = self.viewport()
         assert heads is not None
         assert view is not None
-        wanted = []
+        widths = []
         for column in range(1, self.columnCount()):
             item = self.horizontalHeaderItem(column)
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
-            wanted.append(max(text + 18, look().px(44)))
+            widths.append(max(text + 18, look().px(44)))
         most, least = round(_NAMES * view.width()), look().px(120)
-        names = max(min(most, view.width() - sum(wanted)), least)
+        names = max(min(most, view.width() - sum(widths)), least)
         heads.resizeSection(0, names)
-        more = max(view.width() - names - sum(wanted), 0) // len(wanted)
-        for column, width in enumerate(wanted, 1):
+        more = max(view.width() - names - sum(widths), 0) // len(widths)
+        for column, width in enumerate(widths, 1):
             heads.resizeSection(column, width + more)
 
     def restyle(self) -> None:
-        """Take the theme's colors and the text's size."""
-        self._share_width()
-        self.show_times(self._found)
+        """Apply the theme's colors and the text size."""
+        self._resize_columns()
+        self.show_times(self._models)
 
-    def _fill(self, line: int, title: str, found: ModeledTime | Failure | None, *, best: bool) -> None:
+    def _fill(self, line: int, title: str, model: ModeledTime | Failure | None, *, best: bool) -> None:
         cells = ["" for _ in range(1 + len(LIMITS))]
         tip, bound, shares = "", "", [0.0] * len(cells)
-        if isinstance(found, ModeledTime):
-            amounts = [found.limits[name] for name in LIMITS]
-            cells = [as_figure(found.time_us), *(_figure(each) for each in amounts)]
-            shares = [0.0, *(each / found.time_us if found.time_us else 0.0 for each in amounts)]
-            tip, bound = found.waits[:1].upper() + found.waits[1:], found.bound_by
-        elif found is not None:
-            tip, cells[0] = found.message, "–"
+        if isinstance(model, ModeledTime):
+            amounts = [model.limits[name] for name in LIMITS]
+            cells = [as_figure(model.time_us), *(_figure(each) for each in amounts)]
+            shares = [0.0, *(each / model.time_us if model.time_us else 0.0 for each in amounts)]
+            tip, bound = model.waits[:1].upper() + model.waits[1:], model.bound_by
+        elif model is not None:
+            tip, cells[0] = model.message, "–"
         strong = {0: best} | {1 + place: name == bound for place, name in enumerate(LIMITS)}
         name = QTableWidgetItem(title)
         name.setToolTip(f"{title}: {tip}" if tip else title)
@@ -153,7 +153,7 @@ class LimitsTable(QTableWidget):
 
 
 def _figure(microseconds: float) -> str:
-    """Return microseconds to a hundredth where they are few; "" for none."""
+    """Format microseconds, with two decimals below 1; "" for none."""
     if microseconds < 0.005:
         return ""
     return f"{microseconds:.2f}" if microseconds < 1 else as_figure(microseconds)

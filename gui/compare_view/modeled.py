@@ -1,4 +1,4 @@
-"""Variants, or launches of a kernel, modeled side by side: their limits, a roofline, occupancy, and what if."""
+"""Modeled variants or launches side by side: limits, roofline, occupancy, and what-if sliders."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from gui.widgets.basic import Card, ElidedLabel, label
 LIMITS_VIEW, ROOFLINE, OCCUPANCY = "Limits", "Roofline", "Occupancy"
 VIEWS = (LIMITS_VIEW, ROOFLINE, OCCUPANCY)
 _MOVED_MS = 150
-"""How long a slider rests before what it supposes is modeled."""
+"""How long a slider must rest before its supposition is modeled."""
 
 
 @dataclass(frozen=True)
 class Modelable:
-    """Something to model.
+    """A variant or launch to model.
 
     Parameters
     ----------
     number : int
-        Its place in the ladder: its color and name.
+        Its position in the ladder, which determines its color and number.
     title : str
     request : callable
-        (Supposed, threads of a block or 0 for what is set) -> what to ask for.
+        (Supposed, threads per block or 0 for the current block size) -> the request.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Modelable:
 
 
 class ModeledViews(Card):
-    """Models what it is offered, one after the other, and shows it as it comes.
+    """Model a list of variants one after the other, and show the results as they arrive.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ class ModeledViews(Card):
     """
 
     figured = pyqtSignal()
-    """Figures have come or gone."""
+    """Results were added or removed."""
     busy_changed = pyqtSignal(bool)
     stale = pyqtSignal()
-    """It is to be offered anew what there is to model: another GPU is chosen, or something is supposed."""
+    """The list must be updated: another GPU was selected, or a supposition changed."""
 
     def __init__(self, modeling: Modeling) -> None:
         super().__init__("", margins=(12, 8, 12, 6))
@@ -67,12 +67,12 @@ class ModeledViews(Card):
         self._turn = 0
         self._of = ""
         self.found: dict[tuple[int, int], ModeledTime | Failure] = {}
-        """By number and threads of a block, 0 for those that are set."""
+        """Results by number and threads per block; 0 is the current block size."""
         self.selected = -1
-        """The number of what is looked at."""
-        self._chosen = False
+        """The number of the selected variant."""
+        self._selected_by_user = False
         self.view = LIMITS_VIEW
-        self.about = ElidedLabel("caption", "What is modeled", right=True)
+        self.about = ElidedLabel("caption", "GPU, input and accuracy", right=True)
         self.head.addWidget(self.about, 1)
         self.limits = LimitsTable()
         self.roofline = RooflinePlot()
@@ -80,68 +80,68 @@ class ModeledViews(Card):
         self.stack = QStackedWidget()
         for widget in (self.limits, self.roofline, self.occupancy):
             self.stack.addWidget(widget)
-        self.why = label("", wrap=True, name="What it waits for")
+        self.why = label("", wrap=True, name="Limiting resource")
         self.what_if = WhatIf()
         self.body.addWidget(self.stack, 1)
         self.body.addWidget(self.why)
         self.body.addWidget(self.what_if)
         self._moved = after(_MOVED_MS, self.stale.emit, self)
-        # Once however much has come: to draw a roofline for each of some variants would hold the window up.
+        # Drawn once per batch of results: a roofline per variant would block the window.
         self._drawing = after(0, self._draw, self)
         self.what_if.changed.connect(self._moved.start)
-        self.limits.chosen.connect(self._take_line)
+        self.limits.chosen.connect(self._on_row_selected)
         self.roofline.picked.connect(self.select)
         modeling.gpu_changed.connect(lambda _: self.stale.emit())
         self.show_view(LIMITS_VIEW)
 
     def show_view(self, name: str) -> None:
-        """Show one of the views."""
+        """Show the view with this name."""
         self.view = name
         self.stack.setCurrentIndex(VIEWS.index(name))
-        self.title.setText({LIMITS_VIEW: "What holds it back"}.get(name, name))
+        self.title.setText({LIMITS_VIEW: "Limiting resources"}.get(name, name))
         self._show()
 
     # --- modeling
 
     @property
     def busy(self) -> bool:
-        """Whether a model is to come."""
+        """Whether models are pending."""
         return bool(self._todo)
 
     @property
     def modeled(self) -> dict[int, ModeledTime]:
-        """Return the times that are known, by number, with what is supposed."""
-        return {number: found for number, found in self._now().items() if isinstance(found, ModeledTime)}
+        """The modeled times by number, under the current suppositions."""
+        return {number: model for number, model in self._current().items() if isinstance(model, ModeledTime)}
 
     @property
     def of(self) -> str:
-        """Return what the times are of."""
+        """Description of the input, such as "n = 2²⁰"."""
         return self._of
 
     @property
     def refusals(self) -> dict[int, str]:
-        """Return why others have none."""
-        return {number: found.message for number, found in self._now().items() if isinstance(found, Failure)}
+        """The reasons of failed models by number."""
+        return {number: model.message for number, model in self._current().items() if isinstance(model, Failure)}
 
-    def _now(self) -> dict[int, ModeledTime | Failure]:
-        return {number: found for (number, threads), found in self.found.items() if threads == 0}
+    def _current(self) -> dict[int, ModeledTime | Failure]:
+        return {number: model for (number, threads), model in self.found.items() if threads == 0}
 
     def start(
         self, offered: Sequence[Modelable], of: str, blocks: Sequence[int], threads: int, first: int = -1
     ) -> None:
-        """Model what is offered, anew where it is not known.
+        """Model the given variants, unless their results are cached.
 
         Parameters
         ----------
         offered : sequence of Modelable
         of : str
-            What they are of, such as "n = 2²⁰".
+            Description of the input, such as "n = 2²⁰".
         blocks : sequence of int
-            The sizes of blocks that can be chosen; nothing where they cannot.
+            The possible block sizes; empty if they cannot be changed.
         threads : int
-            The size that is set.
+            The current block size.
         first : int
-            The number of what is looked at as long as nobody has chosen.
+            The number of the variant selected by default.
         """
         self.stop()
         self.what_if.offer(blocks, threads)
@@ -149,20 +149,21 @@ class ModeledViews(Card):
         self._of = of
         self.found = {}
         self._todo = [(number, 0) for number in self._offered]
-        if not self._chosen or self.selected not in self._offered:
-            self.selected, self._chosen = first if first in self._offered else next(iter(self._offered), -1), False
+        if not self._selected_by_user or self.selected not in self._offered:
+            self.selected = first if first in self._offered else next(iter(self._offered), -1)
+            self._selected_by_user = False
         self.limits.offer([f"{each.number + 1}  {each.title}" for each in offered])
-        self._want_blocks()
-        self._take_known()
+        self._request_block_sizes()
+        self._take_cached()
         self._turn += 1
         self._show()
         self.figured.emit()
         if self._todo:
             self.busy_changed.emit(True)
-            self._ask()
+            self._model_next()
 
     def stop(self) -> None:
-        """Model no further."""
+        """Stop modeling."""
         if self.busy:
             self._todo = []
             self._turn += 1
@@ -170,7 +171,7 @@ class ModeledViews(Card):
             self._end()
 
     def forget(self) -> None:
-        """Show nothing: what is shown is of something else by now."""
+        """Clear the results, which are outdated."""
         self.stop()
         self.found = {}
         self.limits.show_times({})
@@ -178,80 +179,80 @@ class ModeledViews(Card):
         self.figured.emit()
 
     def select(self, number: int) -> None:
-        """Look at one of those that are shown."""
+        """Select a variant."""
         if number not in self._offered or number == self.selected:
             return
-        self.selected, self._chosen = number, True
+        self.selected, self._selected_by_user = number, True
         busy = self.busy
-        self._want_blocks()
+        self._request_block_sizes()
         self._show()
         if self._todo and not busy:
             self._turn += 1
             self.busy_changed.emit(True)
-            self._ask()
+            self._model_next()
 
-    def _take_line(self, line: int) -> None:
+    def _on_row_selected(self, line: int) -> None:
         numbers = list(self._offered)
         if 0 <= line < len(numbers):
             self.select(numbers[line])
 
-    def _want_blocks(self) -> None:
-        """Ask for other sizes of blocks of what is looked at, where they are shown."""
+    def _request_block_sizes(self) -> None:
+        """Request the other block sizes of the selected variant, if the occupancy view shows them."""
         if self.view == OCCUPANCY and self.selected in self._offered:
-            wanted = [(self.selected, threads) for threads in self.what_if.blocks]
-            self._todo += [each for each in wanted if each not in self.found and each not in self._todo]
+            keys = [(self.selected, threads) for threads in self.what_if.blocks]
+            self._todo += [each for each in keys if each not in self.found and each not in self._todo]
 
-    def _take_known(self) -> None:
-        """Take what is known already, all at once: each of them shown by itself would hold the window up."""
+    def _take_cached(self) -> None:
+        """Add all cached results at once: drawing after each would block the window."""
         for number, threads in self._todo:
-            if (known := self._modeling.known(self._request(number, threads))) is not None:
-                self._keep(number, threads, known)
+            if (cached := self._modeling.known(self._request(number, threads))) is not None:
+                self._store(number, threads, cached)
         self._todo = [each for each in self._todo if each not in self.found]
 
     def _request(self, number: int, threads: int) -> ModelRequest:
         return self._offered[number].request(self.what_if.supposed, threads or self.what_if.threads)
 
-    def _ask(self) -> None:
+    def _model_next(self) -> None:
         number, threads = self._todo[0]
         turn = self._turn
         request = self._request(number, threads)
-        self._say(f"modeling {self._offered[number].title} …")
+        self._show_about(f"modeling {self._offered[number].title} …")
 
-        def take(found: ModeledTime | Failure) -> None:
+        def take(model: ModeledTime | Failure) -> None:
             if turn == self._turn:
-                self._take(number, threads, found)
+                self._on_model(number, threads, model)
 
         self._modeling.ask(self._channel, request, take)
 
-    def _take(self, number: int, threads: int, found: ModeledTime | Failure) -> None:
-        if isinstance(found, Failure) and found.kind == "cancelled":
+    def _on_model(self, number: int, threads: int, model: ModeledTime | Failure) -> None:
+        if isinstance(model, Failure) and model.kind == "cancelled":
             self.stop()
             return
         del self._todo[0]
-        self._keep(number, threads, found)
+        self._store(number, threads, model)
         self._show()
         self.figured.emit()
         if self._todo:
-            self._ask()
+            self._model_next()
         else:
             self._end()
 
-    def _keep(self, number: int, threads: int, found: ModeledTime | Failure) -> None:
-        self.found[number, threads] = found
-        if isinstance(found, ModeledTime) and not self._chosen and self.selected in self.refusals:
-            self.selected = number  # what cannot be modeled is not much to look at
-            self._want_blocks()
+    def _store(self, number: int, threads: int, model: ModeledTime | Failure) -> None:
+        self.found[number, threads] = model
+        if isinstance(model, ModeledTime) and not self._selected_by_user and self.selected in self.refusals:
+            self.selected = number  # prefer a variant that can be modeled
+            self._request_block_sizes()
 
     def _end(self) -> None:
         self._show()
         self.busy_changed.emit(False)
 
-    # --- showing
+    # --- drawing
 
     def _draw(self) -> None:
         numbers = list(self._offered)
         if self.view == LIMITS_VIEW:
-            self.limits.show_times({numbers.index(number): found for number, found in self._now().items()})
+            self.limits.show_times({numbers.index(number): model for number, model in self._current().items()})
         elif self.view == ROOFLINE:
             self._show_roofline()
         else:
@@ -259,31 +260,31 @@ class ModeledViews(Card):
 
     def _show(self) -> None:
         self._drawing.start()
-        known = self._now().get(self.selected)
+        model = self._current().get(self.selected)
         title = self._offered[self.selected].title if self.selected in self._offered else ""
-        if isinstance(known, ModeledTime):
-            self.why.setText(f"{title}: {as_duration(known.time_us)} – {known.waits}.{self._no_dot(known)}")
-        elif known is not None:
-            self.why.setText(f"{title}: {known.message}")
+        if isinstance(model, ModeledTime):
+            self.why.setText(f"{title}: {as_duration(model.time_us)} – {model.waits}.{self._no_dot(model)}")
+        elif model is not None:
+            self.why.setText(f"{title}: {model.message}")
         else:
             self.why.setText("")
         if not self.busy:
-            self._say("")
+            self._show_about("")
 
-    def _no_dot(self, known: ModeledTime) -> str:
-        """Return why what is looked at is no dot of a roofline; "" where it is one."""
-        none = self.view == ROOFLINE and not known.operations
-        return " It does no operations on data, and so has no dot." if none else ""
+    def _no_dot(self, model: ModeledTime) -> str:
+        """Return a sentence if the selected variant is missing in the roofline, else ""."""
+        missing = self.view == ROOFLINE and not model.operations
+        return " It has no operations on data, so it has no dot." if missing else ""
 
-    def _say(self, doing: str) -> None:
-        """Say what is being done, or what is shown."""
+    def _show_about(self, activity: str) -> None:
+        """Show the current activity, or else the GPU, the input and the accuracy."""
         gpu = find_gpu(self._modeling.gpu)
-        whose = f"modeled for {article(gpu.name)} {short_name(gpu.name)}"
+        subject = f"modeled for {article(gpu.name)} {short_name(gpu.name)}"
         if self.what_if.any:
-            whose += f", supposed {self.what_if.words}"
-        known = next(iter(self.modeled.values()), None)
-        sure = known.sureness if known is not None else ""
-        self.about.say("; ".join(filter(None, (doing or whose, self._of, "" if doing else sure))))
+            subject += f", supposing {self.what_if.words}"
+        model = next(iter(self.modeled.values()), None)
+        accuracy = model.sureness if model is not None else ""
+        self.about.say("; ".join(filter(None, (activity or subject, self._of, "" if activity else accuracy))))
 
     def _show_roofline(self) -> None:
         gpu = self.what_if.supposed.of(find_gpu(self._modeling.gpu))
@@ -292,25 +293,25 @@ class ModeledViews(Card):
         dots = [
             RooflineDot(
                 number,
-                found.operations / max(found.dram_bytes, 1.0),
-                found.operations / max(found.l2_bytes, 1.0),
-                found.operations / found.time_us / 1e3,
+                model.operations / max(model.dram_bytes, 1.0),
+                model.operations / max(model.l2_bytes, 1.0),
+                model.operations / model.time_us / 1e3,
             )
-            for number, found in self.modeled.items()
-            if found.operations > 0
+            for number, model in self.modeled.items()
+            if model.operations > 0
         ]
         self.roofline.show_dots(dots, Roofs(gpu.memory_gb_s, gpu.last_cache_gb_s, peak), self.selected)
 
     def _show_occupancy(self) -> None:
-        known = self.modeled.get(self.selected)
-        if known is None or known.longest is None:
+        model = self.modeled.get(self.selected)
+        if model is None or model.longest is None:
             return
         gpu = self.what_if.supposed.of(find_gpu(self._modeling.gpu))
-        self.occupancy.show_kernel(gpu, known.longest)
+        self.occupancy.show_kernel(gpu, model.longest)
         times = {
-            threads: found.time_us
-            for (number, threads), found in self.found.items()
-            if number == self.selected and threads and isinstance(found, ModeledTime)
+            threads: result.time_us
+            for (number, threads), result in self.found.items()
+            if number == self.selected and threads and isinstance(result, ModeledTime)
         }
         self.occupancy.show_times(self.selected, self._offered[self.selected].title, times, self.what_if.blocks)
 

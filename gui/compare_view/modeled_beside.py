@@ -1,4 +1,4 @@
-"""Beside curves of what a GPU took, recorded or measured, what the timing model says of the same runs."""
+"""Modeled curves, drawn dotted with measured or recorded curves of the same runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gui.widgets.basic import button
 
 
 class ModeledBeside(QObject):
-    """A button that is pressed while curves of what is modeled are wanted, and their points as they come.
+    """A toggle button for modeled curves, and their points.
 
     Parameters
     ----------
@@ -28,15 +28,15 @@ class ModeledBeside(QObject):
     """
 
     changed = pyqtSignal()
-    """Points have come or gone."""
+    """Points were added or removed."""
     wanted = pyqtSignal()
-    """The button was pressed: it is to be said what there is to model."""
+    """The button was pressed: the caller must provide the runs to model."""
 
     def __init__(self, jobs: Jobs, modeling: Modeling, parent: QObject) -> None:
         super().__init__(parent)
         self._modeling = modeling
         self.points: list[Point] = []
-        self.sweep = Sweep(jobs, modeling, self, channel="curves beside")
+        self.sweep = Sweep(jobs, modeling, self, channel="modeled curves")
         self.sweep.added.connect(self._add)
         self.sweep.ended.connect(self.changed)
         self.button = button("+ modeled", "segment")
@@ -46,20 +46,20 @@ class ModeledBeside(QObject):
 
     @property
     def on(self) -> bool:
-        """Whether they are wanted, of what is shown."""
+        """Whether modeled curves are shown."""
         return self.button.isChecked() and not self.button.isHidden()
 
     def name_gpu(self) -> None:
-        """Say on the button for which GPU."""
+        """Name the GPU in the button's tooltip."""
         gpu = find_gpu(self._modeling.gpu)
-        self.button.setToolTip(f"What the timing model says of {short_name(gpu.name)} beside, dotted")
+        self.button.setToolTip(f"Add the times modeled for {short_name(gpu.name)}, dotted")
 
     def words(self, beside: str) -> str:
-        """Return what is drawn how; `beside` is what the other curves are."""
+        """Return the legend; `beside` describes the other curves."""
         gpu = find_gpu(self._modeling.gpu)
-        known = next((point.modeled for point in self.points if point.modeled is not None), None)
-        sure = "" if known is None else f"; {known.sureness}"
-        return f"●  {beside}    ○  dotted: modeled for {article(gpu.name)} {short_name(gpu.name)}{sure}"
+        model = next((point.modeled for point in self.points if point.modeled is not None), None)
+        accuracy = "" if model is None else f"; {model.sureness}"
+        return f"●  {beside}    ○  dotted: modeled for {article(gpu.name)} {short_name(gpu.name)}{accuracy}"
 
     def start(
         self,
@@ -69,13 +69,26 @@ class ModeledBeside(QObject):
         params: Mapping[str, Any],
         inputs: Mapping[str, SharedArray],
     ) -> None:
-        """Model variants at sizes."""
+        """Start modeling variants.
+
+        Parameters
+        ----------
+        pattern : Pattern
+        variants : sequence of str
+            Variants that call a library are skipped.
+        sizes : sequence of int
+            Values of n, or sides of an image in pixels.
+        params : mapping
+            The other parameters.
+        inputs : mapping
+            Handles of an image; empty for generated inputs.
+        """
         self.forget()
         own = [each for each in variants if not pattern.variant(each).library]
         self.sweep.start(pattern, own, list(sizes), params, {}, inputs, gpu=self._modeling.gpu)
 
     def forget(self) -> None:
-        """Model no further, and drop what is there."""
+        """Stop modeling, and clear the points."""
         self.sweep.stop()
         if self.points:
             self.points = []

@@ -1,4 +1,4 @@
-"""The occupancy calculator: what a multiprocessor holds of a kernel's blocks, and the modeled time of other sizes."""
+"""The occupancy calculator: resident blocks of a kernel, and modeled times over block sizes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SIZES = tuple(range(32, 1025, 32))
 _MOST_SHARED = 232448
 _UNIT = "µs, modeled"
 _LINES_OF_BOTH = 24
-"""Lines of text that both plots, and what stands around them, take at least."""
+"""Minimum height for both plots, in lines of text."""
 
 
 class OccupancyView(QWidget):
-    """Registers and shared memory, which are a kernel's at first; warps by the size of blocks; times by it below."""
+    """Fields for registers and shared memory, a plot of resident warps over block sizes, and one of modeled times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,25 +34,25 @@ class OccupancyView(QWidget):
         self.shared = NumberBox(0, _MOST_SHARED, 256)
         self.threads = NumberBox(32, 1024, 32)
         for box, name in (
-            (self.registers, "Registers of a thread"),
-            (self.shared, "Shared bytes of a block"),
-            (self.threads, "Threads of a block"),
+            (self.registers, "Registers per thread"),
+            (self.shared, "Shared bytes per block"),
+            (self.threads, "Threads per block"),
         ):
             box.setAccessibleName(name)
-            queue(box.valueChanged, self._reckon)
-        self.said = label("", wrap=True, name="What a multiprocessor holds")
+            queue(box.valueChanged, self._recompute)
+        self.said = label("", wrap=True, name="Occupancy")
         self.plot = OccupancyPlot()
-        self.times = ThroughputPlot("threads of a block")
+        self.times = ThroughputPlot("threads per block")
         self.times.set_logarithmic(False)
-        self.timed = label("", "caption", wrap=True, name="Modeled time by the size of blocks")
-        self.plot.hovered.connect(self._look_at)
+        self.timed = label("", "caption", wrap=True, name="Modeled time over block sizes")
+        self.plot.hovered.connect(self._read)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
         fields = WrappingLayout(across=12, down=4)
         for name, box in (("Threads", self.threads), ("Registers", self.registers), ("Shared bytes", self.shared)):
             field, line = QWidget(), row(label(name, "caption"), box)
-            # No narrower than its digits want: a field that has no room goes to the next line.
+            # Fixed to the width of its digits: a field without room moves to the next line.
             line.setSizeConstraint(QHBoxLayout.SizeConstraint.SetFixedSize)
             field.setLayout(line)
             fields.addWidget(field)
@@ -61,21 +61,21 @@ class OccupancyView(QWidget):
         layout.addWidget(self.plot, 3)
         layout.addWidget(self.timed)
         layout.addWidget(self.times, 2)
-        self._timed = False
+        self._has_times = False
         self._gpu: GpuDescription | None = None
         self._kernel: KernelTime | None = None
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._share_room()
+        self._update_visibility()
 
-    def _share_room(self) -> None:
-        """Leave the second plot out where large text leaves no room for two."""
+    def _update_visibility(self) -> None:
+        """Hide the second plot where large text leaves no room for both."""
         for part in (self.timed, self.times):
-            part.setVisible(self._timed and self.height() >= _LINES_OF_BOTH * look().text_px)
+            part.setVisible(self._has_times and self.height() >= _LINES_OF_BOTH * look().text_px)
 
     def show_kernel(self, gpu: GpuDescription, kernel: KernelTime) -> None:
-        """Show what a GPU holds of a kernel's blocks."""
+        """Show the occupancy of a kernel on a GPU."""
         if (gpu, kernel) == (self._gpu, self._kernel):
             return
         self._gpu, self._kernel = gpu, kernel
@@ -87,39 +87,50 @@ class OccupancyView(QWidget):
             box.blockSignals(True)
             box.setValue(value)
             box.blockSignals(False)
-        self._reckon()
+        self._recompute()
 
     def show_times(self, number: int, title: str, times: Mapping[int, float], blocks: tuple[int, ...]) -> None:
-        """Show the modeled microseconds of blocks of some sizes, all that are to come given too."""
-        self._timed = bool(blocks)
-        self._share_room()
+        """Plot modeled times over block sizes.
+
+        Parameters
+        ----------
+        number : int
+            The variant's number, which determines the curve's color.
+        title : str
+        times : mapping
+            Microseconds by threads per block, as far as known.
+        blocks : tuple of int
+            All block sizes, including pending ones; the plot is hidden if empty.
+        """
+        self._has_times = bool(blocks)
+        self._update_visibility()
         self.times.begin(list(blocks), _UNIT)
         self.times.show_points({number: dict(times)} if times else {}, _UNIT)
         best = min(times, key=lambda each: times[each], default=0)
-        said = f"; {best} threads take least, {as_duration(times[best])}" if len(times) > 1 else ""
-        self.timed.setText(f"{title}: modeled time by the threads of a block{said}")
+        fastest = f"; fastest: {best} threads, {as_duration(times[best])}" if len(times) > 1 else ""
+        self.timed.setText(f"{title}: modeled time over threads per block{fastest}")
 
-    def _reckon(self) -> None:
+    def _recompute(self) -> None:
         if self._gpu is None:
             return
         registers, shared, threads = self.registers.value(), self.shared.value(), self.threads.value()
         if not (0 < threads <= _SIZES[-1] and 0 < registers <= 255 and 0 <= shared <= self._gpu.shared_bytes):
-            self.said.setText("No GPU takes such a block.")
+            self.said.setText("This block exceeds the GPU's limits.")
             self.plot.show_held({}, 0, self._gpu.warps)
             return
         held = {size: occupancy(self._gpu, size, registers, shared) for size in _SIZES}
         self.plot.show_held(held, -(-threads // 32) * 32, self._gpu.warps)
-        self._say(threads)
+        self._show_occupancy(threads)
 
-    def _say(self, threads: int) -> None:
+    def _show_occupancy(self, threads: int) -> None:
         assert self._gpu is not None
-        one = occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
-        share = f"{one.warps / self._gpu.warps:.0%}".replace("%", " %")
+        result = occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
+        share = f"{result.warps / self._gpu.warps:.0%}".replace("%", " %")
         self.said.setText(
-            f"{one.blocks} blocks of {threads} threads: {one.warps} of {self._gpu.warps} warps at once ({share}), "
-            f"limited by {one.limited_by}"
+            f"{result.blocks} blocks of {threads} threads: {result.warps} of {self._gpu.warps} warps at once "
+            f"({share}), limited by {result.limited_by}"
         )
 
-    def _look_at(self, threads: int | None) -> None:
+    def _read(self, threads: int | None) -> None:
         if self._gpu is not None and self.plot.held:
-            self._say(self.threads.value() if threads is None else threads)
+            self._show_occupancy(self.threads.value() if threads is None else threads)

@@ -1,4 +1,4 @@
-"""Throughput or counts against n: asked for one at a time, so that they can be stopped and seen as they come."""
+"""Measure, count or model variants over sizes, one request at a time."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from gui.model.modeling import Modeling
 CHANNEL = "measure"
 REPEATS = 3
 BUDGET_S = {"cuda": 4.0}
-"""Seconds that one run may take, by engine; a variant that needs more is left out of larger sizes."""
+"""Seconds that a run may take, by engine; a slower variant is not measured at larger sizes."""
 DEFAULT_BUDGET_S = 1.0
 IMPATIENT_S = 1.0
-"""Seconds after which a run is stopped that nobody waits for any more; a shorter one comes to its end."""
+"""Seconds after which an obsolete run is stopped; a shorter one finishes."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """What a variant did at a size, per second of kernel time, the median of a few runs.
+    """A variant's figures at one size: rates per second of kernel time, from the median of several runs.
 
     Parameters
     ----------
     elements_per_s, bytes_per_s : float
-        n, and the least bytes, per second.
+        n per second, and minimum traffic per second.
     work_per_s : float
-        What the pattern counts as its work, in the unit of its throughput.
+        The pattern's work per second, in the unit of its throughput.
     kernel_ms : float
     counts : RunCounts or None
-        What was counted, where that was asked for: then nothing is timed.
+        The counts, if the sweep counts; nothing is timed then.
     modeled : ModeledTime or None
-        What was modeled, where that was asked for: then nothing is run.
+        The modeled time, if the sweep models; nothing is run then.
     """
 
     variant: str
@@ -65,9 +65,9 @@ class _Runs:
 
 
 class Sweep(QObject):
-    """Measures variants over sizes, the smallest size first and all variants at each.
+    """Measure variants over sizes, the smallest size first, with all variants at each size.
 
-    A point counts once its result has been compared with the reference. Nothing is kept of it but its times.
+    A point is valid once its result has been compared with the reference result. Only its times are kept.
 
     Parameters
     ----------
@@ -75,15 +75,15 @@ class Sweep(QObject):
         The engine's queue.
     modeling : Modeling
     channel : str
-        Where its requests wait.
+        The queue channel of its requests.
     """
 
     added = pyqtSignal(object)
     """Point"""
     left_out = pyqtSignal(str, str)
-    """A variant, and why it is not measured any further."""
+    """A variant, and the reason why it is not measured at larger sizes."""
     measuring = pyqtSignal(str, int)
-    """The variant and the size that are measured now."""
+    """The current variant and size."""
     ended = pyqtSignal()
 
     def __init__(self, jobs: Jobs, modeling: Modeling, parent: QObject | None = None, channel: str = CHANNEL) -> None:
@@ -99,11 +99,11 @@ class Sweep(QObject):
         self._params: Mapping[str, Any] = {}
         self._sources: Mapping[str, str] = {}
         self._inputs: Mapping[str, SharedArray] = {}
-        self._counted = False
+        self._counts_only = False
 
     @property
     def running(self) -> bool:
-        """Whether there is a point to come."""
+        """Whether points are pending."""
         return bool(self._todo)
 
     def start(
@@ -118,23 +118,38 @@ class Sweep(QObject):
         counted: bool = False,
         gpu: str = "",
     ) -> None:
-        """Measure variants of a pattern, or count what they do, or model them for a GPU.
+        """Start a sweep of a pattern's variants.
 
-        Of `params` only the size changes, or the image's.
+        Parameters
+        ----------
+        pattern : Pattern
+        variants : list of str
+        sizes : list of int
+            Values of n, or sides of an image in pixels.
+        params : mapping
+            The other parameters.
+        sources : mapping
+            Edited kernel sources by file name.
+        inputs : mapping
+            Handles of an image; empty for generated inputs.
+        counted : bool
+            Whether to count instead of measuring.
+        gpu : str
+            The key of a GPU to model instead of measuring; "" to measure.
         """
         self.stop()
         self._gpu = gpu
-        self._inputs, self._counted = dict(inputs), counted
+        self._inputs, self._counts_only = dict(inputs), counted
         self._pattern, self._params, self._sources = pattern, dict(params), dict(sources)
         self._todo = [(n, variant) for n in sorted(sizes) for variant in variants]
         self._runs = _Runs()
         if self._todo:
-            self._ask()
+            self._request_next()
         else:
             self.ended.emit()
 
     def stop(self) -> None:
-        """Ask for nothing more, and stop a run that would take long."""
+        """Stop the sweep, and a running request that would take long."""
         if not self.running:
             return
         self._turn += 1
@@ -145,7 +160,7 @@ class Sweep(QObject):
             self._jobs.stop()
         self.ended.emit()
 
-    def _ask(self) -> None:
+    def _request_next(self) -> None:
         n, variant = self._todo[0]
         self.measuring.emit(variant, n)
         turn, verify, pattern = self._turn, self._runs.report is None, self._pattern
@@ -157,40 +172,40 @@ class Sweep(QObject):
             return
         request = (
             CountPattern(pattern.name, variant, params, self._inputs, n, self._sources, whole=True, side=side)
-            if self._counted
+            if self._counts_only
             else RunPattern(
                 pattern.name, variant, params, self._inputs, n, verify=verify, sources=self._sources, side=side
             )
         )
-        begun: list[float] = []
+        started: list[float] = []
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if turn == self._turn:
-                self._take(event, time.perf_counter() - (begun[0] if begun else asked))
+                self._on_result(event, time.perf_counter() - (started[0] if started else posted))
 
         def progressed(_: Any) -> None:
-            # Others' requests may go first: its own time begins with the first word of it.
-            if not begun:
-                begun.append(time.perf_counter())
+            # Other requests may run first, so the run's own time starts with its first progress message.
+            if not started:
+                started.append(time.perf_counter())
 
-        asked = time.perf_counter()
-        self._jobs.post(self._channel, request, done, progressed)
+        posted = time.perf_counter()
+        self._jobs.post(self._channel, request, on_result, progressed)
 
     def _model(self, variant: str, n: int, params: Mapping[str, Any], side: int) -> None:
         turn, pattern = self._turn, self._pattern
         assert pattern is not None
 
-        def take(found: ModeledTime | Failure) -> None:
+        def take(model: ModeledTime | Failure) -> None:
             if turn != self._turn:
                 return
-            if isinstance(found, Failure):
-                self._take(found, 0.0)
+            if isinstance(model, Failure):
+                self._on_result(model, 0.0)
                 return
-            seconds = found.time_us / 1e6
+            seconds = model.time_us / 1e6
             self.added.emit(
                 Point(
-                    variant, n, n / seconds, found.least_bytes / seconds, found.work / seconds, "model", found.name,
-                    1e3 * seconds, modeled=found,
+                    variant, n, n / seconds, model.least_bytes / seconds, model.work / seconds, "model", model.name,
+                    1e3 * seconds, modeled=model,
                 )
             )  # fmt: skip
             self._advance()
@@ -198,7 +213,7 @@ class Sweep(QObject):
         request = ModelPattern(pattern.name, variant, self._gpu, params, self._inputs, n, self._sources, side)
         self._modeling.ask(self._channel, request, take)
 
-    def _take(self, event: Result | Failure, wall_s: float) -> None:
+    def _on_result(self, event: Result | Failure, wall_s: float) -> None:
         n, variant = self._todo[0]
         if isinstance(event, Failure):
             if event.kind == "cancelled":
@@ -209,7 +224,7 @@ class Sweep(QObject):
         if event.counts is not None:
             self.added.emit(Point(variant, n, 0.0, 0.0, 0.0, "simulator", "", counts=event.counts))
             if wall_s > DEFAULT_BUDGET_S:
-                self._leave_out(variant, f"to count it takes more than {DEFAULT_BUDGET_S:g} s")
+                self._leave_out(variant, f"counting takes more than {DEFAULT_BUDGET_S:g} s")
             else:
                 self._advance()
             return
@@ -222,13 +237,13 @@ class Sweep(QObject):
         self._runs.kernel_ms.append(report.time_ms.kernel)
         self._runs.wall_s.append(wall_s)
         budget = BUDGET_S.get(report.engine, DEFAULT_BUDGET_S)
-        # The first run may have had to compile, and it was verified: it says nothing of how long a run takes.
+        # The first run includes compiling and verifying, so its duration is not representative.
         slow = len(self._runs.wall_s) > 1 and min(self._runs.wall_s) > budget
         timing = self._runs.report.timing
-        if timing is not None:  # it is the median of several already
+        if timing is not None:  # the engine has measured the median of several runs
             slow = timing.median * timing.repetitions > 1e3 * budget
         elif len(self._runs.kernel_ms) < REPEATS and not slow:
-            self._ask()
+            self._request_next()
             return
         self._add(variant, n)
         if slow:
@@ -264,7 +279,7 @@ class Sweep(QObject):
         self._runs = _Runs()
         del self._todo[0]
         if self._todo:
-            self._ask()
+            self._request_next()
         else:
             self._turn += 1
             self.ended.emit()

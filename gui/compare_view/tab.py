@@ -1,4 +1,4 @@
-"""The Compare tab: over sizes, on a GPU the variants' throughput, without one what was recorded, or is counted."""
+"""The Compare tab: variants over sizes, by measured throughput, recorded throughput, modeled times or counts."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ _IN_MS = f"ms {TO_SIMULATE}"
 
 @dataclass(frozen=True)
 class Range:
-    """Powers of two from which and to which variants are compared.
+    """A range of sizes as powers of two.
 
     Parameters
     ----------
     smallest : int
     choices : range
-        The largest that can be chosen.
+        The possible largest sizes.
     default : int
-        The largest at first.
+        The initial largest size.
     """
 
     smallest: int
@@ -96,18 +96,18 @@ _COUNTED = {
     "sides": Range(3, range(5, 9), 6),
     "pixels": Range(4, range(5, 10), 7),
 }
-"""What is counted runs in lockstep, and is the same for each element long before a GPU is full."""
+"""Smaller sizes for counting: the lockstep executor is slow, and counts per element do not need a full GPU."""
 
 
 def _unit_of_work(pattern: Pattern) -> str:
-    """Return what the pattern's throughput counts."""
+    """Return the unit of the work in the pattern's throughput."""
     params = pattern.check(pattern.with_value(Role.SIZE, 1))
-    dot = {"image": np.zeros((1, 1), np.uint8), "maxval": np.array(255)} if pattern.of_images else {}
-    return pattern.work(pattern.inputs(dot, params, 0), params).unit
+    pixel = {"image": np.zeros((1, 1), np.uint8), "maxval": np.array(255)} if pattern.of_images else {}
+    return pattern.work(pattern.inputs(pixel, params, 0), params).unit
 
 
 class LineSample(QWidget):
-    """A piece of a variant's curve."""
+    """A sample of a variant's curve, for the list of variants."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -123,17 +123,17 @@ class LineSample(QWidget):
 
 
 class VariantRow(QWidget):
-    """A variant to choose, the look of its curve, and its figure."""
+    """A variant's checkbox, curve sample and figure."""
 
     entered = pyqtSignal(object)
-    """The variant's number, or None where the pointer has left."""
+    """The variant's number, or None when the pointer leaves."""
 
     def __init__(self, number: int, variant: Variant) -> None:
         super().__init__()
         self._number = number
         self._variant = variant
         self.name = variant.name
-        # Where there is no room it is the title that is cut, not the figure.
+        # In a narrow row the title is elided, not the figure.
         self.box = ElidedCheck(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.cautionary else ""))
         self.box.setChecked(not variant.cautionary)
         self._tip = f"{variant.title}\n{variant.cautionary or variant.idea}"
@@ -145,7 +145,7 @@ class VariantRow(QWidget):
         self.setMinimumHeight(look().px(26))
 
     def show_device(self, device: Device) -> None:
-        """Let the variant be measured, or show why it cannot be."""
+        """Enable the variant, or show why the device cannot run it."""
         missing = self._variant.missing(device)
         if self.box.isEnabled() == bool(missing):
             self.box.setEnabled(not missing)
@@ -153,7 +153,7 @@ class VariantRow(QWidget):
             self.box.setToolTip(missing or self._tip)
 
     def show_figure(self, text: str, *, best: bool, tip: str = "") -> None:
-        """Show a figure, or why there is none."""
+        """Show a figure, or the reason for its absence."""
         self.figure.setText(text)
         self.figure.setToolTip(tip)
         restyle(self.figure, "tone", "best" if best else "muted" if tip else "")
@@ -168,30 +168,30 @@ class VariantRow(QWidget):
 
 
 class CompareTab(QWidget):
-    """Measures or counts the variants that are ticked, on the engine that is chosen, and draws them as they come.
+    """Measure, count or model the ticked variants, and draw the results as they arrive.
 
     Parameters
     ----------
     pattern : Pattern
-        With a size, or of images, whose sides are its sizes.
+        A pattern with a size, or of images, whose sides are the sizes.
     sources : KernelSources
-        The kernels' texts.
+        The kernels' sources.
     jobs : Jobs
         The engine's queue.
     params : callable
-        Returns what is chosen on the Run tab.
+        Returns the parameters selected on the Run tab.
     image : callable
-        Returns the inputs of the image that is open; nothing where there is none.
+        Returns the inputs of the open image; empty without one.
     modeling : Modeling
-        Says how long variants would take on a GPU.
+        Predicts the variants' times on a GPU.
     seen : callable
-        Returns the name of the variant that is chosen.
+        Returns the name of the current variant.
     """
 
     failed = pyqtSignal(str, str)
-    """What is the matter, and what to do."""
+    """A problem, and advice."""
     succeeded = pyqtSignal()
-    """Something was measured."""
+    """A measurement succeeded."""
 
     def __init__(
         self,
@@ -204,28 +204,28 @@ class CompareTab(QWidget):
         seen: Callable[[], str],
     ) -> None:
         super().__init__()
-        self._seen = seen
+        self._current_variant = seen
         self._pattern, self._sources, self._params, self._image = pattern, sources, params, image
         self._simulated = False
         self._device: Device | None = None
         self._jobs = jobs
         self.points: list[Point] = []
-        """What has been measured or counted here."""
-        self._why: dict[str, str] = {}
+        """The points measured, counted or modeled here."""
+        self._reasons: dict[str, str] = {}
         self._size: int | None = None
         self._modeling = modeling
         self.views = Segments((CURVES, *VIEWS, WORKERS), "Compare by")
         self.views.buttons[WORKERS].hide()
-        self.views.picked.connect(lambda _: self._take_view())
+        self.views.picked.connect(lambda _: self._on_view_changed())
         self.modeled = ModeledViews(modeling)
         self.modeled.figured.connect(self._show_modeled)
         self.modeled.busy_changed.connect(lambda _: self._name_button())
-        self.modeled.stale.connect(self._model_again)
+        self.modeled.stale.connect(self._remodel)
         self.workers = WorkersView(jobs)
         self.workers.busy_changed.connect(lambda _: self._end_workers())
         self.workers.failed.connect(self.failed)
-        modeling.gpu_changed.connect(lambda _: self._take_gpu())
-        sources.touched.connect(self._take_edit)
+        modeling.gpu_changed.connect(lambda _: self._on_gpu_changed())
+        sources.touched.connect(self._on_edit)
         self.sweep = Sweep(jobs, modeling, self)
         self.sweep.added.connect(self._add)
         self.sweep.left_out.connect(self._leave_out)
@@ -241,9 +241,9 @@ class CompareTab(QWidget):
         self.measure_button.clicked.connect(self.toggle)
         self.largest = QComboBox()
         self.largest.setAccessibleName("Largest size")
-        self._of_matrices = pattern.dimensions == 2
-        self._in_work = self._of_matrices or pattern.presentation.kind in ("image", "bodies")
-        self.quantity = ElidedBox("Quantity", "What is drawn")
+        self._has_matrices = pattern.dimensions == 2
+        self._uses_work_unit = self._has_matrices or pattern.presentation.kind in ("image", "bodies")
+        self.quantity = ElidedBox("Quantity", "Plotted quantity")
         self.quantity.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.quantity.setMinimumWidth(110)
         self._records: list[DeviceRecord] = []
@@ -254,39 +254,37 @@ class CompareTab(QWidget):
             self._complaint = error.message
         self.curves = ThroughputPlot()
         self._offer_comparisons()
-        self.quantity.currentIndexChanged.connect(self._take_quantity)
+        self.quantity.currentIndexChanged.connect(self._on_quantity_changed)
         self._range = _MEASURED["elements"]
         self._offer_sizes()
         self._units = _UNITS_OF_WORK.get(_unit_of_work(pattern), UNITS)
         self.unit = Segments(self._units, "Unit")
-        self.unit.buttons[self._units[1]].setToolTip(
-            "The least that must be read and written, per second of kernel time"
-        )
+        self.unit.buttons[self._units[1]].setToolTip("Minimum traffic per second of kernel time")
         self.scale = Segments(("log", "linear"), "Scale")
         self.unit.picked.connect(self._show)
         self.scale.picked.connect(self._rescale)
-        self.about = ElidedLabel("caption", "What is measured")
-        self.curves.hovered.connect(self._look_at)
+        self.about = ElidedLabel("caption", "Status of the comparison")
+        self.curves.hovered.connect(self._read)
         self.rows = [VariantRow(number, variant) for number, variant in enumerate(pattern.variants)]
         for each in self.rows:
             each.entered.connect(self.curves.emphasize)
-        self._edited = after(REST_MS, self._model_again, self)
+        self._edited = after(REST_MS, self._remodel, self)
         self._lay_out()
-        self._take_quantity()
-        jobs.ready.connect(self._take_device)
+        self._on_quantity_changed()
+        jobs.ready.connect(self._on_device)
         if jobs.device is not None:
-            self._take_device(jobs.device)
+            self._on_device(jobs.device)
 
     def _lay_out(self) -> None:
         self.card = plot = Card(self._by.title, margins=(12, 8, 12, 6))
         plot.body.removeItem(plot.head)
-        # What is chosen goes below the title where both have no room.
+        # In a narrow card the controls move below the title.
         head = WrappingLayout(across=8, down=4, spread=True)
         head.addWidget(plot.title)
         for items in ((self.scale, self.unit), (self.beside.button, self.quantity)):
-            chosen = QWidget()
-            chosen.setLayout(row(*items))
-            head.addWidget(chosen)
+            controls = QWidget()
+            controls.setLayout(row(*items))
+            head.addWidget(controls)
         plot.body.addLayout(head)
         plot.body.addWidget(self.about)
         plot.body.addWidget(self.curves, 1)
@@ -298,7 +296,7 @@ class CompareTab(QWidget):
         self.shown.addWidget(self.modeled)
         self.shown.addWidget(self.workers)
         ladder = Card(_VARIANTS, margins=(12, 8, 12, 12))
-        self.at = ElidedLabel("caption", "Size that the figures are of", right=True)
+        self.at = ElidedLabel("caption", "Size of the figures", right=True)
         ladder.head.addWidget(self.at, 1)
         self.listed = QWidget()
         grid = QVBoxLayout(self.listed)
@@ -312,9 +310,9 @@ class CompareTab(QWidget):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.workers.figures.hide()
-        listed = QWidget()
-        listed.setLayout(column(self.listed, self.workers.figures, 0, spacing=0))
-        scroll.setWidget(listed)
+        contents = QWidget()
+        contents.setLayout(column(self.listed, self.workers.figures, 0, spacing=0))
+        scroll.setWidget(contents)
         ladder.body.addWidget(scroll, 1)
         choices = QGridLayout()
         choices.setHorizontalSpacing(8)
@@ -336,23 +334,23 @@ class CompareTab(QWidget):
 
     @property
     def busy(self) -> bool:
-        """Whether anything is measured, counted or modeled."""
+        """Whether work is in progress."""
         return self.sweep.running or self.modeled.busy or self.beside.sweep.running or self.workers.busy
 
     @property
     def sizes(self) -> list[int]:
-        """Return the sizes up to the largest that is chosen."""
+        """The sizes up to the selected largest one."""
         smallest, largest = self._range.smallest, self.largest.currentData()
         return [2**exponent for exponent in range(min(smallest, largest), largest + 1)]
 
     def toggle(self) -> None:
-        """Measure, or stop."""
+        """Start measuring, or stop."""
         self.stop() if self.busy else self.measure()
 
     def measure(self) -> None:
-        """Measure or count anew what is ticked."""
+        """Measure, count or model the ticked variants."""
         if self.views.chosen in VIEWS:
-            self._model_again()
+            self._remodel()
             return
         if self.views.chosen == WORKERS:
             self._measure_workers()
@@ -363,44 +361,44 @@ class CompareTab(QWidget):
         on_gpu = self._jobs.device is None or self._jobs.device.engine == "cuda"
         if sources and on_gpu and not self._by.modeled:
             self.failed.emit(
-                "An edited kernel is measured on the simulator only.", "Choose the simulator, or revert the kernel."
+                "An edited kernel can be compared only in the simulator.", "Select the simulator, or revert the kernel."
             )
             return
-        params, inputs = self._asked()
+        params, inputs = self._params_and_inputs()
         if inputs is None:
-            self.failed.emit("There is no image to compare variants with.", "Open one with Ctrl+O.")
+            self.failed.emit("Comparing variants needs an image.", "Open one with Ctrl+O.")
             return
         self._offer_sizes()
-        self.points, self._why = [], {}
+        self.points, self._reasons = [], {}
         self.curves.begin(self.sizes, self._unit)
         self._show()
-        chosen = [each.name for each in self.rows if each.box.isChecked()]
-        counted, gpu = self._counted, self._by.modeled
-        self.sweep.start(self._pattern, chosen, self.sizes, params, sources, inputs, counted=counted, gpu=gpu)
+        ticked = [each.name for each in self.rows if each.box.isChecked()]
+        counted, gpu = self._is_counting, self._by.modeled
+        self.sweep.start(self._pattern, ticked, self.sizes, params, sources, inputs, counted=counted, gpu=gpu)
         self._model_beside()
         self._name_button()
 
     def _measure_workers(self) -> None:
-        """Measure the variant that is chosen on more and more workers."""
-        params, inputs = self._asked()
+        """Measure the current variant on increasing numbers of workers."""
+        params, inputs = self._params_and_inputs()
         if inputs is None:
-            self.failed.emit("There is no image to measure with.", "Open one with Ctrl+O.")
+            self.failed.emit("Measuring needs an image.", "Open one with Ctrl+O.")
             return
-        n, variant = self.sizes[-1], self._pattern.variant(self._seen())
+        n, variant = self.sizes[-1], self._pattern.variant(self._current_variant())
         params |= self._pattern.with_value(Role.SIZE, n)
         sources = self._sources.edits(self._pattern.file_of(variant.name))
         side = n if inputs else 0
         request = RunPattern(self._pattern.name, variant.name, params, inputs, n, sources=sources, side=side)
-        of = f"{n} × {n} pixels" if inputs else f"n = {as_power(n)}"
-        self.workers.start(request, f"{variant.title}, {of}")
+        subject = f"{n} × {n} pixels" if inputs else f"n = {as_power(n)}"
+        self.workers.start(request, f"{variant.title}, {subject}")
 
     def _end_workers(self) -> None:
         self._name_button()
         if self.workers.plot.speeds:
             self.succeeded.emit()
 
-    def _asked(self) -> tuple[dict[str, Any], dict[str, SharedArray] | None]:
-        """Return with which parameters and images variants are compared; None where there is no image."""
+    def _params_and_inputs(self) -> tuple[dict[str, Any], dict[str, SharedArray] | None]:
+        """Return the parameters and input arrays for comparisons; the arrays are None if no image is open."""
         params = dict(self._params())
         if self._pattern.takes(params) == "text":
             params |= self._pattern.for_file("image")
@@ -411,7 +409,7 @@ class CompareTab(QWidget):
         return params, {}
 
     def stop(self) -> None:
-        """Measure no further."""
+        """Stop all work."""
         self.sweep.stop()
         self.modeled.stop()
         self.beside.sweep.stop()
@@ -420,10 +418,10 @@ class CompareTab(QWidget):
     # --- modeling
 
     def _model_beside(self) -> None:
-        """Model the variants that are ticked as those were set that are drawn, where that is wanted beside them."""
+        """Model the ticked variants with the settings of the drawn curves, if modeled curves are switched on."""
         self.beside.name_gpu()
         self.beside.button.setVisible(self._by.of_a_gpu)
-        params, inputs = self._asked()
+        params, inputs = self._params_and_inputs()
         if not self.beside.on or inputs is None:
             self.beside.forget()
             self._show_beside()
@@ -432,14 +430,14 @@ class CompareTab(QWidget):
         if recorded is not None:
             params |= self._pattern.check(recorded.of(self._pattern.name)[0].params)
         image = self._pattern.takes(params) in ("image", "text")
-        most = 2 ** _MODELED["pixels" if image else "sides" if self._of_matrices else "elements"].choices[-1]
-        drawn = {point.variant for point in self._shown} or {each.name for each in self.rows}
+        most = 2 ** _MODELED["pixels" if image else "sides" if self._has_matrices else "elements"].choices[-1]
+        drawn = {point.variant for point in self._plotted_points} or {each.name for each in self.rows}
         ticked = [each.name for each in self.rows if each.box.isChecked() and each.name in drawn]
-        self.beside.start(self._pattern, ticked, [n for n in self._shown_sizes if n <= most], params, inputs)
+        self.beside.start(self._pattern, ticked, [n for n in self._plotted_sizes if n <= most], params, inputs)
         self._show_beside()
 
     def _show_beside(self) -> None:
-        """Draw what was modeled beside what is shown, and say which is which."""
+        """Draw the modeled curves, and show the legend."""
         on, recorded = self.beside.on, self._by.recorded
         self.curves.show_modeled(self._figures(self.beside.points) if on else {})
         self.legend.setVisible(on)
@@ -447,14 +445,14 @@ class CompareTab(QWidget):
         self.card.title.setText(f"{self._by.title} and modeled" if on else self._by.title)
         self._name_button()
 
-    def _take_view(self) -> None:
-        """Show curves, or one of the views of what is modeled, which is modeled at once."""
+    def _on_view_changed(self) -> None:
+        """Show the curves, the workers, or a view of modeled times, which are computed at once."""
         curves = self.views.chosen == CURVES
         self.shown.setCurrentWidget(
             self.card if curves else self.workers if self.views.chosen == WORKERS else self.modeled
         )
         self.heading.setText(_UP_TO if curves else _AT)
-        # Over workers one variant is measured, so there is nothing to tick.
+        # Over workers only the current variant is measured, so there are no checkboxes.
         over_workers = self.views.chosen == WORKERS
         self.listed.setVisible(not over_workers)
         self.workers.figures.setVisible(over_workers)
@@ -463,28 +461,28 @@ class CompareTab(QWidget):
         if curves:
             self.modeled.stop()
             self._show()
-            self._say_at_rest()
+            self._show_status()
         elif self.views.chosen == WORKERS:
             self.stop()
             self._show_figures({})
             self.workers.say_figures()
-            self.at.say("the variant that is chosen above")
+            self.at.say("the variant selected above")
         else:
             self.sweep.stop()
             self.beside.sweep.stop()
             self.workers.stop()
             self.modeled.show_view(self.views.chosen)
-            self._model_again()
+            self._remodel()
         self._name_button()
 
-    def _model_again(self) -> None:
-        """Model what is ticked, where that is looked at: what is known already comes at once."""
+    def _remodel(self) -> None:
+        """Model the ticked variants if a view of modeled times is visible; cached results appear at once."""
         if self.views.chosen not in VIEWS or not self.isVisible():
             self.modeled.forget()
             return
-        params, inputs = self._asked()
+        params, inputs = self._params_and_inputs()
         if inputs is None:
-            self.failed.emit("There is no image to model variants with.", "Open one with Ctrl+O.")
+            self.failed.emit("Modeling variants needs an image.", "Open one with Ctrl+O.")
             return
         n = self.sizes[-1]
         params |= self._pattern.with_value(Role.SIZE, n)
@@ -492,28 +490,28 @@ class CompareTab(QWidget):
         block = self._pattern.block
         own = dict(inputs)
 
-        def requested(variant: str) -> Callable[[Supposed, int], ModelPattern]:
+        def request_for(variant: str) -> Callable[[Supposed, int], ModelPattern]:
             def request(supposed: Supposed, threads: int) -> ModelPattern:
-                chosen = params if block is None or not threads else params | {block.name: str(threads)}
+                settings = params if block is None or not threads else params | {block.name: str(threads)}
                 return ModelPattern(
-                    self._pattern.name, variant, self._modeling.gpu, chosen, own, n, sources, n if own else 0,
+                    self._pattern.name, variant, self._modeling.gpu, settings, own, n, sources, n if own else 0,
                     supposed, operations=True,
                 )  # fmt: skip
 
             return request
 
-        offered = [
-            Modelable(number, self._pattern.variant(each.name).title, requested(each.name))
+        variants = [
+            Modelable(number, self._pattern.variant(each.name).title, request_for(each.name))
             for number, each in enumerate(self.rows)
             if each.box.isChecked() and not self._pattern.variant(each.name).library
         ]
         sizes, threads = self._pattern.block_sizes(params)
-        of = f"{n} × {n} pixels" if own else f"n = {as_power(n)}"
+        subject = f"{n} × {n} pixels" if own else f"n = {as_power(n)}"
         names = [each.name for each in self.rows]
-        self.modeled.start(offered, of, sizes, threads, names.index(self._seen()))
+        self.modeled.start(variants, subject, sizes, threads, names.index(self._current_variant()))
 
-    def _take_gpu(self) -> None:
-        """Another GPU is chosen: what was modeled for the one before is not shown any more."""
+    def _on_gpu_changed(self) -> None:
+        """Replace the results that were modeled for the previous GPU."""
         name = self.quantity.currentText()
         modeled = bool(self._by.modeled)
         if modeled:
@@ -527,10 +525,10 @@ class CompareTab(QWidget):
         self.quantity.setCurrentIndex(place)
         self.quantity.blockSignals(False)
         self._model_beside()
-        self._say_at_rest()
+        self._show_status()
 
-    def _take_edit(self, file: str) -> None:
-        """A text changes: what was modeled of it is not shown beside it."""
+    def _on_edit(self, file: str) -> None:
+        """Clear modeled results of an edited source."""
         if file not in self._pattern.files:
             return
         if self.modeled.found or self.modeled.busy:
@@ -540,22 +538,22 @@ class CompareTab(QWidget):
             self.forget()
 
     def _show_modeled(self) -> None:
-        """Show each variant's modeled time beside it."""
+        """Show the modeled time of each variant in the list."""
         if self.views.chosen not in VIEWS:
             return
         times, refusals = self.modeled.modeled, self.modeled.refusals
         best = min((each.time_us for each in times.values()), default=0.0)
         for number, each in enumerate(self.rows):
-            found = times.get(number)
-            why = refusals.get(number, "")
-            if found is None:
-                each.show_figure("–" if why else "", best=False, tip=why)
+            model = times.get(number)
+            reason = refusals.get(number, "")
+            if model is None:
+                each.show_figure("–" if reason else "", best=False, tip=reason)
             else:
-                each.show_figure(as_duration(found.time_us), best=found.time_us == best, tip=found.waits)
+                each.show_figure(as_duration(model.time_us), best=model.time_us == best, tip=model.waits)
         self.at.say(f"modeled, {self.modeled.of}" if times else "")
 
     def _name_button(self) -> None:
-        """Say on the button what it does."""
+        """Set the button's text to its current action."""
         if self.busy:
             self.measure_button.setText("Stop")
         elif self.views.chosen == WORKERS:
@@ -563,58 +561,58 @@ class CompareTab(QWidget):
         elif self.views.chosen in VIEWS or self._by.modeled:
             self.measure_button.setText("Model")
         else:
-            self.measure_button.setText("Count" if self._counted else "Measure")
+            self.measure_button.setText("Count" if self._is_counting else "Measure")
 
     def forget(self) -> None:
-        """Drop all points: they are another engine's."""
+        """Discard all points: they belong to another engine."""
         self.stop()
         self.workers.forget()
-        if not self.points and not self._why:
-            return  # what was recorded stays drawn: to draw it again on every page would hold the window up
-        self.points, self._why = [], {}
-        self.curves.begin(self._shown_sizes, self._unit)
+        if not self.points and not self._reasons:
+            return  # recorded curves need no redrawing, which on every page would block the window
+        self.points, self._reasons = [], {}
+        self.curves.begin(self._plotted_sizes, self._unit)
         self._show()
-        self._say_at_rest()
+        self._show_status()
 
-    # --- what is compared
+    # --- compared quantity
 
     @property
     def _by(self) -> ComparedBy:
-        """Return what variants are compared by."""
-        chosen: ComparedBy = self.quantity.currentData()
-        return chosen
+        """The quantity that variants are compared by."""
+        quantity: ComparedBy = self.quantity.currentData()
+        return quantity
 
     @property
     def _here(self) -> ComparedBy:
-        """Return what they are compared by where that is found out here and now."""
-        offered = [self.quantity.itemData(place) for place in range(self.quantity.count())]
-        here = [each for each in offered if each.recorded is None and not each.modeled]
+        """The current quantity, or if that is recorded, the one that is measured or counted here."""
+        quantities = [self.quantity.itemData(place) for place in range(self.quantity.count())]
+        here = [each for each in quantities if each.recorded is None and not each.modeled]
         return self._by if self._by.recorded is None else here[0]
 
     @property
-    def _counted(self) -> bool:
-        """Whether the button counts, or else measures."""
+    def _is_counting(self) -> bool:
+        """Whether the button counts instead of measuring."""
         return self._here.quantity is not None
 
     @property
     def _unit(self) -> str:
-        """Return what the figures count."""
+        """The unit of the figures."""
         if self._by.rates:
             return self.unit.chosen
         quantity = self._by.quantity
-        return _IN_MS if quantity is None else quantity.unit.format(each=self._each)
+        return _IN_MS if quantity is None else quantity.unit.format(each=self._per_element)
 
     @property
-    def _shown(self) -> list[Point]:
-        """Return what is drawn."""
+    def _plotted_points(self) -> list[Point]:
+        """The plotted points."""
         return self.points if self._by.recorded is None else points_of(self._by.recorded, self._pattern)
 
     @property
-    def _shown_sizes(self) -> list[int]:
-        return self.sizes if self._by.recorded is None else sorted({point.n for point in self._shown})
+    def _plotted_sizes(self) -> list[int]:
+        return self.sizes if self._by.recorded is None else sorted({point.n for point in self._plotted_points})
 
     def _offer_comparisons(self) -> None:
-        """Offer what variants can be compared by with this engine, and choose the first."""
+        """List the quantities available with this engine, and select the first."""
         self.quantity.blockSignals(True)
         self.quantity.clear()
         for place, each in enumerate(comparisons(self._records, simulated=self._simulated, gpu=self._modeling.gpu)):
@@ -623,67 +621,67 @@ class CompareTab(QWidget):
         self.quantity.blockSignals(False)
 
     @property
-    def _each(self) -> str:
+    def _per_element(self) -> str:
         counted = next((point.counts for point in self.points if point.counts is not None), None)
-        return counted.each if counted is not None else "each"
+        return f"per {counted.unit}" if counted is not None else "per element"
 
-    def _take_quantity(self) -> None:
-        """Compare by something else; between what is counted and what is measured here nothing is kept."""
-        kind = (self._counted, bool(self._by.modeled))
+    def _on_quantity_changed(self) -> None:
+        """Switch the quantity; counted, modeled and measured points replace each other."""
+        kind = (self._is_counting, bool(self._by.modeled))
         if self.points and (self.points[0].counts is not None, self.points[0].modeled is not None) != kind:
             self.forget()
         self.unit.setVisible(self._by.rates)
         self.quantity.setVisible(self.quantity.count() > 1)
         self._offer_sizes()
         self.scale.choose("linear" if self._by.quantity is not None else "log")
-        self.curves.begin(self._shown_sizes, self._unit)
+        self.curves.begin(self._plotted_sizes, self._unit)
         self._show()
         self._model_beside()
-        self._say_at_rest()
+        self._show_status()
 
-    def _offer_sizes(self, *, anew: bool = False) -> None:
-        """Offer the sizes that suit what is compared, and keep the one that is chosen where it is among them."""
+    def _offer_sizes(self, *, reset: bool = False) -> None:
+        """List the sizes for the current quantity, and keep the selection if possible; `reset` selects the default."""
         image = self._pattern.takes(self._params()) in ("image", "text")
-        kind = "pixels" if image else "sides" if self._of_matrices else "elements"
+        kind = "pixels" if image else "sides" if self._has_matrices else "elements"
         size = self._pattern.size
-        self.curves.name_sizes("pixels of a side" if image or size is None else size.unit)
+        self.curves.name_sizes("pixels per side" if image or size is None else size.unit)
         on_workers = self.views.chosen == WORKERS
         modeled = self.views.chosen in VIEWS or (bool(self._by.modeled) and not on_workers)
-        counted = self._counted and not on_workers
-        offered = (_MODELED if modeled else _COUNTED if counted else _MEASURED)[kind]
-        if offered == self._range and self.largest.count() and not anew:
+        counted = self._is_counting and not on_workers
+        sizes = (_MODELED if modeled else _COUNTED if counted else _MEASURED)[kind]
+        if sizes == self._range and self.largest.count() and not reset:
             return
-        self._range = offered
-        greatest = max(size.maximum, 1).bit_length() - 1 if size is not None and not image else offered.choices[-1]
-        fitting = [exponent for exponent in offered.choices if exponent <= greatest] or [greatest]
+        self._range = sizes
+        greatest = max(size.maximum, 1).bit_length() - 1 if size is not None and not image else sizes.choices[-1]
+        exponents = [exponent for exponent in sizes.choices if exponent <= greatest] or [greatest]
         self.largest.clear()
-        for exponent in fitting:
+        for exponent in exponents:
             self.largest.addItem(as_power(2**exponent), exponent)
         measured = not counted and not modeled
-        wanted = max(offered.default, self._comparable_from(image)) if measured else offered.default
+        preferred = max(sizes.default, self._comparable_from(image)) if measured else sizes.default
         self.largest.setCurrentIndex(
-            self.largest.findData(next((each for each in fitting if each >= wanted), fitting[-1]))
+            self.largest.findData(next((each for each in exponents if each >= preferred), exponents[-1]))
         )
 
     def _comparable_from(self, image: bool) -> int:
-        """Return the power of two from which variants can be compared on this device; 0 where none is known."""
+        """Return the power of two from which variants can be compared on this device; 0 if unknown."""
         device, pattern = self._device, self._pattern
         if device is None or device.executor != "gpu":
             return 0
         if image:
             return 0 if pattern.side_on_gpu is None else pattern.side_on_gpu(device.multiprocessors).bit_length() - 1
-        of_size = pattern.growing is not None and pattern.growing is pattern.size
-        return pattern.comparable_from(device).bit_length() - 1 if of_size else 0
+        is_size = pattern.growing is not None and pattern.growing is pattern.size
+        return pattern.comparable_from(device).bit_length() - 1 if is_size else 0
 
-    def _take_device(self, device: Device) -> None:
+    def _on_device(self, device: Device) -> None:
         simulated = device.engine == "simulator"
         if simulated != self._simulated:
             self._simulated = simulated
             self._offer_comparisons()
-            self._take_quantity()
+            self._on_quantity_changed()
         if device != self._device:
             self._device = device
-            self._offer_sizes(anew=True)
+            self._offer_sizes(reset=True)
         for each in self.rows:
             each.show_device(device)
         several = bool(self._jobs.workers) and self._pattern.distributed is not None
@@ -693,11 +691,11 @@ class CompareTab(QWidget):
 
     def _end(self) -> None:
         self._name_button()
-        self._say_at_rest()
-        if self._why and not self.points:
-            self.failed.emit(f"Nothing could be measured: {next(iter(self._why.values()))}", "")
+        self._show_status()
+        if self._reasons and not self.points:
+            self.failed.emit(f"Nothing could be measured: {next(iter(self._reasons.values()))}", "")
 
-    def _say_at_rest(self) -> None:
+    def _show_status(self) -> None:
         recorded = self._by.recorded
         if recorded is not None:
             other = other_settings(recorded, self._pattern, self._params())
@@ -706,11 +704,11 @@ class CompareTab(QWidget):
             self.about.say(self._modeled_words())
         elif self._complaint:
             self.about.say(self._complaint)
-        elif self._counted:
-            what = "counted by the simulator: exact, and the same on every machine"
-            self.about.say(what if self.points else "What variants do is counted, at each size.")
+        elif self._is_counting:
+            counted = "counted by the simulator: exact, and the same on every machine"
+            self.about.say(counted if self.points else "Counts of each variant at each size.")
         elif self._simulated:
-            self.about.say("How long this CPU takes says nothing of a GPU.")
+            self.about.say("This CPU's simulation time does not predict a GPU's time.")
         elif self.points:
             last = self.points[-1]
             self.about.say(f"measured, {last.device}; median of several runs, every point verified")
@@ -718,11 +716,11 @@ class CompareTab(QWidget):
             self.about.say("Kernel time only, each point verified.")
 
     def _modeled_words(self) -> str:
-        """Return whose times are modeled, how sure that is and from what."""
-        known = next((point.modeled for point in self.points if point.modeled is not None), None)
+        """Return the GPU, accuracy and source of the modeled times."""
+        model = next((point.modeled for point in self.points if point.modeled is not None), None)
         gpu = find_gpu(self._modeling.gpu)
-        whose = f"modeled for {article(gpu.name)} {short_name(gpu.name)}: no GPU ran it"
-        return whose if known is None else f"{whose}; {known.sureness}. {known.compiled}"
+        subject = f"modeled for {article(gpu.name)} {short_name(gpu.name)}, not measured"
+        return subject if model is None else f"{subject}; {model.sureness}. {model.compiled}"
 
     def _add(self, point: Point) -> None:
         self.points.append(point)
@@ -730,7 +728,7 @@ class CompareTab(QWidget):
         self._show()
 
     def _leave_out(self, variant: str, why: str) -> None:
-        self._why[variant] = why
+        self._reasons[variant] = why
         self._show()
 
     # --- showing
@@ -752,30 +750,30 @@ class CompareTab(QWidget):
             elif self.unit.chosen == self._units[1]:
                 value = point.bytes_per_s / 1e9
             else:
-                value = point.work_per_s if self._in_work else point.elements_per_s / 1e6
+                value = point.work_per_s if self._uses_work_unit else point.elements_per_s / 1e6
             figures.setdefault(numbers[point.variant], {})[point.n] = value
         return figures
 
-    def _look_at(self, size: int | None) -> None:
+    def _read(self, size: int | None) -> None:
         self._size = size
-        self._show_figures(self._figures(self._shown))
+        self._show_figures(self._figures(self._plotted_points))
 
     def _show(self) -> None:
-        figures = self._figures(self._shown)
+        figures = self._figures(self._plotted_points)
         self.curves.show_points(figures, self._unit)
         self.curves.show_modeled(self._figures(self.beside.points) if self.beside.on else {})
         if self.views.chosen == CURVES:
             self._show_figures(figures)
 
     def _show_figures(self, figures: dict[int, dict[int, float]]) -> None:
-        """Show each variant's figure at the size under the pointer, else at its largest."""
+        """Show each variant's figure at the size under the pointer, by default at its largest size."""
         shown = {
-            number: of_variant.get(self._size) if self._size is not None else of_variant[max(of_variant)]
-            for number, of_variant in figures.items()
+            number: by_size.get(self._size) if self._size is not None else by_size[max(by_size)]
+            for number, by_size in figures.items()
         }
-        known = [value for value in shown.values() if value is not None]
+        values = [value for value in shown.values() if value is not None]
         more = self._by.rates or (self._by.quantity is not None and self._by.quantity.more_is_better)
-        best = (max if more else min)(known, default=None)
+        best = (max if more else min)(values, default=None)
         recorded = ", recorded," if self._by.recorded is not None else ", modeled," if self._by.modeled else ""
         self.at.say(
             f"{self._unit}{recorded} at n = {as_power(self._size)}" if self._size is not None
@@ -783,35 +781,37 @@ class CompareTab(QWidget):
         )  # fmt: skip
         for number, each in enumerate(self.rows):
             value = shown.get(number)
-            why = self._why.get(each.name, "") if self._by.recorded is None else ""
+            reason = self._reasons.get(each.name, "") if self._by.recorded is None else ""
             if value is None:
-                each.show_figure("wrong" if "wrong" in why else "–" if figures or why else "", best=False, tip=why)
+                each.show_figure(
+                    "wrong" if "wrong" in reason else "–" if figures or reason else "", best=False, tip=reason
+                )
             else:
                 each.show_figure(as_figure(value), best=value == best)
 
-    def _share_width(self) -> None:
-        """Give the ladder the width that goes with the text's size, but the curves the larger part."""
+    def _resize_ladder(self) -> None:
+        """Set the ladder's width in proportion to the text size, but leave the curves the larger part."""
         self.ladder.setFixedWidth(min(look().px(380), round(0.4 * self.width())))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._share_width()
+        self._resize_ladder()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
-            self._share_width()
+            self._resize_ladder()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        if not self.sweep.running:  # what is chosen on the Run tab may be other settings by now
+        if not self.sweep.running:  # the settings on the Run tab may have changed
             self._offer_sizes()
-            self._say_at_rest()
+            self._show_status()
         if self.views.chosen in VIEWS:
-            self._model_again()
+            self._remodel()
 
     def hideEvent(self, event: QHideEvent | None) -> None:
         assert event is not None
         super().hideEvent(event)
-        if not event.spontaneous():  # a minimized window goes on
+        if not event.spontaneous():  # a minimized window continues
             self.stop()

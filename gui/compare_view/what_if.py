@@ -1,4 +1,4 @@
-"""What if the GPU had more bandwidth or registers, or blocks had other sizes: three sliders."""
+"""What-if sliders: another memory bandwidth, another number of registers, another block size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AS_IT_IS = FACTORS.index(1.0)
 
 
 class _Stepped(QWidget):
-    """A slider over a few values, with its name before it and its value behind it."""
+    """A slider over a few values, with its name and its current value."""
 
     moved = pyqtSignal()
 
@@ -30,11 +30,11 @@ class _Stepped(QWidget):
         self.slider.setFixedWidth(look().px(84))
         self.value: QLabel = label("", "code")
         self.texts: tuple[str, ...] = ()
-        self.slider.valueChanged.connect(self._take)
+        self.slider.valueChanged.connect(self._on_moved)
         self.setLayout(row(label(name, "caption"), self.slider, self.value, spacing=6))
 
     def offer(self, texts: Sequence[str], chosen: int) -> None:
-        """Offer other values."""
+        """Set the values, of which one is selected."""
         self.slider.blockSignals(True)
         self.texts = tuple(texts)
         self.slider.setRange(0, max(len(texts) - 1, 0))
@@ -49,87 +49,87 @@ class _Stepped(QWidget):
         self.value.setMinimumWidth(self.value.fontMetrics().horizontalAdvance("×0.25"))
         self.slider.setAccessibleDescription(text)
 
-    def _take(self) -> None:
+    def _on_moved(self) -> None:
         self._show()
         self.moved.emit()
 
 
 class WhatIf(QWidget):
-    """The sliders."""
+    """The sliders, and a button that resets them."""
 
     changed = pyqtSignal()
 
     def __init__(self) -> None:
         super().__init__()
-        self.bandwidth = _Stepped("Bandwidth", "What if memory had more bandwidth, or less")
-        self.registers = _Stepped("Registers", "What if a multiprocessor had more registers, or fewer")
-        self.block = _Stepped("Block", "What if a block had so many threads")
-        self.reset = button("As it is", "flat", tip="The GPU as it is described, blocks as they are set")
+        self.bandwidth = _Stepped("Bandwidth", "Model the GPU with more or less memory bandwidth")
+        self.registers = _Stepped("Registers", "Model multiprocessors with more or fewer registers")
+        self.block = _Stepped("Block", "Model blocks with this number of threads")
+        self.reset = button("Reset", "flat", tip="The described GPU and the current block size")
         self.reset.clicked.connect(self.take_back)
         self._blocks: tuple[int, ...] = ()
-        self._set = 0
+        self._current_block = 0
         layout = WrappingLayout(self, across=12, down=4)
         for each in (self.bandwidth, self.registers, self.block, self.reset):
             layout.addWidget(each)
         for factor in (self.bandwidth, self.registers):
             factor.offer([f"×{each:g}" for each in FACTORS], _AS_IT_IS)
         for each in (self.bandwidth, self.registers, self.block):
-            each.moved.connect(self._take)
+            each.moved.connect(self._on_moved)
         self.offer((), 0)
 
     @property
     def supposed(self) -> Supposed:
-        """Return what the GPU is supposed to have."""
+        """The supposed changes to the GPU."""
         bandwidth, registers = (FACTORS[each.slider.value()] for each in (self.bandwidth, self.registers))
         return Supposed(bandwidth, registers)
 
     @property
     def threads(self) -> int:
-        """Return the threads of a block; 0 where they cannot be chosen."""
+        """The selected threads per block; 0 if they cannot be changed."""
         return self._blocks[self.block.slider.value()] if self._blocks else 0
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """Return the sizes of blocks that can be chosen."""
+        """The possible block sizes."""
         return self._blocks
 
     @property
     def any(self) -> bool:
-        """Whether anything is supposed that is not so."""
+        """Whether any slider differs from the real value."""
         return bool(self.words)
 
     @property
     def words(self) -> str:
-        """Return what is supposed that is not so."""
+        """The suppositions as text, or ""."""
         supposed, parts = self.supposed, []
         if supposed.bandwidth != 1:
             parts.append(f"×{supposed.bandwidth:g} bandwidth")
         if supposed.registers != 1:
             parts.append(f"×{supposed.registers:g} registers")
-        if self.threads != self._set:
-            parts.append(f"{self.threads} threads a block")
+        if self.threads != self._current_block:
+            parts.append(f"{self.threads} threads per block")
         return ", ".join(parts)
 
     def offer(self, blocks: Sequence[int], chosen: int) -> None:
-        """Offer sizes of blocks, of which one is set."""
-        if (tuple(blocks), chosen) == (self._blocks, self._set):
+        """Set the possible block sizes and the current one."""
+        if (tuple(blocks), chosen) == (self._blocks, self._current_block):
             return
-        self._blocks, self._set = tuple(blocks), chosen if chosen in blocks else 0
-        if not self._set:
+        self._blocks, self._current_block = tuple(blocks), chosen if chosen in blocks else 0
+        if not self._current_block:
             self._blocks = ()
         self.block.setVisible(bool(self._blocks))
         self.block.offer([str(each) for each in self._blocks], self._blocks.index(chosen) if self._blocks else 0)
         self.reset.setVisible(self.any)
 
     def take_back(self) -> None:
-        """Suppose nothing."""
+        """Reset all sliders."""
         for each, place in (
             (self.bandwidth, _AS_IT_IS),
             (self.registers, _AS_IT_IS),
-            (self.block, self._blocks.index(self._set) if self._blocks else 0),
+            (self.block, self._blocks.index(self._current_block) if self._blocks else 0),
         ):
             each.slider.setValue(place)
 
-    def _take(self) -> None:
+    def _on_moved(self) -> None:
         self.reset.setVisible(self.any)
         self.changed.emit()

@@ -1,4 +1,4 @@
-"""How much faster a variant is on more workers: run on one, two and so on of a cluster's, beside the ideal."""
+"""Speedup of a variant over the number of workers of a cluster, compared with the ideal speedup."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from gui.widgets.basic import Badge, Card, ElidedLabel, as_figure, label
 CHANNEL = "workers"
 REPEATS = 3
 _ALL = 8
-"""Up to so many workers each number is measured, of more the powers of two."""
-_SIMULATED = "Simulators share this machine's cores: this says nothing of GPUs."
-_MEASURED = "From the first task's submission to the last result, with what is brought to and from the devices."
+"""Up to this many workers every number is measured; beyond, only powers of two."""
+_SIMULATED = "Simulators share this machine's cores: this does not predict GPUs."
+_MEASURED = "From the first task's submission to the last result, including transfers to and from the devices."
 
 
 def counts_of(workers: int) -> list[int]:
-    """Return the numbers of workers that are measured of so many."""
+    """Return the numbers of workers to measure, out of `workers`."""
     if workers <= _ALL:
         return list(range(1, workers + 1))
     return sorted({*(2**power for power in range(workers.bit_length())), workers})
 
 
 class WorkersFigures(QWidget):
-    """What each number of workers takes, in numbers; a dash where that is still to be measured."""
+    """Time and speedup for each number of workers; a dash where it is not measured yet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,32 +42,32 @@ class WorkersFigures(QWidget):
 
     @property
     def texts(self) -> list[str]:
-        """All that is said, row after row."""
+        """The visible texts, row by row."""
         return [each.text() for each in self._labels]
 
     def show_times(self, counts: Sequence[int], seconds: Mapping[int, float]) -> None:
-        """Say the median times that are known of some numbers of workers."""
+        """Show the median seconds by number of workers, as far as measured."""
         for each in self._labels:
             self._grid.removeWidget(each)
             each.deleteLater()
         self._labels = []
         for row, count in enumerate(counts, 1):
-            known = count in seconds
-            ms = as_figure(1e3 * seconds[count]) if known else "–"
-            times = f"{as_figure(seconds[1] / seconds[count])} ×" if known else "–"
-            self._say(row, (f"{count} worker{'s' if count > 1 else ''}", ms, times), "")
-        self._say(0, ("Workers", "ms", "as fast as one"), "caption")
+            measured = count in seconds
+            ms = as_figure(1e3 * seconds[count]) if measured else "–"
+            times = f"{as_figure(seconds[1] / seconds[count])} ×" if measured else "–"
+            self._add_row(row, (f"{count} worker{'s' if count > 1 else ''}", ms, times), "")
+        self._add_row(0, ("Workers", "ms", "speedup"), "caption")
 
-    def _say(self, row: int, texts: Sequence[str], look: str) -> None:
+    def _add_row(self, row: int, texts: Sequence[str], look: str) -> None:
         for column, text in enumerate(texts):
-            said = label(text, look)
-            self._labels.append(said)
+            cell = label(text, look)
+            self._labels.append(cell)
             side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
-            self._grid.addWidget(said, row, column, side)
+            self._grid.addWidget(cell, row, column, side)
 
 
 class WorkersView(Card):
-    """Measures one variant on more and more of the workers there are.
+    """Measure one variant on increasing numbers of workers.
 
     Parameters
     ----------
@@ -77,10 +77,10 @@ class WorkersView(Card):
 
     busy_changed = pyqtSignal(bool)
     failed = pyqtSignal(str, str)
-    """What is the matter, and what to do."""
+    """A problem, and advice."""
 
     def __init__(self, jobs: Jobs) -> None:
-        super().__init__("Speed over workers", margins=(12, 8, 12, 6))
+        super().__init__("Speedup over workers", margins=(12, 8, 12, 6))
         self._jobs = jobs
         self._request: RunPattern | None = None
         self._todo: list[int] = []
@@ -89,38 +89,38 @@ class WorkersView(Card):
         self._of = ""
         self.badge = Badge()
         self.head.addWidget(self.badge)
-        self.about = ElidedLabel("caption", "What is measured", right=True)
+        self.about = ElidedLabel("caption", "Measured run", right=True)
         self.head.addWidget(self.about, 1)
         self.plot = ScalingPlot()
         self.body.addWidget(self.plot, 1)
-        self.words = label("", "muted", wrap=True, name="Speed at a number of workers")
+        self.words = label("", "muted", wrap=True, name="Speedup at a number of workers")
         self.body.addWidget(self.words)
         self.figures = WorkersFigures()
         self.plot.hovered.connect(self._read)
 
     @property
     def busy(self) -> bool:
-        """Whether there is a run to come."""
+        """Whether runs are pending."""
         return bool(self._todo)
 
     @property
     def seconds(self) -> dict[int, float]:
-        """The median time of a run by the number of workers."""
+        """The median seconds of a run by number of workers."""
         return {count: median(times) for count, times in self._seconds.items()}
 
     def start(self, request: RunPattern, of: str) -> None:
-        """Measure a run anew; `of` says of what."""
+        """Start measuring a run; `of` describes it."""
         self.forget()
         counts = counts_of(len(self._jobs.workers))
         self._request, self._of = request, of
-        # First all of them: each has to make its kernels' machine code, which is no part of the work.
+        # First a warm-up on all workers: compiling the kernels is not part of the measurement.
         self._todo = [counts[-1], *(count for count in counts for _ in range(REPEATS))]
         self.about.say(of)
         self.busy_changed.emit(True)
-        self._ask(counts=False)
+        self._request_next(counts=False)
 
     def stop(self) -> None:
-        """Ask for nothing more."""
+        """Stop measuring."""
         if not self.busy:
             return
         self._turn += 1
@@ -131,7 +131,7 @@ class WorkersView(Card):
         self.busy_changed.emit(False)
 
     def forget(self) -> None:
-        """Drop what was measured: it is another cluster's, or another run's."""
+        """Clear the measurements, which belong to another cluster or run."""
         self.stop()
         self._seconds = {}
         self.say_figures()
@@ -139,17 +139,17 @@ class WorkersView(Card):
         self.about.say("")
         self.words.setText("")
 
-    def _ask(self, *, counts: bool) -> None:
+    def _request_next(self, *, counts: bool) -> None:
         turn, request = self._turn, self._request
         assert request is not None
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if turn == self._turn:
-                self._take(event, counts=counts)
+                self._on_result(event, counts=counts)
 
-        self._jobs.post(CHANNEL, replace(request, chunks=(self._todo[0],)), done)
+        self._jobs.post(CHANNEL, replace(request, chunks=(self._todo[0],)), on_result)
 
-    def _take(self, event: Result | Failure, *, counts: bool) -> None:
+    def _on_result(self, event: Result | Failure, *, counts: bool) -> None:
         if isinstance(event, Failure):
             self.stop()
             if event.kind != "cancelled":
@@ -159,14 +159,14 @@ class WorkersView(Card):
         assert event.distributed is not None
         if not event.report.verified:
             self.stop()
-            self.failed.emit("The result is wrong: how fast it came does not count.", "")
+            self.failed.emit("The result is wrong, so its time is not shown.", "")
             return
         count = self._todo.pop(0)
         if counts:
             self._seconds.setdefault(count, []).append(event.distributed.wall_s)
             self._show(event.report)
         if self._todo:
-            self._ask(counts=True)
+            self._request_next(counts=True)
         else:
             self._turn += 1
             self.busy_changed.emit(False)
@@ -181,21 +181,21 @@ class WorkersView(Card):
         self._read(None)
 
     def say_figures(self) -> None:
-        """Say in numbers what is known of as many workers as there are; with nothing known their axis is drawn."""
+        """Show the figures for all numbers of workers; without measurements, draw the empty axes."""
         counts = counts_of(max(len(self._jobs.workers), 1))
         self.figures.show_times(counts, self.seconds)
         if not self._seconds:
             self.plot.begin(counts[-1])
 
     def _read(self, count: int | None) -> None:
-        """Say how fast so many workers are, else the most that were measured."""
+        """Show the speedup at a number of workers, by default at the largest measured number."""
         seconds = self.seconds
         if not seconds:
             return
         count = count if count in seconds else max(seconds)
-        times = self._seconds[count]
+        runs = self._seconds[count]
         simulated = f" {_SIMULATED}" if self.badge.text() == "simulated" else ""
         self.words.setText(
-            f"{count} worker{'s' if count > 1 else ''}: {as_figure(seconds[1] / seconds[count])} times as fast as one; "
-            f"{as_figure(1e3 * seconds[count])} ms, median of {len(times)}, dashed is the ideal.{simulated}"
+            f"{count} worker{'s' if count > 1 else ''}: speedup {as_figure(seconds[1] / seconds[count])}; "
+            f"{as_figure(1e3 * seconds[count])} ms, median of {len(runs)}, dashed: ideal.{simulated}"
         )

@@ -1,1 +1,1 @@
-"""What drives the real window: the tour, README's pictures, the benchmark of moves."""
+"""Programs that drive the real window: the tour, README's pictures, the response-time benchmark."""

@@ -1,4 +1,4 @@
-"""A window that a program drives: shown, or painted into memory where there is no display, with settings of its own."""
+"""A real window that a program drives, offscreen if there is no display, with its own settings."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _BACKGROUND_MS = 2000
 
 @contextmanager
 def driven(engine: str, folder: Path | None = None) -> Iterator[MainWindow]:
-    """Open the window on an engine, as it takes it, and close it in the end.
+    """Open the window on an engine, and close it at the end.
 
-    What it remembers is kept in a folder; without one it begins as on a machine that never saw it, and forgets all.
+    Settings are saved in `folder`. Without a folder, the window starts with defaults and nothing is saved.
     """
     if sys.platform.startswith("linux") and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -39,10 +39,10 @@ def driven(engine: str, folder: Path | None = None) -> Iterator[MainWindow]:
     from gui.window.main_window import MainWindow
 
     with tempfile.TemporaryDirectory(prefix="lockstep-driven-") as scratch:
-        home = folder or Path(scratch)
-        memory = SavedSettings(home / "settings.json")
+        settings_folder = folder or Path(scratch)
+        memory = SavedSettings(settings_folder / "settings.json")
         first = not memory.geometry
-        window = MainWindow(memory, engine, drafts=Drafts(home / "drafts"))
+        window = MainWindow(memory, engine, drafts=Drafts(settings_folder / "drafts"))
         try:
             if first:
                 window.resize(*SIZE)
@@ -55,14 +55,14 @@ def driven(engine: str, folder: Path | None = None) -> Iterator[MainWindow]:
 
 
 def flows_complete(window: MainWindow) -> bool:
-    """Return whether all rows of Flow that are on screen are painted, which happens when there is time."""
+    """Return whether all visible rows of Flow are painted; they are painted when the window is idle."""
     from gui.step_view.dataflow.view import FlowView
 
     return all(each.complete for each in window.findChildren(FlowView) if each.isVisible())
 
 
 def wait(done: Callable[[], bool], patience_s: float) -> bool:
-    """Let the window go on until something is done; return False when that takes too long."""
+    """Process events until `done` returns true; return False on a timeout."""
     loop = QEventLoop()
     in_time = True
 
@@ -75,12 +75,12 @@ def wait(done: Callable[[], bool], patience_s: float) -> bool:
         in_time = False
         loop.quit()
 
-    # Without a parent: they end with this call, and nothing is asked of a window that has gone.
+    # Without a parent, because they end with this call, and a parent window might be deleted earlier.
     timers = every(_LOOK_MS, check), after(round(1000 * patience_s), give_up)
     for timer in timers:
         timer.start()
     loop.exec()
-    # Pictures' smaller copies are made in the background; let the last of them be painted.
+    # Reduced copies of pictures are computed in the background; paint the last of them.
     wait_for_background(_BACKGROUND_MS)
     QCoreApplication.processEvents()
     return in_time

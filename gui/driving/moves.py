@@ -1,4 +1,4 @@
-"""`python main.py bench window`: how long a move through a recording takes, from the key to the painted picture."""
+"""`python main.py bench window`: measure moves through a recording, from the key press to the painted picture."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ PATIENCE_S = 120
 FRAME_MS = 1000 / 60
 _PICTURES = ("Flow", "Arrays", "Variables")
 _PAUSE_S = 1 / 30
-"""Between two moves, as between those of a key that is held down."""
+"""Pause between two moves, like the repeat interval of a key that is held down."""
 _GOLDEN = 0.618
-"""Of the time line from one press to the next, so that every one goes to another place."""
+"""Distance between two clicks as a share of the timeline, so that each click hits another position."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is recorded: a variant, and parameters that differ from what the Step tab begins with."""
+    """A variant to record, and its parameters that differ from the defaults of the Step tab."""
 
     pattern: str
     variant: str
     params: dict[Role, Any] = field(default_factory=dict)
 
 
-# The tabs' own beginnings, and the largest that are steppable.
+# Besides the defaults of the tabs, the largest recordings that can be stepped.
 LARGE = (
     Subject("scan", "kogge-stone", {Role.SIZE: 1024, Role.BLOCK: "1024"}),
     Subject("scan", "brent-kung", {Role.SIZE: 1024, Role.BLOCK: "512"}),
@@ -53,7 +53,7 @@ LARGE = (
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recording in the window: how large it is, how long it took to open, and its moves' times by picture."""
+    """A recording in the window: its size, the time to open it, and the times of moves by picture."""
 
     title: str
     lane_events: int
@@ -62,13 +62,13 @@ class Recorded:
 
 
 def measure(page: Path, repetitions: int) -> int:
-    """Measure the moves of every pattern's recording and of some large ones, print them, and write them to a page.
+    """Measure moves in a recording of each pattern and in some large ones, print them, and write them to a page.
 
     Parameters
     ----------
     page : Path
     repetitions : int
-        How often each move is made.
+        Number of repetitions of each move.
 
     Returns
     -------
@@ -77,31 +77,31 @@ def measure(page: Path, repetitions: int) -> int:
     """
     subjects = [Subject(pattern.name, pattern.default_variant) for pattern in all_patterns().values()]
     with driven("null") as window:
-        found = []
-        for each in recorded(window, [*subjects, *LARGE], repetitions):
-            found.append(each)
-            print("\n".join(_lines(each)), flush=True)
+        recordings = []
+        for recording in recorded(window, [*subjects, *LARGE], repetitions):
+            recordings.append(recording)
+            print("\n".join(_lines(recording)), flush=True)
     head = (
-        "Moves in the Step tab, from the key or the press to the painted picture, in a window of "
+        "Moves in the Step tab, from the key press or click to the painted picture, in a window of "
         f"{SIZE[0]} x {SIZE[1]} pixels: median / 95th percentile of {repetitions}, in ms. At 60 Hz a frame is "
-        f"{FRAME_MS:.1f} ms. Presses on the time line go all over it, where nothing is prepared."
+        f"{FRAME_MS:.1f} ms. Clicks go to positions all over the timeline, where nothing is prepared."
     )
-    write_section(page, "Window", processor_name(), f"{head}\n\n{table(found)}")
+    write_section(page, "Window", processor_name(), f"{head}\n\n{table(recordings)}")
     return 0
 
 
-def table(found: list[Recorded]) -> str:
-    """Return a Markdown table of recordings."""
+def table(recordings: list[Recorded]) -> str:
+    """Format recordings as a Markdown table."""
     lines = [
-        "| recording | lane-events | opened in s | picture | step | barrier | time line |",
+        "| recording | lane-events | opened in s | picture | step | barrier | timeline |",
         "|---|--:|--:|---|--:|--:|--:|",
     ]
-    return "\n".join([*lines, *(line for each in found for line in _lines(each))])
+    return "\n".join([*lines, *(line for each in recordings for line in _lines(each))])
 
 
-def _lines(each: Recorded) -> Iterator[str]:
-    head = f"| {each.title} | {each.lane_events:,} | {each.opened_ms / 1e3:.2f} |"
-    for picture, times in each.times_ms.items():
+def _lines(recording: Recorded) -> Iterator[str]:
+    head = f"| {recording.title} | {recording.lane_events:,} | {recording.opened_ms / 1e3:.2f} |"
+    for picture, times in recording.times_ms.items():
         yield f"{head} {picture} | {' | '.join(map(_figures, times.values()))} |"
 
 
@@ -110,7 +110,7 @@ def _figures(times_ms: list[float]) -> str:
 
 
 def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> Iterator[Recorded]:
-    """Record subjects in the window, one after the other, and move through each of them."""
+    """Record the subjects one after the other, and measure moves in each."""
     for number, subject in enumerate(subjects):
         window.choose_pattern(subject.pattern)
         window.choose_variant(subject.variant)
@@ -120,16 +120,16 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
             params |= window.page.pattern.with_value(role, value)
         step.settings.form.change(**params)
         if not number:
-            # The process that records starts once, while nobody waits.
+            # Start the recording process first, so that its start is not measured.
             tabs.setCurrentIndex(window.page.stack.indexOf(step))
-            _at_rest(step)
+            _wait_until_idle(step)
         tabs.setCurrentIndex(0)
         step.record_soon()
         wait(lambda: window.at_rest, PATIENCE_S)
-        began = time.perf_counter()
+        start = time.perf_counter()
         tabs.setCurrentIndex(window.page.stack.indexOf(step))
-        _at_rest(step)
-        opened = (time.perf_counter() - began) * 1e3
+        _wait_until_idle(step)
+        opened = (time.perf_counter() - start) * 1e3
         assert step.models is not None, f"{subject} was not recorded"
         events = sum(
             len(launch.trace.events) * prod(launch.trace.grid) * launch.trace.launches[0].lanes_per_block
@@ -140,17 +140,17 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
         times: dict[str, dict[str, list[float]]] = {}
         for picture in _PICTURES:
             step.panes.kinds.choose(picture)
-            _idle(0.3)
-            times[picture] = {name: list(_timed(step, move, repetitions)) for name, move in _moves(step).items()}
+            _process_events(0.3)
+            times[picture] = {name: list(_measure_move(step, move, repetitions)) for name, move in _moves(step).items()}
         yield Recorded(title, events, opened, times)
 
 
-def _at_rest(step: StepTab) -> None:
+def _wait_until_idle(step: StepTab) -> None:
     wait(lambda: step.at_rest and step.models is not None, PATIENCE_S)
 
 
-def _idle(seconds: float) -> None:
-    """Let the window do what it does while nobody asks for anything."""
+def _process_events(seconds: float) -> None:
+    """Process events for some time, so that the window can do its idle work."""
     ends = time.perf_counter() + seconds
     while time.perf_counter() < ends:
         QCoreApplication.processEvents()
@@ -162,7 +162,7 @@ def _moves(step: StepTab) -> dict[str, Callable[[int], None]]:
     return {
         "step": lambda number: _press(step, Qt.Key.Key_Right, none),
         "barrier": lambda number: _press(step, Qt.Key.Key_Right, shift),
-        "time line": lambda number: _point(step, (number + 1) * _GOLDEN % 1),
+        "timeline": lambda number: _click(step, (number + 1) * _GOLDEN % 1),
     }
 
 
@@ -170,25 +170,25 @@ def _press(step: StepTab, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> None:
     QApplication.sendEvent(QApplication.focusWidget() or step, QKeyEvent(QEvent.Type.KeyPress, key, modifiers))
 
 
-def _point(step: StepTab, share: float) -> None:
+def _click(step: StepTab, share: float) -> None:
     at = QPointF(share * step.panes.timeline.width(), step.panes.timeline.height() / 2)
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     press = QMouseEvent(QEvent.Type.MouseButtonPress, at, step.panes.timeline.mapToGlobal(at), left, left, none)
     QApplication.sendEvent(step.panes.timeline, press)
 
 
-def _timed(step: StepTab, move: Callable[[int], None], repetitions: int) -> Iterator[float]:
-    """Make a move again and again, from the beginning after the end; yield how long each took in ms."""
+def _measure_move(step: StepTab, move: Callable[[int], None], repetitions: int) -> Iterator[float]:
+    """Repeat a move, restarting at the end of the recording; yield its times in ms."""
     step.player.go(0)
     for number in range(repetitions):
         if step.player.moment == step.player.end:
             step.player.go(0)
-        _idle(_PAUSE_S)
-        before, began = step.player.moment, time.perf_counter()
+        _process_events(_PAUSE_S)
+        before, start = step.player.moment, time.perf_counter()
         move(number)
-        # What was posted is laid out and painted; timers, for what is done ahead of need, are not asked.
+        # Lay out and paint posted updates; timers for work in advance do not fire.
         for _ in range(3):
             QCoreApplication.sendPostedEvents()
-        took = (time.perf_counter() - began) * 1e3
+        elapsed_ms = (time.perf_counter() - start) * 1e3
         if step.player.moment != before:
-            yield took
+            yield elapsed_ms

@@ -1,4 +1,4 @@
-"""How long it takes from `python main.py` to the first picture of the window, each time in a process of its own."""
+"""Measure the time from `python main.py` to the first picture of the window, each time in a new process."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 120
 _WARM_UP = 1
-"""Openings that are not counted: the first one reads all files."""
+"""Number of openings that are not counted: the first one reads all files from disk."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """One start of the window, in ms: by the clock, and of computing in the window's own process."""
+    """One start of the window in ms: wall-clock time, and CPU time of the window's process."""
 
     wall_ms: float
     cpu_ms: float
 
 
 def openings(repetitions: int) -> Sequence[Opening]:
-    """Open the window so often, as on a machine that never saw it.
+    """Open the window `repetitions` times, as on a machine where it has never run.
 
     Raises
     ------
     RuntimeError
-        Where it does not open.
+        If the window does not open.
     """
     return [_opening() for _ in range(_WARM_UP + repetitions)][_WARM_UP:]
 
@@ -41,7 +41,7 @@ def _opening() -> Opening:
     with tempfile.TemporaryDirectory(prefix="lockstep-opening-") as home:
         own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, "QT_QPA_PLATFORM": "offscreen"}
         environment = os.environ | own
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who opens it every day has its bytecode
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # daily use has cached bytecode
         command = [sys.executable, "-m", __name__, str(time.time())]
         try:
             done = subprocess.run(
@@ -54,43 +54,43 @@ def _opening() -> Opening:
                 check=True,
             )
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            said = str(error.stderr or "").strip().splitlines()
-            raise RuntimeError(said[-1] if said else "the window does not open") from None
+            lines = str(error.stderr or "").strip().splitlines()
+            raise RuntimeError(lines[-1] if lines else "the window does not open") from None
     return Opening(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def _open(begun: float) -> int:
-    """Do what `main.py` does, and leave as soon as the window has been painted."""
+def _open(start: float) -> int:
+    """Do what `main.py` does, and exit as soon as the window has been painted."""
     from PyQt6.QtCore import QEvent, QObject, QTimer
     from PyQt6.QtWidgets import QApplication
 
-    import main  # the file beside the folders
+    import main  # main.py in the repository's root
 
     class FirstPicture(QObject):
-        """Tells the times when a window has been painted, and closes it."""
+        """Print the times when a window has been painted, and close it."""
 
-        told = False
+        reported = False
 
         def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-            if event is not None and event.type() == QEvent.Type.UpdateRequest and not self.told:
-                self.told = True
-                QTimer.singleShot(0, self._tell)
+            if event is not None and event.type() == QEvent.Type.UpdateRequest and not self.reported:
+                self.reported = True
+                QTimer.singleShot(0, self._report)
             return False
 
-        def _tell(self) -> None:
-            wall, cpu = time.time() - begun, time.process_time()
+        def _report(self) -> None:
+            wall, cpu = time.time() - start, time.process_time()
             print(json.dumps({"wall_ms": 1e3 * wall, "cpu_ms": 1e3 * cpu}), flush=True)
             for window in QApplication.topLevelWidgets():
                 window.close()
             QApplication.quit()
 
     picture = FirstPicture()
-    go_on = QApplication.exec
+    run_event_loop = QApplication.exec
 
     def watch(*_: object) -> int:
         for window in QApplication.topLevelWidgets():
             window.installEventFilter(picture)
-        return go_on()
+        return run_event_loop()
 
     QApplication.exec = watch  # type: ignore[method-assign]
     sys.argv = ["main.py"]
@@ -99,5 +99,5 @@ def _open(begun: float) -> int:
 
 
 if __name__ == "__main__":
-    # At once: Python's own end, so soon after a window's first picture, crashed once when all had been measured.
+    # Exit without Python's cleanup, which once crashed so soon after a window's first picture.
     os._exit(_open(float(sys.argv[1])))

@@ -1,4 +1,4 @@
-"""The pictures of README: `python -m gui.driving.pictures [FOLDER]` opens the real window and saves what it shows."""
+"""README's pictures: `python -m gui.driving.pictures [FOLDER]` opens the real window and saves pictures of it."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ PATIENCE_MS = 60_000
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
 
 PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballot"}
-"""The rungs that README plays, by pattern."""
+"""The variants that README plays, by pattern."""
 BESIDE = ("kogge-stone", "brent-kung")
-"""The scans that README shows side by side."""
+"""The scan variants that README shows side by side."""
 DISTRIBUTED = "three-kernels"
-"""The scan that is shown on several devices."""
+"""The scan variant that README shows on several devices."""
 LESSON = "02-divergence"
-"""The lesson whose first question README shows, answered wrong."""
+"""The lesson whose first question README shows with a wrong answer."""
 SETTLES_MS = 600
 _MOST_COLORS = 256
-"""Of a GIF."""
+"""Maximum number of colors of a GIF."""
 BODIES, FRAMES, STEPS_A_FRAME = 5000, 84, 16
 MOTION = Motion(time_step=0.01, softening=0.03)
-"""Two galaxies that README plays: frames, steps from one to the next, and how they move."""
+"""The two galaxies that README plays: bodies, frames, steps per frame, and motion."""
 
 
 def wait(until: Callable[[], bool]) -> None:
-    """Let events happen until something is true; TimeoutError where that takes too long."""
+    """Process events until a condition is true; raise TimeoutError if that takes too long."""
     loop, clock = QEventLoop(), QElapsedTimer()
     clock.start()
     while not until():
         if clock.elapsed() > PATIENCE_MS:
-            raise TimeoutError("The window is not where it should be.")
+            raise TimeoutError("The window did not reach the expected state in time.")
         QTimer.singleShot(20, loop.quit)
         loop.exec()
 
@@ -78,7 +78,7 @@ def take(folder: Path) -> None:
             window.choose_pattern("scan")
             _step(window, folder)
             _lecture(window, folder)
-            _beside(window, folder)
+            _side_by_side(window, folder)
             _lesson(window, folder)
             _workers(window, folder)
         finally:
@@ -100,7 +100,7 @@ def _step(window: MainWindow, folder: Path) -> None:
 
 
 def _play(window: MainWindow, pattern: str, variant: str, folder: Path) -> None:
-    """Step through a variant: save it as a film, and leave the window at two thirds of it."""
+    """Step through a variant: save a film of it, and leave the window at two thirds of it."""
     window.choose_pattern(pattern)
     window.choose_variant(variant)
     page = window.page
@@ -115,7 +115,7 @@ def _play(window: MainWindow, pattern: str, variant: str, folder: Path) -> None:
 
 
 def _lecture(window: MainWindow, folder: Path) -> None:
-    """Take what a lecture shows of the Step tab that is open."""
+    """Save a picture of the Step tab in a lecture."""
     window.appearance.set_theme("light")
     window.lecturing.toggle()
     window.showNormal()
@@ -125,8 +125,8 @@ def _lecture(window: MainWindow, folder: Path) -> None:
     window.resize(*SIZE)
 
 
-def _beside(window: MainWindow, folder: Path) -> None:
-    """Take two variants of a scan on one time line, where both are in the middle of their work."""
+def _side_by_side(window: MainWindow, folder: Path) -> None:
+    """Save a picture of two scan variants on one timeline, in the middle of their work."""
     window.appearance.set_theme("dark")
     window.choose_variant(BESIDE[0])
     tab = window.page.step
@@ -140,7 +140,7 @@ def _beside(window: MainWindow, folder: Path) -> None:
 
 
 def _lesson(window: MainWindow, folder: Path) -> None:
-    """Take a question of a lesson that was answered with one thread too many."""
+    """Save a picture of a lesson's question, answered with one thread too many."""
     window.appearance.set_theme("light")
     teaching = window.teaching
     teaching.show_shelf()
@@ -157,7 +157,7 @@ def _lesson(window: MainWindow, folder: Path) -> None:
 
 
 def _workers(window: MainWindow, folder: Path) -> None:
-    """Take a scan one level up: on four workers of this machine, the second time, when they have their machine code."""
+    """Save a picture of a scan on four workers, in its second run, when their kernels have been compiled."""
     from gpu.distributed.asked import Asked
 
     window.choose_pattern("scan")
@@ -169,8 +169,8 @@ def _workers(window: MainWindow, folder: Path) -> None:
     page = window.page
 
     def done() -> bool:
-        found = window.bench.outcomes.get("scan")
-        return window.at_rest and found is not None and found.distributed is not None
+        outcome = window.bench.outcomes.get("scan")
+        return window.at_rest and outcome is not None and outcome.distributed is not None
 
     wait(done)
     window.bench.outcomes.clear()
@@ -181,35 +181,35 @@ def _workers(window: MainWindow, folder: Path) -> None:
 
 
 def _settle(window: MainWindow) -> None:
-    """Wait until the window looks the same for a while, and rows of Flow, painted when there is time, are there."""
-    same = QElapsedTimer()
-    same.start()
+    """Wait until the window has not changed for a while and all rows of Flow are painted."""
+    unchanged = QElapsedTimer()
+    unchanged.start()
     before = window.grab().toImage()
 
-    def stands_still() -> bool:
+    def is_stable() -> bool:
         nonlocal before
-        now = window.grab().toImage()
-        if now != before or not flows_complete(window):
-            before = now
-            same.restart()
-        return same.elapsed() > SETTLES_MS
+        current = window.grab().toImage()
+        if current != before or not flows_complete(window):
+            before = current
+            unchanged.restart()
+        return unchanged.elapsed() > SETTLES_MS
 
-    wait(stands_still)
+    wait(is_stable)
 
 
 def _save(window: MainWindow, path: Path) -> None:
-    """Save what the window shows, where that has no photograph in it: 256 colors are a third of the bytes."""
+    """Save a picture of the window with 256 colors, a third of the bytes; not for photographs."""
     from PIL import Image
 
     _settle(window)
     window.grab().save(str(path))
-    with Image.open(path) as shown:
-        few = shown.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
+    with Image.open(path) as picture:
+        reduced = picture.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    reduced.save(path, optimize=True)
 
 
 def _pack(film: Path) -> None:
-    """Write a GIF anew with the colors that it has: what is left of its palette takes a part of the bytes."""
+    """Rewrite a GIF with only the colors that it uses, which saves bytes."""
     from PIL import Image, ImageSequence
 
     with Image.open(film) as before:
@@ -223,7 +223,7 @@ def _pack(film: Path) -> None:
 
 
 def _collide(folder: Path) -> None:
-    """Let two galaxies collide, as seen by a camera that goes around them slowly, and save it as a film."""
+    """Save a film of two colliding galaxies, seen by a camera that orbits slowly."""
     from gpu import engines
     from gpu.messages.bodies import Camera
     from gpu.patterns.nbody.presets import generate, origins_of
@@ -239,7 +239,7 @@ def _collide(folder: Path) -> None:
         def frames() -> Iterator[Array]:
             for number in range(FRAMES):
                 picture = galaxies.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, color="origin")
-                if number == 0:  # the palette is taken from it
+                if number == 0:  # two samples for the palette
                     yield from (picture, picture)
                 yield picture
                 for _ in galaxies.advance("tiled", STEPS_A_FRAME, MOTION):
@@ -249,7 +249,7 @@ def _collide(folder: Path) -> None:
 
 
 def main() -> None:
-    """Take the pictures."""
+    """Save the pictures."""
     if sys.platform.startswith("linux") and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     take(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

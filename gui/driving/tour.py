@@ -1,4 +1,4 @@
-"""The tour: the real window goes through every pattern and variant, and leaves pictures and a table of results."""
+"""The tour: drive the real window through every pattern and variant, and save pictures and a table of results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 300
 _FEW = 64
-"""As many elements, or columns, as one thread sorts or multiplies while somebody waits."""
+"""Number of elements, or columns, that a single thread sorts or multiplies in a short time."""
 _SHOWN = 0.6
-"""The share of a recording after which it is photographed."""
+"""The share of a recording after which a picture is taken."""
 
 COLUMNS = (
     "pattern", "variant", "engine", "executor", "device", "upload_ms", "kernel_ms", "download_ms", "throughput", "unit",
@@ -29,7 +29,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Stop:
-    """One stop of the tour: a variant, its picture, and its report or what went wrong."""
+    """One stop of the tour: a variant, its picture, and its report or problem."""
 
     pattern: str
     variant: str
@@ -40,7 +40,7 @@ class Stop:
 
     @property
     def verdict(self) -> str:
-        """Return what is to be thought of the result."""
+        """The verdict on the result."""
         if self.report is None:
             return f"failed: {self.problem}"
         if self.report.verified:
@@ -49,19 +49,20 @@ class Stop:
 
     @property
     def right(self) -> bool:
-        """Whether the stop went as it should."""
+        """Whether the result is as expected."""
         return self.report is not None and (bool(self.report.verified) or self.cautionary)
 
     def cells(self) -> tuple[str, ...]:
-        """Return the row of the results table, in the order of `COLUMNS`."""
+        """Return the stop's row of the results table, in the order of `COLUMNS`."""
         if self.report is None:
             return (self.pattern, self.variant, *([""] * 10), self.verdict, self.picture)
-        r, off = self.report, self.report.deviation
+        r, deviation = self.report, self.report.deviation
         return (
             self.pattern, self.variant, r.engine, r.executor, r.device,
             *(f"{value:.4g}" for value in (r.time_ms.upload, r.time_ms.kernel, r.time_ms.download)),
             f"{r.throughput.value:.4g}", r.throughput.unit,
-            "" if off is None else f"{off.max_abs:.3g}", "" if off is None else f"{off.max_rel:.3g}",
+            "" if deviation is None else f"{deviation.max_abs:.3g}",
+            "" if deviation is None else f"{deviation.max_rel:.3g}",
             self.verdict, self.picture,
         )  # fmt: skip
 
@@ -72,16 +73,16 @@ def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIEN
     Parameters
     ----------
     folder : str or Path
-        Where the files go; made if it is not there.
+        Where the files are written; created if it does not exist.
     engine : str
-        As the window takes it.
+        The window's engine.
     patience_s : float
-        How many seconds one stop may take.
+        Maximum seconds per stop.
 
     Returns
     -------
     int
-        0 if every result was right (or wrong where a variant is there to show that), else 1.
+        0 if every result was as expected (correct, or wrong for a cautionary variant), else 1.
     """
     folder = opening.folder(folder)
     with driven(engine) as window:
@@ -110,12 +111,12 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
             if size:
                 window.page.form.change(**{size: _FEW})
             window.choose_variant(variant.name)
-            in_time = _settled(window, failures, patience_s)
+            in_time = _wait_until_idle(window, failures, patience_s)
             picture = f"{name}-{number}-{variant.name}.png"
-            _photograph(window, folder / picture)
+            _save_picture(window, folder / picture)
             outcome = window.bench.outcomes.get(name)
             fresh = outcome is not None and outcome.variant == variant.name and not failures
-            problem = failures[0].message if failures else "" if in_time else "it took too long"
+            problem = failures[0].message if failures else "" if in_time else "it timed out"
             report = outcome.report if outcome is not None and fresh and in_time else None
             stops.append(Stop(name, variant.name, bool(variant.cautionary), picture, report, problem))
             if not in_time:
@@ -123,51 +124,51 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
             if size:
                 window.page.form.change(**{size: before})
         window.choose_variant(pattern.default_variant)
-        _settled(window, failures, patience_s)
+        _wait_until_idle(window, failures, patience_s)
         ended[name] = list(failures)
-    # All patterns in one theme, then in the other: another theme is another style for every page.
+    # All patterns in one theme, then in the other, because a change of theme restyles every page.
     for theme in ("light", "dark"):
         window.appearance.set_theme(theme)
         for name in window.bench.patterns:
             failures[:] = ended[name]
             window.choose_pattern(name)
-            _settled(window, failures, patience_s)
-            _photograph(window, folder / f"{name}-{theme}.png")
-            _photograph_step(window, folder / f"{name}-step-{theme}.png", failures, patience_s)
+            _wait_until_idle(window, failures, patience_s)
+            _save_picture(window, folder / f"{name}-{theme}.png")
+            _save_step_picture(window, folder / f"{name}-step-{theme}.png", failures, patience_s)
     return stops
 
 
-def _photograph_step(window: MainWindow, path: Path, failures: list[Failure], patience_s: float) -> None:
-    """Photograph the Step tab in the middle of what it plays; where nothing ran, there is nothing to wait for."""
+def _save_step_picture(window: MainWindow, path: Path, failures: list[Failure], patience_s: float) -> None:
+    """Save a picture of the Step tab in the middle of its recording; after a failure do not wait for one."""
     tabs, step = window.page.tabs, window.page.step
     tabs.setCurrentIndex(window.page.stack.indexOf(step))
     wait(lambda: bool(failures) or step.at_rest, patience_s)
     step.player.go(round(_SHOWN * step.player.end))
     wait(lambda: bool(failures) or (step.at_rest and flows_complete(window)), patience_s)
-    _photograph(window, path)
+    _save_picture(window, path)
     tabs.setCurrentIndex(0)
 
 
-def _settled(window: MainWindow, failures: list[Failure], patience_s: float) -> bool:
-    """Wait until the run, its check and its counts are there; return False when that takes too long."""
+def _wait_until_idle(window: MainWindow, failures: list[Failure], patience_s: float) -> bool:
+    """Wait until the run, its check and its counts are complete; return False on a timeout."""
     return wait(lambda: bool(failures) or window.at_rest, patience_s)
 
 
-def _photograph(window: MainWindow, path: Path) -> None:
+def _save_picture(window: MainWindow, path: Path) -> None:
     if not window.grab().save(str(path)):
         raise OSError(f"{path} cannot be written")
 
 
 def write_results(folder: Path, stops: list[Stop]) -> None:
-    """Write the results as results.csv and, for people, results.md."""
+    """Write the results as results.csv and as results.md."""
     with open(folder / "results.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         writer.writerows(stop.cells() for stop in stops)
-    shown = [name for name in COLUMNS if name != "picture"]
+    columns = [name for name in COLUMNS if name != "picture"]
     simulated = any(stop.report is not None and stop.report.simulated for stop in stops)
-    taken = f"Times and throughput are {TO_SIMULATE}, no GPU's" if simulated else "Times and throughput are measured"
-    lines = ["# Results of the tour", "", f"{taken}; errors are against a CPU reference.", ""]
-    lines += [f"| {' | '.join(shown)} |", f"|{'---|' * len(shown)}"]
+    origin = f"Times and throughput are {TO_SIMULATE}, no GPU's" if simulated else "Times and throughput are measured"
+    lines = ["# Results of the tour", "", f"{origin}; errors are relative to a CPU reference result.", ""]
+    lines += [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     lines += [f"| {' | '.join(cell.replace('|', '/') for cell in stop.cells()[:-1])} |" for stop in stops]
     (folder / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,1 +1,1 @@
-"""The kernel editor: texts that may differ from their files, their colors, their problems."""
+"""The kernel editor: edited sources, syntax colors, problems."""

@@ -1,4 +1,4 @@
-"""The text of a kernel with its line numbers: what runs stands out, what is wrong is underlined."""
+"""The editor of a kernel file: line numbers, highlighted lines, underlined problems."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gui.widgets.basic import role
 
 
 class _Gutter(QWidget):
-    """The column of line numbers, which the text's own widget paints."""
+    """The column of line numbers, painted by the editor."""
 
     def __init__(self, code: CodeEdit) -> None:
         super().__init__(code)
@@ -63,26 +63,26 @@ class _Gutter(QWidget):
 
 
 class CodeEdit(QPlainTextEdit):
-    """A kernel file that can be edited.
+    """An editor for a kernel file.
 
-    Tab and Shift+Tab indent what is selected, and a line that Return has just begun; else they go to the next widget,
-    or the one before, as Ctrl+Tab and Ctrl+Shift+Tab always do.
+    Tab and Shift+Tab indent a selection or a line that Return has just started. Otherwise they move the focus, as
+    Ctrl+Tab and Ctrl+Shift+Tab always do.
     """
 
     line_clicked = pyqtSignal(int)
-    """A line, from 1, whose number or text was clicked."""
+    """A line number (from 1) that was clicked, or a line with a clicked text."""
     save_wanted = pyqtSignal()
     entered = pyqtSignal()
-    """The keyboard's focus has come here."""
+    """The editor has received the keyboard focus."""
     left = pyqtSignal()
-    """The keyboard is wanted elsewhere: by Escape, or by a click on the number of a line."""
+    """The user leaves the editor with Escape or a click on a line number."""
 
     def __init__(self) -> None:
         super().__init__()
         role(self, "code")
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setAccessibleName("Kernel source")
-        self.setAccessibleDescription("Escape leaves the text, Ctrl+Tab goes on to the next widget")
+        self.setAccessibleDescription("Escape leaves the code, Ctrl+Tab moves to the next widget")
         self.kernel = ""
         self._marked: int | None = None
         self._lit: frozenset[int] = frozenset()
@@ -90,12 +90,12 @@ class CodeEdit(QPlainTextEdit):
         self._markers: Mapping[int, str] = {}
         self._costs: Mapping[int, tuple[str, str]] = {}
         self._range = (0, 0)
-        self._grounds: list[tuple[QTextCursor, QTextCursor, str]] = []
+        self._backgrounds: list[tuple[QTextCursor, QTextCursor, str]] = []
         self._pressed: QPoint | None = None
-        self._begun: QTextBlock | None = None
-        """The line that Return has begun."""
+        self._new_line: QTextBlock | None = None
+        """The line that Return has started."""
         self._placed = False
-        """Whether the kernel has been brought into view; what is not seen has no lines in view."""
+        """Whether the kernel has been scrolled into view; a hidden editor has no visible lines."""
         self._changing = False
         self._numbers: Lettering | None = None
         self._gutter = _Gutter(self)
@@ -107,58 +107,58 @@ class CodeEdit(QPlainTextEdit):
         assert bar is not None
         bar.valueChanged.connect(self._color)
 
-    # --- what is shown
+    # --- contents
 
     def show_document(self, document: KernelDocument, kernel: str, line: int | None = None) -> None:
-        """Show a file with one of its kernels at the top; `line` is that which runs, which is brought into view."""
+        """Show a file with one of its kernels at the top; `line`, the executing line, is scrolled into view."""
         self._changing = True
         if document is not self.document():
             old = self.document()
             if isinstance(old, KernelDocument):
                 old.settled.disconnect(self._find_kernel)
-                old.problems_changed.disconnect(self._mark)
+                old.problems_changed.disconnect(self._show_problems)
             self.setDocument(document)
-            # Qt gives a document its editor's font only when that font changes; a new one lays all text out again.
+            # Qt sets a document's font only when the editor's font changes; setting it again lays out all text again.
             if document.defaultFont() != self.font():
                 document.setDefaultFont(self.font())
             document.settled.connect(self._find_kernel)
-            document.problems_changed.connect(self._mark)
+            document.problems_changed.connect(self._show_problems)
             self._place_gutter()
         self.kernel, self._marked = kernel, line
         self._find_kernel()
-        self._to_kernel()
+        self._scroll_to_kernel()
         self._changing = False
         self._color()
 
     @property
     def kernel_document(self) -> KernelDocument:
-        """Return the document that is shown."""
+        """The current document."""
         document = self.document()
         assert isinstance(document, KernelDocument), "no kernel is shown yet"
         return document
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong with the text, line after line."""
+        """The problems of the source, in the order of lines."""
         document = self.document()
         return document.problems if isinstance(document, KernelDocument) else ()
 
     def mark_line(self, line: int | None) -> None:
-        """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
+        """Mark a line (from 1) as executing and scroll it into view; None removes the mark."""
         if line != self._marked:
             before, self._marked = self._marked, line
-            self._lay_grounds()
+            self._set_backgrounds()
             for each in (before, line):
                 self._update_line(each)
         if line is not None:
             self._bring_into_view(line)
 
     def light_lines(self, lit: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
-        """Light several lines, from 1, and some faintly; `first`, or the first that is lit, is brought into view."""
-        before, now = (self._lit, self._faint), (lit, faint)
-        if before != now:
-            self._lit, self._faint = now
-            self._lay_grounds()
+        """Highlight lines (from 1), some faintly; scroll `first`, or the first highlighted line, into view."""
+        before, after = (self._lit, self._faint), (lit, faint)
+        if before != after:
+            self._lit, self._faint = after
+            self._set_backgrounds()
             for line in (before[0] ^ lit) | (before[1] ^ faint):
                 self._update_line(line)
         if first is not None:
@@ -167,19 +167,19 @@ class CodeEdit(QPlainTextEdit):
             self._bring_into_view(min(lit))
 
     def set_markers(self, markers: Mapping[int, str]) -> None:
-        """Mark lines, from 1, with a dot beside their number and a tool tip."""
+        """Mark lines (from 1) with a dot next to their number, and a tooltip."""
         self._markers = dict(markers)
         self._gutter.update()
 
     def show_costs(self, costs: Mapping[int, tuple[str, str]]) -> None:
-        """Show in a column of its own what lines, from 1, became: a few digits, and what a tool tip says of them."""
+        """Show short texts with tooltips in a separate column next to lines (from 1)."""
         if costs != self._costs:
             self._costs = dict(costs)
             self._place_gutter()
             self._gutter.update()
 
     def go_to(self, problem: Problem) -> None:
-        """Put the cursor where a problem begins."""
+        """Move the cursor to the start of a problem."""
         cursor = self.textCursor()
         cursor.setPosition(problem.cursor.selectionStart())
         self.setTextCursor(cursor)
@@ -187,7 +187,7 @@ class CodeEdit(QPlainTextEdit):
         self.setFocus()
 
     def go_to_line(self, line: int) -> None:
-        """Put the cursor where a line, from 1, begins, and bring it into view."""
+        """Move the cursor to the start of a line (from 1), and scroll it into view."""
         document = self.document()
         assert document is not None
         block = document.findBlockByNumber(line - 1)
@@ -205,17 +205,17 @@ class CodeEdit(QPlainTextEdit):
         return self._top_for(line, top) == top
 
     def _top_for(self, line: int, top: int) -> int:
-        """Return which line, from 0, to have at the top so that `line`, from 1, is seen: `top` if that will do."""
-        seen = self._lines_in_view()
-        return top if top < line <= top + max(seen - 1, 1) else max(0, line - 1 - seen // 3)
+        """Return the top line (from 0) for which `line` (from 1) is visible, `top` if possible."""
+        visible = self._lines_in_view()
+        return top if top < line <= top + max(visible - 1, 1) else max(0, line - 1 - visible // 3)
 
     def _lines_in_view(self) -> int:
         height = self.blockBoundingRect(self.firstVisibleBlock()).height()
         viewport = self.viewport()
         return int(viewport.height() / height) if viewport is not None and height > 0 else 1
 
-    def _to_kernel(self) -> None:
-        """Bring the kernel into view, and the line that runs; when it is seen first, if it is not seen yet."""
+    def _scroll_to_kernel(self) -> None:
+        """Scroll to the kernel and the executing line; a hidden editor does so when it is shown."""
         self._placed = self.isVisible()
         top, bar = max(0, self._range[0] - 1), self.verticalScrollBar()
         if bar is not None:
@@ -223,11 +223,11 @@ class CodeEdit(QPlainTextEdit):
 
     def _find_kernel(self) -> None:
         self._range = kernel_lines(self.kernel_document.text, self.kernel)
-        self._mark()
+        self._show_problems()
 
-    def _mark(self) -> None:
-        """Let the kernel that runs stand out on a ground of its own, then the line that runs, then what is wrong."""
-        self._lay_grounds()
+    def _show_problems(self) -> None:
+        """Update the backgrounds and the underlined problems."""
+        self._set_backgrounds()
         selections = []
         for problem in reversed(self.problems):
             selection = QTextEdit.ExtraSelection()
@@ -241,8 +241,8 @@ class CodeEdit(QPlainTextEdit):
         if (viewport := self.viewport()) is not None:
             viewport.update()
 
-    def _lay_grounds(self) -> None:
-        """Put grounds where lines stand out; the cursors move with the text when it is edited."""
+    def _set_backgrounds(self) -> None:
+        """Set the backgrounds of the kernel and of highlighted lines; cursors keep their positions while editing."""
         first, last = self._range
         lines = [(first, last, look().theme.raised)] if last > 0 else []
         theme = look().theme
@@ -251,27 +251,27 @@ class CodeEdit(QPlainTextEdit):
         lines += [(line - 1, line - 1, theme.accent_soft) for line in marked]
         document = self.document()
         assert document is not None
-        self._grounds = [
+        self._backgrounds = [
             (QTextCursor(document.findBlockByNumber(first)), QTextCursor(document.findBlockByNumber(last)), color)
             for first, last, color in lines
         ]
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
-        # Not as selections of the text, one a line: those are laid out and painted much more slowly.
+        # Not as extra selections per line, which Qt lays out and paints much more slowly.
         painter = QPainter(self.viewport())
         document = self.document()
         left = self.contentOffset().x() + (document.documentMargin() if document is not None else 0)
         lines = [(block.blockNumber(), place) for block, place in self._visible_lines()]
-        for first, last, color in self._grounds:
-            here = [place for number, place in lines if first.blockNumber() <= number <= last.blockNumber()]
-            if here:
-                top, bottom = here[0].top(), here[-1].top() + here[-1].height()
+        for first, last, color in self._backgrounds:
+            rectangles = [place for number, place in lines if first.blockNumber() <= number <= last.blockNumber()]
+            if rectangles:
+                top, bottom = rectangles[0].top(), rectangles[-1].top() + rectangles[-1].height()
                 painter.fillRect(QRectF(left, top, self.width(), bottom - top), QColor(color))
         painter.end()
         super().paintEvent(event)
 
     def _update_line(self, line: int | None) -> None:
-        """Let one line and its number be painted anew."""
+        """Repaint a line and its number."""
         document, viewport = self.document(), self.viewport()
         if line is not None and document is not None and viewport is not None:
             block = document.findBlockByNumber(line - 1)
@@ -281,7 +281,7 @@ class CodeEdit(QPlainTextEdit):
             viewport.update(0, top, viewport.width(), height)
 
     def _color(self) -> None:
-        """Color what is in view."""
+        """Color the visible lines."""
         document = self.document()
         if isinstance(document, KernelDocument) and self.isVisible() and not self._changing:
             first = self.firstVisibleBlock()
@@ -290,33 +290,33 @@ class CodeEdit(QPlainTextEdit):
     # --- line numbers
 
     def number_width(self) -> int:
-        """Return how wide the column of line numbers is."""
+        """Return the width of the line-number column."""
         digits = len(str(max(99, self.blockCount())))
         return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(22) + self._cost_width()
 
     def _cost_width(self) -> int:
-        """Return how wide the column of what lines became is; 0 where there is none."""
+        """Return the width of the column of short texts; 0 if there are none."""
         digits = max((len(text) for text, _ in self._costs.values()), default=0)
         return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(12) if digits else 0
 
     def line_at(self, place: QPoint) -> int:
-        """Return the line, from 1, at a height; 0 where there is none."""
+        """Return the line (from 1) at a vertical position, or 0."""
         for block, area in self._visible_lines():
             if area.top() <= place.y() < area.bottom() + 1:
                 return block.blockNumber() + 1
         return 0
 
     def show_tip(self, place: QPoint, line: int) -> None:
-        """Show what is wrong with a line, and what its marker says."""
-        said = [problem.diagnostic.message for problem in self.problems if problem.line == line]
+        """Show the problems of a line and the tooltip of its marker."""
+        texts = [problem.diagnostic.message for problem in self.problems if problem.line == line]
         if line in self._markers:
-            said.append(self._markers[line])
+            texts.append(self._markers[line])
         if line in self._costs:
-            said.append(self._costs[line][1])
-        QToolTip.showText(place, "\n".join(said), self)
+            texts.append(self._costs[line][1])
+        QToolTip.showText(place, "\n".join(texts), self)
 
     def paint_numbers(self, column: QWidget, wanted: QRegion) -> None:
-        """Paint the visible line numbers: those of the kernel brighter, with a bar; what is wrong in its color."""
+        """Paint the line numbers of a region: the kernel's are brighter and have a bar, problems are colored."""
         theme, area = look().theme, wanted.boundingRect()
         painter = QPainter(column)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -325,10 +325,10 @@ class CodeEdit(QPlainTextEdit):
             self._numbers = Lettering(self.font())
         painter.setFont(self._numbers.font)
         first, last = self._range
-        # Of a line with both, the error's color is seen.
-        worst_last = sorted(self.problems, key=lambda problem: problem.diagnostic.severity == "error")
-        wrong = {problem.line: _color_of(problem) for problem in worst_last}
-        here = self.textCursor().blockNumber() if self.hasFocus() else -1
+        # On a line with a warning and an error, the error's color wins.
+        by_severity = sorted(self.problems, key=lambda problem: problem.diagnostic.severity == "error")
+        problem_colors = {problem.line: _color_of(problem) for problem in by_severity}
+        cursor_line = self.textCursor().blockNumber() if self.hasFocus() else -1
         radius, costs = look().px(3), self._cost_width()
         for block, place in self._visible_lines():
             if place.top() > area.bottom():
@@ -342,24 +342,24 @@ class CodeEdit(QPlainTextEdit):
                 painter.fillRect(0, place.top(), column.width(), place.height(), QColor(theme.accent_soft))
             if inside or marked:
                 painter.fillRect(0, place.top(), 3, place.height() + 1, QColor(theme.accent))
-            dot = wrong.get(number + 1) or (theme.bad if number + 1 in self._markers else "")
+            dot = problem_colors.get(number + 1) or (theme.bad if number + 1 in self._markers else "")
             if dot:
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(QColor(dot))
                 painter.drawEllipse(QPoint(look().px(8), place.center().y()), radius, radius)
-            bright = marked or number == here
+            bright = marked or number == cursor_line
             painter.setPen(QColor(dot or (theme.text if bright else theme.muted if inside else theme.faint)))
             line = QRectF(place.adjusted(0, 0, column.width() - look().px(8), 0))
             self._numbers.right(painter, line, str(number + 1))
             if number + 1 in self._costs:
                 painter.setPen(QColor(theme.accent))
-                beside = QRectF(place.adjusted(0, 0, look().px(6) + costs, 0))
-                self._numbers.right(painter, beside, self._costs[number + 1][0])
+                cost_area = QRectF(place.adjusted(0, 0, look().px(6) + costs, 0))
+                self._numbers.right(painter, cost_area, self._costs[number + 1][0])
         painter.end()
 
     def _visible_lines(self) -> Iterator[tuple[QTextBlock, QRect]]:
         block, bottom = self.firstVisibleBlock(), self.height()
-        # The place of a line is asked for once: Qt finds one by adding up the heights of all lines above it in view.
+        # Positions are accumulated here: Qt computes each one by adding up the heights of all lines above it.
         top = self.blockBoundingGeometry(block).top() + self.contentOffset().y()
         while block.isValid() and top <= bottom:
             height = self.blockBoundingRect(block).height()
@@ -385,7 +385,7 @@ class CodeEdit(QPlainTextEdit):
     def event(self, event: QEvent | None) -> bool:
         override = is_of(event, QEvent.Type.ShortcutOverride)
         if override and isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Save):
-            # Here Ctrl+S saves the text, elsewhere the result.
+            # In the editor Ctrl+S saves the source, elsewhere the result.
             event.accept()
             return True
         return super().event(event)
@@ -393,17 +393,17 @@ class CodeEdit(QPlainTextEdit):
     def viewportEvent(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             at = self.cursorForPosition(event.pos()).position()
-            said = [
+            messages = [
                 problem.diagnostic.message
                 for problem in self.problems
                 if problem.cursor.selectionStart() <= at <= problem.cursor.selectionEnd()
             ]
-            QToolTip.showText(event.globalPos(), "\n".join(said), self)
+            QToolTip.showText(event.globalPos(), "\n".join(messages), self)
             return True
         return super().viewportEvent(event)
 
     def sizeHint(self) -> QSize:
-        """Ask for no more height than it needs: it takes what is left, and nothing beside it is squeezed for it."""
+        """Return a minimal height: the editor takes the remaining space and does not squeeze its neighbors."""
         return QSize(super().sizeHint().width(), self.minimumSizeHint().height())
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
@@ -415,13 +415,13 @@ class CodeEdit(QPlainTextEdit):
         elif event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
             back = shift or event.key() == Qt.Key.Key_Backtab
             if control or not self._indents:
-                # Qt's own text keeps the focus where Tab could be typed.
+                # QPlainTextEdit keeps the focus when Tab could be typed.
                 QWidget.focusNextPrevChild(self, not back)
             else:
                 self._edit(lambda cursor: indented_selection(cursor, back=back))
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not control:
             self._edit(indented_line)
-            self._begun = self.textCursor().block()
+            self._new_line = self.textCursor().block()
         elif event.text() == "}":
             self._edit(closing_brace)
         else:
@@ -429,13 +429,13 @@ class CodeEdit(QPlainTextEdit):
 
     @property
     def _indents(self) -> bool:
-        """Whether Tab indents here."""
+        """Whether Tab indents at the cursor."""
         cursor = self.textCursor()
         before = cursor.block().text()[: cursor.positionInBlock()]
-        return cursor.hasSelection() or (cursor.block() == self._begun and not before.strip())
+        return cursor.hasSelection() or (cursor.block() == self._new_line and not before.strip())
 
     def leave(self) -> None:
-        """Let the keyboard be for what stands beside the text."""
+        """Leave the editor."""
         self.left.emit()
 
     def _edit(self, change: Callable[[QTextCursor], None]) -> None:
@@ -445,7 +445,7 @@ class CodeEdit(QPlainTextEdit):
 
     def focusInEvent(self, event: QFocusEvent | None) -> None:
         super().focusInEvent(event)
-        self._begun = None
+        self._new_line = None
         self.entered.emit()
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
@@ -461,13 +461,13 @@ class CodeEdit(QPlainTextEdit):
             self.line_clicked.emit(block.blockNumber() + 1)
         self._pressed = None
 
-    # --- looks
+    # --- appearance
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         at = self.cursorRect()
         hides = event is not None and event.size().height() < at.bottom() <= event.oldSize().height()
         super().resizeEvent(event)
-        if hides:  # what is told below a text must not hide the line that it is told of
+        if hides:  # a message below the editor must not hide its line
             self._bring_into_view(self.textCursor().blockNumber() + 1)
         self._place_gutter()
         self._color()
@@ -476,7 +476,7 @@ class CodeEdit(QPlainTextEdit):
         super().showEvent(event)
         self._restyle()
         if not self._placed:
-            self._to_kernel()
+            self._scroll_to_kernel()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
@@ -489,7 +489,7 @@ class CodeEdit(QPlainTextEdit):
         self.setTabStopDistance(4 * QFontMetricsF(code_font(look().small_px)).horizontalAdvance(" "))
         self._place_gutter()
         self._color()
-        self._mark()
+        self._show_problems()
 
 
 def _color_of(problem: Problem) -> str:

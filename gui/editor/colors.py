@@ -1,4 +1,4 @@
-"""Which parts of a line have which color. A line is colored by itself, so that typing costs one line."""
+"""Syntax colors of CUDA C++ lines. Each line is colored independently, so that typing recolors one line."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from typing import Any
 from gui.painting.theme import DARK
 
 Span = tuple[int, int, str]
-"""A part of a line that is colored: start, end, and the entry of `Theme.syntax` that has the color."""
+"""A colored part of a line: start, end, and the key of `Theme.syntax`."""
 
 _BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"))
-# What a comment may begin in; a string or a line comment may hold what looks like one.
+# Strings and line comments are matched too, because they can contain `/*`.
 _COMMENT_OR_STRING = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'", re.DOTALL)
 
 
 def lines_within_comments(text: str) -> frozenset[int]:
-    """Return the lines, counted from 0, that begin within a `/*` comment of an earlier line."""
+    """Return the lines (from 0) that start inside a `/*` comment."""
     if "/*" not in text:
         return frozenset()
-    found: set[int] = set()
+    lines: set[int] = set()
     line = end = 0
     for match in _COMMENT_OR_STRING.finditer(text):
         if match[0].startswith("/*"):
             line += text.count("\n", end, match.start())
             after = line + match[0].count("\n")
-            found.update(range(line + 1, after + 1))
+            lines.update(range(line + 1, after + 1))
             line, end = after, match.end()
-    return frozenset(found)
+    return frozenset(lines)
 
 
 @lru_cache(maxsize=4096)
 def spans(line: str, *, within_comment: bool) -> tuple[Span, ...]:
-    """Return what is colored in a line."""
-    found = []
+    """Return the colored parts of a line."""
+    parts = []
     skipped = 0
     if within_comment:
         end = line.find("*/")
         skipped = len(line) if end < 0 else end + 2
-        found.append((0, skipped, "Comment"))
+        parts.append((0, skipped, "Comment"))
     rest = line[skipped:]
-    # The lexer takes a line for one only with its end.
+    # The lexer recognizes a line only with its newline.
     for start, token, value in _lexer().get_tokens_unprocessed(rest + "\n"):
         end = min(start + len(value), len(rest))
         kind = _kind(str(token).removeprefix("Token."), value, called=rest[end : end + 1] == "(")
         if kind and end > start:
-            found.append((skipped + start, skipped + end, kind))
-    return tuple(found)
+            parts.append((skipped + start, skipped + end, kind))
+    return tuple(parts)
 
 
 @cache
@@ -66,7 +66,7 @@ def _kind(token: str, value: str, *, called: bool) -> str:
 
 
 def kind_of(token: str, *, called: bool) -> str:
-    """Return the entry of `Theme.syntax` of one of Pygments' tokens; "" for none."""
+    """Return the key of `Theme.syntax` for a Pygments token, or ""."""
     if called and token == "Name":
         return "Name.Function"
     while token and token not in DARK.syntax:

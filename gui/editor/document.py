@@ -1,4 +1,4 @@
-"""A kernel file's text as it is edited: what it was, its colors, and what is wrong with it."""
+"""The edited source of a kernel file: its differences from the file, its colors, and its problems."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from gui.painting.theme import Look, look
 from gui.qt.later import after
 
 SETTLE_MS = 80
-"""How long a text rests before it is checked."""
+"""How long a source must be unchanged before it is checked."""
 _AT_ONCE = 4
-"""Lines that are colored ahead of need before something else may come."""
+"""Lines colored in advance per idle step."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A diagnostic and where it is now: the cursor moves with the text."""
+    """A diagnostic and its current position: the cursor moves with the text."""
 
     diagnostic: Diagnostic
     cursor: QTextCursor
 
     @property
     def line(self) -> int:
-        """Return its line, from 1."""
+        """The line, from 1."""
         return self.cursor.block().blockNumber() + 1
 
 
 class KernelDocument(QTextDocument):
-    """The text of a kernel file, which may differ from the file. Every view of the file shows the same document.
+    """The source of a kernel file, which may differ from the file. All views of the file share the document.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class KernelDocument(QTextDocument):
     """
 
     settled = pyqtSignal()
-    """The text has changed, and rests."""
+    """The text has changed, and has been unchanged for a while."""
     edited_changed = pyqtSignal(bool)
     problems_changed = pyqtSignal()
 
@@ -68,86 +68,86 @@ class KernelDocument(QTextDocument):
         self.file = file
         self.path = KERNELS / file
         self.problems: tuple[Problem, ...] = ()
-        self._found: tuple[Problem, ...] = ()
-        self._of_run: tuple[Problem, ...] = ()
+        self._compiler_problems: tuple[Problem, ...] = ()
+        self._run_problems: tuple[Problem, ...] = ()
         self.remedy: Remedy | None = None
-        """An edit that mends what a run of this text met with."""
+        """An edit that fixes the problems of this text's run."""
         self._checked: str | None = None
         self._edited = False
         self._text: str | None = None
         self._commented: frozenset[int] | None = None
         self._strings: Mapping[int, Segments] = {}
         self._ahead = 0
-        self._ahead_in: Look | None = None
+        self._ahead_look: Look | None = None
         self._colored: Look | None = None
-        """The look for which all lines have been colored."""
+        """The look in which all lines are colored, if any."""
         self.setDocumentLayout(QPlainTextDocumentLayout(self))
         self.original = _read(self.path) if text is None else text
         self.saved = self.original
         self._load(self.original)
         self._rest = after(SETTLE_MS, self._settle, self)
-        self.contentsChange.connect(self._take_change)
+        self.contentsChange.connect(self._on_change)
 
     @property
     def text(self) -> str:
-        """Return the text."""
+        """The current text."""
         if self._text is None:
             self._text = self.toPlainText()
         return self._text
 
     @property
     def edited(self) -> bool:
-        """Whether the text differs from the file's."""
+        """Whether the text differs from the file."""
         return self.text != self.original
 
     @property
     def unsaved(self) -> bool:
-        """Whether the text would be lost with the window."""
+        """Whether the text would be lost if the window closed."""
         return self.text not in (self.original, self.saved)
 
     @property
     def is_own(self) -> bool:
-        """Whether it is a file of the user's, not one under `kernels/`."""
+        """Whether the file is a user's, as opposed to one under `kernels/`."""
         return Path(self.file).is_absolute()
 
     @property
     def is_script(self) -> bool:
-        """Whether it is a PyCUDA script."""
+        """Whether the file is a PyCUDA script."""
         return self.file.endswith(SCRIPT)
 
     @property
     def checked(self) -> bool:
-        """Whether the problems are those of the text as it is."""
+        """Whether the problems belong to the current text."""
         return self._checked == self.text
 
     @property
     def sound(self) -> bool:
-        """Whether no problem is an error."""
+        """Whether there are no errors."""
         return all(problem.diagnostic.severity != "error" for problem in self.problems)
 
     def save(self, target: Path) -> str:
-        """Write the text to a file; return in a sentence why that failed, or ""."""
+        """Write the text to a file; return the reason for a failure as a sentence, or ""."""
         try:
-            with replacing(target.resolve()) as file:  # what a link leads to: the text is edited, not the link
+            with replacing(target.resolve()) as file:  # write to a link's target, not over the link
                 file.write(self.text.encode())
         except InputError as error:
             return error.message
         self.saved = self.text
         if target == self.path:
             self.original = self.text
-            self._tell_edited()
+            self._report_edited()
         return ""
 
     def replace(self, text: str, *, saved: bool = False) -> None:
-        """Put another text in the place of all; it can be undone. `saved` says that it is some file's.
+        """Replace the whole text, which can be undone; `saved` means that the text is stored in some file.
 
-        What both texts begin and end with stays as it is, and with it cursors that stand there.
+        The common beginning and end are not touched, so that cursors there keep their positions.
         """
         if saved:
             self.saved = text
         before = self.text
-        begins = _alike(before, text)
-        ends = _alike(before[begins:][::-1], text[begins:][::-1])
+        begins = _common_prefix(before, text)
+        ends = _common_prefix(before[begins:][::-1], text[begins:][::-1])
         cursor = QTextCursor(self)
         cursor.setPosition(_units(before[:begins]))
         cursor.setPosition(_units(before[: len(before) - ends]), QTextCursor.MoveMode.KeepAnchor)
@@ -155,7 +155,7 @@ class KernelDocument(QTextDocument):
         self._settle()
 
     def mend(self) -> int | None:
-        """Make the edit that is offered, which can be undone; return its line, or None where none is offered."""
+        """Apply the remedy, which can be undone; return its line, or None if there is no remedy."""
         remedy = self.remedy
         if remedy is None:
             return None
@@ -164,43 +164,43 @@ class KernelDocument(QTextDocument):
         return remedy.line
 
     def show_diagnostics(self, text: str, found: Sequence[Diagnostic]) -> None:
-        """Take what was found in `text`; where the text is another by now, what is found in that will come."""
+        """Show the compiler's diagnostics of `text`, unless the text has changed since."""
         if text != self.text:
             return
         self._checked = text
-        self._found = tuple(Problem(each, self._cursor(each)) for each in found)
-        self._gather()
+        self._compiler_problems = tuple(Problem(each, self._cursor(each)) for each in found)
+        self._merge_problems()
 
     def show_run(self, text: str, found: Sequence[Diagnostic], remedy: Remedy | None = None) -> None:
-        """Take what a run of `text` met with, and what mends that: nothing, where it went well."""
-        # What an edit has made void is seen until the text is checked: a run of that text knows before.
-        void = any(problem not in self._found for problem in self.problems)
-        if text == self.text and (found or self._of_run or void):
+        """Show the diagnostics of a run of `text`, and the remedy; none if the run succeeded."""
+        # Diagnostics that an edit made obsolete stay until the text is checked; a run of that text replaces them early.
+        obsolete = any(problem not in self._compiler_problems for problem in self.problems)
+        if text == self.text and (found or self._run_problems or obsolete):
             self.remedy = remedy
-            self._of_run = tuple(Problem(each, self._cursor(each)) for each in found)
-            self._gather()
+            self._run_problems = tuple(Problem(each, self._cursor(each)) for each in found)
+            self._merge_problems()
 
-    def _gather(self) -> None:
-        """Put what was found together; of a line that the compiler complains of, a run has nothing new to say.
+    def _merge_problems(self) -> None:
+        """Merge the problems of the compiler and the run; on a line with a compiler error, the run's are dropped.
 
-        What the compiler only warns of is no reason to keep a mistake back.
+        A compiler warning hides only the run's warnings on its line, not its errors.
         """
-        lines = {problem.line for problem in self._found}
-        wrong = {problem.line for problem in self._found if problem.diagnostic.severity == "error"}
+        lines = {problem.line for problem in self._compiler_problems}
+        error_lines = {problem.line for problem in self._compiler_problems if problem.diagnostic.severity == "error"}
         new = (
             problem
-            for problem in self._of_run
-            if problem.line not in (wrong if problem.diagnostic.severity == "error" else lines)
+            for problem in self._run_problems
+            if problem.line not in (error_lines if problem.diagnostic.severity == "error" else lines)
         )
-        both = (*self._found, *new)
+        both = (*self._compiler_problems, *new)
         self.problems = tuple(sorted(both, key=lambda problem: problem.cursor.selectionStart()))
         self.problems_changed.emit()
 
     def color(self, first: QTextBlock, last: int) -> None:
-        """Color the lines from a block to the block of a number, those that are not yet colored as they should be."""
+        """Color the lines from a block to the block with number `last`, unless they are up to date."""
         if self._colored == look():
             return
-        # Lines take another look from here on: all of them have that of before no more.
+        # From here on lines get another look, so the previous one no longer applies to all of them.
         self._colored = None
         if self._commented is None:
             self._commented = frozenset() if self.is_script else lines_within_comments(self.text)
@@ -219,9 +219,9 @@ class KernelDocument(QTextDocument):
             block = block.next()
 
     def color_more(self) -> bool:
-        """Color the next few lines that no one has colored; return whether there are no more."""
-        if self._ahead_in != look():
-            self._ahead, self._ahead_in = 0, look()
+        """Color the next few lines in advance; return whether all lines are colored."""
+        if self._ahead_look != look():
+            self._ahead, self._ahead_look = 0, look()
         block = self.findBlockByNumber(self._ahead)
         for _ in range(_AT_ONCE):
             if not block.isValid():
@@ -230,19 +230,19 @@ class KernelDocument(QTextDocument):
             self.color(block, block.blockNumber())
             block = block.next()
         if not block.isValid():
-            self._colored = self._ahead_in
+            self._colored = self._ahead_look
         return not block.isValid()
 
-    def _color(self, block: QTextBlock, found: Sequence[Span]) -> None:
-        wide = not block.text().isascii()
+    def _color(self, block: QTextBlock, parts: Sequence[Span]) -> None:
+        has_wide = not block.text().isascii()
         ranges = []
-        for start, end, kind in found:
-            made = QTextLayout.FormatRange()
-            made.format = _format(look(), kind)
+        for start, end, kind in parts:
+            part = QTextLayout.FormatRange()
+            part.format = _format(look(), kind)
             # Qt counts UTF-16 units.
-            made.start = _units(block.text()[:start]) if wide else start
-            made.length = _units(block.text()[start:end]) if wide else end - start
-            ranges.append(made)
+            part.start = _units(block.text()[:start]) if has_wide else start
+            part.length = _units(block.text()[start:end]) if has_wide else end - start
+            ranges.append(part)
         layout = block.layout()
         assert layout is not None
         layout.setFormats(ranges)
@@ -259,32 +259,32 @@ class KernelDocument(QTextDocument):
         self.setUndoRedoEnabled(True)
         self.setModified(False)
 
-    def _take_change(self, position: int, removed: int, added: int) -> None:
+    def _on_change(self, position: int, removed: int, added: int) -> None:
         if not removed and not added:
             return
-        self._text = self._commented = self._colored = self._ahead_in = None
-        self._of_run = ()
+        self._text = self._commented = self._colored = self._ahead_look = None
+        self._run_problems = ()
         self.remedy = None
         self._rest.start()
         if not self._edited:
-            self._tell_edited()
+            self._report_edited()
 
     def _settle(self) -> None:
         self._rest.stop()
-        self._tell_edited()
+        self._report_edited()
         self.settled.emit()
 
-    def _tell_edited(self) -> None:
+    def _report_edited(self) -> None:
         if self._edited != self.edited:
             self._edited = self.edited
             self.edited_changed.emit(self._edited)
 
-    def _cursor(self, found: Diagnostic) -> QTextCursor:
-        block = self.findBlockByNumber(min(found.line, self.blockCount()) - 1)
+    def _cursor(self, diagnostic: Diagnostic) -> QTextCursor:
+        block = self.findBlockByNumber(min(diagnostic.line, self.blockCount()) - 1)
         text = block.text()
         cursor = QTextCursor(block)
-        cursor.setPosition(block.position() + _units(text[: found.column - 1]))
-        cursor.setPosition(block.position() + _units(text[: found.end - 1]), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(block.position() + _units(text[: diagnostic.column - 1]))
+        cursor.setPosition(block.position() + _units(text[: diagnostic.end - 1]), QTextCursor.MoveMode.KeepAnchor)
         return cursor
 
 
@@ -295,10 +295,10 @@ def _read(path: Path) -> str:
         return f"// {path.name} cannot be read: {error.strerror}\n"
 
 
-def _alike(one: str, other: str) -> int:
-    """Return how many characters two texts begin with that are the same."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (here, there) in pairs if here != there), min(len(one), len(other)))
+def _common_prefix(first: str, second: str) -> int:
+    """Return the length of the common prefix of two texts."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def _units(text: str) -> int:
@@ -308,9 +308,9 @@ def _units(text: str) -> int:
 _formats: dict[tuple[Look, str], QTextCharFormat] = {}
 
 
-def _format(now: Look, kind: str) -> QTextCharFormat:
-    if (now, kind) not in _formats:
-        made = QTextCharFormat()
-        made.setForeground(QColor(now.theme.syntax[kind]))
-        _formats[now, kind] = made
-    return _formats[now, kind]
+def _format(current: Look, kind: str) -> QTextCharFormat:
+    if (current, kind) not in _formats:
+        text_format = QTextCharFormat()
+        text_format.setForeground(QColor(current.theme.syntax[kind]))
+        _formats[current, kind] = text_format
+    return _formats[current, kind]

@@ -1,6 +1,6 @@
-"""Texts that were edited and not saved when the window had to go: kept in the platform's data folder, and found again.
+"""Drafts: unsaved edits, written to the platform's data folder when the window must close, and read again later.
 
-A draft is a text file: a line that says what it is a draft of, and the text. So it can be read without Lockstep too.
+A draft is a text file that is readable without Lockstep: a header line that names the edited file, then the text.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from gui.editor.document import KernelDocument
 _MARK = "// A draft of Lockstep's: "
 _FIRST_LINE_BYTES = 2**16
 _MOST_DRAFTS = 100
-"""More than these are not looked at."""
+"""Only this many of the newest drafts are read."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A text that was kept.
+    """The saved text of an edited file.
 
     Parameters
     ----------
     file : str
-        The kernel file that it is a text of: a name under `kernels/`, or a path.
+        The edited kernel file: a name under `kernels/`, or a path.
     origin : str
-        The digest of what that file held when it was edited.
+        The digest of the file's text when it was edited.
     text : str
     path : Path
-        Where it is kept.
+        The draft's file.
     """
 
     file: str
@@ -47,28 +47,28 @@ class Draft:
 
     @property
     def name(self) -> str:
-        """Return the file's name without its folder."""
+        """The edited file's name without its folder."""
         return Path(self.file).name
 
     def is_of(self, text: str) -> bool:
-        """Whether this text is what was edited."""
+        """Return whether the draft was an edit of this text."""
         return self.origin == _digest(text)
 
 
 class Drafts:
-    """The drafts of a folder.
+    """The drafts in a folder.
 
     Parameters
     ----------
     folder : Path or None
-        None means the platform's folder for a user's data.
+        None means the platform's folder for user data.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _data_folder() / "Lockstep" / "drafts"
 
     def found(self) -> list[Draft]:
-        """Return what is kept, the oldest first; what is no draft is passed over."""
+        """Return the drafts, the oldest first; other files are ignored."""
         drafts = []
         with suppress(OSError):
             paths = sorted(self._folder.glob("*.cu"), key=lambda path: path.lstat().st_mtime_ns)
@@ -79,36 +79,36 @@ class Drafts:
         return drafts
 
     def keep(self, documents: Sequence[KernelDocument]) -> set[Path]:
-        """Keep what documents hold, a file for each, and return the files.
+        """Write a draft for each document, and return the drafts' paths.
 
         Raises
         ------
         InputError
-            Where one cannot be kept; the others are.
+            If a draft cannot be written; the others are written anyway.
         """
-        kept, refused = set(), None
+        paths, refused = set(), None
         for document in documents:
             try:
-                kept.add(self._keep(document))
+                paths.add(self._write(document))
             except InputError as error:
                 refused = refused or InputError(f"The edits of {document.path.name} could not be kept: {error.message}")
         if refused is not None:
             raise refused
-        return kept
+        return paths
 
-    def _keep(self, document: KernelDocument) -> Path:
-        # Another window may keep another text of the same file.
+    def _write(self, document: KernelDocument) -> Path:
+        # The digest in the name distinguishes drafts of several windows.
         name = f"{document.path.stem}-{_digest(document.file + document.text)[:16]}.cu"
         path = self._folder / name
         head = json.dumps({"file": document.file, "origin": _digest(document.original)})
-        with os_errors(str(self._folder), "made"):
+        with os_errors(str(self._folder), "created"):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with replacing(path) as file:
             file.write(f"{_MARK}{head}\n{document.text}".encode(errors="surrogatepass"))
         return path
 
     def discard(self, paths: Iterable[Path]) -> None:
-        """Remove drafts."""
+        """Delete drafts."""
         for path in paths:
             with suppress(OSError):
                 path.unlink()

@@ -1,4 +1,4 @@
-"""Kernel files: asking for their names, reading and writing them."""
+"""Ask for the names of kernel files, and read them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ SCRIPT_FILES = f"Python (*{SCRIPT});;All files (*)"
 
 
 def ask_target(parent: QWidget, document: KernelDocument) -> Path | None:
-    """Ask where a text is to be saved; None for nowhere."""
+    """Ask where to save a source; return None if the user cancels."""
     path = document.path
     name = path.name if document.is_own else f"my_{path.name}"
-    beside = path.parent if document.is_own else None
+    folder = path.parent if document.is_own else None
     files = SCRIPT_FILES if document.is_script else KERNEL_FILES
-    found = ask_save(parent, f"Save {'script' if document.is_script else 'kernel'} as", name, files, "kernels", beside)
-    if found is None:
+    chosen = ask_save(parent, f"Save {'script' if document.is_script else 'kernel'} as", name, files, "kernels", folder)
+    if chosen is None:
         return None
-    target, _ = found
+    target, _ = chosen
     return target if target.suffix else target.with_name(target.name + (SCRIPT if document.is_script else ".cu"))
 
 
 def ask_kernel(parent: QWidget) -> Path | None:
-    """Ask for a kernel file; None for none."""
+    """Ask for a kernel file; return None if the user cancels."""
     return ask_open(parent, "Open kernel", KERNEL_FILES, "kernels")
 
 
 def read_kernel(path: Path) -> str:
-    """Return a kernel file's text; InputError where it is none."""
+    """Return a kernel file's text; raise InputError if it is not a text file."""
     try:
         text = read_bytes(path, MOST_BYTES).decode("utf-8")
     except UnicodeDecodeError:

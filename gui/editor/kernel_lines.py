@@ -1,4 +1,4 @@
-"""Where a kernel is in its file."""
+"""Locate a kernel in its file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import lru_cache
 
 @lru_cache(maxsize=32)
 def kernel_lines(text: str, kernel: str) -> tuple[int, int]:
-    """Return the first and last line of a kernel with the comment above it, counted from 0; (0, 0) when not there."""
+    """Return the first and last line (from 0) of a kernel, including the comment above it; (0, 0) if not found."""
     name = kernel.split("<")[0].rpartition("::")[2].strip()
-    found = re.search(rf"^[^\n/]*__global__[^;{{]*?\b{re.escape(name)}\s*\([^;{{]*\{{", text, re.MULTILINE)
-    if not name or not found:
+    match = re.search(rf"^[^\n/]*__global__[^;{{]*?\b{re.escape(name)}\s*\([^;{{]*\{{", text, re.MULTILINE)
+    if not name or not match:
         return 0, 0
     lines = text.split("\n")
-    start = text.count("\n", 0, found.start())
+    start = text.count("\n", 0, match.start())
     first = start
     while first > 0 and lines[first - 1].lstrip().startswith(("//", "template", "extern")):
         first -= 1

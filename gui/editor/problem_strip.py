@@ -1,4 +1,4 @@
-"""The line below the text: what is wrong where the cursor is, or first."""
+"""The strip below the editor that shows the problem at the cursor, or the first problem."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gui.qt.events import is_of
 from gui.widgets.basic import button, label, restyle, role, row
 
 _CODE = 110
-"""The height that is the code's first."""
+"""Minimum height in pixels that is left to the code."""
 _FEWEST, _MOST = 2, 7
-"""Lines of a problem that are shown at most, in a low editor and in a high one."""
+"""Minimum and maximum number of lines for a problem, in a low and a high editor."""
 _LOST = 0.4
-"""Of the last line and of the ends of the others, in lines: words are not broken."""
+"""Lines lost to word wrapping: unused space at line ends and on the last line."""
 
 
 class ProblemStrip(QFrame):
-    """Says one problem of a text, and that there are more; hidden while the text is the file's and nothing is wrong."""
+    """A strip with one problem and the number of problems; hidden if the source is unedited and has no problem."""
 
     next_wanted = pyqtSignal()
     remedy_wanted = pyqtSignal()
@@ -35,22 +35,24 @@ class ProblemStrip(QFrame):
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.more = button("Next", "flat", tip="Go to the next problem (F8)", name="Next problem")
         self.more.clicked.connect(self.next_wanted)
-        self.remedy = button("", "flat", tip="It was tried: with it nothing is found. Ctrl+Z undoes it.", name="Mend")
+        self.remedy = button(
+            "", "flat", tip="This edit was tried: it leaves no findings. Ctrl+Z undoes it.", name="Fix"
+        )
         self.remedy.clicked.connect(self.remedy_wanted)
         self.remedy.hide()
-        said = row(self.message, self.more, spacing=8)
-        said.setStretch(0, 1)
-        said.setAlignment(self.more, Qt.AlignmentFlag.AlignTop)
+        line = row(self.message, self.more, spacing=8)
+        line.setStretch(0, 1)
+        line.setAlignment(self.more, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(look().px(12), look().px(3), look().px(6), look().px(3))
         layout.setSpacing(0)
-        layout.addLayout(said)
+        layout.addLayout(line)
         layout.addWidget(self.remedy, 0, Qt.AlignmentFlag.AlignRight)
-        self._whole = ""
+        self._text = ""
         self.hide()
 
     def show_document(self, document: KernelDocument, shown: Problem | None) -> None:
-        """Show a problem out of several, or that there is none; of a text that is not checked yet, that it is not."""
+        """Show a problem, or that there is none, or that the source is still being checked."""
         problems = document.problems
         self.setVisible(document.edited or bool(problems))
         self.more.setVisible(bool(problems))
@@ -61,38 +63,38 @@ class ProblemStrip(QFrame):
         if remedy is not None:
             self.remedy.setText(remedy.words)
         if document.edited and not document.checked:
-            # What was found in the text as it was a moment ago may be mended by now.
+            # The edit may have fixed the problems found before.
             self._tone("neutral")
-            self._say("Checking…")
+            self._show_text("Checking…")
         elif shown is None:
             self._tone("good")
-            self._say("It compiles.")
+            self._show_text("No compile errors.")
         else:
             self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
-            self._say(f"Line {shown.line}: {_in_short(shown.diagnostic.message, shown.line)}")
+            self._show_text(f"Line {shown.line}: {_shorten(shown.diagnostic.message, shown.line)}")
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._say(self._whole)
+        self._show_text(self._text)
 
     def event(self, event: QEvent | None) -> bool:
-        around = self.parentWidget()
-        if is_of(event, QEvent.Type.ParentChange) and around is not None:
-            around.installEventFilter(self)
+        parent = self.parentWidget()
+        if is_of(event, QEvent.Type.ParentChange) and parent is not None:
+            parent.installEventFilter(self)
         return super().event(event)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if watched is self.parentWidget() and is_of(event, QEvent.Type.Resize):
-            self._say(self._whole)  # there is another height to share
+            self._show_text(self._text)  # the available height has changed
         return super().eventFilter(watched, event)
 
-    def _say(self, text: str) -> None:
-        """Show a text in as many lines as leave the code most of the height; the tool tip has all of it."""
-        self._whole = text
+    def _show_text(self, text: str) -> None:
+        """Show a text in as many lines as leave the code most of the height; the tooltip has the whole text."""
+        self._text = text
         metrics = self.message.fontMetrics()
         room = self.width() - self.more.sizeHint().width() - look().px(40)
-        around = self.parentWidget()
-        free = 0 if around is None else around.height() - look().px(_CODE)
+        parent = self.parentWidget()
+        free = 0 if parent is None else parent.height() - look().px(_CODE)
         lines = min(max(free // metrics.lineSpacing(), _FEWEST), _MOST)
         width = max(round((lines - _LOST) * room), look().px(200))
         self.message.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, width))
@@ -103,11 +105,11 @@ class ProblemStrip(QFrame):
         restyle(self.message, "tone", tone)
 
 
-def _in_short(message: str, line: int) -> str:
-    """Return a message without what is plain beside its line: the file's name, the block where there is one, zeros."""
+def _shorten(message: str, line: int) -> str:
+    """Remove parts of a message that are obvious next to its line: file name, a single block, zero coordinates."""
     message = message.replace("Race reported between", "Race between").replace(" access at ", " at ")
     places = re.findall(r"by thread \((\d+),(\d+),(\d+)\)", message)
-    if all(place[1:] == ("0", "0") for place in places):  # of threads in a row one number says it
+    if all(place[1:] == ("0", "0") for place in places):  # one number identifies a thread of a one-dimensional block
         message = re.sub(r"by thread \((\d+),0,0\)", r"by thread \1", message)
     message = re.sub(r"[\w.-]+\.cuh?:(\d+)(?::\d+)?", r"line \1", message)
     message = message.replace(f" at line {line} by", " by", 1)

@@ -1,4 +1,4 @@
-"""Which parts of a script's lines have which color: Python's, and CUDA's in the strings that hold kernels."""
+"""Syntax colors of Python scripts, with CUDA C++ colors in strings that contain kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from gui.editor.colors import Span, kind_of, lines_within_comments, spans
 
 Segments = tuple[tuple[int, int, str], ...]
-"""Of a line: start, end, and what stands there: python, string, cuda, or comment where CUDA's begins within one."""
+"""Parts of a line: start, end, and python, string, cuda, or comment (CUDA C++ that starts inside a comment)."""
 
 _STRINGS = re.compile(
     r"#[^\n]*"
@@ -22,8 +22,8 @@ _KERNEL = re.compile(r"\b__(?:global|device|shared|constant)__\b|\bthreadIdx\b")
 
 
 def segments_of(text: str) -> Mapping[int, Segments]:
-    """Return the segments of the lines, counted from 0, that strings of several lines have a part in."""
-    found: dict[int, list[tuple[int, int, str]]] = {}
+    """Return the parts of the lines (from 0) that multi-line strings cover."""
+    lines: dict[int, list[tuple[int, int, str]]] = {}
     line, line_start, at = 0, 0, 0
     for match in _STRINGS.finditer(text):
         if match["long"] is None:
@@ -38,43 +38,43 @@ def segments_of(text: str) -> Mapping[int, Segments]:
         column = match.start() - line_start
         parts = inside.split("\n")
         for place, part in enumerate(parts):
-            here = found.setdefault(line + place, [])
+            parts_of_line = lines.setdefault(line + place, [])
             start = column if place == 0 else 0
             if place == 0:
-                here.append((start, start + opening, "string"))
+                parts_of_line.append((start, start + opening, "string"))
                 start += opening
             kind = ("comment" if place in commented else "cuda") if is_kernel else "string"
-            here.append((start, start + len(part), kind))
+            parts_of_line.append((start, start + len(part), kind))
             if place == len(parts) - 1:
-                here.append((start + len(part), start + len(part) + closing, "string"))
-    return {number: tuple(several) for number, several in found.items()}
+                parts_of_line.append((start + len(part), start + len(part) + closing, "string"))
+    return {number: tuple(line_parts) for number, line_parts in lines.items()}
 
 
 @lru_cache(maxsize=4096)
 def script_spans(line: str, segments: Segments) -> tuple[Span, ...]:
-    """Return what is colored in a line of a script, as `gui.editor.colors.spans` does."""
-    found: list[Span] = []
+    """Return the colored parts of a script's line, like `gui.editor.colors.spans`."""
+    colored: list[Span] = []
     place = 0
     for start, end, kind in (*segments, (len(line), len(line), "string")):
-        found += _python(line[place:start], place)
+        colored += _python(line[place:start], place)
         if kind == "string":
-            found += [(start, end, "Literal.String")] if end > start else []
+            colored += [(start, end, "Literal.String")] if end > start else []
         else:
             inner = spans(line[start:end], within_comment=kind == "comment")
-            found += [(start + first, start + last, color) for first, last, color in inner]
+            colored += [(start + first, start + last, color) for first, last, color in inner]
         place = end
-    return tuple(found)
+    return tuple(colored)
 
 
 def _python(text: str, offset: int) -> list[Span]:
-    found: list[Span] = []
-    # As for CUDA, the lexer takes a line for one only with its end.
+    colored: list[Span] = []
+    # As for CUDA, the lexer recognizes a line only with its newline.
     for start, token, value in _lexer().get_tokens_unprocessed(text + "\n"):
         end = min(start + len(value), len(text))
         kind = kind_of(str(token).removeprefix("Token."), called=text[end : end + 1] == "(")
         if kind and end > start:
-            found.append((offset + start, offset + end, kind))
-    return found
+            colored.append((offset + start, offset + end, kind))
+    return colored
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The kernel file on the right, to read and to edit."""
+"""The pane with a kernel file, to read and to edit."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ TYPING = "Typing edits  ·  Esc leaves the code  ·  Tab indents a selection, or
 
 
 class SourcePane(Card):
-    """A card with a kernel file, which can be edited unless its texts are a recording's, and the kernel that runs.
+    """A card with a kernel file, which can be edited unless it belongs to a recording.
 
     Parameters
     ----------
     sources : KernelSources or None
-        The texts that are edited; panes with the same one show the same text. None for a pane that stands alone.
+        The edited sources; panes with the same sources show the same text. None for an independent pane.
     """
 
     line_clicked = pyqtSignal(int)
-    """A line, from 1, whose number or text was clicked."""
+    """A line number (from 1) that was clicked, or a line with a clicked text."""
     typing = pyqtSignal(str)
-    """What keys do from now on: the focus has come to a text that can be edited."""
+    """A description of the editing keys: an editable source has received the focus."""
     left = pyqtSignal()
-    """The keyboard is wanted elsewhere."""
+    """The user leaves the editor."""
     failed = pyqtSignal(str)
-    """Why a file could not be read or written."""
+    """The reason why a file could not be read or written."""
     saved = pyqtSignal(str)
-    """The path of a file that was written."""
+    """The path of a file that was saved."""
 
     def __init__(self, sources: KernelSources | None = None) -> None:
         super().__init__("Kernel", margins=(1, 10, 1, 1))
@@ -52,9 +52,9 @@ class SourcePane(Card):
         self.head.addWidget(self.kernel)
         self.code = CodeEdit()
         self.strip = ProblemStrip()
-        self.revert = button("Revert", "flat", tip="Go back to the file's text; Ctrl+Z undoes that")
-        self.save = button("Save as…", "flat", tip="Save this text in a file of its own (Ctrl+S in the text)")
-        self.open = button("Open…", "flat", tip="Put the text of another file here; Ctrl+Z undoes that")
+        self.revert = button("Revert", "flat", tip="Restore the file's text; Ctrl+Z undoes that")
+        self.save = button("Save as…", "flat", tip="Save this text to another file (Ctrl+S in the editor)")
+        self.open = button("Open…", "flat", tip="Replace this text by another file's; Ctrl+Z undoes that")
         for each in (self.revert, self.save, self.open):
             each.setProperty("small", True)
         self.body.setSpacing(0)
@@ -75,18 +75,18 @@ class SourcePane(Card):
         self.code.line_clicked.connect(self.line_clicked)
         self.code.left.connect(self.left)
         self.code.entered.connect(lambda: self.typing.emit(TYPING) if self.sources.editable else None)
-        # Asked for beforehand, so that the first letter need not wait for the process that checks.
+        # Checked in advance, so that typing does not wait for the checking process to start.
         self.code.entered.connect(lambda: self.sources.check(self._document) if self._document else None)
         self.code.save_wanted.connect(self.ask_save)
         self.code.cursorPositionChanged.connect(self._show_problem)
         self.strip.next_wanted.connect(self.next_problem)
-        self.strip.remedy_wanted.connect(self._mend)
+        self.strip.remedy_wanted.connect(self._apply_remedy)
         self.revert.clicked.connect(self._revert)
         self.save.clicked.connect(self.ask_save)
         self.open.clicked.connect(self.ask_open)
 
     def show_source(self, file: str, kernel: str, library: str = "") -> None:
-        """Show a kernel as `show_kernel` does, or say that a library's routine has none here."""
+        """Show a kernel, or state that a library's routine has no source here."""
         self._text.setVisible(not library)
         self.note.setVisible(bool(library))
         if not library:
@@ -94,13 +94,13 @@ class SourcePane(Card):
             return
         self._name = library
         self.title.setToolTip("")
-        self.note.setText(f"{library} is a library: its kernels come without their source.")
+        self.note.setText(f"{library} is a library: the source of its kernels is not available.")
         self.kernel.setText("")
         self.edited.hide()
-        self._place()
+        self._update_head()
 
     def show_kernel(self, file: str, kernel: str, line: int | None = None) -> None:
-        """Show a kernel file, a name under `kernels/` or a path, at one of its kernels, or the line that runs."""
+        """Show a kernel file (a name under `kernels/` or a path), scrolled to a kernel or to the executing line."""
         document = self.sources.document(file)
         if document is not self._document:
             if self._document is not None:
@@ -113,14 +113,14 @@ class SourcePane(Card):
             document.contentsChanged.connect(self._show_problem)
         self._name = document.path.name
         self.title.setToolTip(str(document.path))
-        self.kernel.say(kernel, "neutral", f"The __global__ function that runs: {kernel}")
+        self.kernel.say(kernel, "neutral", f"The executing __global__ function: {kernel}")
         self.code.show_document(document, kernel, line)
         self._show_edited(document.edited)
 
-    def _place(self) -> None:
-        """Name the kernel only where there is room: its lines stand out; offer only what fits beside the file's name.
+    def _update_head(self) -> None:
+        """Show the kernel's name and the buttons only where they fit next to the file's name.
 
-        Going back to the file's text is offered first once there is something to go back from.
+        Revert takes precedence over the other buttons once the source is edited.
         """
         name = self._name
         rest = sum(each.sizeHint().width() for each in (self.edited, self.revert, self.save, self.open))
@@ -131,23 +131,23 @@ class SourcePane(Card):
         room = self.width() - 24 - wide - 8
         if not self.edited.isHidden():
             room -= self.edited.sizeHint().width() + 8
-        offered = self.note.isHidden()
-        can_edit = offered and self.sources.editable
+        has_source = self.note.isHidden()
+        can_edit = has_source and self.sources.editable
         edited = self.revert.isEnabled()
-        wanted = [(self.save, offered), (self.open, can_edit)]
-        wanted.insert(0 if edited else 1, (self.revert, can_edit))
-        for each, possible in wanted:
-            takes = each.sizeHint().width() + 8
-            shown = possible and (takes <= room or (edited and each is self.revert))
-            each.setVisible(shown)
-            room -= takes * shown
+        buttons = [(self.save, has_source), (self.open, can_edit)]
+        buttons.insert(0 if edited else 1, (self.revert, can_edit))
+        for each, possible in buttons:
+            width = each.sizeHint().width() + 8
+            visible = possible and (width <= room or (edited and each is self.revert))
+            each.setVisible(visible)
+            room -= width * visible
         narrow = wide + min(room, 0) if self.isVisible() else wide
         self.title.setText(self.title.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, narrow))
 
     def event(self, event: QEvent | None) -> bool:
-        # Also when what stands there has become wider, as in larger text.
+        # LayoutRequest: the contents have become wider, as with larger text.
         if is_of(event, QEvent.Type.Resize, QEvent.Type.LayoutRequest, QEvent.Type.Show):
-            self._place()
+            self._update_head()
         return super().event(event)
 
     def changeEvent(self, event: QEvent | None) -> None:
@@ -157,32 +157,32 @@ class SourcePane(Card):
 
     @property
     def document(self) -> KernelDocument:
-        """Return the document that is shown."""
+        """The current document."""
         assert self._document is not None, "no kernel is shown yet"
         return self._document
 
     def mark_line(self, line: int | None) -> None:
-        """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
+        """Mark a line (from 1) as executing and scroll it into view; None removes the mark."""
         self.code.mark_line(line)
 
     def light_lines(self, lit: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
-        """Light several lines, as `CodeEdit.light_lines` does."""
+        """Highlight several lines, like `CodeEdit.light_lines`."""
         self.code.light_lines(lit, faint, first)
 
     def show_machine_code(self, lines: Mapping[int, LineCode]) -> None:
-        """Show beside lines, from 1, how many machine instructions they became, and in a tool tip which."""
+        """Show the number of machine instructions next to lines (from 1), with details in tooltips."""
         self.code.show_costs({line: (str(code.instructions), code.words) for line, code in lines.items()})
 
     def prepare(self, files: Sequence[str]) -> bool:
-        """Do a little of what scrolling, and going to other files, will want; return whether all of it is done."""
+        """Color a few lines of the files in advance; return whether all lines are colored."""
         return all(self.sources.document(file).color_more() for file in files)
 
     def set_markers(self, markers: Mapping[int, str]) -> None:
-        """Mark lines, from 1, with a dot beside their number and a tool tip."""
+        """Mark lines (from 1) with a dot next to their number, and a tooltip."""
         self.code.set_markers(markers)
 
     def next_problem(self) -> None:
-        """Go to the problem behind the cursor, or else to the first one."""
+        """Go to the next problem after the cursor, or to the first."""
         problems = self.code.problems
         if problems:
             here = self.code.textCursor().position()
@@ -192,7 +192,7 @@ class SourcePane(Card):
     # --- files
 
     def ask_save(self) -> None:
-        """Ask where to, and save the text."""
+        """Ask for a file name, and save the source."""
         target = ask_target(self, self.document)
         if target is None:
             return
@@ -202,7 +202,7 @@ class SourcePane(Card):
             self.saved.emit(str(target))
 
     def ask_open(self) -> None:
-        """Ask for a file, and put its text in the place of this one."""
+        """Ask for a file, and replace the source by its text."""
         path = ask_kernel(self)
         if path is None:
             return
@@ -218,26 +218,26 @@ class SourcePane(Card):
         self.document.replace(self.document.original)
         self.code.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    # --- what is said
+    # --- problems
 
     def _show_edited(self, edited: bool) -> None:
-        self.edited.say("edited", "warn", "This text differs from the file's; it is the one that runs")
+        self.edited.say("edited", "warn", "This text differs from the file's; this text runs")
         self.edited.setVisible(edited)
         self.revert.setEnabled(edited)
-        self._place()
+        self._update_head()
         self._show_problem()
 
     def _show_problem(self) -> None:
         self.strip.show_document(self.document, self._problem_here())
 
-    def _mend(self) -> None:
+    def _apply_remedy(self) -> None:
         line = self.document.mend()
         if line is not None:
             self.code.go_to_line(line)
             self.code.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _problem_here(self) -> Problem | None:
-        """Return the problem of the cursor's line, else the first of all, errors before warnings in both."""
+        """Return the problem on the cursor's line, or else the first problem; errors precede warnings."""
         problems = self.document.problems
         line = self.code.textCursor().blockNumber() + 1
         here = [problem for problem in problems if problem.line == line]

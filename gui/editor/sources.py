@@ -1,4 +1,4 @@
-"""The kernel files that are open, and how their texts differ from the files."""
+"""The open kernel files, and the edits of their texts."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from gpu.messages.verdicts import Remedy
 from gui.editor.document import KernelDocument
 
 Check = Callable[[str, str, Callable[[tuple[Diagnostic, ...]], None]], None]
-"""Asks what is wrong with (file, text); the answer comes through the function."""
+"""Checks (file, text), and passes the diagnostics to the function."""
 
 _TO_THE_END = 10_000
 
 
 class KernelSources(QObject):
-    """One document for each kernel file, whatever shows it.
+    """One document per kernel file, shared by all views.
 
     Parameters
     ----------
     check : callable or None
-        Finds what is wrong with a text; None leaves texts unchecked.
+        Checks a text; None leaves texts unchecked.
     """
 
     settled = pyqtSignal(str)
-    """A file's text has changed, and rests."""
+    """A file's text has changed, and has been unchanged for a while."""
     touched = pyqtSignal(str)
-    """A file's text may be another, from this moment on."""
+    """A file's text may have changed."""
     sound = pyqtSignal(str)
-    """What is known of a file's text has changed, and it is no error."""
+    """The problems of a file's text have changed, and none is an error."""
     editable = True
 
     def __init__(self, check: Check | None = None, parent: QObject | None = None) -> None:
@@ -41,67 +41,77 @@ class KernelSources(QObject):
         self._documents: dict[str, KernelDocument] = {}
 
     def document(self, file: str) -> KernelDocument:
-        """Return the document of a kernel file, a name under `kernels/` or a path; it is read the first time."""
+        """Return the document of a kernel file (a name under `kernels/` or a path), which is read on first use."""
         if file not in self._documents:
-            made = self._documents[file] = self._make(file)
-            made.setParent(self)
-            made.settled.connect(lambda: self._take(made))
-            made.contentsChange.connect(lambda *_: self.touched.emit(file))
-            made.problems_changed.connect(lambda: self.sound.emit(file) if made.sound else None)
+            document = self._documents[file] = self._make(file)
+            document.setParent(self)
+            document.settled.connect(lambda: self._on_settled(document))
+            document.contentsChange.connect(lambda *_: self.touched.emit(file))
+            document.problems_changed.connect(lambda: self.sound.emit(file) if document.sound else None)
         return self._documents[file]
 
     def _make(self, file: str) -> KernelDocument:
         return KernelDocument(file)
 
     def edits(self, *files: str) -> dict[str, str]:
-        """Return what a request carries as its `sources`: the text of each of the files that is edited."""
+        """Return the texts of the edited files among `files`, for the `sources` of a request."""
         documents = {file: self._documents[file] for file in files if file in self._documents}
         return {file: document.text for file, document in documents.items() if document.edited}
 
     @property
     def unsaved(self) -> list[KernelDocument]:
-        """Return the documents whose texts would be lost with the window."""
+        """The documents whose edits would be lost if the window closed."""
         return [document for document in self._documents.values() if document.unsaved]
 
     def show_run(
         self, file: str, ran: Mapping[str, str], found: Sequence[Diagnostic], remedy: Remedy | None = None
     ) -> None:
-        """Show at its line what a run met with, and offer what mends it; `ran` are the run's edited texts."""
+        """Show the diagnostics of a run in the document of a file.
+
+        Parameters
+        ----------
+        file : str
+        ran : mapping
+            The edited texts that ran, by file.
+        found : sequence of Diagnostic
+        remedy : Remedy or None
+            An edit that removes all findings.
+        """
         document = self._documents.get(file)
         if document is not None:
             document.show_run(ran.get(file, document.original), found, remedy)
 
     def show_failure(self, file: str, ran: Mapping[str, str], failure: Failure) -> None:
-        """Show at its line why a run failed, where that is in the file."""
+        """Show a run's failure at its line, if it is in the file."""
         self.show_run(file, ran, _at_line(failure, file))
 
-    def _take(self, document: KernelDocument) -> None:
+    def _on_settled(self, document: KernelDocument) -> None:
         self.settled.emit(document.file)
         self.check(document)
 
     def check(self, document: KernelDocument) -> None:
-        """Find out what is wrong with a document's text, unless that is known."""
+        """Check a document, unless the check is up to date."""
         if self._check is not None and not document.checked:
             text = document.text
             self._check(document.file, text, lambda found: document.show_diagnostics(text, found))
 
 
 class RecordedSources(KernelSources):
-    """The texts that a recording was made of, to read."""
+    """The read-only sources of a recording."""
 
     editable = False
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent=parent)
         self.texts: Mapping[str, str] = {}
-        """By the files' names, without folders."""
+        """The texts by file name without folder."""
 
     def _make(self, file: str) -> KernelDocument:
         return KernelDocument(file, self.texts.get(Path(file).name, ""))
 
 
 def _at_line(failure: Failure, file: str) -> tuple[Diagnostic, ...]:
-    """Return a failure as what a text shows at its line, where it is one of that file."""
+    """Return a failure as a diagnostic, if its position is in the file."""
     place = failure.position
     if place is None or place.file != Path(file).name:
         return ()

@@ -1,4 +1,4 @@
-"""What Return and Tab do in a kernel's text."""
+"""Editing operations for Return, Tab and the closing brace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ INDENT = 4
 
 
 def indented_line(cursor: QTextCursor) -> None:
-    """Begin a new line as deep as the one before; deeper behind an opening brace, with the closing one below."""
+    """Insert a line with the current indentation, one level deeper after an opening brace."""
     cursor.beginEditBlock()
     cursor.removeSelectedText()
     text, place = cursor.block().text(), cursor.positionInBlock()
@@ -24,7 +24,7 @@ def indented_line(cursor: QTextCursor) -> None:
 
 
 def closing_brace(cursor: QTextCursor) -> None:
-    """Put a closing brace, a step to the left where it is the first in its line."""
+    """Insert a closing brace, one level less indented if it is the first character of its line."""
     cursor.beginEditBlock()
     cursor.removeSelectedText()
     before = cursor.block().text()[: cursor.positionInBlock()]
@@ -35,7 +35,7 @@ def closing_brace(cursor: QTextCursor) -> None:
 
 
 def indented_selection(cursor: QTextCursor, *, back: bool) -> None:
-    """Move the selected lines a step to the right or back; without a selection insert blanks up to the next step."""
+    """Indent or unindent the selected lines; without a selection, insert blanks up to the next tab stop."""
     cursor.beginEditBlock()
     if not cursor.hasSelection() and not back:
         cursor.insertText(" " * (INDENT - cursor.positionInBlock() % INDENT))
@@ -63,5 +63,5 @@ def _blocks_of(cursor: QTextCursor) -> tuple[QTextCursor, int]:
     last.setPosition(cursor.selectionEnd())
     number = last.blockNumber()
     if last.atBlockStart() and number > first.blockNumber():
-        number -= 1  # a selection that ends where a line begins has nothing of it
+        number -= 1  # a selection that ends at a line's start does not include that line
     return first, number

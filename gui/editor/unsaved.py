@@ -1,4 +1,4 @@
-"""What is asked when the window closes and edited kernels would be lost."""
+"""The dialog for unsaved edits when the window closes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gui.widgets.basic import button, label, row
 
 
 class UnsavedDialog(QDialog):
-    """Names the kernels that were edited, and asks what is to become of them; it does not hold up the window."""
+    """List the unsaved kernels, and ask whether to save them; modeless, so that the window stays usable."""
 
     save_wanted = pyqtSignal()
     discard_wanted = pyqtSignal()
@@ -23,7 +23,7 @@ class UnsavedDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Edited kernels")
         names = ", ".join(document.path.name for document in documents)
-        text = label(f"Edited and not saved: {names}.", wrap=True, name="Unsaved kernels")
+        text = label(f"Edited but not saved: {names}.", wrap=True, name="Unsaved kernels")
         text.setMinimumWidth(look().px(320))
         self.save = button("Save as…", "primary")
         self.discard = button("Discard")
@@ -35,10 +35,10 @@ class UnsavedDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(24, 20, 24, 16)
         layout.setSpacing(16)
-        layout.addWidget(label("Save what you edited?", "title"))
+        layout.addWidget(label("Save your edits?", "title"))
         layout.addWidget(text)
         layout.addLayout(row(0, self.save, self.discard, self.cancel))
 
-    def _choose(self, wanted: pyqtBoundSignal) -> None:
+    def _choose(self, request: pyqtBoundSignal) -> None:
         self.accept()
-        wanted.emit()
+        request.emit()

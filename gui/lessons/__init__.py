@@ -1,1 +1,1 @@
-"""Lessons in the window: a pane that tells, asks and sets tasks, beside what it tells of."""
+"""Lessons: a pane with text, questions and tasks, next to the page that they are about."""

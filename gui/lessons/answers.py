@@ -1,4 +1,4 @@
-"""What an answer is given with: cells or threads to choose, a number, a thread, or one of several sentences."""
+"""Input widgets for answers: cells or threads, a number, a thread, or one of several sentences."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from gui.painting.theme import look
 from gui.widgets.basic import column, label, row
 
 _MOST_CELLS = 128
-"""Cells that have room in the pane; of more, those of the picture are clicked."""
+"""Maximum number of cells shown in the pane; with more, the user clicks in the picture."""
 
 
 class AnswerBox(QWidget):
-    """How one question is answered; `None` is no answer yet."""
+    """The input for the answer to one question; an `answer` of None means no answer yet."""
 
     changed = pyqtSignal()
     done = pyqtSignal()
-    """The answer has been given, by Return."""
+    """Return was pressed: the answer is complete."""
 
     def __init__(self, asked: AskedQuestion) -> None:
         super().__init__()
         self.asked = asked
         self.setAccessibleName("Answer")
-        self.whole = QVBoxLayout(self)
-        self.whole.setContentsMargins(0, 0, 0, 0)
-        self.whole.setSpacing(look().px(6))
+        self.body = QVBoxLayout(self)
+        self.body.setContentsMargins(0, 0, 0, 0)
+        self.body.setSpacing(look().px(6))
 
     @property
     def answer(self) -> Any:
-        """Return what is answered so far; None for nothing."""
+        """The current answer, or None."""
         return None
 
     def show_mark(self, mark: AnswerMark) -> None:
-        """Show what was right and what was not; the answer stays as it is."""
+        """Show which parts are right and wrong, and disable further input."""
         self.setEnabled(False)
 
     def take_cell(self, array: str, block: int, element: int) -> None:
-        """Take an element that was clicked in a picture."""
+        """Handle a click on an element in a picture."""
 
     def take_thread(self, block: int, thread: int) -> None:
-        """Take a thread that was clicked in a picture."""
+        """Handle a click on a thread in a picture."""
 
     def focus_first(self) -> None:
-        """Let keys answer."""
+        """Give the input the keyboard focus."""
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 class SetAnswer(AnswerBox):
-    """Elements or threads, chosen in a pad, in a picture, or typed as "0, 2, 4-7"."""
+    """A set of elements or threads, selected in a pad or a picture, or typed as "0, 2, 4-7"."""
 
     def __init__(self, asked: AskedQuestion) -> None:
         super().__init__(asked)
@@ -61,19 +61,19 @@ class SetAnswer(AnswerBox):
         self.pad = ElementPad("Threads" if threads else f"Elements of {asked.array}")
         self.pad.open(asked.size)
         self.typed = QLineEdit()
-        self.typed.setAccessibleName("Chosen, as numbers")
+        self.typed.setAccessibleName("Selection as numbers")
         self.typed.setPlaceholderText("none yet, such as 0, 2, 4-7")
-        self.whole.addWidget(self.pad)
+        self.body.addWidget(self.pad)
         if asked.size > _MOST_CELLS:
             self.pad.hide()
-            self.whole.addWidget(label("Click them in the picture, or type them:", "caption", wrap=True))
+            self.body.addWidget(label("Click them in the picture, or type them:", "caption", wrap=True))
             self.typed.setPlaceholderText("such as 0, 2, 4-7 or 0, 8 … 56")
-        self.whole.addWidget(self.typed)
-        self.pad.changed.connect(self._tell)
+        self.body.addWidget(self.typed)
+        self.pad.changed.connect(self._on_selection)
         self.typed.textEdited.connect(lambda text: self.pad.choose(numbers_in(text, asked.size)))
         self.typed.returnPressed.connect(self.done)
 
-    def _tell(self) -> None:
+    def _on_selection(self) -> None:
         words = in_words(self.pad.chosen)
         if not self.typed.hasFocus() and words != self.typed.text():
             self.typed.setText(words)
@@ -82,7 +82,7 @@ class SetAnswer(AnswerBox):
 
     @property
     def answer(self) -> Any:
-        # That nobody executes a statement is an answer; that a statement which writes touches nothing is none.
+        # An empty set of threads is a valid answer; an empty set of elements is not.
         return self.pad.chosen if self.pad.chosen or self.asked.form == "threads" else None
 
     def show_mark(self, mark: AnswerMark) -> None:
@@ -102,14 +102,14 @@ class SetAnswer(AnswerBox):
 
 
 class NumberAnswer(AnswerBox):
-    """A number that is typed."""
+    """A number."""
 
     def __init__(self, asked: AskedQuestion) -> None:
         super().__init__(asked)
         self.typed = QLineEdit()
         self.typed.setAccessibleName("Number")
         self.typed.setPlaceholderText("a number")
-        self.whole.addWidget(self.typed)
+        self.body.addWidget(self.typed)
         self.typed.textEdited.connect(lambda _: self.changed.emit())
         self.typed.returnPressed.connect(self.done)
 
@@ -143,7 +143,7 @@ class ThreadAnswer(AnswerBox):
             box.textEdited.connect(lambda _: self.changed.emit())
             box.returnPressed.connect(self.done)
         pair = row(label("Block", "caption"), self.block, label("thread", "caption"), self.thread_)
-        self.whole.addLayout(column(pair))
+        self.body.addLayout(column(pair))
 
     @property
     def answer(self) -> Any:
@@ -165,7 +165,7 @@ class ThreadAnswer(AnswerBox):
 
 
 class _Sentence(QLabel):
-    """The words of a choice, which take more than a line where they must."""
+    """The text of a choice, wrapped over several lines if needed."""
 
     clicked = pyqtSignal()
 
@@ -186,31 +186,31 @@ class ChoiceAnswer(AnswerBox):
         self.group = QButtonGroup(self)
         self.buttons: dict[str, QRadioButton] = {}
         for choice in asked.choices:
-            made = QRadioButton()
+            option = QRadioButton()
             words = _Sentence(choice)
-            words.clicked.connect(made.click)
-            made.setAccessibleName(choice)
-            self.group.addButton(made)
-            self.buttons[choice] = made
-            line = row(made, words, spacing=look().px(8))
+            words.clicked.connect(option.click)
+            option.setAccessibleName(choice)
+            self.group.addButton(option)
+            self.buttons[choice] = option
+            line = row(option, words, spacing=look().px(8))
             line.setStretch(1, 1)
-            self.whole.addLayout(line)
+            self.body.addLayout(line)
         self.group.buttonToggled.connect(lambda *_: self.changed.emit())
 
     @property
     def answer(self) -> Any:
-        return next((choice for choice, made in self.buttons.items() if made.isChecked()), None)
+        return next((choice for choice, option in self.buttons.items() if option.isChecked()), None)
 
     def show_mark(self, mark: AnswerMark) -> None:
-        for made in self.buttons.values():
-            made.setEnabled(False)
+        for option in self.buttons.values():
+            option.setEnabled(False)
 
     def focus_first(self) -> None:
         next(iter(self.buttons.values())).setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 def answer_box(asked: AskedQuestion) -> AnswerBox:
-    """Return what a question is answered with."""
+    """Create the input widget for a question."""
     forms: dict[str, type[AnswerBox]] = {
         "cells": SetAnswer,
         "threads": SetAnswer,

@@ -1,4 +1,4 @@
-"""Hints that are asked for one after the other."""
+"""Hints of a lesson's step, shown one by one."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from PyQt6.QtWidgets import QVBoxLayout, QWidget
 from gui.widgets.basic import button, label
 
 MISSED = 2
-"""Wrong attempts at a step, after which the first hint is shown unasked."""
+"""Number of wrong attempts after which the first hint is shown automatically."""
 
 
 class Hints(QWidget):
-    """A button that shows one hint more each time it is pressed."""
+    """A button that reveals the next hint each time it is pressed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Hints")
-        self.more = button("Hint", tip="One hint more")
-        self.shown = label("", "muted", wrap=True, name="Hints that were given")
+        self.more = button("Hint", tip="Show the next hint")
+        self.shown = label("", "muted", wrap=True, name="Hints shown")
         self._hints: tuple[str, ...] = ()
         self.count = 0
         layout = QVBoxLayout(self)
@@ -27,17 +27,17 @@ class Hints(QWidget):
         self.open(())
 
     def open(self, hints: tuple[str, ...]) -> None:
-        """Have other hints, none of them shown."""
+        """Set the hints, none of them shown."""
         self._hints, self.count = hints, 0
         self._show()
 
     def show_more(self) -> None:
-        """Show one hint more."""
+        """Show the next hint."""
         self.count = min(self.count + 1, len(self._hints))
         self._show()
 
     def show_first(self) -> None:
-        """Show a hint where none is shown."""
+        """Show the first hint, unless hints are shown already."""
         if not self.count:
             self.show_more()
 

@@ -1,4 +1,4 @@
-"""Lines of a kernel that are put into order: dragged with the mouse, or moved with keys."""
+"""A list of kernel lines to put into order by dragging or with keys."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gui.qt.events import is_of
 
 _KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End)
 _HANDLE = 26
-"""Pixels in front of a line, by which it looks as if it can be taken."""
+"""Width of the drag handle in front of a line in pixels."""
 
 
 class LineOrder(QWidget):
-    """Lines one below the other; one of them is current, and with Alt the arrows take it along."""
+    """Lines below each other; the arrow keys select the current line, and with Alt move it."""
 
     changed = pyqtSignal()
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName("Lines to be put into order")
+        self.setAccessibleName("Lines to put into order")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setToolTip("Drag a line, or move it with Alt+↑ and Alt+↓")
@@ -31,13 +31,13 @@ class LineOrder(QWidget):
         self._dragging = False
 
     def open(self, lines: tuple[str, ...]) -> None:
-        """Show other lines."""
+        """Show these lines."""
         self.lines, self.current = lines, 0
         self._fit()
         self.update()
 
     def move_line(self, place: int, to: int) -> None:
-        """Move a line to another place; it is the current one then."""
+        """Move a line, which becomes the current one."""
         if place == to or not (0 <= place < len(self.lines) and 0 <= to < len(self.lines)):
             return
         lines = list(self.lines)
@@ -47,7 +47,7 @@ class LineOrder(QWidget):
         self.update()
         self.changed.emit()
 
-    # --- where lines are
+    # --- positions
 
     def _height(self) -> int:
         return look().px(25)
@@ -56,7 +56,7 @@ class LineOrder(QWidget):
         self.setFixedHeight(self._height() * max(1, len(self.lines)))
 
     def place(self, line: int) -> QRectF:
-        """Return where a line is."""
+        """Return a line's rectangle."""
         return QRectF(0, line * self._height(), self.width(), self._height())
 
     def _at(self, event: QMouseEvent) -> int:
@@ -70,7 +70,7 @@ class LineOrder(QWidget):
         if is_of(event, QEvent.Type.StyleChange):
             self._fit()
 
-    # --- hand and keys
+    # --- mouse and keys
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         if event is not None and event.button() == Qt.MouseButton.LeftButton and self.lines:
@@ -87,7 +87,7 @@ class LineOrder(QWidget):
         self.setCursor(Qt.CursorShape.ArrowCursor)
 
     def event(self, event: QEvent | None) -> bool:
-        # Of these the view beside has shortcuts, which count wherever the focus is.
+        # The Step tab uses these keys as shortcuts wherever the focus is; accepting the override keeps them here.
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _KEYS:
             event.accept()
             return True
@@ -132,8 +132,8 @@ class LineOrder(QWidget):
             painter.setClipRect(area)
             left = area.left() + handle
             painter.setPen(QColor(theme.text))
-            colored = [(0, len(line), ""), *spans(line, within_comment=False)]
-            for start, end, kind in colored:
+            runs = [(0, len(line), ""), *spans(line, within_comment=False)]
+            for start, end, kind in runs:
                 painter.setPen(QColor(theme.syntax.get(kind, theme.text)))
                 at = QRectF(left + start * wide, area.top(), (end - start) * wide + 2, area.height())
                 if kind:

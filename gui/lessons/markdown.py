@@ -1,4 +1,4 @@
-"""A label with Markdown: headings, lists, emphasis and code, and nothing that a stranger's text could load or run."""
+"""A label that renders Markdown from untrusted lessons: no HTML, and no images that would load files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _FEATURES = (
 
 
 class MarkdownLabel(QLabel):
-    """Shows a text as the look that is on has it.
+    """A label with Markdown in the current theme.
 
     Parameters
     ----------
     name : str
-        What assistive technology calls it.
+        The accessible name.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,7 +32,7 @@ class MarkdownLabel(QLabel):
         self.markdown = ""
 
     def say(self, markdown: str) -> None:
-        """Show another text."""
+        """Show a Markdown text."""
         self.markdown = markdown
         self.setVisible(bool(markdown))
         self._render()
@@ -53,12 +53,12 @@ class MarkdownLabel(QLabel):
 
 
 def _without_pictures(markdown: str) -> str:
-    """Let a picture be its words: a label would look for its file."""
+    """Replace images by links with their alternative text: a label would load the image's file."""
     return markdown.replace("![", "[")
 
 
 def _color_code(document: QTextDocument) -> None:
-    """Give code the font and the ground that kernels have elsewhere."""
+    """Give code the font and background of kernel sources."""
     block = document.begin()
     while block.isValid():
         spans, place = [], block.begin()
@@ -71,8 +71,8 @@ def _color_code(document: QTextDocument) -> None:
             cursor = QTextCursor(document)
             cursor.setPosition(span.position())
             cursor.setPosition(span.position() + span.length(), QTextCursor.MoveMode.KeepAnchor)
-            made = QTextCharFormat()
-            made.setFont(code_font(look().small_px))
-            made.setBackground(QColor(look().theme.raised))
-            cursor.mergeCharFormat(made)
+            style = QTextCharFormat()
+            style.setFont(code_font(look().small_px))
+            style.setBackground(QColor(look().theme.raised))
+            cursor.mergeCharFormat(style)
         block = block.next()

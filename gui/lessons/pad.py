@@ -1,4 +1,4 @@
-"""Elements of an array, or threads of a block, as cells that are chosen with the mouse or with keys."""
+"""Array elements or threads as a grid of cells, selected with the mouse or with keys."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 from gui.painting.theme import code_font, look
 
 _WIDTHS = (32, 16, 8, 4)
-"""Cells in a line, as many as there is room for: then a column has the same place in each of them."""
+"""Possible numbers of columns; the largest that fits is used, so that columns keep their meaning across rows."""
 _LEAST = 25
-"""Pixels of a cell at the normal size of text, so that three digits can be read."""
+"""Minimum width of a cell in pixels at the normal text size; three digits fit."""
 _OWN_KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
 _NUMBERS = re.compile(r"(\d+)\s*(?:-|–|to|\.{2,3}|…)\s*(\d+)|(\d+)")
 _STEPS = re.compile(r"(\d+)\s*,\s*(\d+)\s*,?\s*(?:\.{3}|…)\s*,?\s*(\d+)")
 
 
 def numbers_in(text: str, size: int) -> frozenset[int]:
-    """Return what "0, 2 and 4 to 7" or "0, 8 … 56" names, of the numbers below a size."""
-    found: set[int] = set()
+    """Parse numbers below a size from text such as "0, 2 and 4 to 7" or "0, 8 … 56"."""
+    numbers: set[int] = set()
     for first, second, last in _STEPS.findall(text):
         if int(first) < int(second):
-            found.update(range(int(first), min(int(last), size) + 1, int(second) - int(first)))
+            numbers.update(range(int(first), min(int(last), size) + 1, int(second) - int(first)))
     text = _STEPS.sub(r"\1, \2, \3", text)
-    for first, last, alone in _NUMBERS.findall(text):
-        if alone:
-            found.add(int(alone))
+    for first, last, single in _NUMBERS.findall(text):
+        if single:
+            numbers.add(int(single))
         else:
-            found.update(range(int(first), min(int(last), size) + 1))
-    return frozenset(each for each in found if each < size)
+            numbers.update(range(int(first), min(int(last), size) + 1))
+    return frozenset(each for each in numbers if each < size)
 
 
 def in_words(numbers: Collection[int]) -> str:
-    """Return numbers as `numbers_in` reads them: "0, 2, 4-7"."""
+    """Format numbers as `numbers_in` parses them: "0, 2, 4-7"."""
     parts: list[list[int]] = []
     for each in sorted(numbers):
         if parts and each == parts[-1][-1] + 1:
@@ -49,12 +49,12 @@ def in_words(numbers: Collection[int]) -> str:
 
 
 class ElementPad(QWidget):
-    """Cells from 0 to a size; what is chosen is filled, and after an answer right and wrong are told apart.
+    """A grid of cells numbered from 0; selected cells are filled, and marked as right or wrong after an answer.
 
     Parameters
     ----------
     name : str
-        What assistive technology calls it.
+        The accessible name.
     """
 
     changed = pyqtSignal()
@@ -73,14 +73,14 @@ class ElementPad(QWidget):
         self._painting: bool | None = None
 
     def open(self, size: int) -> None:
-        """Offer so many cells, none of them chosen."""
+        """Show this number of cells, none selected."""
         self.size_, self.locked, self._cursor = size, False, 0
         self.chosen = self.missing = self.extra = frozenset()
         self._fit()
         self.update()
 
     def choose(self, chosen: frozenset[int]) -> None:
-        """Choose these and no others."""
+        """Select exactly these cells."""
         if not self.locked and chosen != self.chosen:
             self.chosen = chosen
             self.setAccessibleDescription(in_words(chosen))
@@ -88,29 +88,29 @@ class ElementPad(QWidget):
             self.changed.emit()
 
     def toggle(self, element: int) -> None:
-        """Choose an element, or choose it no more."""
+        """Select or deselect a cell."""
         if 0 <= element < self.size_:
             self._cursor = element
             self.choose(self.chosen ^ {element})
 
     def show_mark(self, missing: frozenset[int], extra: frozenset[int]) -> None:
-        """Tell apart what was left out and what does not belong; nothing is chosen from now on."""
+        """Mark missing and wrongly selected cells, and lock the selection."""
         self.missing, self.extra, self.locked = missing, extra, True
         self.update()
 
-    # --- where cells are
+    # --- positions
 
     @property
-    def _across(self) -> int:
+    def _columns(self) -> int:
         room = max(1, int(self.width() // look().px(_LEAST)))
         return next((each for each in _WIDTHS if each <= room), room)
 
     @property
     def _cell(self) -> float:
-        return min(self.width() / self._across, look().px(34))
+        return min(self.width() / self._columns, look().px(34))
 
     def _fit(self) -> None:
-        lines = -(-self.size_ // self._across)
+        lines = -(-self.size_ // self._columns)
         self.setFixedHeight(max(1, round(lines * self._line_height)))
 
     @property
@@ -118,14 +118,14 @@ class ElementPad(QWidget):
         return look().px(22)
 
     def place(self, element: int) -> QRectF:
-        """Return where an element's cell is."""
-        row, column = divmod(element, self._across)
+        """Return a cell's rectangle."""
+        row, column = divmod(element, self._columns)
         return QRectF(column * self._cell, row * self._line_height, self._cell, self._line_height)
 
     def _at(self, event: QMouseEvent) -> int | None:
         column, row = int(event.position().x() // self._cell), int(event.position().y() // self._line_height)
-        element = row * self._across + column
-        return element if 0 <= column < self._across and 0 <= element < self.size_ else None
+        element = row * self._columns + column
+        return element if 0 <= column < self._columns and 0 <= element < self.size_ else None
 
     def sizeHint(self) -> QSize:
         return QSize(look().px(_LEAST) * 8, self.height())
@@ -134,7 +134,7 @@ class ElementPad(QWidget):
         super().resizeEvent(event)
         self._fit()
 
-    # --- hand and keys
+    # --- mouse and keys
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         if event is None or event.button() != Qt.MouseButton.LeftButton or self.locked:
@@ -155,7 +155,7 @@ class ElementPad(QWidget):
         self._painting = None
 
     def event(self, event: QEvent | None) -> bool:
-        # Of these the view beside has shortcuts, which count wherever the focus is.
+        # The Step tab uses these keys as shortcuts wherever the focus is; accepting the override keeps them here.
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _OWN_KEYS:
             event.accept()
             return True
@@ -164,16 +164,16 @@ class ElementPad(QWidget):
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         if event is None:
             return
-        ways = {
+        offsets = {
             Qt.Key.Key_Left: -1,
             Qt.Key.Key_Right: 1,
-            Qt.Key.Key_Up: -self._across,
-            Qt.Key.Key_Down: self._across,
+            Qt.Key.Key_Up: -self._columns,
+            Qt.Key.Key_Down: self._columns,
         }
-        if event.key() in ways and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
-            to = self._cursor + ways[Qt.Key(event.key())]
-            if 0 <= to < self.size_:
-                self._cursor = to
+        if event.key() in offsets and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            target = self._cursor + offsets[Qt.Key(event.key())]
+            if 0 <= target < self.size_:
+                self._cursor = target
                 self.update()
         elif event.key() == Qt.Key.Key_Space:
             self.toggle(self._cursor)
@@ -194,13 +194,13 @@ class ElementPad(QWidget):
             if self.locked and chosen:
                 ground, ink = (theme.bad if element in self.extra else theme.good), theme.surface
             painter.setBrush(QColor(ground))
-            left_out = element in self.missing
-            painter.setPen(QPen(QColor(theme.good if left_out else theme.border), 2 if left_out else 1))
+            is_missing = element in self.missing
+            painter.setPen(QPen(QColor(theme.good if is_missing else theme.border), 2 if is_missing else 1))
             painter.drawRoundedRect(area, 3, 3)
             if self.hasFocus() and element == self._cursor and not self.locked:
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.setPen(QPen(QColor(theme.text), 2))
                 painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), 3, 3)
-            painter.setPen(QColor(theme.good if left_out else ink))
+            painter.setPen(QColor(theme.good if is_missing else ink))
             painter.drawText(area, Qt.AlignmentFlag.AlignCenter, str(element))
         painter.end()

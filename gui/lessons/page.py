@@ -1,4 +1,4 @@
-"""What a lesson tells of: the moment of a recording in Step, and for a task what is written."""
+"""The page next to a lesson's pane: a recording in the Step tab, and for a task the Write tab."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ _WRITE, _STEP = "Write", "Step"
 
 
 class LessonPage(Ground):
-    """The tabs of the lesson that is open.
+    """The tabs of the current lesson.
 
     Parameters
     ----------
     jobs : callable
-        Returns the queue of the simulator's own process.
+        Returns the queue of the simulator's side process.
     check : callable
-        Finds what is wrong with a text that is written.
+        Checks the source of a submission.
     """
 
     explore_wanted = pyqtSignal()
-    """What is shown is wanted on its pattern's own page."""
+    """The user wants to see the scene on its pattern's page."""
 
     def __init__(self, jobs: Callable[[], Jobs], check: Check) -> None:
         super().__init__()
-        self.setAccessibleName("What the lesson shows")
+        self.setAccessibleName("Lesson content")
         self.step = LessonStepTab(jobs)
         self.writing = WritingView(check)
-        self.nothing = label("", "muted", wrap=True, name="Why nothing is shown")
+        self.nothing = label("", "muted", wrap=True, name="Message")
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
         for title in (_WRITE, _STEP):
             self.tabs.addTab(title)
-        self.shown = ElidedLabel("caption", "What is shown", right=True)
-        self.explore = button("Explore", "flat", tip="Go to its own page, where everything can be changed")
+        self.shown = ElidedLabel("caption", "Current scene", right=True)
+        self.explore = button("Explore", "flat", tip="Open the pattern's page with these settings")
         self.explore.clicked.connect(self.explore_wanted)
         self.stack = QStackedWidget()
         for each in (self.writing, self.step, self.nothing):
             self.stack.addWidget(each)
-        self.tabs.currentChanged.connect(self._turn)
+        self.tabs.currentChanged.connect(self._on_tab_changed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
         layout.setSpacing(8)
@@ -63,16 +63,16 @@ class LessonPage(Ground):
 
     @property
     def stepping(self) -> bool:
-        """Whether the Step tab is shown."""
+        """Whether the Step tab is visible."""
         return self.stack.currentWidget() is self.step
 
     @property
     def source(self) -> SourcePane:
-        """The kernel's text that is shown."""
+        """The visible source pane."""
         return self.step.source if self.stepping else self.writing.shown
 
     def say(self, why: str) -> None:
-        """Show nothing but words."""
+        """Show only a message."""
         self.nothing.setText(why)
         self.tabs.hide()
         self.explore.hide()
@@ -80,7 +80,7 @@ class LessonPage(Ground):
         self.stack.setCurrentWidget(self.nothing)
 
     def write(self, task: TaskOutline, written: str) -> None:
-        """Show a task's text; there is nothing to step through before it has failed."""
+        """Show a task's source; the Step tab is disabled until a test fails."""
         self.writing.open(task, written)
         self.tabs.show()
         self.tabs.setTabVisible(0, True)
@@ -90,7 +90,7 @@ class LessonPage(Ground):
         self._show(0)
 
     def play(self, played: PlayedStep, *, explored: bool) -> None:
-        """Play what a step shows, or an input on which a text fails."""
+        """Play a step's scene, or an input on which a submission fails."""
         self.step.play_scene(played)
         self.tabs.show()
         self.tabs.setTabVisible(0, self.writing.task is not None)
@@ -100,20 +100,20 @@ class LessonPage(Ground):
         self._show(1)
 
     def leave_task(self) -> None:
-        """Have nothing to write any more."""
+        """Close the current task."""
         self.writing.task = None
 
     def _show(self, tab: int) -> None:
         self.tabs.setCurrentIndex(tab)
-        self._turn(tab)
+        self._on_tab_changed(tab)
 
-    def _turn(self, tab: int) -> None:
+    def _on_tab_changed(self, tab: int) -> None:
         self.stack.setCurrentIndex(tab)
         if tab == 0 and self.isVisible():
             self.writing.focus_first()
 
     def show_failure(self, failure: Failure) -> None:
-        """Say why a step cannot be shown."""
+        """Show why a step cannot be shown."""
         self.say(f"{failure.message}\n{failure.advice}".strip())
 
 

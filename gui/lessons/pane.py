@@ -1,4 +1,4 @@
-"""The pane of a lesson, beside what it tells of: the step's words, its question or task, and the way on."""
+"""The pane of a lesson: the step's text, its question or task, and navigation."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gui.widgets.scrolled import Scrolled
 
 _SHARE = 0.29
 _WIDTH = 322
-"""Pixels at the normal size of text: lines of some fifty letters, and eight hundred pixels for a page beside it."""
+"""Pixels at the normal text size: lines of about fifty letters, and eight hundred pixels left for the page."""
 
 
 class LessonPane(Ground):
-    """Shows the step that is open.
+    """The pane of the current step.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class LessonPane(Ground):
     """
 
     left = pyqtSignal()
-    """The lesson is to be closed."""
+    """The user closes the lesson."""
     appeared = pyqtSignal(bool)
-    """Whether the pane is seen from now on."""
+    """Whether the pane is visible from now on."""
 
     def __init__(self, lessons: Lessons) -> None:
         super().__init__()
@@ -43,18 +43,18 @@ class LessonPane(Ground):
         self.count = label("", "caption", name="Step of the lesson")
         self.close_ = button("✕", "flat", tip="Close the lesson (F7)", name="Close the lesson")
         self.heading = label("", "title", wrap=True, name="Step")
-        self.words = MarkdownLabel("Words of the step")
-        self.intro = MarkdownLabel("Words of the lesson")
+        self.words = MarkdownLabel("Text of the step")
+        self.intro = MarkdownLabel("Text of the lesson")
         self.line = StepsLine()
         self.question = QuestionCard(lessons)
         self.task = TaskCard(lessons)
-        self.wait = label("", "muted", wrap=True, name="What is under way")
-        self.for_class = QCheckBox("For a class: show, don't mark")
-        self.for_class.setToolTip("Questions are shown and answered for a class; nothing is marked or remembered")
-        self.back = button("‹ Back", tip="The step before (Alt+←)")
-        self.next = button("Next ›", tip="The next step (Alt+→)")
+        self.wait = label("", "muted", wrap=True, name="Current work")
+        self.for_class = QCheckBox("For a class: no marking")
+        self.for_class.setToolTip("Questions are shown with their answers to a class; nothing is marked or saved")
+        self.back = button("‹ Back", tip="Previous step (Alt+←)")
+        self.next = button("Next ›", tip="Next step (Alt+→)")
         self.scrolled = Scrolled()
-        self._look = after(0, self._bring_into_view, self)
+        self._scroll_timer = after(0, self._bring_into_view, self)
         content = self.scrolled.column
         content.setContentsMargins(0, 0, 4, 0)
         content.setSpacing(10)
@@ -84,9 +84,9 @@ class LessonPane(Ground):
         self.hide()
 
     def resize_with_text(self, window: int = 0) -> None:
-        """Take the width that goes with the text's size, and leave most of a window's to what is told of."""
-        wanted = look().px(_WIDTH)
-        self.setFixedWidth(min(wanted, max(_WIDTH, int(_SHARE * window))) if window else wanted)
+        """Set the width in proportion to the text size, limited to a share of the window's width."""
+        preferred = look().px(_WIDTH)
+        self.setFixedWidth(min(preferred, max(_WIDTH, int(_SHARE * window))) if window else preferred)
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
@@ -102,7 +102,7 @@ class LessonPane(Ground):
         return self._lessons.lesson
 
     def show_step(self) -> None:
-        """Show the step that is open."""
+        """Show the current step."""
         lesson, step, number = self._lesson, self._lessons.step, self._lessons.number
         self.title.say(lesson.title)
         self.count.setText(f"{number + 1} of {len(lesson.steps)}")
@@ -122,14 +122,14 @@ class LessonPane(Ground):
             bar.setValue(0)
 
     def go_on(self) -> None:
-        """Go to the next step; from the last one, back to what there is."""
+        """Go to the next step, or from the last one to the list of lessons."""
         last = self._lessons.number + 1 >= len(self._lesson.steps)
         self._lessons.next()
         if last:
             self.left.emit()
 
     def check(self) -> None:
-        """Compare the answer with what happened, or have what is written judged."""
+        """Check the answer, or test the submission."""
         if self._lessons.task is not None:
             if self.task.judge.isEnabled():
                 self.task.judge_wanted.emit()
@@ -137,20 +137,20 @@ class LessonPane(Ground):
             self.question.check_answer()
 
     def ask(self, scene: ShownScene) -> None:
-        """Ask the question of what is shown; keys answer it where they were for the pane before."""
-        here = QApplication.focusWidget()
+        """Show the question of a scene; it takes the focus if the pane had it."""
+        focused = QApplication.focusWidget()
         self.question.open(scene)
-        if here is not None and self.isAncestorOf(here):
+        if focused is not None and self.isAncestorOf(focused):
             self.question.focus_first()
 
     def bring_into_view(self) -> None:
-        """Let what was said last be seen, and what can be done about it, once both have their places."""
-        self._look.start()
+        """Scroll to the latest verdict and its button, once they are laid out."""
+        self._scroll_timer.start()
 
     def _bring_into_view(self) -> None:
-        for said, done in ((self.question.verdict, self.question.again), (self.task.verdict, self.task.judge)):
-            if said.isVisible():
-                for each in (done, said):
+        for verdict, control in ((self.question.verdict, self.question.again), (self.task.verdict, self.task.judge)):
+            if verdict.isVisible():
+                for each in (control, verdict):
                     self.scrolled.ensureWidgetVisible(each, 0, look().px(10))
 
     def _go(self, number: int) -> None:
@@ -166,6 +166,6 @@ class LessonPane(Ground):
 
     def _show_busy(self) -> None:
         asks = self._lessons.lesson is not None and bool(self._lessons.step.asks)
-        self.wait.setText("Running it to ask about it…" if asks else "Running it…")
+        self.wait.setText("Recording it for the question…" if asks else "Recording it…")
         self.wait.setVisible(self._lessons.showing)
         self.wait.setAlignment(Qt.AlignmentFlag.AlignLeft)

@@ -1,4 +1,4 @@
-"""A step's question: asked, answered, and marked against what happened."""
+"""The card of a step's question: ask it, and mark the answer against the recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gui.widgets.wrapping import WrappingLayout
 
 
 class QuestionCard(Card):
-    """The question of the step that is open.
+    """The question of the current step.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ class QuestionCard(Card):
     """
 
     moment_wanted = pyqtSignal(int)
-    """The moment at which what was asked for is seen."""
+    """The moment to show after the answer."""
     answered = pyqtSignal()
-    """Rightly."""
+    """The question was answered correctly."""
     picked = pyqtSignal(object)
-    """Tuple of PickedElements: what is to stand out in a picture of the array that is asked about."""
+    """Tuple of PickedElements: elements to highlight in the picture of the array in question."""
 
     def __init__(self, lessons: Lessons) -> None:
         super().__init__("Question")
@@ -46,10 +46,10 @@ class QuestionCard(Card):
         self.body.removeItem(self.head)
         self.hints = Hints()
         self.code = label("", "code", wrap=True, name="Statement")
-        self.verdict = label("", wrap=True, name="What is said of the answer")
-        self.check = button("Check", "primary", tip="Compare the answer with what happened (F5)")
-        self.reveal = button("Show", "primary", tip="Show the class what happens (F5)")
-        self.again = button("Another", tip="Ask anew, of another input")
+        self.verdict = label("", wrap=True, name="Verdict")
+        self.check = button("Check", "primary", tip="Check the answer (F5)")
+        self.reveal = button("Show", "primary", tip="Show the answer to the class (F5)")
+        self.again = button("New question", tip="Ask about another input")
         self.verdict.setContentsMargins(8, 6, 8, 6)
         self.body.addWidget(self.prompt)
         self.body.addWidget(self.code)
@@ -66,7 +66,7 @@ class QuestionCard(Card):
         self.again.clicked.connect(lessons.retry)
 
     def open(self, scene: ShownScene) -> None:
-        """Ask the question of what is shown."""
+        """Show the question of a scene."""
         assert scene.asked is not None
         self.close_question()
         asked, for_class = scene.asked, self._lessons.for_class
@@ -81,7 +81,7 @@ class QuestionCard(Card):
         self.code.setVisible(bool(source))
         self.box = answer_box(asked)
         self.body.insertWidget(self._place, self.box)
-        self.box.changed.connect(self._judge_readiness)
+        self.box.changed.connect(self._update_check_button)
         self.box.done.connect(self.check_answer)
         self.hints.open(asked.hints)
         if self._missed >= MISSED and not for_class:
@@ -91,11 +91,11 @@ class QuestionCard(Card):
         self.reveal.setVisible(for_class)
         self.reveal.setEnabled(True)
         self.again.show()
-        self._judge_readiness()
+        self._update_check_button()
         self.show()
 
     def close_question(self) -> None:
-        """Ask nothing."""
+        """Remove the question."""
         if self.box is not None:
             self.body.removeWidget(self.box)
             self.box.hide()
@@ -104,18 +104,18 @@ class QuestionCard(Card):
         self.hide()
 
     def focus_first(self) -> None:
-        """Let keys answer, or show a class what happens."""
+        """Focus the answer, or the button that shows it to a class."""
         if self._lessons.for_class:
             self.reveal.setFocus()
         elif self.box is not None:
             self.box.focus_first()
 
-    def _judge_readiness(self) -> None:
+    def _update_check_button(self) -> None:
         self.check.setEnabled(self.mark is None and self.box is not None and self.box.answer is not None)
         self._show_picked()
 
     def _show_picked(self) -> None:
-        """Let the elements that are chosen stand out, and after that what was right, left out, or does not belong."""
+        """Highlight the selected elements; after the answer, the right, missing and extra ones."""
         asked = self.scene.asked if self.scene is not None else None
         if asked is None or asked.form != "cells" or self.box is None:
             return
@@ -126,7 +126,7 @@ class QuestionCard(Card):
         self.picked.emit(tuple(PickedElements(asked.array, asked.block, each, color) for each, color in groups if each))
 
     def check_answer(self) -> None:
-        """Say whether the answer is right, or to a class what happens."""
+        """Mark the answer, or show it to a class."""
         scene, box = self.scene, self.box
         if scene is None or scene.asked is None or box is None or self.mark is not None:
             return
@@ -137,7 +137,7 @@ class QuestionCard(Card):
             return
         self.mark = mark = self._lessons.mark(scene, box.answer)
         box.show_mark(mark)
-        self._say(mark.words, "good" if mark.right else "bad")
+        self._show_verdict(mark.words, "good" if mark.right else "bad")
         self.check.setEnabled(False)
         self._show_picked()
         if mark.right:
@@ -146,7 +146,7 @@ class QuestionCard(Card):
         else:
             self._missed += 1
             self.again.setFocus()
-        self.moment_wanted.emit(self._moment_seen(mark.moment))
+        self.moment_wanted.emit(self._moment_after(mark.moment))
 
     def _reveal(self, scene: ShownScene, box: AnswerBox) -> None:
         assert scene.asked is not None
@@ -157,34 +157,34 @@ class QuestionCard(Card):
             self._show_picked()
         else:
             box.show_mark(self.mark)
-        self._say(f"{_in_words(scene.asked.answer)}{scene.asked.why}".strip(), "neutral")
+        self._show_verdict(f"{_describe_answer(scene.asked.answer)}{scene.asked.why}".strip(), "neutral")
         self.reveal.setEnabled(False)
-        self.moment_wanted.emit(self._moment_seen(scene.asked.moment))
+        self.moment_wanted.emit(self._moment_after(scene.asked.moment))
 
-    def _moment_seen(self, moment: int) -> int:
-        """Return the moment at which a statement has been executed; values are asked for as they stand."""
+    def _moment_after(self, moment: int) -> int:
+        """Return the moment after a statement; for a question about a value, the moment itself."""
         asked = self.scene.asked if self.scene is not None else None
         return moment if asked is None or asked.kind == "value" or not asked.line else moment + 1
 
-    def _say(self, words: str, tone: str) -> None:
+    def _show_verdict(self, words: str, tone: str) -> None:
         self.verdict.setText(words)
         restyle(self.verdict, "verdict", tone)
         self.verdict.show()
 
     def take_cell(self, array: str, block: int, element: int) -> None:
-        """Take an element that was clicked in a picture."""
+        """Handle a click on an element in a picture."""
         if self.box is not None and self.mark is None:
             self.box.take_cell(array, block, element)
 
     def take_thread(self, block: int, thread: int) -> None:
-        """Take a thread that was clicked in a picture."""
+        """Handle a click on a thread in a picture."""
         if self.box is not None and self.mark is None:
             self.box.take_thread(block, thread)
 
 
-def _in_words(answer: Any) -> str:
+def _describe_answer(answer: Any) -> str:
     if isinstance(answer, frozenset):
-        return ""  # the cells show it, and what happened says it
+        return ""  # the cells show it
     if isinstance(answer, tuple):
         return f"Block {answer[0]}, thread {answer[1]}. "
     return f"{answer:.6g}. " if isinstance(answer, float) else f"{answer}. "

@@ -1,4 +1,4 @@
-"""The Step tab of a lesson: what a step shows is played from the moment that it is about."""
+"""The Step tab of a lesson, which plays a step's scene from its moment."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gui.step_view.time.snapshots import Snapshot
 
 _SUBJECT = "lesson"
 _RIGHT = 340
-"""Pixels of the source, at the normal size of text: as wide without counts as with them."""
+"""Width of the source in pixels at the normal text size, the same with and without counts."""
 
 
 def _nothing(chosen: Chosen) -> StepRequest:
-    raise AssertionError("a lesson's tab is told what to play")
+    raise AssertionError("a lesson's tab plays only scenes")
 
 
 def shown_scene(played: PlayedStep) -> Steppable:
-    """Return what a step shows as what is stepped through."""
+    """Return a step's scene as a subject of the Step tab."""
     scene, path = played.scene, Path(played.path)
     return Steppable(
         subject=_SUBJECT,
@@ -35,22 +35,22 @@ def shown_scene(played: PlayedStep) -> Steppable:
         title=scene.title,
         file=scene.file,
         kernel=scene.kernel,
-        # The engine's own process has just written it.
+        # The file is trusted: the engine's own process has just written it.
         request=lambda chosen: ReadRecording(path, Path.read_bytes),
     )
 
 
 class LessonStepTab(StepTab):
-    """Plays what a lesson shows, and tells which elements and threads are clicked.
+    """Play a lesson's scene, and emit signals for clicked elements and threads.
 
     Parameters
     ----------
     jobs : callable
-        As of a StepTab.
+        As in `StepTab`.
     """
 
     placed = pyqtSignal()
-    """What was to be played stands at its moment."""
+    """The scene is shown at its moment."""
     element_clicked = pyqtSignal(str, int, int)
     """An array's name, its block or -1, and an element."""
     lane_clicked = pyqtSignal(int, int)
@@ -64,18 +64,18 @@ class LessonStepTab(StepTab):
         self._handle: object = None
         super().__init__(Steppable(_SUBJECT, "lesson", "", "", "", _nothing), self._texts, jobs)
         self._texts.setParent(self)
-        # Another order, size or variant would be another recording than the one that is asked about.
-        for name in ("Schedules", "Side by side"):
+        # Another schedule, size or variant would need another recording than the question's.
+        for name in ("Two orders", "Side by side"):
             self.panes.kinds.buttons[name].hide()
-        self.panes.memory.element_clicked.connect(self._tell_element)
-        self.panes.flow.cell_clicked.connect(self._tell_cell)
-        self.panes.flow.future_clicked.connect(self._tell_cell)
+        self.panes.memory.element_clicked.connect(self._emit_element)
+        self.panes.flow.cell_clicked.connect(self._emit_cell)
+        self.panes.flow.future_clicked.connect(self._emit_cell)
         self.panes.flow.thread_clicked.connect(self.lane_clicked)
         self.panes.lanes.grid.thread_clicked.connect(self.lane_clicked)
         self.scene: ShownScene | None = None
 
     def play_scene(self, played: PlayedStep) -> None:
-        """Play a recording from the moment that it is about."""
+        """Play a scene from its moment."""
         asked = played.scene.asked
         self._moment, self._handle, self.scene = played.scene.moment, played.handle, played.scene
         self._secret = asked is not None
@@ -83,7 +83,7 @@ class LessonStepTab(StepTab):
             self._turned = self._turned or self.panes.kinds.chosen != "Arrays"
             self.turn_to_picture("Arrays")
         elif self._turned:
-            self._turned, self._kind_chosen = False, None  # the picture that goes with what is recorded
+            self._turned, self._kind_chosen = False, None  # the default picture of the recording
         self.panes.memory.show_picked(())
         self.stepped = self.settings.stepped = shown_scene(played)
         self._file = self.stepped.file
@@ -95,14 +95,14 @@ class LessonStepTab(StepTab):
             self.panes.kinds.choose(name)
 
     def reveal(self) -> None:
-        """Show all that is counted and found: the question has been answered."""
+        """Show counts and findings, which are hidden until the question is answered."""
         self._secret = False
         self.panes.keep_counts_back(False)
         if self.models is not None:
             self._show_findings(self.models)
 
     def _show_findings(self, models: Models) -> None:
-        """Show what was found in the recording, unless that is what is asked."""
+        """Show the recording's findings, unless they would reveal the answer."""
         recording = models.recording
         findings = [] if self._secret else [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
@@ -122,19 +122,19 @@ class LessonStepTab(StepTab):
 
     def _turn_to_picture(self) -> None:
         super()._turn_to_picture()
-        # What comes of it in all would say what is asked.
+        # The totals would reveal the answer.
         self.panes.keep_counts_back(self._secret)
         self.panes.right.setMinimumWidth(look().px(_RIGHT))
 
     def snapshot(self, moment: int) -> Snapshot:
-        """Return what there is beside the pictures: of the block that is asked about, where no thread is followed."""
+        """Return the values of a moment; if no thread is followed, those of the block in question."""
         assert self.snapshots is not None
         asked = self.scene.asked if self.scene is not None else None
         pinned = asked is not None and (asked.form == "threads" or asked.block > 0)
         return self.snapshots(moment, self.followed or ((asked.block, -1) if asked is not None and pinned else None))
 
     def go(self, moment: int) -> None:
-        """Go to a moment; behind the end, to the end."""
+        """Go to a moment, at most to the end."""
         self._jump(min(moment, self.player.end))
 
     def record(self) -> None:
@@ -143,7 +143,7 @@ class LessonStepTab(StepTab):
 
     def _take(self, request: StepRequest, models: Models) -> None:
         self._texts.take(models.recording.texts)
-        self.models = None  # no picture shows a moment of before in what is there now
+        self.models = None  # so that no picture mixes the old and the new recording
         self.player.open(0, ())
         super()._take(request, models)
         self.source.show_source(self.stepped.file, self.stepped.kernel)
@@ -152,16 +152,16 @@ class LessonStepTab(StepTab):
         self._show_moment(self.player.moment)
         self.placed.emit()
 
-    def _tell_element(self, number: int, element: int) -> None:
+    def _emit_element(self, number: int, element: int) -> None:
         if self.models is not None:
             launch, _ = self.models.recording.at(max(self.player.moment - 1, 0))
             array = launch.trace.arrays[number]
             self.element_clicked.emit(array.name, -1 if array.block is None else array.block, element)
 
-    def _tell_cell(self, row: int, cell: int) -> None:
+    def _emit_cell(self, row: int, cell: int) -> None:
         if self.models is None:
             return
-        found = self.models.layout.dataflow.rows[row]
-        storage, place = found.storage, int(found.cells[cell])
+        row_cells = self.models.layout.dataflow.rows[row]
+        storage, place = row_cells.storage, int(row_cells.cells[cell])
         block = place // storage.section if storage.space == "shared" else -1
         self.element_clicked.emit(storage.name, block, place % storage.section)

@@ -1,4 +1,4 @@
-"""The lessons that there are, how far one has come in each, and what is wrong with those that cannot be read."""
+"""The list of lessons, with the progress in each, and errors of lessons that cannot be read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = 3
 
 
 class LessonTile(Card):
-    """A lesson: its title, what it takes, and a button that begins it or goes on."""
+    """A lesson's card: title, length, progress, and a button that starts or continues it."""
 
     def __init__(self, lesson: LessonOutline, number: int, done: int) -> None:
         super().__init__(lesson.title, margins=(12, 8, 12, 10))
@@ -25,9 +25,9 @@ class LessonTile(Card):
         self.title.hide()
         heading = ElidedLabel("card-title", "Lesson")
         heading.say(f"{number}  {lesson.title}")
-        asks, tasks = (sum(bool(each) for each in found) for found in _found(lesson))
+        asks, tasks = (sum(bool(each) for each in parts) for parts in _questions_and_tasks(lesson))
         about = f"{lesson.minutes} min  ·  {_count(asks, 'question')}  ·  {_count(tasks, 'task')}"
-        words = ElidedLabel("caption", "What it takes")
+        words = ElidedLabel("caption", "Length")
         words.say(about)
         bar = QProgressBar()
         bar.setRange(0, len(lesson.steps))
@@ -35,10 +35,10 @@ class LessonTile(Card):
         bar.setTextVisible(False)
         bar.setFixedHeight(look().px(5))
         bar.setAccessibleName(f"{done} of {len(lesson.steps)} steps done")
-        whole = done == len(lesson.steps)
-        restyle(bar, "whole", whole)
-        text = "Again" if whole else "Go on" if done else "Begin"
-        self.open = button(text, "" if whole else "primary", name=f"{text}: {lesson.title}")
+        is_complete = done == len(lesson.steps)
+        restyle(bar, "whole", is_complete)
+        text = "Again" if is_complete else "Continue" if done else "Start"
+        self.open = button(text, "" if is_complete else "primary", name=f"{text}: {lesson.title}")
         self.count = label(f"{done} of {len(lesson.steps)}", "caption")
         self.body.setSpacing(look().px(6))
         for each in (heading, words, bar):
@@ -47,7 +47,7 @@ class LessonTile(Card):
 
 
 class ShelfView(Ground):
-    """All lessons, to choose from.
+    """The list of all lessons.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ class ShelfView(Ground):
         self._lessons = lessons
         self.tiles: dict[str, LessonTile] = {}
         self.words = label("", "muted", wrap=True, name="About the lessons")
-        self.open = button("Open lessons…", tip="Open a folder of lessons of your own, or drop it on the window")
+        self.open = button("Open lessons…", tip="Open your own folder of lessons, or drop it on the window")
         self.open.clicked.connect(self.folder_wanted)
-        self.faults = label("", "error", wrap=True, name="What is wrong with lessons")
+        self.faults = label("", "error", wrap=True, name="Errors in lessons")
         self.scrolled = Scrolled()
         self._grid: QWidget | None = None
         layout = QVBoxLayout(self)
@@ -82,7 +82,7 @@ class ShelfView(Ground):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the lessons as they are known now, where they are seen."""
+        """Update the list, at once if it is visible."""
         self._stale = True
         if self.isVisible():
             self._show()
@@ -95,9 +95,9 @@ class ShelfView(Ground):
     def _show(self) -> None:
         self._stale = False
         lessons = self._lessons
-        done, whole = lessons.progress
+        done, total = lessons.progress
         self.words.setText(
-            f"Predict, then see; write, then be judged by the simulator. {done} of {whole} steps done."
+            f"Answer questions, and solve tasks that the simulator tests. {done} of {total} steps done."
             if lessons.lessons
             else "Reading the lessons…"
         )
@@ -130,9 +130,9 @@ class ShelfView(Ground):
         self.scrolled.column.addWidget(self._grid, 1)
 
 
-def _found(lesson: LessonOutline) -> tuple[list[str], list[object]]:
+def _questions_and_tasks(lesson: LessonOutline) -> tuple[list[str], list[object]]:
     return [step.asks for step in lesson.steps], [step.task for step in lesson.steps]
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,4 +1,4 @@
-"""The steps of a lesson in a line: which have been done, which asks or wants something, which one is open."""
+"""The steps of a lesson as a row of dots: completed steps, tasks, and the current step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gui.painting.theme import look
 
 
 class StepsLine(QWidget):
-    """A dot for each step, which goes there when it is clicked."""
+    """A dot per step; a click opens the step."""
 
     step_wanted = pyqtSignal(int)
 
@@ -25,13 +25,13 @@ class StepsLine(QWidget):
         self.setFixedHeight(18)
 
     def show_steps(self, lesson: LessonOutline, number: int, done: frozenset[int]) -> None:
-        """Show the steps of a lesson, of which one is open."""
+        """Show the steps of a lesson, and mark the current one."""
         self._lesson, self._number, self._done = lesson, number, done
         self.setAccessibleDescription(f"{len(done)} of {len(lesson.steps)} done")
         self.update()
 
     def place(self, number: int) -> QRectF:
-        """Return where a step's dot is."""
+        """Return a dot's rectangle."""
         count = len(self._lesson.steps) if self._lesson is not None else 1
         wide = self.width() / count
         side = min(wide - 3, 12.0)
@@ -66,11 +66,10 @@ class StepsLine(QWidget):
         middle = self.height() / 2
         painter.drawLine(QPointF(0, middle), QPointF(self.width(), middle))
         for number, step in enumerate(self._lesson.steps):
-            done, here = number in self._done, number == self._number
+            done, is_current = number in self._done, number == self._number
             painter.setBrush(QColor(theme.good if done else theme.surface))
-            painter.setPen(
-                QPen(QColor(theme.accent if here else theme.good if done else theme.faint), 3 if here else 1.5)
-            )
+            edge = theme.accent if is_current else theme.good if done else theme.faint
+            painter.setPen(QPen(QColor(edge), 3 if is_current else 1.5))
             area = self.place(number)
             if step.task is not None:
                 painter.drawRoundedRect(area, 2, 2)

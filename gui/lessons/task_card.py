@@ -1,4 +1,4 @@
-"""A step's task: what is wanted, what the judge says, and the way to the input on which it goes wrong."""
+"""The card of a step's task: the task, the grader's verdict, and a link to the input that fails."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gui.widgets.basic import Badge, Card, button, label, restyle, row
 from gui.widgets.wrapping import WrappingLayout
 
 KINDS = {
-    "gap": "Write what is missing",
-    "repair": "Repair the mistake",
+    "gap": "Complete the kernel",
+    "repair": "Fix the mistake",
     "order": "Put the lines into order",
     "rewrite": "Rewrite it within limits",
 }
 
 
 class TaskCard(Card):
-    """The task of the step that is open.
+    """The task of the current step.
 
     Parameters
     ----------
     lessons : Lessons
-        Judges what is written.
+        Grades submissions.
     """
 
     judge_wanted = pyqtSignal()
@@ -45,17 +45,17 @@ class TaskCard(Card):
         self.hints = Hints()
         self.verdict = label("", wrap=True, name="Verdict")
         self.verdict.setContentsMargins(8, 6, 8, 6)
-        self.judge = button("Judge", "primary", tip="Run it on many inputs, before all checkers (F5)")
-        self.stop = button("Stop", tip="Stop judging (Esc)")
-        self.open_failing = button("See it go wrong", tip="The smallest input on which it fails, in Step")
-        self.anew = button("Begin anew", tip="Go back to what the task begins with")
+        self.judge = button("Test", "primary", tip="Run it on many inputs, with all checkers (F5)")
+        self.stop = button("Stop", tip="Stop testing (Esc)")
+        self.open_failing = button("Show the failure", tip="Step through the smallest input on which it fails")
+        self.anew = button("Start over", tip="Restore the task's original text")
         for each in (self.prompt, self.limits, self.hints, self.verdict):
             self.body.addWidget(each)
         self.body.addLayout(row(self.open_failing, 0))
         buttons = QWidget()
         line = WrappingLayout(buttons, across=6, down=6)
-        for made in (self.judge, self.stop, self.hints.more, self.anew):
-            line.addWidget(made)
+        for control in (self.judge, self.stop, self.hints.more, self.anew):
+            line.addWidget(control)
         self.body.addWidget(buttons)
         self.judge.clicked.connect(self.judge_wanted)
         self.stop.clicked.connect(lessons.stop)
@@ -64,7 +64,7 @@ class TaskCard(Card):
         lessons.busy_changed.connect(lambda _: self._show_busy())
 
     def open(self, task: TaskOutline, *, done: bool) -> None:
-        """Show a task, of which nothing has been judged yet."""
+        """Show a task that has not been tested yet."""
         self.title.setText(KINDS[task.kind])
         self.prompt.setText(task.prompt)
         self.limits.setText("\n".join(task.limits))
@@ -77,19 +77,19 @@ class TaskCard(Card):
         self.show()
 
     def show_done(self, done: bool) -> None:
-        """Say whether it has been accepted before."""
+        """Show whether a submission has been accepted before."""
         self.done.say("accepted" if done else "", "good")
 
     def forget(self) -> None:
-        """Take back what was said: the text is another."""
+        """Clear the verdict, because the submission has changed."""
         self._judged = None
         self.verdict.hide()
         self.open_failing.hide()
 
     def show_judgment(self, judgment: Judgment, text: str) -> None:
-        """Say what was found."""
+        """Show the grader's verdict on a submission."""
         self._judged = judgment, text
-        self._say("\n".join(judgment.sentences), "good" if judgment.accepted else "bad")
+        self._show_verdict("\n".join(judgment.sentences), "good" if judgment.accepted else "bad")
         self.open_failing.setVisible(judgment.case is not None)
         if judgment.accepted:
             self.show_done(True)
@@ -98,17 +98,17 @@ class TaskCard(Card):
         if self._missed >= MISSED:
             self.hints.show_first()
 
-    def _say(self, words: str, tone: str) -> None:
+    def _show_verdict(self, words: str, tone: str) -> None:
         self.verdict.setText(words)
         restyle(self.verdict, "verdict", tone)
         self.verdict.show()
 
     def _show_busy(self) -> None:
-        judging = self._lessons.judging
-        self.judge.setEnabled(not judging)
-        self.judge.setText("Judging…" if judging else "Judge")
-        self.stop.setVisible(judging)
-        self.open_failing.setEnabled(not judging)
+        grading = self._lessons.judging
+        self.judge.setEnabled(not grading)
+        self.judge.setText("Testing…" if grading else "Test")
+        self.stop.setVisible(grading)
+        self.open_failing.setEnabled(not grading)
 
     def _open_failing(self) -> None:
         if self._judged is not None:

@@ -1,4 +1,4 @@
-"""A lesson that is worked through: its pane, the page of what it shows, and the shelf that it is taken from."""
+"""Show lessons: the list of lessons, the pane of the current one, and the page next to it."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from gui.qt.later import after
 
 LESSON = "lesson.md"
 KEEP_MS = 400
-"""How long what is written rests before it is remembered."""
+"""How long a submission must be unchanged before it is saved."""
 
 
 class Teaching(QObject):
-    """Opens lessons, and shows the step that is open: in its own page, or on a pattern's.
+    """Open lessons, and show the current step on the lesson page or on a pattern's page.
 
     Parameters
     ----------
     stack : QStackedWidget
-        Where pages are shown, among others.
+        The stack that shows the pages, among others.
     jobs : callable
-        Returns the queue of the simulator's own process.
+        Returns the queue of the simulator's side process.
     memory : SavedSettings
     drive : callable
-        Shows a pattern's page as a scene has it, and returns it.
+        Shows a scene on its pattern's page, and returns the page.
     """
 
     appeared = pyqtSignal(str)
-    """Lessons are shown, or one with this title."""
+    """The title of the lesson shown, or "" for the list of lessons."""
     warned = pyqtSignal(str, str)
-    """What cannot be done, and what can."""
+    """A problem, and advice."""
 
     def __init__(
         self,
@@ -58,13 +58,13 @@ class Teaching(QObject):
         self.pane = LessonPane(self.lessons)
         self._page: LessonPage | None = None
         self._shelf: ShelfView | None = None
-        self._driven: QWidget | None = None
+        self._pattern_page: QWidget | None = None
         self._scene: ShownScene | None = None
         self._written_in: LessonOutline | None = None
         self._keep = after(KEEP_MS, self._keep_written, self)
         self.lessons.step_opened.connect(self._show_step)
         self.lessons.played.connect(self._play)
-        self.lessons.judged.connect(self._take_judgment)
+        self.lessons.judged.connect(self._on_judgment)
         self.lessons.gone_wrong.connect(self._show_failing)
         self.lessons.failed.connect(self._fail)
         self.pane.left.connect(self.leave)
@@ -72,15 +72,15 @@ class Teaching(QObject):
         self.pane.task.judge_wanted.connect(self.judge)
         stack.currentChanged.connect(lambda _: self._follow_page())
 
-    # --- what is shown
+    # --- visible parts
 
     @property
     def page(self) -> LessonPage:
-        """The page of what lessons show; it is made when it is first wanted."""
+        """The page of scenes and tasks, created on first use."""
         if self._page is None:
             self._page = page = LessonPage(self._jobs, self._check)
             self._stack.addWidget(page)
-            page.writing.changed.connect(self._take_edit)
+            page.writing.changed.connect(self._on_edit)
             page.explore_wanted.connect(self.explore)
             page.step.element_clicked.connect(self.pane.question.take_cell)
             page.step.lane_clicked.connect(self.pane.question.take_thread)
@@ -90,7 +90,7 @@ class Teaching(QObject):
 
     @property
     def shelf(self) -> ShelfView:
-        """The view of all lessons."""
+        """The list of lessons, created on first use."""
         if self._shelf is None:
             self._shelf = ShelfView(self.lessons)
             self._stack.addWidget(self._shelf)
@@ -100,50 +100,51 @@ class Teaching(QObject):
 
     @property
     def shown(self) -> LessonPage | None:
-        """The page, while it is the one that is shown."""
+        """The page, if it is visible."""
         return self._page if self._page is not None and self._stack.currentWidget() is self._page else None
 
     @property
     def shows_shelf(self) -> bool:
-        """Whether all lessons are shown."""
+        """Whether the list of lessons is visible."""
         return self._shelf is not None and self._stack.currentWidget() is self._shelf
 
     @property
     def shows_lessons(self) -> bool:
-        """Whether all lessons are shown, or one in its own page."""
+        """Whether the list of lessons or the lesson page is visible."""
         return self.shows_shelf or self.shown is not None
 
     def _follow_page(self) -> None:
-        """Let the pane be seen beside what belongs to the lesson."""
-        now = self._stack.currentWidget()
-        self.pane.setVisible(self.lessons.lesson is not None and now is not None and now in (self._page, self._driven))
+        """Show the pane only next to a page of the current lesson."""
+        page = self._stack.currentWidget()
+        is_lesson = page is not None and page in (self._page, self._pattern_page)
+        self.pane.setVisible(self.lessons.lesson is not None and is_lesson)
 
-    # --- coming and going
+    # --- opening and closing
 
     def show(self) -> None:
-        """Show the lesson that is open; where it is shown, or none is open, all lessons."""
+        """Show the current lesson; if it is visible already, or none is open, the list of lessons."""
         lesson = self.lessons.lesson
         if lesson is None or self.pane.isVisible():
             self.show_shelf()
         else:
-            self._stack.setCurrentWidget(self._driven or self.page)
+            self._stack.setCurrentWidget(self._pattern_page or self.page)
             self.appeared.emit(lesson.title)
 
     def show_shelf(self) -> None:
-        """Show all lessons."""
+        """Show the list of lessons."""
         self.lessons.read()
         self._stack.setCurrentWidget(self.shelf)
         self.appeared.emit("")
 
     def leave(self) -> None:
-        """Close the lesson that is open, and show all of them."""
+        """Close the current lesson, and show the list of lessons."""
         self._keep_written()
         self.lessons.close()
-        self._driven = None
+        self._pattern_page = None
         self.show_shelf()
 
     def open(self, lesson: LessonOutline, number: int | None = None) -> None:
-        """Open a lesson."""
+        """Open a lesson at a step, by default at the first that is not completed."""
         self._keep_written()
         done = self.lessons.done(lesson)
         if number is None and len(done) == len(lesson.steps):
@@ -151,7 +152,7 @@ class Teaching(QObject):
         self.lessons.open(lesson, number)
 
     def open_lifting(self, pattern: str, variant: str) -> None:
-        """Open the lesson that lifts a rung's limit."""
+        """Open the lesson about a variant's limit."""
         lesson = self.lessons.lifting(pattern, variant)
         if lesson is not None:
             self.open(lesson)
@@ -163,11 +164,11 @@ class Teaching(QObject):
             self.open_folder(Path(name))
 
     def takes(self, path: Path) -> bool:
-        """Whether a path is one of lessons: a folder, or the text of a lesson."""
+        """Return whether a path contains lessons: a folder, or a lesson's text file."""
         return os.path.isdir(path) or path.name == LESSON
 
     def open_folder(self, path: Path) -> None:
-        """Open a folder of lessons, or the lesson of that folder or text."""
+        """Open a folder of lessons, or the lesson of that folder or file."""
         folder = path if os.path.isdir(path) else path.parent
 
         def show(shelf: LessonShelf) -> None:
@@ -180,18 +181,18 @@ class Teaching(QObject):
         self.lessons.read(str(folder.absolute()), then=show)
 
     def explore(self) -> None:
-        """Go to the page of the pattern that is shown, set as the lesson has it."""
+        """Show the current scene on its pattern's page."""
         if self._scene is not None and self._scene.pattern:
-            self._driven = self._drive(self._scene)
+            self._pattern_page = self._drive(self._scene)
             self._follow_page()
 
-    # --- the step that is open
+    # --- the current step
 
     def _show_step(self) -> None:
         lesson, step = self.lessons.lesson, self.lessons.step
         assert lesson is not None
         self._keep_written()
-        self._driven, self._scene = None, None
+        self._pattern_page, self._scene = None, None
         page = self.page
         if step.task is not None:
             page.write(step.task, self.lessons.written(step.task))
@@ -199,7 +200,7 @@ class Teaching(QObject):
         else:
             page.leave_task()
             if not step.shows:
-                page.say("This step only tells.")
+                page.say("This step has only text.")
         self._stack.setCurrentWidget(page)
         self._follow_page()
         self.appeared.emit(lesson.title)
@@ -209,7 +210,7 @@ class Teaching(QObject):
         if played.scene.tab == "step":
             self.page.play(played, explored=bool(played.scene.pattern))
         else:
-            self._driven = self._drive(played.scene)
+            self._pattern_page = self._drive(played.scene)
             self._follow_page()
         if played.scene.asked is not None:
             self.pane.ask(played.scene)
@@ -230,12 +231,12 @@ class Teaching(QObject):
     # --- tasks
 
     def judge(self) -> None:
-        """Have what is written judged."""
+        """Grade the current submission."""
         self._keep_written()
         self.pane.task.forget()
         self.lessons.judge(self.page.writing.text)
 
-    def _take_judgment(self, judgment: Judgment, text: str) -> None:
+    def _on_judgment(self, judgment: Judgment, text: str) -> None:
         if self.shown is not None:
             self.shown.writing.show_judgment(judgment, text)
             self.pane.task.show_judgment(judgment, text)
@@ -244,7 +245,7 @@ class Teaching(QObject):
     def _show_failing(self, played: PlayedStep) -> None:
         self.page.play(played, explored=False)
 
-    def _take_edit(self) -> None:
+    def _on_edit(self) -> None:
         self.pane.task.forget()
         self._keep.start()
 
@@ -255,42 +256,42 @@ class Teaching(QObject):
             self.lessons.keep_written(task, self.page.writing.written)
 
     def _check(self, file: str, text: str, take: Callable[[tuple[Diagnostic, ...]], None]) -> None:
-        """Find out what is wrong with a text that is written, as with any kernel's."""
+        """Check a submission's source like any kernel's."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event.diagnostics)
 
-        self._jobs().post("check lesson", CheckSource(file, text), done, priority=3)
+        self._jobs().post("check lesson", CheckSource(file, text), on_result, priority=3)
 
-    # --- what keys and buttons of the window ask for
+    # --- called by the window's keys and buttons
 
     def run(self) -> None:
-        """Check the answer, or judge what is written."""
+        """Check the answer, or test the submission."""
         self.pane.check()
 
     def next(self) -> None:
-        """Go to the next step, where a lesson is seen."""
+        """Go to the next step, if a lesson is visible."""
         if self.pane.isVisible():
             self.pane.go_on()
 
     def back(self) -> None:
-        """Go to the step before, where a lesson is seen."""
+        """Go to the previous step, if a lesson is visible."""
         if self.pane.isVisible():
             self.lessons.back()
 
     def hint(self) -> None:
-        """Show one hint more, where a lesson is seen."""
+        """Show the next hint, if a lesson is visible."""
         for hints in (self.pane.question.hints, self.pane.task.hints):
             if hints.more.isVisible():
                 hints.more.click()
 
     def stop(self) -> bool:
-        """Stop what is under way; return whether there was anything."""
+        """Stop running work; return whether there was any."""
         return self.lessons.stop()
 
     def close_down(self) -> None:
-        """Keep what is written, and let nothing play on: the window closes."""
+        """Save the submission and stop playback: the window closes."""
         self._keep_written()
         if self._page is not None:
             self._page.step.close_down()

@@ -1,4 +1,4 @@
-"""Texts of a lesson: what was recorded, to read, and what is written for a task."""
+"""Sources of a lesson: recorded kernels to read, and submissions to edit."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from gui.editor.sources import Check, KernelSources
 
 
 class LessonTexts(KernelSources):
-    """Kernel files as a lesson has them, none of which is a file's: those of one step take the place of another's.
+    """Kernel sources of a lesson, which are not backed by files; each step replaces those of the previous one.
 
     Parameters
     ----------
     check : callable or None
-        As of KernelSources: what finds mistakes in a text that is written; None for texts that are only read.
+        As in `KernelSources`: checks an edited source; None for read-only sources.
     """
 
     def __init__(self, check: Check | None = None, parent: QObject | None = None) -> None:
         super().__init__(check, parent)
         self.editable = check is not None
         self._texts: dict[str, str] = {}
-        self._before: list[KernelDocument] = []
+        self._replaced: list[KernelDocument] = []
 
     def take(self, texts: Mapping[str, str]) -> None:
-        """Have other texts, by the files' names without folders, from the next document on that is asked for."""
-        for document in self._before:
-            document.deleteLater()  # nothing shows it any more: another has been shown since
-        self._before = list(self._documents.values())
+        """Replace the sources, by file names without folders; applies to documents requested from now on."""
+        for document in self._replaced:
+            document.deleteLater()  # no view shows it any more
+        self._replaced = list(self._documents.values())
         self._documents.clear()
         self._texts = dict(texts)
 

@@ -1,4 +1,4 @@
-"""Where a task is written: its kernel's text, or lines of it that are put into order."""
+"""The editor of a task: a kernel's source, or lines of it to put into order."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gui.widgets.basic import Card, button
 
 
 class WritingView(QWidget):
-    """The text of the task that is open.
+    """The submission for the current task.
 
     Parameters
     ----------
     check : callable
-        Finds what is wrong with a text, as of KernelSources.
+        Checks a source, as in `KernelSources`.
     """
 
     changed = pyqtSignal()
-    """What is written is another."""
+    """The submission has changed."""
 
     def __init__(self, check: Check) -> None:
         super().__init__()
@@ -38,33 +38,33 @@ class WritingView(QWidget):
         self.assembled = SourcePane(self._assembled)
         self.assembled.save.hide()
         self.lines = LineOrder()
-        self.mix = button("Shuffle", "flat", tip="Begin anew, with the lines in another order")
+        self.mix = button("Shuffle", "flat", tip="Put the lines into a random order")
         self.order = Card("Put these lines into order")
         self.order.head.addStretch(1)
         self.order.head.addWidget(self.mix)
         self.order.body.addWidget(self.lines)
         self.task: TaskOutline | None = None
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(8)
-        whole.addWidget(self.order)
-        whole.addWidget(self.source, 1)
-        whole.addWidget(self.assembled, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addWidget(self.order)
+        layout.addWidget(self.source, 1)
+        layout.addWidget(self.assembled, 1)
         self.lines.changed.connect(self._assemble)
         self.mix.clicked.connect(self.shuffle)
         self.source.left.connect(self.setFocus)
 
     def open(self, task: TaskOutline, written: str) -> None:
-        """Show a task as it was left, or as it begins where nothing was written."""
+        """Show a task with its saved submission, or with its original text."""
         self.task = task
         ordered = task.frame is not None
         self.order.setVisible(ordered)
         self.assembled.setVisible(ordered)
         self.source.setVisible(not ordered)
         if ordered:
-            kept = tuple(written.split("\n")) if written else ()
-            sound = sorted(kept) == sorted(task.pieces)
-            self.lines.open(kept if sound else task.pieces)
+            lines = tuple(written.split("\n")) if written else ()
+            is_valid = sorted(lines) == sorted(task.pieces)
+            self.lines.open(lines if is_valid else task.pieces)
             self._show_assembled()
             return
         self.texts.take({task.file: task.start})
@@ -75,14 +75,14 @@ class WritingView(QWidget):
         self._to_gap()
 
     def _to_gap(self) -> None:
-        """Put the cursor where something is to be written."""
-        found = next((n for n, line in enumerate(self._text.split("\n"), 1) if "// Write here" in line), 0)
-        if found:
-            self.source.code.go_to_line(found)
+        """Move the cursor to the gap to fill."""
+        gap = next((n for n, line in enumerate(self._text.split("\n"), 1) if "// Write here" in line), 0)
+        if gap:
+            self.source.code.go_to_line(gap)
 
     @property
     def shown(self) -> SourcePane:
-        """The pane of the text: that which is edited, or that which the lines make."""
+        """The visible source pane: the editable source, or the source assembled from the lines."""
         return self.assembled if self.task is not None and self.task.frame is not None else self.source
 
     @property
@@ -91,20 +91,20 @@ class WritingView(QWidget):
 
     @property
     def text(self) -> str:
-        """Return the whole kernel file as it is written."""
+        """The whole kernel file."""
         if self.task is not None and self.task.frame is not None:
             return self.task.frame.filled(self.lines.lines)
         return self._text
 
     @property
     def written(self) -> str:
-        """Return what is to be kept of it: the text, or the lines in their order."""
+        """The part to save: the source, or the lines in their order ("" if unchanged)."""
         if self.task is not None and self.task.frame is not None:
             return "\n".join(self.lines.lines) if self.lines.lines != self.task.pieces else ""
         return self._text
 
     def begin_anew(self) -> None:
-        """Go back to what the task begins with; of a text that can be undone."""
+        """Restore the task's original text; for a source, this can be undone."""
         if self.task is None:
             return
         if self.task.frame is not None:
@@ -114,14 +114,14 @@ class WritingView(QWidget):
             self.source.document.replace(self.task.start)
 
     def shuffle(self) -> None:
-        """Put the lines into another order, by chance."""
+        """Put the lines into a random order."""
         lines = list(self.lines.lines)
         random.shuffle(lines)
         self.lines.open(tuple(lines))
         self._assemble()
 
     def show_judgment(self, judgment: Judgment, text: str) -> None:
-        """Show at its lines what was found in a text, where that is the text still."""
+        """Show the findings at their lines, if the submission has not changed since."""
         if self.task is None or text != self.text:
             return
         self.shown.sources.show_run(self.task.file, {self.task.file: text}, judgment.check.diagnostics)
@@ -129,7 +129,7 @@ class WritingView(QWidget):
             self.shown.next_problem()
 
     def focus_first(self) -> None:
-        """Let keys write."""
+        """Give the editor the keyboard focus."""
         (self.lines if self.task is not None and self.task.frame is not None else self.source.code).setFocus()
 
     def _assemble(self) -> None:
@@ -137,7 +137,7 @@ class WritingView(QWidget):
         self.changed.emit()
 
     def _show_assembled(self) -> None:
-        """Show the kernel as the lines make it."""
+        """Show the kernel assembled from the lines."""
         assert self.task is not None
         self._assembled.take({self.task.file: self.text})
         self.assembled.show_kernel(self.task.file, "")

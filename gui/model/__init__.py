@@ -1,1 +1,1 @@
-"""What the window works on and with, without a widget: runs, jobs, settings, files."""
+"""The window's state and services without widgets: runs, jobs, settings, files."""

@@ -1,4 +1,4 @@
-"""What a simulated run does is counted beside it, on a small part of its input, and remembered."""
+"""Count the operations of simulated runs on a small part of their input, and cache the counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Take = Callable[[RunCounts | Failure], None]
 
 
 class Counting(QObject):
-    """Has runs counted by the simulator's own process, behind all else that it has to do.
+    """Count runs in the simulator's side process, at low priority.
 
     Parameters
     ----------
@@ -28,44 +28,44 @@ class Counting(QObject):
     def __init__(self, jobs: Callable[[], Jobs], parent: QObject) -> None:
         super().__init__(parent)
         self._jobs = jobs
-        self._known: dict[Hashable, RunCounts] = {}
-        self._asked: RunPattern | None = None
+        self._counts: dict[Hashable, RunCounts] = {}
+        self._pending: RunPattern | None = None
 
     @property
     def under_way(self) -> bool:
-        """Whether counts are to come."""
-        return self._asked is not None
+        """Whether counts are pending."""
+        return self._pending is not None
 
     def known(self, run: RunPattern) -> RunCounts | None:
-        """Return what was counted of a run like this one."""
-        return self._known.get(key_of(run))
+        """Return the cached counts of an equal run, or None."""
+        return self._counts.get(key_of(run))
 
     def ask(self, run: RunPattern, take: Take) -> None:
-        """Count a run; whoever asked before gets nothing any more unless it is being counted now."""
-        self._asked = run
+        """Count a run; an earlier request that has not started yet is replaced."""
+        self._pending = run
 
-        def done(event: Result | Failure) -> None:
-            if self._asked is run:
-                self._asked = None
+        def on_result(event: Result | Failure) -> None:
+            if self._pending is run:
+                self._pending = None
             if isinstance(event, Failure):
                 take(event)
                 return
             assert event.counts is not None
-            self._known[key_of(run)] = event.counts
+            self._counts[key_of(run)] = event.counts
             take(event.counts)
 
-        counted = CountPattern(run.pattern, run.variant, run.params, run.inputs, run.seed, run.sources)
-        self._jobs().post(_CHANNEL, counted, done, priority=-1)
+        request = CountPattern(run.pattern, run.variant, run.params, run.inputs, run.seed, run.sources)
+        self._jobs().post(_CHANNEL, request, on_result, priority=-1)
 
     def forget(self) -> None:
-        """Drop what waits to be counted: another engine runs."""
-        if self._asked is not None:
-            self._asked = None
+        """Cancel the pending request: the engine has changed."""
+        if self._pending is not None:
+            self._pending = None
             self._jobs().drop(_CHANNEL)
 
 
 def key_of(run: RunPattern | ModelPattern) -> Hashable:
-    """Return what makes a run the same as another."""
+    """Return a cache key that equal runs share."""
     params = tuple(
         (name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in run.params.items()
     )

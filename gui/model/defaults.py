@@ -1,4 +1,4 @@
-"""Defaults that go by the device, of what nobody has chosen: on a GPU more work, so that its times mean something."""
+"""Defaults that depend on the device: larger inputs on a GPU, so that its times are meaningful."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from gui.model.records import Settings
 
 
 def suit(patterns: Mapping[str, Pattern], settings: Mapping[str, Settings], device: Device | None) -> list[str]:
-    """Let what nobody has chosen suit the variant and a device, or none; return the patterns whose settings changed."""
+    """Set the unchosen sizes to the defaults of their variants and the device; return the patterns that changed."""
     changed = []
     for name, pattern in patterns.items():
-        suited = (pattern if device is None else pattern.on(device)).growing
-        of = settings[name]
-        if suited is None or suited.name in of.chosen:
+        parameter = (pattern if device is None else pattern.on(device)).growing
+        current = settings[name]
+        if parameter is None or parameter.name in current.chosen:
             continue
-        default = min(suited.default, pattern.variant(of.variant).most or suited.default)
-        if of.params[suited.name] == default:
+        default = min(parameter.default, pattern.variant(current.variant).most or parameter.default)
+        if current.params[parameter.name] == default:
             continue
-        of.params[suited.name] = default
+        current.params[parameter.name] = default
         changed.append(name)
     return changed
 
 
 def choose(pattern: Pattern, settings: Settings, params: Mapping[str, Any]) -> None:
-    """Take settings; where they change what goes by the device, that is chosen from now on."""
+    """Store parameters; a size that changes counts as chosen by the user from now on."""
     growing = pattern.growing
     if growing is not None and params[growing.name] != settings.params[growing.name]:
         settings.chosen.add(growing.name)
@@ -35,7 +35,7 @@ def choose(pattern: Pattern, settings: Settings, params: Mapping[str, Any]) -> N
 
 
 def worth_keeping(pattern: Pattern, settings: Settings) -> dict[str, Any]:
-    """Return what is to be remembered: not what goes by the device and nobody has chosen."""
+    """Return the parameters to save: all but a size that the user has not chosen."""
     growing = pattern.growing
     return {
         name: value

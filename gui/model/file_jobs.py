@@ -1,4 +1,4 @@
-"""Files that the engine's process reads and writes for the window."""
+"""Read and write files in the engine's process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gui.model.records import OpenImage, OpenValues
 
 
 class FileJobs(QObject):
-    """Reads images, numbers and texts, and writes results; whatever goes wrong is said once.
+    """Read images, numbers and texts, and write results; each failure is reported once.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ class FileJobs(QObject):
         self._jobs = jobs
 
     def image(self, path: Path, take: Callable[[OpenImage], None], otherwise: Callable[[], None]) -> None:
-        """Read an image, and hand it on; where that fails do what is to be done otherwise."""
+        """Read an image and pass it to `take`; on failure call `otherwise`."""
 
-        def opened(result: Result) -> None:
+        def on_loaded(result: Result) -> None:
             handles = result.arrays
             take(
                 OpenImage(
@@ -46,45 +46,45 @@ class FileJobs(QObject):
                 )
             )
 
-        self._open(LoadImage(str(path)), opened, otherwise)
+        self._open(LoadImage(str(path)), on_loaded, otherwise)
 
     def values(self, path: Path, dimensions: int, take: Callable[[OpenValues], None]) -> None:
-        """Read numbers, and hand them on."""
+        """Read numbers with a number of dimensions and pass them to `take`."""
 
-        def opened(result: Result) -> None:
+        def on_loaded(result: Result) -> None:
             handle = result.arrays["values"]
             take(OpenValues(path, {"values": handle}, handle.open()))
 
-        self._open(LoadArray(str(path), dimensions), opened)
+        self._open(LoadArray(str(path), dimensions), on_loaded)
 
     def text(self, path: Path, take: Callable[[str], None]) -> None:
-        """Read a text, and hand it on."""
+        """Read a text and pass it to `take`."""
         self._open(LoadText(str(path)), lambda result: take(result.arrays["text"].open().tobytes().decode("latin-1")))
 
     def thumbnail(self, path: Path, take: Callable[[Array], None]) -> None:
-        """Read an image for a small picture of it, when nothing else is to be done."""
+        """Read an image for a thumbnail, at low priority."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event.arrays["picture"].open())
 
-        self._jobs.post(f"thumbnail {path}", LoadImage(str(path)), done, priority=-1)
+        self._jobs.post(f"thumbnail {path}", LoadImage(str(path)), on_result, priority=-1)
 
     def save(self, path: Path, handle: SharedArray, maxval: int | None, then: Callable[[], None]) -> None:
-        """Write an array; `maxval` is the white of an image, None where it is values."""
+        """Write an array and call `then`; `maxval` is the white level of an image, None for plain values."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 self.failed.emit(event)
             else:
                 then()
 
-        self._jobs.post("save", SaveArray(str(path), handle, maxval), done, priority=3)
+        self._jobs.post("save", SaveArray(str(path), handle, maxval), on_result, priority=3)
 
     def _open(
         self, request: Request, take: Callable[[Result], None], otherwise: Callable[[], None] | None = None
     ) -> None:
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event)
                 return
@@ -93,12 +93,12 @@ class FileJobs(QObject):
             if otherwise is not None:
                 otherwise()
 
-        self._jobs.post("open", request, done, priority=3)
+        self._jobs.post("open", request, on_result, priority=3)
 
-    # --- for another engine
+    # --- moving data to another engine
 
     def moved(self, image: OpenImage) -> OpenImage:
-        """Return an image with handles for the engine that is there now."""
+        """Return an image with new handles for the current engine."""
         inputs = {
             "image": self._put(image.values),
             "maxval": self._put(np.asarray(image.maxval, np.uint32)),
@@ -106,7 +106,7 @@ class FileJobs(QObject):
         return OpenImage(image.path, inputs, image.values, image.picture, image.maxval)
 
     def moved_values(self, values: OpenValues) -> OpenValues:
-        """Return numbers with a handle for the engine that is there now."""
+        """Return numbers with a new handle for the current engine."""
         return OpenValues(values.path, {"values": self._put(values.values)}, values.values)
 
     def _put(self, values: Array) -> SharedArray:

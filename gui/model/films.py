@@ -1,4 +1,4 @@
-"""Files of animations: GIF and MP4, from frames as they come."""
+"""Write animations as GIF and MP4 files, frame by frame."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _GIF_COLORS = 128
 
 
 class GivenUpError(Exception):
-    """Raised by frames that are not to become a film after all."""
+    """Raised by a frame iterator to abandon its film."""
 
 
 def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
-    """Write a .gif or .mp4 file, its format chosen by the extension: whole, or not at all.
+    """Write a .gif or .mp4 file, depending on the extension; an incomplete film leaves no file.
 
     Parameters
     ----------
     path : Path
-        What is there stays until the film is whole.
+        An existing file stays until the film is complete.
     frames : iterator of array
-        uint8, shape (height, width, 3), all of one shape. For a GIF the first two are samples and no part of the film:
-        all frames have their palette, so that no color flickers.
+        uint8, shape (height, width, 3), all of one shape. For a GIF the first two frames are samples for the palette
+        and not part of the film; all frames share one palette, so that no color flickers.
     rate : float
-        Frames a second. Players show GIF frames for whole hundredths of a second.
+        Frames per second. Players round GIF frames to hundredths of a second.
 
     Raises
     ------
     InputError
-        With one sentence, where the file cannot be written.
+        If the file cannot be written.
     GivenUpError
-        Where `frames` does.
+        If `frames` raises it.
     """
     try:
         with replacing(path) as file:
@@ -57,7 +57,7 @@ def _write_mp4(file: IO[bytes], frames: Iterator[Array], rate: float) -> None:
 
     first = next(frames)
     height, width = first.shape[:2]
-    # ffmpeg opens the file by a name, from which it could not tell the format.
+    # ffmpeg opens the file by this name, which does not reveal the format.
     name = file.name if isinstance(file.name, str) else f"/proc/{os.getpid()}/fd/{file.fileno()}"
     film: Any = imageio_ffmpeg.write_frames(
         name, (width, height), fps=rate, quality=8, macro_block_size=2, output_params=["-f", "mp4"]
@@ -76,6 +76,6 @@ def _write_gif(file: IO[bytes], frames: Iterator[Array], rate: float) -> None:
     samples = list(islice(frames, 2))
     first = next(frames)
     palette = Image.fromarray(np.concatenate(samples)).quantize(_GIF_COLORS, dither=Image.Dither.NONE)
-    whole = chain([first], frames)
-    made = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in whole)
-    next(made).save(file, format="GIF", save_all=True, append_images=made, duration=round(100 / rate) * 10, loop=0)
+    remaining = chain([first], frames)
+    images = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in remaining)
+    next(images).save(file, format="GIF", save_all=True, append_images=images, duration=round(100 / rate) * 10, loop=0)

@@ -1,7 +1,7 @@
-"""Between the engine's process and the window: one request at a time, events as Qt signals on the main thread.
+"""The queue between the window and an engine's process: one request at a time, events as Qt signals on the main thread.
 
-Requests wait in channels, and a channel holds one: a newer request takes the place of the one that waits. So a slider
-that is dragged always shows the newest value that was ready in time, and nothing piles up.
+Requests wait in channels. A channel holds one request: a newer one replaces it. A slider that is dragged thus shows the
+newest value that was ready in time, and requests do not pile up.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gui.qt.later import queue
 
 
 def spelled(progress: Progress) -> str:
-    """Return what is said of work that cannot tell how far it is, "" of work that can."""
+    """Return a sentence about work of unknown progress, or "" if the progress is known."""
     unknown = progress.fraction is None and progress.message
     return f"{progress.message[0].upper()}{progress.message[1:]}…" if unknown else ""
 
@@ -35,7 +35,7 @@ Done = Callable[[Result | Failure], None]
 
 
 class Host(Protocol):
-    """What `gpu.process.host.EngineHost` offers. Only `deliver` is called on a thread of its own."""
+    """The interface of `gpu.process.host.EngineHost`. It calls `deliver` on its own thread."""
 
     folder: SharedFolder
 
@@ -49,7 +49,7 @@ HostFactory = Callable[[str | Asked, Deliver], Host]
 
 
 def engine_host(engine: str | Asked, deliver: Deliver) -> Host:
-    """Return the host of a real engine's process."""
+    """Create the host of a real engine's process."""
     from gpu.process.host import EngineHost
 
     return EngineHost(engine, deliver=deliver)
@@ -70,17 +70,17 @@ class Jobs(QObject):
     Parameters
     ----------
     factory : callable
-        Makes the host of an engine from its name and a function that takes its events.
+        Creates the host of an engine, from the engine's name and a function that receives its events.
     """
 
     ready = pyqtSignal(object)
-    """Device: the engine's process is up."""
+    """Device: the engine's process is ready."""
     noted = pyqtSignal(str)
-    """A sentence of the engine's process on this user's folders, when it is heard first."""
+    """A warning of the engine's process about the user's folders, reported once."""
     broken = pyqtSignal(object)
     """Failure: the engine's process cannot work."""
     halted = pyqtSignal(object)
-    """The number of the engine's process, which was stopped from outside and waits; None when that is over."""
+    """Process id of an engine process that was suspended from outside; None once it continues."""
     busy_changed = pyqtSignal(bool)
     _arrived = pyqtSignal(int, int, object)
 
@@ -89,41 +89,41 @@ class Jobs(QObject):
         self._factory = factory
         self._host: Host | None = None
         self._generation = 0
-        self._flying: tuple[int, _QueuedRequest] | None = None
+        self._running: tuple[int, _QueuedRequest] | None = None
         self._since = 0.0
         self._waiting: dict[str, _QueuedRequest] = {}
         self._busy = False
         self._notes: list[str] = []
         self.device: Device | None = None
-        """What the engine runs on, once its process is up."""
+        """The engine's device, once its process is ready."""
         self.workers: tuple[WorkerStatus, ...] = ()
-        """Of a cluster, once it is up."""
+        """The workers of a cluster, once it is ready."""
         self.dashboard = ""
-        """Where Dask's own page on that is; "" where it has none."""
-        queue(self._arrived, self._take)
+        """Address of the cluster's Dask dashboard, or ""."""
+        queue(self._arrived, self._on_event)
 
     @property
     def folder(self) -> SharedFolder:
-        """Return the folder that arrays for the engine are put into."""
+        """The folder for arrays that the engine reads."""
         assert self._host is not None, "the engine has not been started"
         return self._host.folder
 
     @property
     def started(self) -> bool:
-        """Whether there is an engine's process."""
+        """Whether the engine's process has been started."""
         return self._host is not None
 
     @property
     def busy(self) -> bool:
-        """Whether anything runs or waits."""
-        return self._flying is not None or bool(self._waiting)
+        """Whether a request runs or waits."""
+        return self._running is not None or bool(self._waiting)
 
     def start(self, engine: str | Asked) -> None:
-        """Start an engine's process, or a cluster's; the one before it ends, and what it had to do is forgotten."""
-        before, self._host = self._host, None
+        """Start the process of an engine or cluster; the previous one ends, and its requests are dropped."""
+        previous, self._host = self._host, None
         self.close()
-        if before is not None:
-            in_background(before.close)  # a process takes a while to end, a cluster's longer
+        if previous is not None:
+            in_background(previous.close)  # a process takes a while to end, a cluster longer
         self._generation += 1
         self.device = None
         self.workers, self.dashboard = (), ""
@@ -134,7 +134,7 @@ class Jobs(QObject):
     def close(self) -> None:
         """End the engine's process."""
         host, self._host = self._host, None
-        self._flying = None
+        self._running = None
         self._waiting.clear()
         if host is not None:
             host.close()
@@ -148,54 +148,64 @@ class Jobs(QObject):
         progressed: Callable[[Progress], None] | None = None,
         priority: int = 0,
     ) -> None:
-        """Ask for `request`; `done` gets its Result or Failure. It replaces one that waits in the same channel.
+        """Queue a request; it replaces a waiting request of its channel.
 
-        Of those that wait, the one of highest `priority` goes first, then the one whose channel has waited longest.
+        Parameters
+        ----------
+        channel : str
+        request : Request
+        done : callable
+            Receives the Result or Failure.
+        progressed : callable or None
+            Receives each Progress.
+        priority : int
+            The waiting request of highest priority runs first; among equals, the channel that has waited longest.
+            Negative for background requests, which `stop` keeps.
         """
         self._waiting[channel] = _QueuedRequest(channel, request, done, progressed, priority)
         self._advance()
 
     def drop(self, channel: str) -> None:
-        """Forget what waits in a channel; what already runs goes on."""
+        """Remove the waiting request of a channel; one that runs continues."""
         self._waiting.pop(channel, None)
 
     def waits(self, channel: str) -> bool:
-        """Whether a request of that channel waits or runs."""
-        return channel in self._waiting or (self._flying is not None and self._flying[1].channel == channel)
+        """Return whether a request of the channel waits or runs."""
+        return channel in self._waiting or (self._running is not None and self._running[1].channel == channel)
 
     def age(self, channel: str) -> float:
-        """Return for how many seconds a request of that channel has been running; 0 where none is."""
-        return time.monotonic() - self._since if self._flying and self._flying[1].channel == channel else 0.0
+        """Return for how many seconds a request of the channel has been running; 0 if none is."""
+        return time.monotonic() - self._since if self._running and self._running[1].channel == channel else 0.0
 
     def stop(self) -> None:
-        """Stop what runs, at once, and forget what waits but for the background's (a priority below 0).
+        """Stop the running request at once, and drop waiting ones except background requests (priority below 0).
 
-        The engine's process is killed, and a new one takes over.
+        The engine's process is killed, and a new one is started.
         """
         self._waiting = {channel: job for channel, job in self._waiting.items() if job.priority < 0}
-        if self._host is not None and self._flying is not None:
+        if self._host is not None and self._running is not None:
             self._host.cancel()
 
     def _advance(self) -> None:
-        if self._host is not None and self._flying is None and self._waiting:
-            # max() returns the first of equals, and a dict keeps the order in which its keys came.
+        if self._host is not None and self._running is None and self._waiting:
+            # max() returns the first of equals, and a dict keeps insertion order.
             job = max(self._waiting.values(), key=lambda waiting: waiting.priority)
             del self._waiting[job.channel]
-            self._flying = (self._host.submit(job.request), job)
+            self._running = (self._host.submit(job.request), job)
             self._since = time.monotonic()
         self._report_busy()
 
     def _report_busy(self) -> None:
-        busy = self._flying is not None
+        busy = self._running is not None
         if busy != self._busy:
             self._busy = busy
             self.busy_changed.emit(busy)
 
     def _deliver(self, generation: int, number: int, event: Event) -> None:
-        """Take an event on the host's reader thread; the signal carries it to the main one."""
+        """Receive an event on the host's reader thread; the signal passes it to the main thread."""
         self._arrived.emit(generation, number, event)
 
-    def _take(self, generation: int, number: int, event: Event) -> None:
+    def _on_event(self, generation: int, number: int, event: Event) -> None:
         if generation != self._generation or self._host is None:
             return
         if number == 0:
@@ -211,14 +221,14 @@ class Jobs(QObject):
             elif isinstance(event, Halted):
                 self.halted.emit(event.process)
             return
-        if self._flying is None or self._flying[0] != number:
+        if self._running is None or self._running[0] != number:
             return
-        job = self._flying[1]
+        job = self._running[1]
         if isinstance(event, Progress):
             if job.progressed is not None:
                 job.progressed(event)
         elif isinstance(event, Result | Failure):
-            self._flying = None
+            self._running = None
             try:
                 job.done(event)
             finally:

@@ -1,6 +1,6 @@
-"""Lessons as the window works through them: what there is, where one is, what has been done, what the engine is asked.
+"""The state of the lessons: available lessons, current step, progress, and requests to the engine; without widgets.
 
-It knows no widget. Everything that takes time is asked of the simulator's own process.
+Reading, recording and grading run in the simulator's side process.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _READ, _SHOW, _JUDGE = "lessons", "lesson step", "lesson task"
 
 @dataclass(frozen=True, eq=False)
 class PlayedStep:
-    """What a step shows, and the recording of it.
+    """A step's scene and its recording.
 
     Parameters
     ----------
     scene : ShownScene
     path : str
-        The recording's file; "" where there is none.
+        The recording's file; "" without a recording.
     handle : object
-        What keeps the file.
+        Keeps the file alive.
     """
 
     scene: ShownScene
@@ -51,62 +51,62 @@ class PlayedStep:
 
 
 class Lessons(QObject):
-    """What there is to learn, and how far one has come.
+    """The available lessons and the user's progress.
 
     Parameters
     ----------
     jobs : callable
-        Returns the queue of the simulator's own process.
+        Returns the queue of the simulator's side process.
     memory : SavedSettings
     """
 
     shelf_changed = pyqtSignal()
-    """Other lessons are there, or more of one has been done."""
+    """The list of lessons or their progress has changed."""
     step_opened = pyqtSignal()
-    """Another step, or the same anew: `lesson`, `number` and `step` say which."""
+    """A step was opened, or opened again: see `lesson`, `number` and `step`."""
     played = pyqtSignal(object)
-    """PlayedStep: what the step that is open shows."""
+    """PlayedStep: the scene of the current step."""
     judged = pyqtSignal(object, str)
-    """Judgment, and the text that was judged."""
+    """Judgment, and the submission that it is about."""
     gone_wrong = pyqtSignal(object)
-    """PlayedStep: the input on which a text fails, at the moment at which it does."""
+    """PlayedStep: the recording of the input on which a submission fails, at the moment of the failure."""
     failed = pyqtSignal(object)
-    """Failure: of reading lessons, of a step, or of judging."""
+    """Failure of reading lessons, of a step, or of grading."""
     busy_changed = pyqtSignal(bool)
 
     def __init__(self, jobs: Callable[[], Jobs], memory: SavedSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs, self._memory = jobs, memory
         self.shelves: dict[str, LessonShelf] = {}
-        """By folder; "" is Lockstep's own."""
+        """The lessons by folder; the built-in lessons have the folder ""."""
         self.lesson: LessonOutline | None = None
         self.number = 0
         self.seed = 0
         self._seeds: dict[tuple[str, int], int] = {}
-        self._asked_for = 0
+        self._request_number = 0
         self.showing = False
-        """Whether a step's recording is on its way."""
+        """Whether a step's recording is pending."""
         self.judging = False
-        """Whether a text is judged, or the input on which it fails is recorded."""
+        """Whether a submission is being graded, or its failing input recorded."""
 
-    # --- what there is
+    # --- available lessons
 
     @property
     def lessons(self) -> tuple[LessonOutline, ...]:
-        """All lessons that could be read, Lockstep's own first."""
+        """All lessons that could be read, the built-in ones first."""
         return tuple(lesson for shelf in self.shelves.values() for lesson in shelf.lessons)
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What is wrong with lessons that could not be read: file, line, reason."""
+        """Errors of lessons that could not be read: file, line, reason."""
         return tuple(fault for shelf in self.shelves.values() for fault in shelf.faults)
 
     def prepare(self) -> None:
-        """Read the lessons when nothing else is to be done, unless they have been read."""
+        """Read the built-in lessons at low priority, unless they have been read."""
         self._read("", priority=-1)
 
     def read(self, folder: str = "", *, then: Callable[[LessonShelf], None] | None = None) -> None:
-        """Read the lessons of a folder; Lockstep's own, and those that were opened before, where none is said."""
+        """Read the lessons of a folder; without a folder, the built-in and the previously opened ones."""
         if folder or "" not in self.shelves:
             self._read(folder, then=then, again=bool(folder))
         elif then is not None:
@@ -123,7 +123,7 @@ class Lessons(QObject):
         if folder in self.shelves and not again:
             return
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 self._fail(event)
                 return
@@ -136,25 +136,25 @@ class Lessons(QObject):
             if then is not None:
                 then(event.shelf)
 
-        self._jobs().post(f"{_READ} {folder}", ReadLessons(folder), done, priority=priority)
+        self._jobs().post(f"{_READ} {folder}", ReadLessons(folder), on_result, priority=priority)
         if not folder:
             for other in self._memory.lesson_folders:
                 self._read_again(other)
 
     def _read_again(self, folder: str) -> None:
-        """Read a folder that was opened the last time; where it has gone nobody hears of it."""
+        """Read a folder that was opened in an earlier session; if it no longer exists, forget it silently."""
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result) and event.shelf is not None:
                 self.shelves.setdefault(folder, event.shelf)
                 self.shelf_changed.emit()
             elif isinstance(event, Failure) and event.kind == "input":
                 self._memory.forget_lessons(folder)
 
-        self._jobs().post(f"{_READ} {folder}", ReadLessons(folder), done, priority=-1)
+        self._jobs().post(f"{_READ} {folder}", ReadLessons(folder), on_result, priority=-1)
 
     def _follow_texts(self, shelf: LessonShelf) -> None:
-        """Let the lesson that is open be as its file is now."""
+        """Update the open lesson from its reloaded file."""
         if self.lesson is not None:
             for lesson in shelf.lessons:
                 if lesson.folder == self.lesson.folder:
@@ -162,33 +162,36 @@ class Lessons(QObject):
                     self.number = min(self.number, len(lesson.steps) - 1)
 
     def lifting(self, pattern: str, variant: str) -> LessonOutline | None:
-        """Return the lesson that lifts a rung's limit; None where there is none."""
+        """Return the lesson about a variant's limit, or None."""
         return next((lesson for lesson in self.lessons if (pattern, variant) in lesson.lifts), None)
 
-    # --- how far one has come
+    # --- progress
 
     def _key(self, lesson: LessonOutline) -> str:
-        own = self.shelves.get("")
-        return lesson.name if own is not None and lesson in own.lessons else lesson.folder
+        builtin = self.shelves.get("")
+        return lesson.name if builtin is not None and lesson in builtin.lessons else lesson.folder
 
     def done(self, lesson: LessonOutline) -> frozenset[int]:
-        """Return the numbers of a lesson's steps that have been done."""
+        """Return the numbers of a lesson's completed steps."""
         titles = self._memory.lesson_steps(self._key(lesson))
         return frozenset(number for number, step in enumerate(lesson.steps) if step.title in titles)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many steps of how many have been done: of Lockstep's own lessons, as far as is known."""
-        own = self.shelves.get("")
-        if own is None:
+        """Completed and total steps of the built-in lessons, as far as known."""
+        builtin = self.shelves.get("")
+        if builtin is None:
             return self._memory.lesson_progress
-        found = sum(len(self.done(each)) for each in own.lessons), sum(len(each.steps) for each in own.lessons)
-        if found != self._memory.lesson_progress:
-            self._memory.lesson_progress = found
-        return found
+        progress = (
+            sum(len(self.done(each)) for each in builtin.lessons),
+            sum(len(each.steps) for each in builtin.lessons),
+        )
+        if progress != self._memory.lesson_progress:
+            self._memory.lesson_progress = progress
+        return progress
 
     def finish_step(self) -> None:
-        """Remember that the step that is open has been done."""
+        """Mark the current step as completed."""
         if self.lesson is None or self.number in self.done(self.lesson):
             return
         key = self._key(self.lesson)
@@ -196,7 +199,7 @@ class Lessons(QObject):
         self.shelf_changed.emit()
 
     def begin_anew(self, lesson: LessonOutline) -> None:
-        """Forget what has been done of a lesson, and what was written for its tasks."""
+        """Reset a lesson's progress and the submissions for its tasks."""
         key = self._key(lesson)
         self._memory.store_lesson_steps(key, [])
         for step in lesson.steps:
@@ -206,7 +209,7 @@ class Lessons(QObject):
 
     @property
     def for_class(self) -> bool:
-        """Whether questions are shown to a class, and nothing is marked."""
+        """Whether questions are shown to a class, without marking answers."""
         return self._memory.shows_class
 
     @for_class.setter
@@ -216,34 +219,34 @@ class Lessons(QObject):
             self.step_opened.emit()
             self._show()
 
-    # --- where one is
+    # --- navigation
 
     @property
     def step(self) -> StepOutline:
-        """The step that is open."""
+        """The current step."""
         assert self.lesson is not None, "no lesson is open"
         return self.lesson.steps[self.number]
 
     @property
     def task(self) -> TaskOutline | None:
-        """The task of the step that is open."""
+        """The task of the current step, if any."""
         return self.step.task if self.lesson is not None else None
 
     def open(self, lesson: LessonOutline, number: int | None = None) -> None:
-        """Open a lesson at a step, or at the first that has not been done."""
+        """Open a lesson at a step, by default at the first that is not completed."""
         done = self.done(lesson)
         first = next((each for each in range(len(lesson.steps)) if each not in done), 0)
         self.lesson = lesson
         self._go(first if number is None else number)
 
     def close(self) -> None:
-        """Leave the lesson that is open."""
-        self._asked_for += 1
+        """Close the current lesson."""
+        self._request_number += 1
         self.lesson = None
         self._set_busy(judging=False, showing=False)
 
     def next(self) -> None:
-        """Go to the next step; of one that only tells, it has been read by that."""
+        """Go to the next step; a step without question or task counts as completed."""
         if self.lesson is None:
             return
         if not self.step.asks and self.step.task is None:
@@ -252,12 +255,12 @@ class Lessons(QObject):
             self._go(self.number + 1)
 
     def back(self) -> None:
-        """Go to the step before."""
+        """Go to the previous step."""
         if self.lesson is not None and self.number:
             self._go(self.number - 1)
 
     def retry(self) -> None:
-        """Ask the question of the step anew, of another input."""
+        """Repeat the step's question with another input."""
         if self.lesson is not None:
             place = self.lesson.folder, self.number
             self._seeds[place] = self._seeds.get(place, 0) + 1
@@ -267,27 +270,27 @@ class Lessons(QObject):
         assert self.lesson is not None
         self.number = number
         self.seed = self._seeds.get((self.lesson.folder, number), 0)
-        self._asked_for += 1
+        self._request_number += 1
         if self.judging:
             self.stop()
         self.step_opened.emit()
         self._show()
 
     def _show(self) -> None:
-        """Ask for what the step shows."""
+        """Request the step's scene."""
         lesson = self.lesson
         if lesson is None or not self.step.shows or self.step.task is not None:
             self._set_busy(judging=False, showing=False)
             return
         self._set_busy(judging=False, showing=True)
-        self._post(_SHOW, ShowStep(lesson.folder, self.number, self.seed), self._take_scene)
+        self._post(_SHOW, ShowStep(lesson.folder, self.number, self.seed), self._on_scene)
 
     def show_again(self) -> None:
-        """Ask once more for what the step shows."""
-        self._asked_for += 1
+        """Request the step's scene again."""
+        self._request_number += 1
         self._show()
 
-    def _take_scene(self, event: Result) -> None:
+    def _on_scene(self, event: Result) -> None:
         self._set_busy(judging=False, showing=False)
         assert event.scene is not None
         self.played.emit(PlayedStep(event.scene, event.path, event.arrays))
@@ -295,29 +298,29 @@ class Lessons(QObject):
     # --- answers and tasks
 
     def mark(self, scene: ShownScene, given: Any) -> AnswerMark:
-        """Compare an answer with what happened, and remember the step where it is right."""
+        """Mark an answer, and complete the step if the answer is right."""
         assert scene.asked is not None
-        found = mark(scene.asked, given)
-        if found.right:
+        result = mark(scene.asked, given)
+        if result.right:
             self.finish_step()
-        return found
+        return result
 
     def written(self, task: TaskOutline) -> str:
-        """Return what was last written for a task of the lesson that is open; "" for nothing."""
+        """Return the saved submission for a task of the current lesson, or ""."""
         assert self.lesson is not None
         return self._memory.written(self._key(self.lesson), task.name)
 
     def keep_written(self, task: TaskOutline, text: str) -> None:
-        """Remember what is written for a task of the lesson that is open."""
+        """Save the submission for a task of the current lesson."""
         if self.lesson is not None:
             self._memory.store_written(self._key(self.lesson), task.name, "" if text == task.start else text)
 
     def judge(self, text: str) -> None:
-        """Have a text judged that was written for the task that is open."""
+        """Grade a submission for the current task."""
         lesson, task = self.lesson, self.task
         if lesson is None or task is None:
             return
-        self._asked_for += 1
+        self._request_number += 1
         self._set_busy(judging=True, showing=False)
 
         def take(event: Result) -> None:
@@ -330,11 +333,11 @@ class Lessons(QObject):
         self._post(_JUDGE, JudgeTask(lesson.folder, task.name, text), take)
 
     def show_failing(self, judgment: Judgment, text: str) -> None:
-        """Record the smallest input on which a text fails."""
+        """Record the smallest input on which a submission fails."""
         lesson, task = self.lesson, self.task
         if lesson is None or task is None or judgment.case is None:
             return
-        self._asked_for += 1
+        self._request_number += 1
         self._set_busy(judging=True, showing=False)
 
         def take(event: Result) -> None:
@@ -346,23 +349,23 @@ class Lessons(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether anything is under way that can be stopped."""
+        """Whether a request is running that can be stopped."""
         return self.judging or self.showing
 
     def stop(self) -> bool:
-        """Stop what is under way; return whether there was anything."""
+        """Stop the running request; return whether there was one."""
         if not self.busy:
             return False
-        self._asked_for += 1
+        self._request_number += 1
         self._jobs().stop()
         self._set_busy(judging=False, showing=False)
         return True
 
     def _post(self, channel: str, request: Request, take: Callable[[Result], None]) -> None:
-        number = self._asked_for
+        number = self._request_number
 
-        def done(event: Result | Failure) -> None:
-            if number != self._asked_for:
+        def on_result(event: Result | Failure) -> None:
+            if number != self._request_number:
                 return
             if isinstance(event, Result):
                 take(event)
@@ -370,7 +373,7 @@ class Lessons(QObject):
                 self._set_busy(judging=False, showing=False)
                 self._fail(event)
 
-        self._jobs().post(channel, request, done, priority=2)
+        self._jobs().post(channel, request, on_result, priority=2)
 
     def _fail(self, failure: Failure) -> None:
         if failure.kind != "cancelled":

@@ -1,4 +1,4 @@
-"""What is seen is modeled for the GPU that is chosen, beside all else, and what came of it is remembered."""
+"""Model the visible runs for the selected GPU in a separate process, and cache the results."""
 
 from __future__ import annotations
 
@@ -18,104 +18,114 @@ from gui.qt.later import after
 
 DEFAULT_GPU = "h200"
 REST_MS = 350
-"""How long what is seen rests before it is modeled."""
+"""How long the visible settings must be unchanged before they are modeled."""
 _STALE_S = 2.0
-"""Seconds after which a model is stopped that nobody waits for any more."""
-_REMEMBERED = 400
+"""Seconds after which an obsolete modeling request is stopped."""
+_MOST_CACHED = 400
 
 ModelRequest = ModelPattern | ModelKernel
 Take = Callable[[ModeledTime | Failure], None]
 
 
 class Modeling(QObject):
-    """Has runs modeled by a process of its own: neither runs, nor typing, nor stepping wait for it.
+    """Model runs in a separate process, so that runs, typing and stepping do not wait for it.
 
     Parameters
     ----------
     jobs : Jobs
-        The queue of that process, which starts when it is first asked.
+        The queue of that process, which starts with the first request.
     gpu : str
-        The GPU that was chosen before; "" where none was.
+        The GPU selected earlier; "" for none.
     """
 
     gpu_changed = pyqtSignal(str)
-    """The key of the GPU that times are modeled for now."""
+    """The key of the GPU that times are modeled for."""
 
     def __init__(self, jobs: Jobs, gpu: str, parent: QObject) -> None:
         super().__init__(parent)
         self._jobs = jobs
         self._chosen = gpu
-        self._here = ""
-        self._known: OrderedDict[Hashable, ModeledTime | Failure] = OrderedDict()
+        self._local_gpu = ""
+        self._cache: OrderedDict[Hashable, ModeledTime | Failure] = OrderedDict()
 
     @property
     def gpu(self) -> str:
-        """Return the key of the GPU that times are modeled for: the one that is chosen, or is here, or a default."""
-        return self._chosen or self._here or DEFAULT_GPU
+        """The key of the GPU that times are modeled for: the selected, the local, or the default one."""
+        return self._chosen or self._local_gpu or DEFAULT_GPU
 
     @property
     def here(self) -> str:
-        """Return the key of the GPU that is here; "" where there is none that is described."""
-        return self._here
+        """The key of the local GPU; "" if there is none that is described."""
+        return self._local_gpu
 
     def choose(self, gpu: str) -> None:
-        """Model for another GPU."""
-        self._change(gpu, self._here)
+        """Select the GPU that times are modeled for."""
+        self._change(gpu, self._local_gpu)
 
     def take_device(self, device: Device) -> None:
-        """Learn which GPU is here."""
-        here = ""
+        """Set the local GPU from the engine's device."""
+        local = ""
         if device.executor == "gpu":
             try:
-                here = find_gpu(device.name).key
+                local = find_gpu(device.name).key
             except InputError:
-                here = ""
-        self._change(self._chosen, here)
+                local = ""
+        self._change(self._chosen, local)
 
-    def _change(self, chosen: str, here: str) -> None:
-        before, self._chosen, self._here = self.gpu, chosen, here
+    def _change(self, chosen: str, local: str) -> None:
+        before, self._chosen, self._local_gpu = self.gpu, chosen, local
         if self.gpu != before:
             self.gpu_changed.emit(self.gpu)
 
     @property
     def jobs(self) -> Jobs:
-        """Return the queue of the process, which is started."""
+        """The queue of the process, which is started if needed."""
         if not self._jobs.started:
             self._jobs.start("simulator")
         return self._jobs
 
     @property
     def started(self) -> bool:
-        """Whether there is a process."""
+        """Whether the process has been started."""
         return self._jobs.started
 
     def known(self, request: ModelRequest) -> ModeledTime | Failure | None:
-        """Return what came of such a request."""
-        return self._known.get(_key(request))
+        """Return the cached result of a request, or None."""
+        return self._cache.get(_key(request))
 
     def ask(self, channel: str, request: ModelRequest, take: Take, priority: int = 0) -> None:
-        """Have something modeled; a newer request of the channel takes its place while it waits."""
-        known = self.known(request)
-        if known is not None:
+        """Model a request, or pass on its cached result.
+
+        Parameters
+        ----------
+        channel : str
+            A waiting request of this channel is replaced.
+        request : ModelPattern or ModelKernel
+        take : callable
+            Receives the ModeledTime or Failure.
+        priority : int
+        """
+        cached = self.known(request)
+        if cached is not None:
             self.drop(channel)
-            take(known)
+            take(cached)
             return
 
-        def done(event: Result | Failure) -> None:
-            found = event if isinstance(event, Failure) else event.modeled
-            assert found is not None
-            if isinstance(found, ModeledTime) or found.kind in ("input", "compile", "launch"):
-                self._known[_key(request)] = found
-                if len(self._known) > _REMEMBERED:
-                    self._known.popitem(last=False)
-            take(found)
+        def on_result(event: Result | Failure) -> None:
+            model = event if isinstance(event, Failure) else event.modeled
+            assert model is not None
+            if isinstance(model, ModeledTime) or model.kind in ("input", "compile", "launch"):
+                self._cache[_key(request)] = model
+                if len(self._cache) > _MOST_CACHED:
+                    self._cache.popitem(last=False)
+            take(model)
 
         if self._jobs.age(channel) > _STALE_S:
             self._jobs.stop()
-        self.jobs.post(channel, request, done, priority=priority)
+        self.jobs.post(channel, request, on_result, priority=priority)
 
     def drop(self, channel: str) -> None:
-        """Forget what a channel waits for, and stop it where it has been running for long."""
+        """Drop the waiting request of a channel, and stop a running one that has taken long."""
         self._jobs.drop(channel)
         if self._jobs.age(channel) > _STALE_S:
             self._jobs.stop()
@@ -126,19 +136,19 @@ class Modeling(QObject):
 
 
 class FollowedModel(QObject):
-    """Keeps the modeled time of what is seen: whatever that becomes, the one before is taken back at once.
+    """Keep the modeled time of the visible settings up to date; an outdated time is cleared at once.
 
     Parameters
     ----------
     modeling : Modeling
     request : callable
-        Returns what is seen now; None where there is nothing to model.
+        Returns the request for the visible settings, or None if there is nothing to model.
     busy : callable
-        Whether something runs that a model would slow down.
+        Returns whether work is running that modeling would slow down.
     """
 
     changed = pyqtSignal(object)
-    """ModeledTime, or the Failure that says why there is none; None while it is to come."""
+    """ModeledTime, or the Failure that explains its absence; None while it is being computed."""
 
     def __init__(
         self,
@@ -151,81 +161,81 @@ class FollowedModel(QObject):
         self._modeling, self._request, self._busy = modeling, request, busy
         self._channel = f"model {id(self)}"
         self._shown: Hashable = None
-        self._wanted: Hashable = None
-        self._rest = after(REST_MS, self._ask, self)
+        self._pending: Hashable = None
+        self._rest = after(REST_MS, self._request_model, self)
         modeling.gpu_changed.connect(self.follow)
 
     @property
     def under_way(self) -> bool:
-        """Whether a time is to come."""
-        return self._rest.isActive() or self._wanted is not None
+        """Whether a time is being computed."""
+        return self._rest.isActive() or self._pending is not None
 
     def follow(self) -> None:
-        """Take back what is shown if it is of something else by now, and model what is seen once that rests."""
+        """Clear an outdated time, and model the visible settings once they have been unchanged for a while."""
         request = self._request()
         key = None if request is None else _key(request)
-        if key is not None and key in (self._shown, self._wanted):
+        if key is not None and key in (self._shown, self._pending):
             return
-        known = None if request is None else self._modeling.known(request)
-        if known is not None:
+        cached = None if request is None else self._modeling.known(request)
+        if cached is not None:
             self._stop()
-            self._show(key, known)
+            self._show(key, cached)
             return
-        if self._shown is not None or self._wanted is not None:
+        if self._shown is not None or self._pending is not None:
             self.forget()
         self._rest.start()
 
     def forget(self) -> None:
-        """Show nothing, and model nothing until it is asked to follow again."""
+        """Clear the time, and stop modeling until the next call of `follow`."""
         self._stop()
         self._shown = None
         self.changed.emit(None)
 
     def _stop(self) -> None:
         self._rest.stop()
-        if self._wanted is not None:
-            self._wanted = None
+        if self._pending is not None:
+            self._pending = None
             self._modeling.drop(self._channel)
 
-    def _show(self, key: Hashable, found: ModeledTime | Failure) -> None:
-        self._wanted, self._shown = None, key
-        self.changed.emit(found)
+    def _show(self, key: Hashable, model: ModeledTime | Failure) -> None:
+        self._pending, self._shown = None, key
+        self.changed.emit(model)
 
-    def _ask(self) -> None:
+    def _request_model(self) -> None:
         if self._busy():
             self._rest.start()
             return
         request = self._request()
         if request is None:
             return
-        key = self._wanted = _key(request)
+        key = self._pending = _key(request)
 
-        def take(found: ModeledTime | Failure) -> None:
-            if key != self._wanted:
+        def take(model: ModeledTime | Failure) -> None:
+            if key != self._pending:
                 return
-            if isinstance(found, Failure) and found.kind == "cancelled":
-                self._wanted = None
+            if isinstance(model, Failure) and model.kind == "cancelled":
+                self._pending = None
                 self._rest.start()
             else:
-                self._show(key, found)
+                self._show(key, model)
 
         self._modeling.ask(self._channel, request, take, priority=1)
 
 
 def _key(request: ModelRequest) -> Hashable:
-    """Return what a model was of."""
+    """Return the cache key of a request."""
     if isinstance(request, ModelKernel):
         launch = request.launch
         words = tuple(tuple(each.items()) for each in (launch.defines, launch.constants, launch.textures))
-        one: Hashable = (
+        subject: Hashable = (
             launch.file, launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, launch.shared_bytes,
             words, launch.include_dirs,
         )  # fmt: skip
     else:
-        one = (key_of(request), request.side)
-    return one, request.gpu, request.supposed, request.operations
+        subject = (key_of(request), request.side)
+    return subject, request.gpu, request.supposed, request.operations
 
 
 def gpus() -> tuple[str, ...]:
-    """Return the keys of the GPUs that are described, those first that the model was compared with."""
+    """Return the keys of the described GPUs, those first that the timing model was validated on."""
     return tuple(sorted(keys(), key=lambda key: (not find_gpu(key).validated, key != DEFAULT_GPU, key)))

@@ -1,4 +1,4 @@
-"""What the window works on and what comes of it, as plain records."""
+"""Records of the window's inputs, runs and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu.messages.verdicts import Check, Verdict, verdict_of
 
 @dataclass(frozen=True)
 class OpenImage:
-    """An image that was read: handles for the engine, and arrays for the screen."""
+    """An image: handles for the engine, and arrays for the screen."""
 
     path: Path
     inputs: Mapping[str, SharedArray]
@@ -27,12 +27,12 @@ class OpenImage:
 
     @property
     def channels(self) -> int:
-        """Return 1 for gray, 3 for color."""
+        """The number of channels: 1 for gray, 3 for color."""
         return 1 if self.values.ndim == 2 else self.values.shape[2]
 
     @property
     def description(self) -> str:
-        """Return its size, kind and depth, as people say it."""
+        """The size, kind and depth as text."""
         height, width = self.values.shape[:2]
         kind = "gray" if self.channels == 1 else "color"
         return f"{width} × {height} {kind}, {'8' if self.maxval < 256 else '16'} bit"
@@ -40,7 +40,7 @@ class OpenImage:
 
 @dataclass(frozen=True)
 class OpenValues:
-    """A file of numbers that was read: a handle for the engine, and the array."""
+    """A file of numbers: a handle for the engine, and the array."""
 
     path: Path
     inputs: Mapping[str, SharedArray]
@@ -49,12 +49,26 @@ class OpenValues:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array.
+    """A run that succeeded, with its request and results.
 
-    `asked` is the request that it is the answer to. `file` is where that array was read from; None where it was
-    made. `check` is what the simulator's checkers found in an edited kernel; None as long as that is not known.
-    `counts` is what was counted of a simulated run; None as long as that is not known, and where it cannot be, for
-    which `uncounted` has the reason. `distributed` is what a run on several devices did; None on one device.
+    Parameters
+    ----------
+    image : OpenImage or None
+        The input image; None for an array input.
+    sources : mapping
+        The edited kernel sources that ran.
+    file : Path or None
+        The file that an array input was read from; None for a generated input.
+    check : Check or None
+        The check of an edited kernel; None while it is pending.
+    counts : RunCounts or None
+        The counts of a simulated run; None while they are pending, or if they failed.
+    uncounted : str
+        The reason why the run could not be counted.
+    asked : RunPattern or None
+        The request.
+    distributed : DistributedRun or None
+        Details of a run on several devices; None on one device.
     """
 
     pattern: str
@@ -73,16 +87,16 @@ class FinishedRun:
     distributed: DistributedRun | None = None
 
     def verdict(self, lesson: str) -> Verdict:
-        """Return what is to be said of its result; `lesson` is why the variant is wrong by design, "" if it is not."""
+        """Return the verdict; `lesson` is the reason why the variant is wrong by design, or ""."""
         return verdict_of(self.report.verified, edited=bool(self.sources), check=self.check, lesson=lesson)
 
 
 @dataclass(frozen=True)
 class PointedElement:
-    """An element of a result at which somebody points: the output's name, its index there, and what it is called.
+    """An element of a result selected by the user: the output's name, the element's index, and a title.
 
-    `run` is what it is a result of, None for the newest run. Of a color image `planes` has its index in red, green and
-    blue, of which one is asked for.
+    `run` is the run of the result, None for the newest one. For a color image `planes` has the element's indices in
+    red, green and blue, one of which is requested.
     """
 
     output: str
@@ -94,7 +108,7 @@ class PointedElement:
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """Levels that our own kernel counted: of an image "before" or "after", or the "right" ones beside a wrong run."""
+    """Level counts by our own kernel: of the image "before" or "after", or the "right" counts of a wrong run."""
 
     side: str
     counts: Array
@@ -104,7 +118,7 @@ class LevelCounts:
 
 @dataclass
 class Settings:
-    """What is set on a pattern's page; `chosen` are the parameters that keep their values on any device."""
+    """The settings of a pattern; the parameters in `chosen` keep their values on any device."""
 
     variant: str
     params: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the window remembers from one time to the next."""
+"""The settings that the window saves between sessions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MAX_RECENT = 8
 
 
 class SavedSettings:
-    """Typed access to the settings; whatever does not make sense any more is as if it had never been stored.
+    """Typed access to the saved settings; invalid values count as not saved.
 
     Parameters
     ----------
     path : Path or None
-        Their file; None for the platform's place.
+        The settings file; None for the platform's default.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -38,13 +38,13 @@ class SavedSettings:
         return value if isinstance(value, str) and (allowed is None or value in allowed) else default
 
     def _remember(self, key: str, value: Any) -> None:
-        """Keep a choice at once: the window may end otherwise than by being closed."""
+        """Save a setting at once, in case the window does not close normally."""
         self._store.put(key, value)
         self._store.write()
 
     @property
     def theme(self) -> str:
-        """Return "dark" or "light"."""
+        """The theme: "dark" or "light"."""
         return self._word("theme", THEMES, "dark")
 
     @theme.setter
@@ -53,7 +53,7 @@ class SavedSettings:
 
     @property
     def text_size(self) -> str:
-        """Return a name of `FONT_SIZES`."""
+        """The text size: a name of `FONT_SIZES`."""
         return self._word("text_size", FONT_SIZES, "normal")
 
     @text_size.setter
@@ -62,7 +62,7 @@ class SavedSettings:
 
     @property
     def engine(self) -> str:
-        """Return the engine that is asked for."""
+        """The selected engine."""
         return self._word("engine", ("auto", "cuda", "simulator", "null"), "auto")
 
     @engine.setter
@@ -71,9 +71,9 @@ class SavedSettings:
 
     @property
     def cluster(self) -> Asked:
-        """Return the cluster that was asked for last; nobody is connected to it unasked."""
-        given = self._store.value("cluster") or []
-        scheduler, workers, *files = given if len(given) in (2, 5) else ["", "0"]
+        """The cluster that was used last; the window does not connect to it automatically."""
+        saved = self._store.value("cluster") or []
+        scheduler, workers, *files = saved if len(saved) in (2, 5) else ["", "0"]
         count = int(workers) if workers.isdecimal() and len(workers) < _DIGITS else 0
         return Asked(scheduler, 0 if scheduler else count, Tls(*files) if files else None)
 
@@ -84,7 +84,7 @@ class SavedSettings:
 
     @property
     def gpu(self) -> str:
-        """Return the key of the GPU that times are modeled for; "" where none was chosen."""
+        """The key of the GPU that times are modeled for; "" if none was selected."""
         return self._word("gpu", keys(), "")
 
     @gpu.setter
@@ -93,7 +93,7 @@ class SavedSettings:
 
     @property
     def scale(self) -> str:
-        """Return the histogram's scale, "linear" or "log"."""
+        """The histogram's scale: "linear" or "log"."""
         return self._word("histogram_scale", ("linear", "log"), "linear")
 
     @scale.setter
@@ -102,7 +102,7 @@ class SavedSettings:
 
     @property
     def pattern(self) -> str:
-        """Return the pattern that was shown last."""
+        """The pattern that was shown last."""
         return self._word("pattern", None, "")
 
     @pattern.setter
@@ -111,7 +111,7 @@ class SavedSettings:
 
     @property
     def image(self) -> Path | None:
-        """Return the image that was open last."""
+        """The image that was open last."""
         return next(_paths([self._word("image", None, "")]), None)
 
     @image.setter
@@ -119,77 +119,77 @@ class SavedSettings:
         self._remember("image", str(path))
 
     def variant(self, pattern: Pattern) -> str:
-        """Return the variant that was chosen last; before any was, the first rung."""
+        """Return the variant that was selected last, by default the first of the ladder."""
         names = {variant.name for variant in pattern.variants}
         return self._word(f"patterns/{pattern.name}/variant", names, pattern.first_rung.name)
 
     def params(self, pattern: Pattern) -> dict[str, Any]:
-        """Return the parameters as they were last; a value that is not allowed any more is the default again."""
+        """Return the saved parameters; an invalid value is replaced by its default."""
         return pattern.check(self._stored(pattern, "params"))
 
     def chosen(self, pattern: Pattern) -> set[str]:
-        """Return the parameters that were remembered and still make sense."""
+        """Return the names of the parameters with a valid saved value."""
         return set(self._stored(pattern, "params"))
 
     def step(self, pattern: Pattern) -> tuple[dict[str, Any], str]:
-        """Return what was last chosen in the Step tab: the parameters that still make sense, and the order of warps."""
+        """Return the saved settings of the Step tab: the valid parameters, and the schedule."""
         schedule = self._word(f"patterns/{pattern.name}/schedule", None, "")
         return self._stored(pattern, "step_params"), schedule
 
     def store_step(self, pattern: str, params: Mapping[str, Any], schedule: str) -> None:
-        """Remember what is chosen in a pattern's Step tab."""
+        """Save the settings of a pattern's Step tab."""
         self._store.put(f"patterns/{pattern}/step_params", _plain(params))
         self._store.put(f"patterns/{pattern}/schedule", schedule)
 
     def _stored(self, pattern: Pattern, key: str) -> dict[str, Any]:
-        """Return those of the stored parameters that are still allowed."""
+        """Return the saved parameters that are valid."""
         stored = self._store.value(f"patterns/{pattern.name}/{key}") or {}
-        given: dict[str, Any] = {}
+        params: dict[str, Any] = {}
         for parameter in pattern.parameters:
             value = stored.get(parameter.name)
             if value is None or isinstance(value, list) != isinstance(parameter.initial, np.ndarray):
-                continue  # of an array a text would be the name of a file
+                continue  # for an array parameter, a string would be a file name
             with suppress(InputError, ValueError, TypeError, OverflowError):
-                given[parameter.name] = parameter.check(np.array(value) if isinstance(value, list) else value)
-        return given
+                params[parameter.name] = parameter.check(np.array(value) if isinstance(value, list) else value)
+        return params
 
     def store_settings(self, pattern: str, variant: str, params: dict[str, Any]) -> None:
-        """Remember what is chosen on a pattern's page."""
+        """Save the settings of a pattern's page."""
         self._store.put(f"patterns/{pattern}/variant", variant)
         self._store.put(f"patterns/{pattern}/params", _plain(params))
 
     @property
     def recent(self) -> list[Path]:
-        """Return the images that were opened last, newest first."""
+        """The images that were opened last, newest first."""
         return list(_paths(self._store.value("recent") or []))[:MAX_RECENT]
 
     def add_recent(self, path: Path) -> None:
-        """Put an image at the head of the recent ones."""
+        """Add an image at the front of the recent ones."""
         names = [str(path), *(str(old) for old in self.recent if old != path)]
         self._remember("recent", names[:MAX_RECENT])
 
     def clear_recent(self) -> None:
-        """Forget the recent images."""
+        """Clear the recent images."""
         self._remember("recent", [])
 
     @property
     def geometry(self) -> QByteArray | None:
-        """Where the window was, as Qt describes it; None for the first time."""
+        """The window's geometry in Qt's encoding; None if none is saved."""
         text = self._word("geometry", None, "")
-        known = text.isascii() and 0 < len(text) <= _LONGEST_GEOMETRY
-        return QByteArray.fromBase64(text.encode()) if known else None
+        is_plausible = text.isascii() and 0 < len(text) <= _LONGEST_GEOMETRY
+        return QByteArray.fromBase64(text.encode()) if is_plausible else None
 
     @geometry.setter
-    def geometry(self, described: QByteArray) -> None:
-        self._store.put("geometry", described.toBase64().data().decode())
+    def geometry(self, encoded: QByteArray) -> None:
+        self._store.put("geometry", encoded.toBase64().data().decode())
 
     def sizes(self, key: str) -> list[int]:
-        """Return the widths or heights of a splitter's parts; nothing where none are known."""
+        """Return the saved widths or heights of a splitter's parts; [] if none are saved."""
         sizes = self._store.value(f"{key}/sizes") or []
         return sizes if all(0 <= size <= _WIDEST for size in sizes) else []
 
     def store_sizes(self, key: str, sizes: list[int]) -> None:
-        """Remember the widths or heights of a splitter's parts."""
+        """Save the widths or heights of a splitter's parts."""
         self._store.put(f"{key}/sizes", sizes)
 
     def tab(self, pattern: str) -> str:
@@ -197,54 +197,54 @@ class SavedSettings:
         return self._word(f"patterns/{pattern}/tab", None, "")
 
     def store_tab(self, pattern: str, title: str) -> None:
-        """Remember which tab a pattern's page shows."""
+        """Save the title of the tab that a pattern's page shows."""
         self._store.put(f"patterns/{pattern}/tab", title)
 
     def folder(self, kind: str) -> Path | None:
-        """Return the folder of the last file of a kind that was opened or saved, where it is still there."""
-        known = next(_paths([self._word(f"folders/{kind}", None, "")]), None)
-        return known if known is not None and os.path.isdir(known) else None
+        """Return the folder of the last opened or saved file of a kind, if it still exists."""
+        saved = next(_paths([self._word(f"folders/{kind}", None, "")]), None)
+        return saved if saved is not None and os.path.isdir(saved) else None
 
     def store_folder(self, kind: str, folder: Path) -> None:
-        """Remember where a file of a kind was."""
+        """Save the folder for files of a kind."""
         self._remember(f"folders/{kind}", str(folder))
 
     def compiler_options(self, path: Path) -> str:
-        """Return what the compiler was given for a user's file the last time; "" for nothing."""
-        known = self._store.value("compiler_options") or []
-        return next((options for file, _, options in (each.partition("\n") for each in known) if file == str(path)), "")
+        """Return the compiler options that were last used for a user's file, or ""."""
+        saved = self._store.value("compiler_options") or []
+        return next((options for file, _, options in (each.partition("\n") for each in saved) if file == str(path)), "")
 
     def store_compiler_options(self, path: Path, options: str) -> None:
-        """Remember what the compiler is given for a user's file, and for those before."""
-        known = self._store.value("compiler_options") or []
-        others = [each for each in known if each.partition("\n")[0] != str(path)]
-        made = [f"{path}\n{options}", *others] if options else others
-        if made != known:
-            self._remember("compiler_options", made[:_MOST_FILES])
+        """Save the compiler options for a user's file."""
+        saved = self._store.value("compiler_options") or []
+        others = [each for each in saved if each.partition("\n")[0] != str(path)]
+        entries = [f"{path}\n{options}", *others] if options else others
+        if entries != saved:
+            self._remember("compiler_options", entries[:_MOST_FILES])
 
     def lesson_steps(self, lesson: str) -> list[str]:
-        """Return the titles of a lesson's steps that have been done."""
+        """Return the titles of a lesson's completed steps."""
         return list(self._store.value(f"lessons/{lesson}/steps") or [])
 
     def store_lesson_steps(self, lesson: str, titles: list[str]) -> None:
-        """Remember which of a lesson's steps have been done."""
+        """Save the titles of a lesson's completed steps."""
         self._remember(f"lessons/{lesson}/steps", titles)
 
     def written(self, lesson: str, task: str) -> str:
-        """Return what was last written for a lesson's task; "" for nothing."""
+        """Return the saved submission for a lesson's task, or ""."""
         return self._word(f"lessons/{lesson}/{task}.cu", None, "")
 
     def store_written(self, lesson: str, task: str, text: str) -> None:
-        """Remember what is written for a lesson's task."""
+        """Save the submission for a lesson's task."""
         key = f"lessons/{lesson}/{task}.cu"
         if len(text) <= _LONGEST_TEXT and text != self._word(key, None, ""):
             self._remember(key, text)
 
     @property
     def lesson_progress(self) -> tuple[int, int]:
-        """Return how many steps of how many had been done when that was last known; (0, 0) before."""
-        done, _, whole = self._word("lessons/progress", None, "").partition("/")
-        return (int(done), int(whole)) if done.isdecimal() and whole.isdecimal() else (0, 0)
+        """Completed and total lesson steps when last known; (0, 0) before."""
+        done, _, total = self._word("lessons/progress", None, "").partition("/")
+        return (int(done), int(total)) if done.isdecimal() and total.isdecimal() else (0, 0)
 
     @lesson_progress.setter
     def lesson_progress(self, steps: tuple[int, int]) -> None:
@@ -252,7 +252,7 @@ class SavedSettings:
 
     @property
     def shows_class(self) -> bool:
-        """Return whether questions are shown to a class, without marking."""
+        """Whether questions are shown to a class, without marking answers."""
         return self._word("lessons/class", ("yes", "no"), "no") == "yes"
 
     @shows_class.setter
@@ -261,39 +261,39 @@ class SavedSettings:
 
     @property
     def lesson_folders(self) -> list[str]:
-        """Return the folders of lessons that were opened."""
+        """The folders of lessons that were opened."""
         return [str(path) for path in _paths(self._store.value("lessons/folders") or [])][:MAX_RECENT]
 
     def remember_lessons(self, folder: str) -> None:
-        """Put a folder of lessons at the head of those that were opened."""
+        """Add a folder at the front of the opened lesson folders."""
         self._remember(
             "lessons/folders", [folder, *(each for each in self.lesson_folders if each != folder)][:MAX_RECENT]
         )
 
     def forget_lessons(self, folder: str) -> None:
-        """Forget a folder of lessons, which has gone."""
+        """Remove a folder of lessons that no longer exists."""
         self._remember("lessons/folders", [each for each in self.lesson_folders if each != folder])
 
     @property
     def complaint(self) -> str:
-        """Return what is wrong with the settings' file, in one sentence; "" where nothing is."""
+        """A sentence about a problem with the settings file, or ""."""
         return self._store.complaint
 
     def write(self) -> None:
-        """Write everything out."""
+        """Save all changes."""
         self._store.write()
 
 
 _LONGEST_PATH = 4096
 _DIGITS = 4
-"""Fewer than these does a number of workers have."""
+"""A number of workers has fewer digits than this."""
 _MOST_FILES = 50
-"""Whose options are remembered."""
+"""Maximum number of files with saved compiler options."""
 _LONGEST_GEOMETRY = 1000
-"""Characters; Qt's description of a window has 88."""
+"""Characters; Qt's encoding of a geometry has 88."""
 _WIDEST = 100_000
 _LONGEST_TEXT = 10_000
-"""Characters of a parameter that is remembered: a book is opened again."""
+"""Maximum number of characters of a saved parameter; longer texts are not saved."""
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -305,7 +305,7 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_sound(key: str, value: Any) -> bool:
-    """Whether a value is of the kind that is stored under a key."""
+    """Return whether a value has the type that its key requires."""
     match key.rpartition("/")[2]:
         case "params" | "step_params":
             return isinstance(value, dict) and all(map(_is_plain, value.values()))
@@ -317,14 +317,14 @@ def _is_sound(key: str, value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value can be a parameter's: one, a row of them, or a matrix."""
+    """Return whether a value can be a parameter: a scalar, a row, or a matrix."""
     rows = value if isinstance(value, list) else [value]
     values = [each for row in rows for each in (row if isinstance(row, list) else [row])]
     return not any(isinstance(each, list | dict) for each in values)
 
 
 def _paths(names: list[str]) -> Iterator[Path]:
-    """Return those of some texts as paths that any file can have."""
+    """Yield the names that are valid paths."""
     for name in names:
         with suppress(UnicodeEncodeError):
             if 0 < len(os.fsencode(name)) <= _LONGEST_PATH and "\0" not in name:

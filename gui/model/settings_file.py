@@ -1,4 +1,4 @@
-"""The file of what is remembered: plain JSON, of which nothing is run, and which never keeps the window shut."""
+"""The settings file: plain JSON that is never executed; a damaged file never prevents the window from opening."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gpu.errors import InputError
 from gpu.files.opening import check_target, name_of, os_errors, read_bytes, replacing
 
 MOST_BYTES = 2**20
-"""Of the largest file that is read."""
+"""Maximum size of a file that is read."""
 
 
 def settings_path() -> Path:
-    """Return where the platform keeps a program's settings; LOCKSTEP_SETTINGS names another file."""
+    """Return the path of the settings file: the platform's default, or LOCKSTEP_SETTINGS."""
     if "LOCKSTEP_SETTINGS" in os.environ:
         return Path(os.environ["LOCKSTEP_SETTINGS"])
     folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericConfigLocation)
@@ -27,35 +27,35 @@ def settings_path() -> Path:
 
 
 class SettingsFile:
-    """Values by their keys, as they were when the file was last written.
+    """Key-value settings as of the last write.
 
-    A file that is no such thing is given another name, and all begins anew.
+    A damaged file is renamed, and the settings start empty.
 
     Parameters
     ----------
     path : Path
     is_sound : callable
-        (key, value) -> whether a value, of whatever JSON holds, is of its key's kind.
+        (key, value) -> whether a JSON value has the type that its key requires.
     """
 
     def __init__(self, path: Path, is_sound: Callable[[str, Any], bool]) -> None:
         self._path, self._is_sound = path, is_sound
         self._changed: dict[str, Any] = {}
         self.complaint = ""
-        """One sentence on what is wrong with the file, or with the place where it should be; "" where nothing is."""
+        """A sentence about a problem with the file or its folder, or ""."""
         self._can_write = True
-        self._values = self._begin()
+        self._values = self._load()
 
     def value(self, key: str) -> Any:
-        """Return what was put last under a key; None where nothing was."""
+        """Return the value of a key, or None."""
         return self._values.get(key)
 
     def put(self, key: str, value: Any) -> None:
-        """Remember a value, in the file once that is written."""
+        """Set a value; `write` saves it."""
         self._values[key] = self._changed[key] = value
 
     def write(self) -> None:
-        """Write what has been put, where that can be; what another window has written meanwhile stays."""
+        """Save the changed values, if possible; values that another window has saved meanwhile are kept."""
         if not self._changed or not self._can_write:
             return
         with suppress(InputError):
@@ -64,22 +64,22 @@ class SettingsFile:
             file.write(json.dumps(self._values, indent=1).encode())
             self._changed.clear()
 
-    def _begin(self) -> dict[str, Any]:
+    def _load(self) -> dict[str, Any]:
         try:
-            with os_errors(name_of(self._path.parent), "made"):
+            with os_errors(name_of(self._path.parent), "created"):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             values = self._read()
         except InputError:
-            values = self._put_away()
+            values = self._set_aside()
         try:
             check_target(self._path)
         except InputError as error:
             self._can_write = False
-            self.complaint = self.complaint or f"What you choose is not remembered: {error.message}"
+            self.complaint = self.complaint or f"Settings are not saved: {error.message}"
         return values
 
     def _read(self) -> dict[str, Any]:
-        """Return what is in the file, nothing where there is none; InputError where it is not what was written."""
+        """Return the file's contents, {} without a file; raise InputError if the file is damaged."""
         if not os.path.lexists(self._path):
             return {}
         try:
@@ -90,17 +90,17 @@ class SettingsFile:
             raise InputError(f"{name_of(self._path)} is damaged.")
         return values
 
-    def _put_away(self) -> dict[str, Any]:
-        """Give whatever is in the file's place another name: it may be all that is left of something."""
+    def _set_aside(self) -> dict[str, Any]:
+        """Rename the unreadable file, which may contain something of value."""
         names = (self._path.with_stem(f"{self._path.stem}-unreadable-{number}") for number in range(1, 1000))
         try:
             other = next(name for name in names if not os.path.lexists(name))
             self._path.rename(other)
             self.complaint = (
-                f"The settings could not be read, so all is as at the first start; they are kept as {name_of(other)}."
+                f"The settings could not be read, so defaults are used. The old file is kept as {name_of(other)}."
             )
         except (OSError, ValueError, StopIteration):
-            # What cannot be moved is not written over either.
+            # A file that cannot be renamed is not overwritten either.
             self._can_write = False
-            self.complaint = "The settings cannot be read, so all is as at the first start and nothing is remembered."
+            self.complaint = "The settings cannot be read, so defaults are used and changes are not saved."
         return {}

@@ -1,4 +1,4 @@
-"""What the window works on: the image, the patterns' settings, and their runs. It knows no widget."""
+"""The window's working state: the open input, the patterns' settings, and their runs; without widgets."""
 
 from __future__ import annotations
 
@@ -34,29 +34,41 @@ from gui.qt.later import after
 DEBOUNCE_MS = 25
 SETTLE_MS = 450
 STALE_S = 2.0
-"""Seconds after which a run that the user has moved on from is stopped: longer than a new engine's process takes."""
+"""Seconds after which an obsolete run is stopped; longer than starting a new engine process takes."""
 
 MANY_BODIES = 2**15
-"""More than these are verified on a CPU only when that is asked for."""
+"""Largest number of bodies that is verified on a CPU without an explicit request."""
 
 
 class Workbench(QObject):
-    """Opens images, runs the pattern that is chosen, and counts the levels of what it shows."""
+    """Open inputs, run the current pattern, and count the levels of images.
+
+    Parameters
+    ----------
+    jobs : Jobs
+        The queue of the selected engine.
+    side : Jobs or None
+        The queue of a simulator for checks, counts and recordings.
+    third : Jobs or None
+        The queue of the process that models.
+    gpu : str
+        The key of the GPU that times are modeled for; "" if none was selected.
+    """
 
     image_changed = pyqtSignal(object)
     values_changed = pyqtSignal(object)
     text_changed = pyqtSignal(str)
     defaults_changed = pyqtSignal()
-    """What nobody has chosen is another on this device."""
+    """Defaults have changed with the device."""
     settings_changed = pyqtSignal()
-    """What is seen of the chosen pattern, but for its text, is another."""
+    """The current pattern, variant, parameters or input have changed."""
     progressed = pyqtSignal(str, object)
-    """The name of the pattern that runs, and its Progress."""
+    """The name of the running pattern, and its Progress."""
     run_finished = pyqtSignal(object)
     run_checked = pyqtSignal(object)
-    """FinishedRun, whose text has been checked by now."""
+    """FinishedRun with the check of its sources."""
     run_counted = pyqtSignal(object)
-    """FinishedRun, of which it is known by now what it does, or why that is not."""
+    """FinishedRun with its counts, or the reason why there are none."""
     run_failed = pyqtSignal(object)
     counted = pyqtSignal(object)
     problem = pyqtSignal(object)
@@ -77,12 +89,12 @@ class Workbench(QObject):
         self.sources = KernelSources(self._check_source, self)
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
-        self.clearance.checked.connect(self._take_check)
+        self.clearance.checked.connect(self._on_check)
         self.counting = Counting(lambda: self.side_jobs, self)
         self.reading = FileJobs(jobs, self)
         self.reading.failed.connect(self.problem)
         self._device_engine = ""
-        jobs.ready.connect(self._take_device)
+        jobs.ready.connect(self._on_device)
         jobs.ready.connect(self.modeling.take_device)
         self.patterns: dict[str, Pattern] = all_patterns()
         self.settings = {
@@ -94,20 +106,20 @@ class Workbench(QObject):
         self.image: OpenImage | None = None
         self.values: OpenValues | None = None
         self.outcomes: dict[str, FinishedRun] = {}
-        self._wanted: tuple[Path, Path | None] | None = None
+        self._opening: tuple[Path, Path | None] | None = None
         self._debounce = after(DEBOUNCE_MS, self._run_live, self)
         self._settle = after(SETTLE_MS, lambda: self.run(verify=True), self)
 
     @property
     def side_jobs(self) -> Jobs:
-        """Return the queue of a simulator of its own, so that typing and stepping never wait for a run.
+        """The queue of the side simulator, so that typing and stepping never wait for a run.
 
-        Its process starts when it is first asked for.
+        Its process starts with the first use.
         """
         if not self._side.started:
             try:
                 self._side.start("simulator")
-            except InputError as error:  # what is asked of it waits until that works
+            except InputError as error:  # its requests wait until a start succeeds
                 self.problem.emit(Failure("input", error.message, error.advice))
         return self._side
 
@@ -124,23 +136,23 @@ class Workbench(QObject):
 
     @property
     def pattern(self) -> Pattern:
-        """Return the pattern that is chosen."""
+        """The current pattern."""
         return self.patterns[self.chosen]
 
     @property
     def pending(self) -> bool:
-        """Whether a run is about to be asked for, or its counts are to come."""
+        """Whether a run is about to start, or its check or counts are pending."""
         timers = self._debounce.isActive() or self._settle.isActive()
         return timers or self.clearance.under_way or self.counting.under_way
 
     # --- kernels
 
-    def _take_device(self, device: Device) -> None:
+    def _on_device(self, device: Device) -> None:
         self._device_engine = device.engine
-        self._suit(device)
+        self._apply_defaults(device)
 
-    def _suit(self, device: Device | None) -> None:
-        """Let what nobody has chosen suit the device, and run with that."""
+    def _apply_defaults(self, device: Device | None) -> None:
+        """Set the defaults for the device, and run the current pattern if they changed."""
         changed = suit(self.patterns, self.settings, device)
         if changed:
             self.defaults_changed.emit()
@@ -154,34 +166,34 @@ class Workbench(QObject):
             file = self.patterns[request.pattern].file_of(request.variant)
             self.sources.show_failure(file, request.sources, refusal.failure)
 
-    def _take_check(self, request: RunPattern, check: Check) -> None:
-        """Show what was found in a text, and what that makes of the run that it belongs to."""
+    def _on_check(self, request: RunPattern, check: Check) -> None:
+        """Show a check's findings in the source, and add the check to its run."""
         file = self.patterns[request.pattern].file_of(request.variant)
         self.sources.show_run(file, request.sources, check.diagnostics, check.remedy)
         ran = self.outcomes.get(request.pattern)
-        known = with_check(ran, request, check) if ran is not None else None
-        if known is not None:
-            self.outcomes[request.pattern] = known
-            self.run_checked.emit(known)
+        checked = with_check(ran, request, check) if ran is not None else None
+        if checked is not None:
+            self.outcomes[request.pattern] = checked
+            self.run_checked.emit(checked)
 
     def run_all_the_same(self, refusal: Refusal) -> None:
-        """Run edited texts on the GPU although the check of them did not end well."""
+        """Run edited sources on the GPU although their check failed."""
         self.clearance.accept(refusal.request)
         self.run(verify=True)
 
     def _check_source(self, file: str, text: str, take: Callable[[tuple[Diagnostic, ...]], None]) -> None:
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event.diagnostics)
             elif event.kind not in ("cancelled", "engine"):
-                take((Diagnostic(1, 1, 2, "error", f"This text cannot be checked. {event.message} {event.advice}"),))
+                take((Diagnostic(1, 1, 2, "error", f"The source cannot be checked. {event.message} {event.advice}"),))
 
-        self.side_jobs.post(f"check {file}", CheckSource(file, text), done, priority=3)
+        self.side_jobs.post(f"check {file}", CheckSource(file, text), on_result, priority=3)
 
     def restore(self, name: str, variant: str, params: Mapping[str, Any], chosen: Iterable[str] = ()) -> None:
-        """Take a pattern's settings of the last time; a file of numbers is not open any more.
+        """Set a pattern's settings from the last session; a file of numbers is no longer open.
 
-        `chosen` are the parameters that were remembered, and not defaults.
+        `chosen` are the parameters that were saved, as opposed to defaults.
         """
         pattern = self.patterns[name]
         self.settings[name] = Settings(variant, pattern.check(without_file(pattern, params)), set(chosen))
@@ -189,20 +201,20 @@ class Workbench(QObject):
     # --- input
 
     def holds_numbers(self, path: Path) -> bool:
-        """Whether a file of that name is opened for its numbers: where they are what the pattern takes."""
+        """Return whether a file of that name is opened as numbers, which the pattern then accepts."""
         return self.takes == "values" and path.suffix.lower() in array_files.ENDINGS
 
     def holds_text(self, path: Path) -> bool:
-        """Whether a file of that name is opened for its letters."""
+        """Return whether a file of that name is opened as text."""
         return self.takes == "text" and path.suffix.lower() == ".txt"
 
     @property
     def takes(self) -> Kind:
-        """Return what the chosen pattern runs on as it is set."""
+        """The kind of input that the current pattern accepts with its settings."""
         return self.pattern.takes(self.settings[self.chosen].params)
 
     def open_text(self, path: Path) -> None:
-        """Read a text whose letters the chosen pattern counts; when that fails all stays as it was."""
+        """Read a text for the current pattern; if that fails, nothing changes."""
         name = self.chosen
 
         def take(text: str) -> None:
@@ -212,45 +224,45 @@ class Workbench(QObject):
             if self.chosen == name:
                 self.run(verify=True)
 
-        self._make_way()
+        self._stop_stale_run()
         self.reading.text(path, take)
 
     def open_values(self, path: Path) -> None:
-        """Read a file of numbers for the chosen pattern; when that fails all stays as it was."""
+        """Read a file of numbers for the current pattern; if that fails, nothing changes."""
         name = self.chosen
 
         def take(values: OpenValues) -> None:
             self.values = values
             self.settings[name].params |= self.patterns[name].for_file("values")
-            self.outcomes = {other: kept for other, kept in self.outcomes.items() if kept.image is not None}
+            self.outcomes = {other: run for other, run in self.outcomes.items() if run.image is not None}
             self.values_changed.emit(values)
             self.settings_changed.emit()
             if self.chosen == name:
                 self.run(verify=True)
 
-        self._make_way()
+        self._stop_stale_run()
         self.reading.values(path, self.pattern.dimensions, take)
 
     def open(self, path: Path, fallback: Path | None = None) -> None:
-        """Read an image; when that fails the one before stays, or `fallback` is read where there is none."""
+        """Read an image; if that fails, keep the current one, or read `fallback` if there is none."""
 
         def take(image: OpenImage) -> None:
             if fallback is None and self.pattern.of_images and self.takes != "image":
-                # Somebody opened it to see it counted.
+                # The user opened an image, so count the image.
                 self.settings[self.chosen].params |= self.pattern.for_file("image")
-            self._take_image(image)
+            self._on_image(image)
 
         def otherwise() -> None:
             if self.image is None and fallback is not None and fallback != path:
                 self.open(fallback)
 
-        self._make_way()
-        self._wanted = (path, fallback)
+        self._stop_stale_run()
+        self._opening = (path, fallback)
         self.reading.image(path, take, otherwise)
 
-    def _take_image(self, image: OpenImage) -> None:
+    def _on_image(self, image: OpenImage) -> None:
         self.image = image
-        self.outcomes = {name: kept for name, kept in self.outcomes.items() if kept.image is None}
+        self.outcomes = {name: run for name, run in self.outcomes.items() if run.image is None}
         of_image = self.pattern.of_images
         for channel in ("run", "count before", "count after"):
             if of_image or channel != "run":
@@ -263,35 +275,35 @@ class Workbench(QObject):
             self.run(verify=True)
 
     def engine_changed(self) -> None:
-        """Hand the input to the new engine's process, and run there."""
+        """Pass the input to the new engine's process, and run there."""
         self.outcomes.clear()
         self.clearance.forget()
         self.counting.forget()
         self._device_engine = ""
-        self._suit(None)
+        self._apply_defaults(None)
         if self.values is not None:
             self.values = self.reading.moved_values(self.values)
         if self.image is not None:
             self.image = self.reading.moved(self.image)
             self.run(verify=True)
-        elif self._wanted is not None:
-            self.open(*self._wanted)
+        elif self._opening is not None:
+            self.open(*self._opening)
 
     @property
     def input_words(self) -> tuple[str, str]:
-        """The name of what the chosen pattern works on, and what that is; empty where there is nothing yet."""
-        return self._words_of(self.settings[self.chosen].params, self.image)
+        """The name and a description of the current pattern's input; empty if there is none yet."""
+        return self._describe_input(self.settings[self.chosen].params, self.image)
 
     def recorded_words(self, params: Mapping[str, Any], part: Mapping[str, Array]) -> tuple[str, str]:
-        """Return the same of a recording with other settings, and of what is open a part."""
+        """Return the name and a description of a recording's input, which may be a part of the open input."""
         if self.image is not None and "image" in part:
-            name, what = self._words_of(params, replace(self.image, values=part["image"]))
-            return name, f"a part, {what}"
-        name, what = self._words_of(params, None)
+            name, details = self._describe_input(params, replace(self.image, values=part["image"]))
+            return name, f"a part, {details}"
+        name, details = self._describe_input(params, None)
         cut = self.values is not None and "values" in part and part["values"].size < self.values.values.size
-        return name, f"{part['values'].size} of {what}" if cut else what
+        return name, f"{part['values'].size} of {details}" if cut else details
 
-    def _words_of(self, params: Mapping[str, Any], image: OpenImage | None) -> tuple[str, str]:
+    def _describe_input(self, params: Mapping[str, Any], image: OpenImage | None) -> tuple[str, str]:
         pattern = self.pattern
         takes = pattern.takes(params)
         if takes == "text":
@@ -305,55 +317,55 @@ class Workbench(QObject):
         number = f"{size:,} {pattern.size.unit}".replace(",", "\u2009") if pattern.size is not None and size else ""
         return pattern.title, ", ".join(filter(None, (number, source, type)))
 
-    # --- choices
+    # --- settings
 
     def choose_pattern(self, name: str) -> None:
-        """Show another pattern, and run it unless its last run still holds."""
+        """Select a pattern, and run it unless its last run is still current."""
         self.chosen = name
         self._debounce.stop()
         self._settle.stop()
-        self._make_way()
+        self._stop_stale_run()
         self.clearance.forget()
         self.jobs.drop("run")
-        if self._inputs() is not None and not self._holds and not self._unasked:
+        if self._inputs() is not None and not self._is_current and not self._needs_request:
             if isinstance(self.pattern.presentation, ImagePresentation) and self.image is not None:
                 self._count("before", self.image.inputs, self.image)
             self.run(verify=True)
 
     @property
-    def _holds(self) -> bool:
-        """Whether the chosen pattern's last run still holds."""
-        done, wanted = self.outcomes.get(self.chosen), self.settings[self.chosen]
-        text = self.sources.edits(self.pattern.file_of(wanted.variant))
+    def _is_current(self) -> bool:
+        """Whether the current pattern's last run matches its settings and sources."""
+        run, settings = self.outcomes.get(self.chosen), self.settings[self.chosen]
+        text = self.sources.edits(self.pattern.file_of(settings.variant))
         return (
-            done is not None
-            and (done.variant, done.sources) == (wanted.variant, text)
-            and _same(done.params, wanted.params)
+            run is not None
+            and (run.variant, run.sources) == (settings.variant, text)
+            and _same(run.params, settings.params)
         )
 
     @property
-    def _unasked(self) -> bool:
-        """Whether a run waits until it is asked for: bodies that move need the engine, and many of them take long."""
-        if not self._of_bodies:
+    def _needs_request(self) -> bool:
+        """Whether a run waits for an explicit request: a simulation needs the engine, many bodies take long."""
+        if not self._has_bodies:
             return False
         many = (self.pattern.value(self.settings[self.chosen].params, Role.SIZE) or 0) > MANY_BODIES
         return self.live or (many and self._device_engine != "cuda")
 
     @property
-    def _of_bodies(self) -> bool:
+    def _has_bodies(self) -> bool:
         return isinstance(self.pattern.presentation, BodiesPresentation)
 
     def set_live(self, live: bool) -> None:
-        """Say whether a simulation is playing; what was chosen meanwhile is verified when it stands still."""
+        """Set whether a simulation is playing; changed settings are verified when it pauses."""
         self.live = live
-        if not live and not self._holds:
+        if not live and not self._is_current:
             self.run_soon()
 
     def choose_variant(self, name: str) -> None:
         """Run another variant."""
         self.settings[self.chosen].variant = self.pattern.variant(name).name
         if self.jobs.device is not None:
-            self._suit(self.jobs.device)
+            self._apply_defaults(self.jobs.device)
         self.settings_changed.emit()
         self.run_soon()
 
@@ -366,7 +378,7 @@ class Workbench(QObject):
     # --- runs
 
     def _inputs(self) -> Mapping[str, SharedArray] | None:
-        """Return what the chosen pattern runs on: nothing where it makes its input; None where it cannot run yet."""
+        """Return the current pattern's input arrays: {} for a generated input, None if no input is open yet."""
         if self.takes == "text":
             return {}
         if self.takes == "image":
@@ -379,37 +391,37 @@ class Workbench(QObject):
         return self.pattern.from_file(self.settings[self.chosen].params)
 
     def run_soon(self) -> None:
-        """Run a moment from now; until then more changes may come."""
-        if not self._unasked:
+        """Run after a short delay, during which more changes can follow."""
+        if not self._needs_request:
             self._debounce.start()
 
-    def _make_way(self) -> None:
-        """Stop a run that nobody waits for any more, where it would take long to end by itself."""
-        # To end the process is to end the simulation that it keeps.
-        channels = () if self._of_bodies else ("run", "bodies")
+    def _stop_stale_run(self) -> None:
+        """Stop an obsolete run that would take long to finish."""
+        # Stopping would also end the simulation of bodies in the engine's process.
+        channels = () if self._has_bodies else ("run", "bodies")
         if any(self.jobs.age(channel) > STALE_S for channel in channels):
             self.jobs.stop()
 
     def _run_live(self) -> None:
-        self._make_way()
-        # A change that follows another at once is a drag: show it unchecked, and check when the hand rests.
+        self._stop_stale_run()
+        # Changes in quick succession are a drag: run without verifying, and verify once the value is stable.
         dragging = self._settle.isActive() or self.jobs.waits("run")
         self.run(verify=not dragging)
         if dragging:
             self._settle.start()
 
     def run(self, *, verify: bool = True) -> None:
-        """Run the chosen pattern on the image that is open, or on values."""
+        """Run the current pattern on the open input."""
         self._debounce.stop()
         if verify:
             self._settle.stop()
         inputs = self._inputs()
         if inputs is None:
             return
-        name, wanted = self.chosen, self.settings[self.chosen]
-        sources = self.sources.edits(self.pattern.file_of(wanted.variant))
+        name, settings = self.chosen, self.settings[self.chosen]
+        sources = self.sources.edits(self.pattern.file_of(settings.variant))
         request = RunPattern(
-            name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify, sources=sources, frames=True
+            name, settings.variant, dict(settings.params), dict(inputs), verify=verify, sources=sources, frames=True
         )
         if sources and self._device_engine in ("", "cuda") and not self.clearance.holds(request):
             self.clearance.ask(request)
@@ -423,13 +435,13 @@ class Workbench(QObject):
         self.jobs.post(
             "run",
             request,
-            lambda event: self._take_run(request, image, event, file),
+            lambda event: self._on_run(request, image, event, file),
             lambda progress: self.progressed.emit(request.pattern, progress),
             2,
         )
 
     def to_model(self) -> ModelPattern | None:
-        """Return what is seen of the chosen pattern, for the timing model; None where it has no input yet."""
+        """Return the timing model's request for the current settings, or None if no input is open yet."""
         inputs, settings = self._inputs(), self.settings[self.chosen]
         if inputs is None:
             return None
@@ -438,33 +450,31 @@ class Workbench(QObject):
         return ModelPattern(self.chosen, settings.variant, self.modeling.gpu, params, dict(inputs), sources=sources)
 
     def block_sizes(self) -> tuple[list[int], int]:
-        """Return the threads that a block of the chosen pattern can have, and has."""
+        """Return the possible block sizes of the current pattern, and the current one."""
         return self.pattern.block_sizes(self.settings[self.chosen].params)
 
     def to_time(self, gpu: str, launch: int | None, threads: int) -> TimelinePattern:
-        """Return what is seen of the chosen pattern, for a timeline of it; InputError where it has no input yet.
+        """Return the request for a timeline of the current settings; raise InputError if no input is open yet.
 
-        Blocks have so many threads; 0 is as many as are chosen.
+        `threads` is the block size; 0 means the current one.
         """
-        inputs, wanted = self._inputs(), self.settings[self.chosen]
+        inputs, settings = self._inputs(), self.settings[self.chosen]
         if inputs is None:
-            raise InputError("Open an image, or a file of numbers: what runs on it is modeled.")
-        sources = self.sources.edits(self.pattern.file_of(wanted.variant))
-        params, block = dict(wanted.params), self.pattern.block
+            raise InputError("Open an image or a file of numbers first: the timeline models its run.")
+        sources = self.sources.edits(self.pattern.file_of(settings.variant))
+        params, block = dict(settings.params), self.pattern.block
         if threads and block is not None:
             params[block.name] = str(threads)
-        return TimelinePattern(self.chosen, wanted.variant, gpu, params, dict(inputs), sources=sources, launch=launch)
+        return TimelinePattern(self.chosen, settings.variant, gpu, params, dict(inputs), sources=sources, launch=launch)
 
     def stop(self) -> None:
-        """Stop whatever runs."""
+        """Stop all work."""
         self._debounce.stop()
         self._settle.stop()
         self.clearance.stop()
         self.jobs.stop()
 
-    def _take_run(
-        self, request: RunPattern, image: OpenImage | None, event: Result | Failure, file: Path | None
-    ) -> None:
+    def _on_run(self, request: RunPattern, image: OpenImage | None, event: Result | Failure, file: Path | None) -> None:
         kernels = self.patterns[request.pattern].file_of(request.variant)
         if isinstance(event, Failure):
             self.sources.show_failure(kernels, request.sources, event)
@@ -508,24 +518,24 @@ class Workbench(QObject):
             self._count("right", image.inputs, image, request.params)
 
     def _count_run(self, request: RunPattern, report: Report) -> None:
-        """Have counted what a run does, and show it while that run is the newest."""
+        """Count a run, and publish the counts while that run is the newest."""
 
         def take(counts: RunCounts | Failure) -> None:
             ran = self.outcomes.get(request.pattern)
             if ran is None or ran.report is not report:
                 return
             if isinstance(counts, Failure):
-                known = replace(ran, uncounted=counts.message)
+                counted = replace(ran, uncounted=counts.message)
             else:
-                known = replace(ran, counts=counts)
-            self.outcomes[request.pattern] = known
-            self.run_counted.emit(known)
+                counted = replace(ran, counts=counts)
+            self.outcomes[request.pattern] = counted
+            self.run_counted.emit(counted)
 
         self.counting.ask(request, take)
 
     @property
     def _counter(self) -> Pattern | None:
-        """The pattern that counts the levels which other patterns' pages show."""
+        """The pattern that counts the levels shown on other patterns' pages."""
         counting = (each for each in self.patterns.values() if isinstance(each.presentation, CountsPresentation))
         return next(counting, None)
 
@@ -536,7 +546,7 @@ class Workbench(QObject):
         if counter is None:
             return
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 if event.kind != "cancelled":
                     self.problem.emit(event)
@@ -545,12 +555,12 @@ class Workbench(QObject):
                 self.counted.emit(LevelCounts(side, counts, image.maxval, event.report))
 
         request = RunPattern(counter.name, counter.default_variant, dict(params or {}), dict(inputs), verify=False)
-        self.jobs.post(f"count {side}", request, done, priority=1)
+        self.jobs.post(f"count {side}", request, on_result, priority=1)
 
     # --- results
 
     def save(self, path: Path) -> None:
-        """Write the chosen pattern's result: levels for an image file, the values themselves for .npy and .csv."""
+        """Write the current result: an image file gets levels, .npy and .csv get the values themselves."""
         outcome = self.outcomes.get(self.chosen)
         if outcome is None:
             return
@@ -562,7 +572,7 @@ class Workbench(QObject):
 
 
 def without_file(pattern: Pattern, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was set the last time, but for numbers of a file: it is not open any more."""
+    """Return saved parameters without the choice of a file of numbers, which is no longer open."""
     source = pattern.source
     return {key: value for key, value in params.items() if source is None or (key, value) != (source.name, FROM_FILE)}
 

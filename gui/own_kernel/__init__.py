@@ -1,1 +1,1 @@
-"""The page of a kernel that no pattern declares: its launch, what came of it, its steps."""
+"""The page of a user's own kernel: its launch, results and steps."""

@@ -1,4 +1,4 @@
-"""One row of the form for each parameter of a kernel, and for each variable of its file."""
+"""Form rows for the parameters of a kernel and the variables of its file."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _KINDS = {
     "texture": ("", "path of an image or .npy"),
     "null": ("", ""),
 }
-_HINTS = {"variable": "as it begins, or 1,2,3, full:9:1 …", "texture": "path of an image or .npy"}
-"""What stands in the empty field of a variable of the file."""
+_HINTS = {"variable": "initial value, or 1,2,3, full:9:1 …", "texture": "path of an image or .npy"}
+"""Placeholders of the empty field of a variable or texture."""
 
 _TIPS = {
-    "random": "From 0 to 1 in floating point, whole numbers below 100",
+    "random": "Floats from 0 to 1, or integers below 100",
     "arange": "0, 1, 2, …",
     "zeros": "All 0",
-    "full": "All of one value",
-    "list": "These values, with commas between them",
-    "text": "The characters, with no zero at the end; @PATH takes those of a file",
-    "empty": "Without values, as from cudaMalloc: reading one is a finding",
+    "full": "All equal to one value",
+    "list": "These values, separated by commas",
+    "text": "The characters without a terminating zero; @PATH reads a file",
+    "empty": "Uninitialized, as from cudaMalloc: a read is a finding",
     "file": "The elements of a NumPy file",
     "texture": "A texture object: an image, or a NumPy file of one or two dimensions",
     "null": "A null pointer",
@@ -44,7 +44,7 @@ _TIPS = {
 
 
 def first_value(parameter: KernelParameter) -> str:
-    """Return what a number starts with: of what sounds like a size, that of the arrays."""
+    """Return the initial value of a number; a parameter named like a size gets the arrays' size."""
     if parameter.kind in ("variable", "texture"):
         return ""
     if parameter.kind == "struct":
@@ -55,7 +55,7 @@ def first_value(parameter: KernelParameter) -> str:
 
 
 def first_kind(parameter: KernelParameter) -> str:
-    """Return what an array starts with: zeros where it sounds like a result, else something to work on."""
+    """Return the initial kind of an array: zeros if it is named like a result, else random values."""
     if parameter.type == "cudaTextureObject_t":
         return "texture"
     is_result = not parameter.read_only and parameter.name.lower().removeprefix("d_").startswith(_RESULTS)
@@ -63,7 +63,7 @@ def first_kind(parameter: KernelParameter) -> str:
 
 
 class ArgumentRow(QWidget):
-    """What a parameter is given: of a pointer what kind of array, of anything else a number."""
+    """The argument of a parameter: the kind of an array for a pointer, else a value."""
 
     changed = pyqtSignal()
 
@@ -96,7 +96,7 @@ class ArgumentRow(QWidget):
                 self.kind.setItemData(number, _TIPS[kind], Qt.ItemDataRole.ToolTipRole)
             self.kind.setCurrentText(first_kind(parameter))
             self.number.setText(ELEMENTS)
-            self.kind.currentIndexChanged.connect(self._take_kind)
+            self.kind.currentIndexChanged.connect(self._on_kind_changed)
             self.browse.clicked.connect(self._browse)
         else:
             self.kind.hide()
@@ -107,12 +107,12 @@ class ArgumentRow(QWidget):
 
     @property
     def is_pointer(self) -> bool:
-        """Whether it takes an array."""
+        """Whether the parameter is a pointer."""
         return self.parameter.kind == "pointer"
 
     @property
     def text(self) -> str:
-        """Return the argument as `gpu.kernel.simulate.simulate` takes it."""
+        """The argument in the syntax of `gpu.kernel.simulate.simulate`."""
         number, extra = self.number.text().strip(), self.extra.text().strip()
         if not self.is_pointer:
             return number
@@ -125,13 +125,13 @@ class ArgumentRow(QWidget):
         return ":".join(parts)
 
     def take_from(self, other: ArgumentRow) -> None:
-        """Take what was entered for the same parameter before its kernel's text changed."""
+        """Copy the entries of a row for the same parameter, before its kernel's source changed."""
         if other.is_pointer == self.is_pointer:
             self.kind.setCurrentIndex(other.kind.currentIndex())
             self.number.setText(other.number.text())
             self.extra.setText(other.extra.text())
 
-    def _take_kind(self) -> None:
+    def _on_kind_changed(self) -> None:
         self.extra.clear()
         self._show_kind()
         self.changed.emit()

@@ -1,4 +1,4 @@
-"""The Compare tab of a kernel file: its kernels, or one of them in blocks of several sizes, by what is counted."""
+"""The Compare tab of a kernel file: counts of its kernels, or of one kernel with several block sizes."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ COUNTS = "Counts"
 KERNELS, BLOCKS = "Kernels", "Block sizes"
 _CHANNEL = "own compare"
 _CHOICES = 270
-"""Pixels that the choice of launches takes."""
-_AT_REST = "What each launch does, in all, is counted."
-_COUNTED = "in all of a launch, counted by the simulator: exact, and the same on every machine"
+"""Width in pixels of the list of launches."""
+_AT_REST = "Totals for each launch, counted by the simulator."
+_COUNTED = "totals per launch, counted by the simulator: exact, and the same on every machine"
 
 
 class OwnCompareTab(QWidget):
-    """Counts the launches that are ticked, one after the other, and shows them side by side as they come.
+    """Count the ticked launches one after the other, and show them side by side.
 
     Parameters
     ----------
     jobs : callable
         Returns the queue of the simulator's process.
     launch : callable
-        Returns the launch that is chosen; InputError where there is none.
+        Returns the selected launch; raises InputError if there is none.
     kernels : callable
         Returns the kernels of the file.
     modeling : Modeling
-        Says how long launches would take on a GPU.
+        Predicts the launches' times on a GPU.
     """
 
     failed = pyqtSignal(object)
@@ -66,74 +66,74 @@ class OwnCompareTab(QWidget):
         self._jobs, self._launch, self._kernels = jobs, launch, kernels
         self.contenders: list[Contender] = []
         self.counted: dict[str, CountedLaunch | str] = {}
-        """By the contender's title: what was counted, or why nothing was."""
+        """Counts by contender title, or the reason why there are none."""
         self.same: dict[str, bool] = {}
-        """By the contender's title: whether its result is that of the first that was counted."""
-        self._first: dict[str, Array] | None = None
+        """Whether the result equals that of the first counted launch, by contender title."""
+        self._first_arrays: dict[str, Array] | None = None
         self._todo: list[Contender] = []
         self._turn = 0
         self._columns: list[str] = []
         self._ticked: dict[str, bool] = {}
         self._modeling = modeling
         self.views = Segments((COUNTS, *VIEWS), "Compare by")
-        self.views.picked.connect(lambda _: self._take_view())
+        self.views.picked.connect(lambda _: self._on_view_changed())
         self.modeled = ModeledViews(modeling)
         self.modeled.stale.connect(self.model)
         self.modeled.busy_changed.connect(lambda _: self._name_button())
         self.way = Segments((KERNELS, BLOCKS), "Compare")
         self.way.picked.connect(lambda _: self.refresh())
         self.boxes: list[ElidedCheck] = []
-        self.count_button = button("Count", "primary", tip="Run every ticked launch on the simulator, and count (F5)")
+        self.count_button = button("Count", "primary", tip="Run the ticked launches in the simulator and count (F5)")
         self.count_button.clicked.connect(self.toggle)
         self.table = CountsTable()
-        self.about = ElidedLabel("caption", "What is counted")
-        self.said = label("", "caption", wrap=True, name="What was found")
+        self.about = ElidedLabel("caption", "Source of the counts")
+        self.said = label("", "caption", wrap=True, name="Findings")
         self.said.hide()
-        self.hint = label("", "caption", wrap=True, name="What is compared")
+        self.hint = label("", "caption", wrap=True, name="Compared launches")
         self._lay_out()
 
     def _lay_out(self) -> None:
-        shown = Card("Side by side", margins=(12, 8, 12, 10))
-        shown.head.addWidget(self.about, 1)
-        shown.body.addWidget(self.table, 1)
-        shown.body.addWidget(self.said)
-        chosen = Card("Compare", margins=(12, 8, 12, 12))
-        chosen.head.addStretch(1)
-        chosen.head.addWidget(self.way)
-        listed = QWidget()
-        self._list = QVBoxLayout(listed)
+        counts = Card("Side by side", margins=(12, 8, 12, 10))
+        counts.head.addWidget(self.about, 1)
+        counts.body.addWidget(self.table, 1)
+        counts.body.addWidget(self.said)
+        choices = Card("Compare", margins=(12, 8, 12, 12))
+        choices.head.addStretch(1)
+        choices.head.addWidget(self.way)
+        container = QWidget()
+        self._list = QVBoxLayout(container)
         self._list.setContentsMargins(0, 0, 0, 0)
         self._list.setSpacing(4)
         self._list.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
-        scroll.setWidget(listed)
-        chosen.body.addWidget(self.hint)
-        chosen.body.addWidget(scroll, 1)
-        chosen.body.addLayout(row(0, self.count_button))
-        chosen.setFixedWidth(look().px(_CHOICES))
-        self._chosen = chosen
+        scroll.setWidget(container)
+        choices.body.addWidget(self.hint)
+        choices.body.addWidget(scroll, 1)
+        choices.body.addLayout(row(0, self.count_button))
+        choices.setFixedWidth(look().px(_CHOICES))
+        self._choices = choices
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
         self.shown = QStackedWidget()
-        self.shown.addWidget(shown)
+        self.shown.addWidget(counts)
         self.shown.addWidget(self.modeled)
         layout.addWidget(self.shown, 1)
-        layout.addWidget(chosen)
+        layout.addWidget(choices)
 
     @property
     def busy(self) -> bool:
-        """Whether a launch is to come."""
+        """Whether launches remain to be counted."""
         return bool(self._todo)
 
     @property
     def ticked(self) -> list[Contender]:
-        """Return the launches that are chosen."""
+        """The ticked launches."""
         return [each for each, box in zip(self.contenders, self.boxes, strict=True) if box.isChecked()]
 
     def refresh(self) -> None:
-        """Offer what there is to compare, now that the text or the launch may be another."""
+        """Update the list of launches after a change of the source or the launch."""
         try:
             launch = self._launch()
         except InputError as error:
@@ -141,18 +141,18 @@ class OwnCompareTab(QWidget):
             self._offer([], error.message)
             return
         in_blocks = self.way.chosen == BLOCKS
-        made = block_sizes(launch) if in_blocks else kernels_beside(launch, self._kernels())
-        if made == self.contenders:
+        contenders = block_sizes(launch) if in_blocks else kernels_beside(launch, self._kernels())
+        if contenders == self.contenders:
             return
         self.stop()
-        others = sum(not each.refusal for each in made) - 1
+        others = sum(not each.refusal for each in contenders) - 1
         if in_blocks:
-            hint = f"{launch.kernel} with as many threads, in blocks of several sizes; the grid follows."
+            hint = f"{launch.kernel} with several block sizes; the grid is adapted to the number of threads."
         elif others:
-            hint = "On the same grid, in the same blocks, with the same arguments."
+            hint = "With the same grid, block size and arguments."
         else:
-            hint = f"No other kernel of the file takes what {launch.kernel} takes."
-        self._offer(made, hint)
+            hint = f"No other kernel of the file has the parameters of {launch.kernel}."
+        self._offer(contenders, hint)
 
     def _offer(self, contenders: list[Contender], hint: str) -> None:
         self._ticked |= {each.title: box.isChecked() for each, box in zip(self.contenders, self.boxes, strict=True)}
@@ -164,22 +164,22 @@ class OwnCompareTab(QWidget):
             box = ElidedCheck(each.title)
             box.setEnabled(not each.refusal)
             box.setChecked(not each.refusal and self._ticked.get(each.title, True))
-            box.setToolTip(each.refusal or _described(each.launch))
-            box.toggled.connect(lambda _: self._take_choice())
+            box.setToolTip(each.refusal or _describe_launch(each.launch))
+            box.toggled.connect(lambda _: self._on_choice_changed())
             self._list.insertWidget(place, box)
             self.boxes.append(box)
         self.hint.setText(hint)
-        self._begin()
+        self._clear_counts()
         if self.views.chosen != COUNTS:
             self.model()
 
-    def _take_choice(self) -> None:
+    def _on_choice_changed(self) -> None:
         self.count_button.setEnabled(self.busy or bool(self.ticked))
         if not self.busy and not self.counted:
-            self._begin()
+            self._clear_counts()
 
-    def _begin(self) -> None:
-        self.counted, self.same, self._first = {}, {}, None
+    def _clear_counts(self) -> None:
+        self.counted, self.same, self._first_arrays = {}, {}, None
         self._columns = [each.title for each in self.ticked]
         self.table.begin(self._columns)
         self._show()
@@ -188,8 +188,8 @@ class OwnCompareTab(QWidget):
 
     # --- modeling
 
-    def _take_view(self) -> None:
-        """Show what is counted, or one of the views of what is modeled, which is modeled at once."""
+    def _on_view_changed(self) -> None:
+        """Show the counts, or a view of the modeled times, which are computed at once."""
         counts = self.views.chosen == COUNTS
         self.shown.setCurrentIndex(0 if counts else 1)
         if counts:
@@ -200,7 +200,7 @@ class OwnCompareTab(QWidget):
         self._name_button()
 
     def model(self) -> None:
-        """Model what is ticked, where that is looked at."""
+        """Model the ticked launches, if a view of modeled times is visible."""
         if self.views.chosen == COUNTS or not self.isVisible():
             self.modeled.forget()
             return
@@ -209,46 +209,46 @@ class OwnCompareTab(QWidget):
             math.prod(each.launch.block): each.launch for each in block_sizes(self.contenders[0].launch)
         }  # fmt: skip
 
-        def requested(launch: KernelLaunch) -> Callable[[Supposed, int], ModelKernel]:
+        def request_for(launch: KernelLaunch) -> Callable[[Supposed, int], ModelKernel]:
             def request(supposed: Supposed, threads: int) -> ModelKernel:
                 shape = others.get(threads, launch)
-                wanted = replace(launch, grid=shape.grid, block=shape.block)
-                return ModelKernel(wanted, self._modeling.gpu, supposed, operations=True)
+                resized = replace(launch, grid=shape.grid, block=shape.block)
+                return ModelKernel(resized, self._modeling.gpu, supposed, operations=True)
 
             return request
 
-        offered = [Modelable(place, each.title, requested(each.launch)) for place, each in enumerate(self.ticked)]
+        variants = [Modelable(place, each.title, request_for(each.launch)) for place, each in enumerate(self.ticked)]
         own = math.prod(self.contenders[0].launch.block) if self.contenders else 0
         powers = [threads for threads in others if threads & (threads - 1) == 0]
-        self.modeled.start(offered, "", powers, own)
+        self.modeled.start(variants, "", powers, own)
 
     def _name_button(self) -> None:
-        """Say on the button what it does."""
+        """Set the button's text to its current action."""
         busy = self.busy or self.modeled.busy
         self.count_button.setText("Stop" if busy else "Count" if self.views.chosen == COUNTS else "Model")
 
     # --- counting
 
     def toggle(self) -> None:
-        """Count, or stop."""
+        """Start counting, or stop."""
         self.stop() if self.busy or self.modeled.busy else self.count()
 
     def count(self) -> None:
-        """Count anew what is ticked, or model it."""
+        """Count or model the ticked launches."""
         if self.views.chosen != COUNTS:
             self.model()
             return
         self.refresh()
         self.stop()
-        self._begin()
+        self._clear_counts()
         self._todo = self.ticked
         if self._todo:
             self._name_button()
             self.busy_changed.emit(True)
-            self._ask()
+            self._count_next()
 
     def stop(self) -> None:
-        """Count no further."""
+        """Stop counting and modeling."""
         self.modeled.stop()
         if self.busy:
             self._todo = []
@@ -258,23 +258,23 @@ class OwnCompareTab(QWidget):
                 self._jobs().stop()
             self._end()
 
-    def _ask(self) -> None:
-        asked, turn = self._todo[0], self._turn
-        self.about.say(f"counting {asked.title} …")
+    def _count_next(self) -> None:
+        contender, turn = self._todo[0], self._turn
+        self.about.say(f"counting {contender.title} …")
 
-        def done(event: Result | Failure) -> None:
+        def on_result(event: Result | Failure) -> None:
             if turn == self._turn:
-                self._take(asked, event)
+                self._on_counts(contender, event)
 
-        self._jobs().post(_CHANNEL, CountKernel(asked.launch), done, priority=1)
+        self._jobs().post(_CHANNEL, CountKernel(contender.launch), on_result, priority=1)
 
-    def _take(self, asked: Contender, event: Result | Failure) -> None:
+    def _on_counts(self, contender: Contender, event: Result | Failure) -> None:
         if isinstance(event, Result):
             assert event.counted is not None
-            self.counted[asked.title] = event.counted
-            self._take_arrays(asked.title, {name: handle.open() for name, handle in event.arrays.items()})
+            self.counted[contender.title] = event.counted
+            self._compare_arrays(contender.title, {name: handle.open() for name, handle in event.arrays.items()})
         elif event.kind in ("input", "compile", "launch"):
-            self.counted[asked.title] = f"{event.message} {event.advice}".strip()
+            self.counted[contender.title] = f"{event.message} {event.advice}".strip()
         else:
             self._todo = []
             if event.kind != "cancelled":
@@ -284,35 +284,37 @@ class OwnCompareTab(QWidget):
         del self._todo[0]
         self._show()
         if self._todo:
-            self._ask()
+            self._count_next()
         else:
             self._end()
 
-    def _take_arrays(self, title: str, arrays: dict[str, Array]) -> None:
-        if self._first is None:
-            self._first = {name: np.array(array) for name, array in arrays.items()}
+    def _compare_arrays(self, title: str, arrays: dict[str, Array]) -> None:
+        if self._first_arrays is None:
+            self._first_arrays = {name: np.array(array) for name, array in arrays.items()}
         else:
-            first = self._first
+            first = self._first_arrays
             self.same[title] = all(name in first and alike(array, first[name]) for name, array in arrays.items())
 
     def _end(self) -> None:
         self._name_button()
         self.about.say(_COUNTED if self.counted else _AT_REST)
-        self._take_choice()
+        self._on_choice_changed()
         self.busy_changed.emit(False)
 
     def _show(self) -> None:
         self.table.show_counts(
             [self.counted.get(title) for title in self._columns], [self.same.get(title) for title in self._columns]
         )
-        sentences = [sentence for title in self._columns if (sentence := _sentence(title, self.counted.get(title)))]
+        sentences = [
+            sentence for title in self._columns if (sentence := _describe_problem(title, self.counted.get(title)))
+        ]
         self.said.setText("\n".join(sentences))
         self.said.setVisible(bool(sentences))
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
-            self._chosen.setFixedWidth(look().px(_CHOICES))
+            self._choices.setFixedWidth(look().px(_CHOICES))
             self.table.fit()
             self._show()
 
@@ -325,19 +327,19 @@ class OwnCompareTab(QWidget):
     def hideEvent(self, event: QHideEvent | None) -> None:
         assert event is not None
         super().hideEvent(event)
-        if not event.spontaneous():  # a minimized window goes on
+        if not event.spontaneous():  # a minimized window continues
             self.stop()
 
 
-def _sentence(title: str, counted: CountedLaunch | str | None) -> str:
-    """Return what is wrong with a launch; "" where nothing is."""
+def _describe_problem(title: str, counted: CountedLaunch | str | None) -> str:
+    """Return a sentence about a launch's failure or findings, or ""."""
     if isinstance(counted, str):
         return f"{title}: {counted}"
     if counted is not None and counted.mistakes:
-        return f"{title}: it {mistakes_in_words(counted.mistakes)}. Its figures are those of a kernel with a mistake."
+        return f"{title}: it {mistakes_in_words(counted.mistakes)}. Its counts are those of an incorrect kernel."
     return ""
 
 
-def _described(launch: KernelLaunch) -> str:
+def _describe_launch(launch: KernelLaunch) -> str:
     grid, block = (" × ".join(map(str, each)) for each in (launch.grid, launch.block))
     return f"{launch.kernel}: grid {grid}, block {block}"

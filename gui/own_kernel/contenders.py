@@ -1,4 +1,4 @@
-"""What a launch is compared with: the other kernels of its file, and blocks of other sizes."""
+"""Launches to compare a launch with: other kernels of the file, and other block sizes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Contender:
     Parameters
     ----------
     title : str
-        How it differs from the others: a kernel's name, or a block's size.
+        The difference from the others: a kernel name or a block size.
     launch : KernelLaunch
     refusal : str
-        Why it cannot run; "" where it can.
+        The reason why it cannot run, or "".
     """
 
     title: str
@@ -33,56 +33,60 @@ class Contender:
 
 
 def kernels_beside(launch: KernelLaunch, kernels: Sequence[Signature]) -> list[Contender]:
-    """Return the same launch of each kernel of a file; those that take something else are refused."""
+    """Return the launch with each kernel of the file; kernels with other parameters are refused."""
     own = next(each for each in kernels if each.name == launch.kernel)
 
     def refusal(kernel: Signature) -> str:
         if kernel.template:
-            return f"{kernel.name} is a template: choose an instantiation of it on the Run tab first."
+            return f"{kernel.name} is a template: select an instantiation on the Run tab first."
         if kernel.refusal:
             return kernel.refusal
-        return "" if _taken(kernel) == _taken(own) else f"{kernel.name} takes other arguments than {own.name}."
+        return (
+            ""
+            if _parameter_kinds(kernel) == _parameter_kinds(own)
+            else f"{kernel.name} has other parameters than {own.name}."
+        )
 
     return [Contender(each.name, replace(launch, kernel=each.name), refusal(each)) for each in kernels]
 
 
 def by_threads(launch: KernelLaunch) -> tuple[dict[int, KernelLaunch], int]:
-    """Return a launch with blocks of several sizes, whole warps, by their threads; and how many its own have."""
-    own = math.prod(_whole(launch.block))
-    others = {math.prod(_whole(each.launch.block)): each.launch for each in block_sizes(launch)}
+    """Return a launch with several block sizes in whole warps, by threads per block; and its own threads per block."""
+    own = math.prod(_three(launch.block))
+    others = {math.prod(_three(each.launch.block)): each.launch for each in block_sizes(launch)}
     return {threads: each for threads, each in (others | {own: launch}).items() if threads % WARP == 0}, own
 
 
 def block_sizes(launch: KernelLaunch) -> list[Contender]:
-    """Return a launch with blocks of several sizes, its own among them, each with a grid of as many threads or more."""
-    block = _whole(launch.block)
-    threads = [a * b for a, b in zip(_whole(launch.grid), block, strict=True)]
+    """Return a launch with several block sizes, its own included; each grid has at least as many threads."""
+    block = _three(launch.block)
+    threads = [a * b for a, b in zip(_three(launch.grid), block, strict=True)]
     flat = block[1] == block[2] == 1
     sizes = {(*each, *block[len(each) :]) for each in (_ROWS if flat else _AREAS)} | {block}
-    made = []
+    contenders = []
     for size in sorted(sizes, key=lambda each: (math.prod(each), each)):
         if math.prod(size) > LARGEST_BLOCK and size != block:
             continue
-        grid = tuple(-(-wanted // extent) for wanted, extent in zip(threads, size, strict=True))
-        made.append(Contender(_in_words(size), replace(launch, block=size, grid=grid)))
-    return made
+        grid = tuple(-(-count // extent) for count, extent in zip(threads, size, strict=True))
+        contenders.append(Contender(_describe_block(size), replace(launch, block=size, grid=grid)))
+    return contenders
 
 
-def _taken(kernel: Signature) -> list[tuple[str, str, int]]:
-    """Return the kinds of arguments that a kernel takes: whether it only reads an array makes no difference."""
+def _parameter_kinds(kernel: Signature) -> list[tuple[str, str, int]]:
+    """Return the kinds and types of a kernel's parameters, regardless of const and __restrict__."""
     return [
         (each.kind, each.type.replace("const", "").replace("__restrict__", "").replace(" ", ""), each.parts)
         for each in kernel.parameters
     ]
 
 
-def _whole(extents: Sequence[int]) -> tuple[int, int, int]:
+def _three(extents: Sequence[int]) -> tuple[int, int, int]:
     x, y, z = (*extents, *[1] * (3 - len(extents)))
     return x, y, z
 
 
-def _in_words(block: Sequence[int]) -> str:
-    """Return "256 threads" or "16 × 16"."""
+def _describe_block(block: Sequence[int]) -> str:
+    """Format a block size as "256 threads" or "16 × 16"."""
     extents = list(block)
     while len(extents) > 1 and extents[-1] == 1:
         extents.pop()

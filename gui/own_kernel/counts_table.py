@@ -1,4 +1,4 @@
-"""Launches side by side by what they do: a column each, a line for each quantity, and how long they are as bars."""
+"""Table of counts: a column per launch, a row per quantity, with bars to compare the figures."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from gpu.messages.verdicts import mistakes_in_words
 from gui.painting.theme import code_font, look
 
 
-def _in_words(quantity: Quantity) -> str:
-    """Return what a quantity's line is called: with the unit of those that are no sums."""
+def _row_title(quantity: Quantity) -> str:
+    """Return a quantity's row title, with the unit if it is not a total."""
     return quantity.name if "{each}" in quantity.unit else f"{quantity.name}, {quantity.unit.removeprefix('lanes ')}"
 
 
 FINDINGS = "findings"
 TIME = f"ms {TO_SIMULATE}"
 RESULT = "result"
-LINES = (FINDINGS, RESULT, *(_in_words(quantity) for quantity in QUANTITIES), TIME)
+LINES = (FINDINGS, RESULT, *(_row_title(quantity) for quantity in QUANTITIES), TIME)
 _TIPS = {
-    RESULT: "Whether the arrays hold the same afterwards as after the first launch, floats but for rounding",
-    FINDINGS: "Races, accesses out of bounds, reads of what nobody wrote, barriers and masks",
-    **{_in_words(quantity): quantity.meaning for quantity in QUANTITIES},
-    TIME: "Under the eyes of counters and checkers. It says nothing of a GPU",
+    RESULT: "Whether the arrays equal those of the first launch, within the rounding of floats",
+    FINDINGS: "Races, out-of-bounds and uninitialized accesses, barriers and masks",
+    **{_row_title(quantity): quantity.meaning for quantity in QUANTITIES},
+    TIME: "With counters and checkers. It does not predict a GPU's time",
 }
 _BAR = Qt.ItemDataRole.UserRole
 _BAR_PX = 3
@@ -44,7 +44,7 @@ _BAR_PX = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure as it is shown: its text, its share of the line's largest, whether it is the best, what a tip says."""
+    """A cell: its text, its share of the row's largest figure, whether it is the best, its tone and tooltip."""
 
     text: str
     share: float = 0.0
@@ -54,7 +54,7 @@ class Cell:
 
 
 class _Bars(QStyledItemDelegate):
-    """Paints under a figure a bar as long as its share, and under that the line's end."""
+    """Delegate that paints a bar below a figure, as long as its share, and a line below the row."""
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().paint(painter, option, index)
@@ -75,11 +75,11 @@ class _Bars(QStyledItemDelegate):
 
 
 class CountsTable(QTableWidget):
-    """Shows what launches do, those side by side that are compared."""
+    """Table that compares the counts of launches."""
 
     def __init__(self) -> None:
         super().__init__(len(LINES), 0)
-        self.setAccessibleName("What is counted, a column for each launch")
+        self.setAccessibleName("Counts, one column per launch")
         self.setItemDelegate(_Bars(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -101,7 +101,7 @@ class CountsTable(QTableWidget):
         self.fit()
 
     def fit(self) -> None:
-        """Take the sizes that go with the text's."""
+        """Set sizes in proportion to the text size."""
         names, heads = self.verticalHeader(), self.horizontalHeader()
         assert names is not None
         assert heads is not None
@@ -110,7 +110,7 @@ class CountsTable(QTableWidget):
         heads.setMinimumSectionSize(look().px(92))
 
     def begin(self, titles: Sequence[str]) -> None:
-        """Take away what is shown; launches of these titles are to come."""
+        """Clear the table; counts of launches with these titles follow."""
         self.setColumnCount(0)
         self.setColumnCount(len(titles))
         self.setHorizontalHeaderLabels(titles)
@@ -120,9 +120,9 @@ class CountsTable(QTableWidget):
             item.setToolTip(title)
 
     def show_counts(self, counted: Sequence[CountedLaunch | str | None], same: Sequence[bool | None]) -> None:
-        """Show what was counted of each launch, or the sentence that says why nothing was; None is yet to come.
+        """Show each launch's counts, the reason why there are none, or nothing while they are pending (None).
 
-        `same` is whether its result is the first one's; None says nothing of it.
+        `same` is whether a launch's result equals the first one's; None if unknown.
         """
         for line, cells in enumerate(cells_of(counted, same)):
             for column, cell in enumerate(cells):
@@ -139,13 +139,13 @@ class CountsTable(QTableWidget):
 
 
 def cells_of(counted: Sequence[CountedLaunch | str | None], same: Sequence[bool | None]) -> list[list[Cell]]:
-    """Return the cells of each line.
+    """Return the cells of each row.
 
-    In a line that tells launches apart the best is marked, but not in that of the time, which is no GPU's. What a
-    launch with a mistake does is no merit of it. One that is alone has nothing to be a share of.
+    The best figure of a row is marked, unless all are equal or the launch has findings. The simulation time is not
+    compared, because it is not a GPU's. A single launch has no bars.
     """
-    agreeing = {True: Cell("the same"), False: Cell("another"), None: Cell("")}
-    lines = [[_finding(each) for each in counted], [agreeing[each] for each in same]]
+    agreement = {True: Cell("same"), False: Cell("different"), None: Cell("")}
+    lines = [[_finding(each) for each in counted], [agreement[each] for each in same]]
     for quantity in QUANTITIES:
         figures = [quantity.value(each.counts) if isinstance(each, CountedLaunch) else None for each in counted]
         right = [

@@ -1,4 +1,4 @@
-"""How a kernel is launched: which one, on what grid, with what arguments."""
+"""The form of a kernel launch: kernel, grid, block, arguments."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from gui.painting.theme import look
 from gui.widgets.basic import column, label
 
 _FIRST = {"Grid": "1", "Block": "64", "Shared bytes": "0"}
-"""What the extents start with where the file does not say them."""
+"""Initial values of the fields if the file contains no launch of the kernel."""
 
 
 OPTIONS_EXAMPLE = "-I include -D N=16"
-OPTIONS_TIP = "-I FOLDER, looked for beside the file, and -D NAME=VALUE; they are remembered for this file"
+OPTIONS_TIP = "-I FOLDER, relative to the file, and -D NAME=VALUE; saved for this file"
 
 
 class LaunchForm(QWidget):
-    """Kernel, grid, block, shared memory, the compiler's options, and a row for each parameter.
+    """Kernel, grid, block, shared memory, compiler options, and a row for each parameter.
 
     Parameters
     ----------
     folder : Path
-        Where the kernel's file is, which folders of includes are relative to.
+        The kernel file's folder; include folders are relative to it.
     options : str
-        What the compiler was given for that file the last time.
+        The compiler options last used for the file.
     """
 
     kernel_wanted = pyqtSignal()
-    """Another kernel or instantiation was chosen, or other options: its parameters are to be found."""
+    """Another kernel, instantiation or options were entered: the kernel's parameters must be looked up."""
     options_changed = pyqtSignal(str)
     changed = pyqtSignal()
-    """An extent or an argument is another."""
+    """An extent or an argument has changed."""
 
     def __init__(self, folder: Path, options: str = "") -> None:
         super().__init__()
         self._folder = folder
         self.signature: Signature | None = None
         self.kernels: tuple[Signature, ...] = ()
-        """Those of the file, and the instantiation that is chosen."""
+        """The kernels of the file, and the selected instantiation."""
         self.rows: list[ArgumentRow] = []
         self.variables: list[ArgumentRow] = []
         self.kernel = QComboBox()
@@ -58,9 +58,9 @@ class LaunchForm(QWidget):
         self.options = QLineEdit(options)
         self.options.setPlaceholderText(OPTIONS_EXAMPLE)
         fields = (
-            ("Kernel", self.kernel, "A __global__ function; of a template an instantiation: reduce<float, 256>"),
-            ("Grid", self.grid, "Blocks in x, y and z: 8 or 8,4; at first what the file launches it with"),
-            ("Block", self.block, "Threads of a block in x, y and z: 256 or 16,16"),
+            ("Kernel", self.kernel, "A __global__ function; for a template, an instantiation: reduce<float, 256>"),
+            ("Grid", self.grid, "Blocks in x, y and z: 8 or 8,4; initially as launched in the file"),
+            ("Block", self.block, "Threads per block in x, y and z: 256 or 16,16"),
             ("Shared bytes", self.shared, "Size of the extern __shared__ array"),
             ("Compiler options", self.options, OPTIONS_TIP),
         )
@@ -74,7 +74,7 @@ class LaunchForm(QWidget):
             line.addLayout(column(heading, field, spacing=3), 3 if field in (self.kernel, self.options) else 1)
         for narrow in (self.grid, self.block, self.shared):
             narrow.setMinimumWidth(look().px(60))
-        self.error = label("", "error", wrap=True, name="What is wrong with the launch")
+        self.error = label("", "error", wrap=True, name="Error in the launch")
         self.error.hide()
         self.arguments = QVBoxLayout()
         self.arguments.setSpacing(6)
@@ -88,23 +88,23 @@ class LaunchForm(QWidget):
         self.kernel.activated.connect(lambda _: self.kernel_wanted.emit())
         edit = self.kernel.lineEdit()
         assert edit is not None
-        edit.editingFinished.connect(self._take_name)
-        self._options_taken = options
-        self.options.editingFinished.connect(self._take_options)
+        edit.editingFinished.connect(self._on_name_entered)
+        self._last_options = options
+        self.options.editingFinished.connect(self._on_options_entered)
         for extent in (self.grid, self.block, self.shared):
             extent.textChanged.connect(lambda _: self.changed.emit())
 
     @property
     def name(self) -> str:
-        """Return the kernel's name as it is entered."""
+        """The kernel's name as entered."""
         return self.kernel.currentText().strip()
 
     def compiler_options(self) -> CompilerOptions:
-        """Return the folders of includes and the macros; InputError where the field holds anything else."""
+        """Return the include folders and macros; raise InputError if the options are invalid."""
         return compiler_options(self.options.text(), self._folder)
 
     def launch(self, file: str, text: str) -> KernelLaunch:
-        """Return the launch; InputError where an extent or an option is none, or there is no kernel."""
+        """Return the launch; raise InputError if a field is invalid or there is no kernel."""
         options = self.compiler_options()
         if self.signature is None or self.signature.template:
             raise InputError(
@@ -119,7 +119,7 @@ class LaunchForm(QWidget):
             _extent("grid", self.grid.text()),
             _extent("block", self.block.text()),
             tuple(row.text for row in self.rows),
-            _whole("Shared bytes", self.shared.text() or "0"),
+            _parse_integer("Shared bytes", self.shared.text() or "0"),
             options.defines,
             {row.parameter.name: row.text for row in self.variables if row.parameter.kind == "variable" and row.text},
             {row.parameter.name: row.text for row in self.variables if row.parameter.kind == "texture" and row.text},
@@ -127,20 +127,20 @@ class LaunchForm(QWidget):
         )
 
     def show_kernels(self, kernels: Sequence[Signature]) -> None:
-        """Offer the kernels of a file; the one that is chosen stays chosen while it is there."""
+        """List the kernels of a file; the current one stays selected if it still exists."""
         name = self.name
         self.kernels = tuple(kernels)
         self.kernel.blockSignals(True)
         self.kernel.clear()
         for each in kernels:
             self.kernel.addItem(each.name)
-        wanted = next((each for each in kernels if each.name == name), kernels[0] if kernels else None)
-        self.kernel.setCurrentText(wanted.name if wanted is not None else "")
+        selected = next((each for each in kernels if each.name == name), kernels[0] if kernels else None)
+        self.kernel.setCurrentText(selected.name if selected is not None else "")
         self.kernel.blockSignals(False)
-        self._show(wanted)
+        self._show(selected)
 
     def refuse(self, message: str) -> None:
-        """Say what is wrong; an empty message takes it back."""
+        """Show an error; an empty message hides it."""
         self.error.setText(message)
         self.error.setVisible(bool(message))
 
@@ -150,23 +150,21 @@ class LaunchForm(QWidget):
         if signature is None:
             self.refuse("There is no kernel to launch.")
         elif signature.template:
-            self.refuse(
-                f"{signature.name} is a template: type its arguments behind it, such as {signature.name}<float>."
-            )
+            self.refuse(f"{signature.name} is a template: add its arguments, such as {signature.name}<float>.")
         else:
             self.refuse(signature.refusal)
         if same:
             return
-        self.rows = self._replaced(self.rows, signature.parameters if signature else ())
-        self.variables = self._replaced(self.variables, signature.variables if signature else ())
+        self.rows = self._new_rows(self.rows, signature.parameters if signature else ())
+        self.variables = self._new_rows(self.variables, signature.variables if signature else ())
         if signature is not None:
-            self._take_launch(signature)
+            self._fill_in_launch(signature)
 
-    def _replaced(self, rows: list[ArgumentRow], parameters: Sequence[KernelParameter]) -> list[ArgumentRow]:
-        """Return new rows, which take what was entered in those that they replace."""
+    def _new_rows(self, rows: list[ArgumentRow], parameters: Sequence[KernelParameter]) -> list[ArgumentRow]:
+        """Replace the rows by new ones, which keep the entries of parameters with the same name."""
         before = {row.parameter.name: row for row in rows}
-        made = [ArgumentRow(parameter) for parameter in parameters]
-        for row in made:
+        new_rows = [ArgumentRow(parameter) for parameter in parameters]
+        for row in new_rows:
             if row.parameter.name in before:
                 row.take_from(before[row.parameter.name])
             row.changed.connect(self.changed)
@@ -174,26 +172,26 @@ class LaunchForm(QWidget):
         for row in rows:
             self.arguments.removeWidget(row)
             row.deleteLater()
-        return made
+        return new_rows
 
-    def _take_launch(self, signature: Signature) -> None:
-        """Fill in what the file launches the kernel with; what somebody has typed stays."""
-        known = (
+    def _fill_in_launch(self, signature: Signature) -> None:
+        """Fill in the launch found in the file, except fields that the user has edited."""
+        launch_fields = (
             (self.grid, signature.grid),
             (self.block, signature.block),
             (self.shared, None if signature.shared_bytes is None else (signature.shared_bytes,)),
         )
-        for field, extents in known:
+        for field, extents in launch_fields:
             if not field.isModified():
                 field.setText(_FIRST[field.accessibleName()] if extents is None else ",".join(map(str, extents)))
 
-    def _take_options(self) -> None:
-        if self.options.text() != self._options_taken:
-            self._options_taken = self.options.text()
-            self.options_changed.emit(self._options_taken)
+    def _on_options_entered(self) -> None:
+        if self.options.text() != self._last_options:
+            self._last_options = self.options.text()
+            self.options_changed.emit(self._last_options)
             self.kernel_wanted.emit()
 
-    def _take_name(self) -> None:
+    def _on_name_entered(self) -> None:
         if self.signature is None or self.name != self.signature.name:
             self.kernel_wanted.emit()
 
@@ -201,11 +199,11 @@ class LaunchForm(QWidget):
 def _extent(name: str, text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
     if not 1 <= len(words) <= 3 or not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise InputError(f"The {name} is one to three whole numbers, such as 8 or 16,16, not {text!r}.")
+        raise InputError(f"The {name} must be one to three positive integers, such as 8 or 16,16, not {text!r}.")
     return tuple(map(int, words))
 
 
-def _whole(name: str, text: str) -> int:
+def _parse_integer(name: str, text: str) -> int:
     if not (text.strip().isascii() and text.strip().isdigit()):
-        raise InputError(f"{name}: {text!r} is no whole number.")
+        raise InputError(f"{name}: {text!r} is not an integer.")
     return int(text)

@@ -1,4 +1,4 @@
-"""The kernel file, program or recording of the user's that is open, and its page."""
+"""Open a user's kernel file, program or recording, and show its page."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ OwnPage = OwnKernelPage | ProgramPage | RecordedPage
 
 
 class OwnKernel(QObject):
-    """Opens a kernel file, a program or a recording, and shows its page; the next file takes its place.
+    """Open a kernel file, a program or a recording, and show its page in place of the previous one.
 
     Parameters
     ----------
     stack : QStackedWidget
-        Where the page is shown, among others.
+        The stack that shows the page, among others.
     sources : KernelSources
         The kernels' texts.
     jobs : callable
-        Returns the queue of the simulator that runs and steps it.
+        Returns the queue of the simulator that runs and records kernels.
     modeling : Modeling
-        Says how long a launch would take on a GPU.
+        Predicts the launches' times on a GPU.
     programs : Jobs
-        The queue of a process that is there for programs alone: they may never end.
+        The queue of a process for programs alone, which may never end.
     memory : SavedSettings
-        Remembers what the compiler is given for each file.
+        Saves the compiler options of each file.
     """
 
     appeared = pyqtSignal(str, object)
-    """Its page is shown: what it is, and its Path."""
+    """The page is shown: its title and Path."""
     said = pyqtSignal(str)
-    """A passing word."""
+    """A message for the status line."""
     warned = pyqtSignal(str, str)
-    """What cannot be done, and what can."""
+    """A problem, and advice."""
     failed = pyqtSignal(object)
     """Failure"""
     saved = pyqtSignal(str)
-    """The path of a kernel that was written."""
+    """The path of a kernel that was saved."""
     busy_changed = pyqtSignal(bool)
 
     def __init__(
@@ -80,7 +80,7 @@ class OwnKernel(QObject):
 
     @property
     def shown(self) -> OwnPage | None:
-        """Return the page while it is the one that is shown."""
+        """The page, if it is visible."""
         return self.page if self.page is not None and self._stack.currentWidget() is self.page else None
 
     def ask(self) -> None:
@@ -91,11 +91,11 @@ class OwnKernel(QObject):
             self.open(path)
 
     def prepare(self) -> None:
-        """Let what looks at recordings start: one may be opened soon."""
+        """Start the process that reads recordings, since one may be opened soon."""
         self._inspector.prepare()
 
     def open(self, path: Path) -> None:
-        """Open a file; what was shown stays until it has been read, and if it cannot be."""
+        """Open a file; the current page stays until the file has been read."""
         path = path.absolute()
         self._opening = None
         if path.suffix.lower() in RECORDINGS:
@@ -117,8 +117,8 @@ class OwnKernel(QObject):
         page = OwnKernelPage(path, self._sources, self._jobs, self._modeling, self._memory.compiler_options(path))
         page.options_changed.connect(lambda text: self._memory.store_compiler_options(path, text))
         page.busy_changed.connect(self.busy_changed)
-        page.program_wanted.connect(lambda: self._turn(self._open_program, path))
-        self._take(page)
+        page.program_wanted.connect(lambda: self._switch_page(self._open_program, path))
+        self._set_page(page)
 
     def _open_program(self, path: Path) -> None:
         self._inspector.prepare()
@@ -133,12 +133,12 @@ class OwnKernel(QObject):
         page.options_changed.connect(lambda text: self._memory.store_compiler_options(path, text))
         page.busy_changed.connect(self.busy_changed)
         page.stepped.connect(self._connect_step)
-        page.kernels_wanted.connect(lambda: self._turn(self._open_kernels, path))
-        self._program_jobs()  # its process starts while the text is looked at
-        self._take(page)
+        page.kernels_wanted.connect(lambda: self._switch_page(self._open_kernels, path))
+        self._program_jobs()  # starts the process while the user reads the source
+        self._set_page(page)
 
-    def _turn(self, open_as: Callable[[Path], None], path: Path) -> None:
-        """Show the file that is open as another kind of page."""
+    def _switch_page(self, open_as: Callable[[Path], None], path: Path) -> None:
+        """Show the current file on another kind of page."""
         open_as(path)
         self.show()
 
@@ -146,24 +146,24 @@ class OwnKernel(QObject):
         if not self._programs.started:
             try:
                 self._programs.start("simulator")
-            except InputError as error:  # what is asked of it waits until that works
+            except InputError as error:  # its requests wait until a start succeeds
                 self.warned.emit(error.message, error.advice)
         return self._programs
 
     def _read(self, path: Path) -> None:
-        """Read a recording, also where it is open already: it may be another by now."""
+        """Read a recording, even if it is open already: the file may have changed."""
         self.said.emit(f"Opening {path.name}…")
         self._opening = page = RecordedPage(path, self._inspector.read, self._jobs)
-        page.readable.connect(lambda: self._show_read(page))
+        page.readable.connect(lambda: self._on_readable(page))
         page.failed.connect(lambda failure: self._refuse(page, failure))
 
-    def _show_read(self, page: RecordedPage) -> None:
+    def _on_readable(self, page: RecordedPage) -> None:
         if page is self._opening:
             self._opening = None
-            self._take(page)
+            self._set_page(page)
             self.show()
         elif page is not self.page:
-            page.deleteLater()  # another was asked for while it was read
+            page.deleteLater()  # another file was opened meanwhile
 
     def _refuse(self, page: RecordedPage, failure: Failure) -> None:
         if page is self._opening:
@@ -172,12 +172,12 @@ class OwnKernel(QObject):
         if page is not self.page:
             page.deleteLater()
 
-    def _take(self, page: OwnPage) -> None:
-        """Put a page in the place of the one before."""
+    def _set_page(self, page: OwnPage) -> None:
+        """Replace the current page."""
         self._forget()
         self.page = page
         page.failed.connect(self.failed)
-        page.words_changed.connect(self._say_words)
+        page.words_changed.connect(self._show_state)
         if not isinstance(page, RecordedPage):
             self._connect_pane(page.source)
         if not isinstance(page, ProgramPage):
@@ -195,19 +195,19 @@ class OwnKernel(QObject):
         pane.typing.connect(self.said)
 
     def show(self) -> None:
-        """Show the page of the file that is open."""
+        """Show the page of the open file."""
         if self.page is not None:
             self._stack.setCurrentWidget(self.page)
             self.appeared.emit(_title(self.page), self.page.path)
-            self._say_words()
+            self._show_state()
 
-    def _say_words(self) -> None:
-        """Say of the file that is shown what it is good for."""
+    def _show_state(self) -> None:
+        """Show in the status line how the open file can be used."""
         if self.shown is not None:
             self.said.emit(f"{self.shown.path.name} {self.shown.words}".strip())
 
     def close_down(self) -> None:
-        """Let nothing play on, and give up an animation: the window closes."""
+        """Stop playback and exports: the window closes."""
         self._opening = None
         if self.page is not None:
             self.page.close_down()

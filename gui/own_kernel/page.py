@@ -1,4 +1,4 @@
-"""The page of a kernel file of the user's: launched on the simulator, stepped, compared."""
+"""The page of a user's kernel file: launch it in the simulator, step it, compare it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RUN, _DESCRIBE = "own run", "own kernels"
 
 
 class OwnKernelPage(Ground):
-    """A form for the launch, the text, and what came of it; a Step tab, and a Compare tab.
+    """The launch form, source and results of a kernel file, a Step tab, and a Compare tab.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class OwnKernelPage(Ground):
     jobs : callable
         Returns the queue of the simulator's process.
     modeling : Modeling
-        Says how long a launch would take on a GPU.
+        Predicts the launches' times on a GPU.
     options : str
-        What the compiler was given for that file the last time.
+        The compiler options last used for the file.
     """
 
     failed = pyqtSignal(object)
@@ -52,7 +52,7 @@ class OwnKernelPage(Ground):
     busy_changed = pyqtSignal(bool)
     words_changed = pyqtSignal(str)
     program_wanted = pyqtSignal()
-    """The file is a whole program, which is wanted."""
+    """The user wants to run the file as a whole program."""
     options_changed = pyqtSignal(str)
 
     def __init__(
@@ -68,7 +68,7 @@ class OwnKernelPage(Ground):
         self.file = str(path)
         self._jobs = jobs
         self.words = ""
-        """What the file is good for; empty as long as that is not known."""
+        """How the file can be used, for the status line; "" while that is unknown."""
         self._running: KernelLaunch | None = None
         self._closed = False
         self.document = sources.document(self.file)
@@ -103,7 +103,7 @@ class OwnKernelPage(Ground):
             holder.setLayout(row(0, corner) if corner is not None else row(0))
             self.corner.addWidget(holder)
         self.tabs.currentChanged.connect(self._show_tab)
-        self.whole = button("Whole program", "flat", tip="Run all of the file, its main and what that launches")
+        self.whole = button("Whole program", "flat", tip="Run the whole file: its main, with all launches")
         self.whole.clicked.connect(self.program_wanted)
         self.whole.setVisible(has_main(self.document.text))
         layout = QVBoxLayout(self)
@@ -128,12 +128,12 @@ class OwnKernelPage(Ground):
         self.describe()
 
     def _block_sizes(self) -> tuple[list[int], int]:
-        """Return the threads that blocks of its launch can have in a row, whole warps, and those that they have."""
+        """Return the possible threads per block, in whole warps, and the current number; ([], 0) if unknown."""
         try:
-            found, own = by_threads(self.launch())
+            sizes, own = by_threads(self.launch())
         except InputError:
             return [], 0
-        return (sorted(found), own) if own in found else ([], 0)
+        return (sorted(sizes), own) if own in sizes else ([], 0)
 
     def _to_time(self, gpu: str, _: int | None, threads: int) -> TimelineKernel:
         launch = self.launch()
@@ -158,25 +158,25 @@ class OwnKernelPage(Ground):
 
     @property
     def stepping(self) -> bool:
-        """Whether the Step tab is shown."""
+        """Whether the Step tab is visible."""
         return self.stack.currentWidget() is self.step
 
     @property
     def comparing(self) -> bool:
-        """Whether the Compare tab is shown."""
+        """Whether the Compare tab is visible."""
         return self.stack.currentWidget() is self.compare
 
     @property
     def busy(self) -> bool:
-        """Whether a launch is under way."""
+        """Whether a launch is running or being counted."""
         return self._running is not None or self.compare.busy
 
     def launch(self) -> KernelLaunch:
-        """Return the launch that is chosen; InputError where there is none."""
+        """Return the launch; raise InputError if the form is invalid."""
         return self.form.launch(self.file, self.document.text)
 
     def _to_model(self) -> ModelKernel | None:
-        """Return what is seen, for the timing model; None where that is no launch."""
+        """Return the timing model's request for the visible launch, or None."""
         if not self.modeled.isVisible() or self.form.signature is None:
             return None
         try:
@@ -185,7 +185,7 @@ class OwnKernelPage(Ground):
             return None
 
     def describe(self) -> None:
-        """Find the file's kernels and what they take."""
+        """Look up the file's kernels and their parameters."""
         name = self.form.name
         instances = (name,) if "<" in name else ()
         try:
@@ -194,15 +194,15 @@ class OwnKernelPage(Ground):
             self.form.refuse(error.message)
             return
         request = DescribeKernels(self.file, self.document.text, options.defines, instances, options.include_dirs)
-        self._jobs().post(_DESCRIBE, request, self._take_kernels, priority=2)
+        self._jobs().post(_DESCRIBE, request, self._on_kernels, priority=2)
 
-    def _take_kernels(self, event: Result | Failure) -> None:
+    def _on_kernels(self, event: Result | Failure) -> None:
         if self._closed:
-            return  # another page has taken this one's place
+            return  # the page has been replaced
         if isinstance(event, Failure):
             if event.kind != "cancelled":
                 self.form.refuse(event.message)
-                self._judge()
+                self._update_words()
             return
         before = self.form.signature
         self.form.show_kernels(event.kernels)
@@ -214,18 +214,18 @@ class OwnKernelPage(Ground):
             self.results.forget()
         if self.comparing:
             self.compare.refresh()
-        self._judge()
+        self._update_words()
         self.followed.follow()
 
-    def _judge(self) -> None:
-        """Say whether there is anything to be launched."""
-        words = "cannot run as it is" if self.form.error.text() else "runs on the simulator"
+    def _update_words(self) -> None:
+        """Report whether the kernel can be launched."""
+        words = "cannot run" if self.form.error.text() else "runs on the simulator"
         if words != self.words:
             self.words = words
             self.words_changed.emit(words)
 
     def run(self) -> None:
-        """Run the kernel; in the Step tab record it, in the Compare tab count what is compared."""
+        """Run the kernel; in the Step tab record it, in the Compare tab count."""
         if self.stepping:
             self.step.record()
             return
@@ -239,16 +239,16 @@ class OwnKernelPage(Ground):
             return
         self.form.refuse("")
         self._set_running(launch)
-        self._jobs().post(_RUN, RunKernel(launch), lambda event: self._take_run(launch, event), priority=2)
+        self._jobs().post(_RUN, RunKernel(launch), lambda event: self._on_run(launch, event), priority=2)
 
     def stop(self) -> None:
-        """Stop what is under way."""
+        """Stop the running launch."""
         self.compare.stop()
         if self.busy:
             self._set_running(None)
             self._jobs().stop()
 
-    def _take_run(self, launch: KernelLaunch, event: Result | Failure) -> None:
+    def _on_run(self, launch: KernelLaunch, event: Result | Failure) -> None:
         if launch is not self._running:
             return
         self._set_running(None)
@@ -278,6 +278,6 @@ class OwnKernelPage(Ground):
             self.step.record_soon()
 
     def close_down(self) -> None:
-        """Let nothing play on: the page, or the window, closes."""
+        """Stop playback: the page or the window closes."""
         self._closed = True
         self.step.close_down()

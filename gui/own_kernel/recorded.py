@@ -1,4 +1,4 @@
-"""The page of a recording that was saved: it is played, and nothing is run."""
+"""The page of a saved recording, which is played without running anything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,16 @@ from gui.widgets.basic import Ground, row
 
 
 def saved_recording(path: Path, checked: Checked, file: str = "", kernel: str = "") -> Steppable:
-    """Return a recording in a file as what is stepped through, with the text that it was made of once that is read."""
+    """Return a recording file as a subject of the Step tab.
+
+    Parameters
+    ----------
+    path : Path
+    checked : callable
+        As in `ReadRecording`.
+    file, kernel : str
+        The recorded source file and kernel; "" until they have been read.
+    """
     return Steppable(
         subject=str(path),
         name=path.stem,
@@ -31,38 +40,38 @@ def saved_recording(path: Path, checked: Checked, file: str = "", kernel: str = 
 
 
 class RecordedStepTab(StepTab):
-    """Plays a recording from a file, beside the text that it was made of.
+    """Play a recording from a file, next to the recorded source.
 
     Parameters
     ----------
     path : Path
         The recording, or the trace of a launch.
     checked : callable
-        As of a ReadRecording.
+        As in `ReadRecording`.
     jobs : callable
-        As of a StepTab.
+        As in `StepTab`.
     """
 
     readable = pyqtSignal()
-    """The file has been read, and is about to be shown."""
+    """The file has been read and can be shown."""
 
     def __init__(self, path: Path, checked: Checked, jobs: Callable[[], Jobs]) -> None:
         self._path, self._checked = path, checked
         self._texts = RecordedSources()
         super().__init__(saved_recording(path, checked), self._texts, jobs)
         self._texts.setParent(self)
-        # Another order would have to be run.
-        self.panes.kinds.buttons["Schedules"].hide()
+        # Another schedule would have to be run.
+        self.panes.kinds.buttons["Two orders"].hide()
 
     def _fail(self, failure: Failure) -> None:
         if self.models is None:
             super()._fail(failure)
         else:
-            self.failed.emit(failure)  # what was read before stays
+            self.failed.emit(failure)  # the contents read so far stay
 
     def _take(self, request: StepRequest, models: Models) -> None:
         self.readable.emit()
-        with self._told():
+        with self._report_damage():
             self._show_read(request, models)
 
     def _show_read(self, request: StepRequest, models: Models) -> None:
@@ -77,33 +86,33 @@ class RecordedStepTab(StepTab):
         super()._take(request, models)
 
     def _show_moment(self, moment: int) -> None:
-        with self._told():
+        with self._report_damage():
             super()._show_moment(moment)
 
     def _prefetch(self, moment: int, direction: int) -> Iterator[object]:
-        with suppress(Exception):  # it is told when that moment is to be seen
+        with suppress(Exception):  # reported when that moment is shown
             yield from super()._prefetch(moment, direction)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Tell what goes wrong with a file that nobody vouches for, and play on no further."""
+    def _report_damage(self) -> Iterator[None]:
+        """Report an error in an untrusted file as damage, and pause playback."""
         try:
             yield
         except Exception as error:
             self.player.pause()
             from gpu.stepping.recording import damaged
 
-            said = damaged(self._path)
-            self.failed.emit(Failure("input", said.message, said.advice, detail=repr(error)))
+            damage = damaged(self._path)
+            self.failed.emit(Failure("input", damage.message, damage.advice, detail=repr(error)))
 
 
 class RecordedPage(Ground):
-    """A Step tab alone, which begins to read the file: whoever makes it shows it when that is `readable`.
+    """A page with only a Step tab; the caller shows it when `readable` is emitted.
 
     Parameters
     ----------
     path, checked, jobs
-        As of a RecordedStepTab.
+        As in `RecordedStepTab`.
     """
 
     failed = pyqtSignal(object)
@@ -137,8 +146,8 @@ class RecordedPage(Ground):
         self.step.record()
 
     def stop(self) -> None:
-        """Stop nothing: nothing runs."""
+        """Do nothing: no work is running."""
 
     def close_down(self) -> None:
-        """Let nothing play on: the page, or the window, closes."""
+        """Stop playback: the page or the window closes."""
         self.step.close_down()

@@ -1,4 +1,4 @@
-"""What came of a kernel's launch: findings, arrays, what it printed, what each line cost."""
+"""The results of a kernel's launch: findings, arrays, printed text, and costs per line."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SHOWN = 512
 _COLUMNS = ("Line", "Statements", "Lanes", "Sectors", "Conflicts", "Source")
 _TIPS = (
     "",
-    "Statements of warps that ran",
+    "Statements executed by warps",
     "Active lanes of 32, on average",
-    "32-byte sectors for a request to global memory; 4 is best for 4-byte elements",
+    "32-byte sectors per request to global memory; 4 is best for 4-byte elements",
     "Bank conflicts in shared memory",
     "",
 )
@@ -38,10 +38,10 @@ _TABS = ("Findings", "Arrays", "Printed", "Line by line")
 
 
 class ResultsCard(Card):
-    """Findings, arrays, printed text and figures line by line, one of them at a time."""
+    """Findings, arrays, printed text and costs per line, one at a time."""
 
     line_wanted = pyqtSignal(int)
-    """A line, from 1, that something was chosen of."""
+    """The line number (from 1) of a selected entry."""
 
     def __init__(self) -> None:
         super().__init__("Result", margins=(12, 10, 12, 10))
@@ -81,20 +81,20 @@ class ResultsCard(Card):
             self.stack.addWidget(widget)
         self.kinds.picked.connect(lambda name: self._show(pages[name]))
         self.body.addWidget(self.stack, 1)
-        self.findings.addItem("Run the kernel (F5): what it does wrong is shown here.")
-        self.findings.itemClicked.connect(self._take_finding)
-        self.findings.itemActivated.connect(self._take_finding)
-        self.lines.itemSelectionChanged.connect(self._take_line)
+        self.findings.addItem("Run the kernel (F5): findings are shown here.")
+        self.findings.itemClicked.connect(self._on_finding)
+        self.findings.itemActivated.connect(self._on_finding)
+        self.lines.itemSelectionChanged.connect(self._on_line)
 
     def show_result(self, signature: Signature, text: str, result: Simulated, arrays: Mapping[str, Array]) -> None:
-        """Show what came of a launch of a text."""
+        """Show the result of a launch of a source text."""
         check = result.check
         verdict = verdict_of_launch(check)
         self.verdict.say(verdict.words, "bad" if verdict.bad else "good", verdict.sentence)
         self.findings.clear()
         lines: dict[tuple[bool, str], list[int]] = {}
-        for found in check.diagnostics:
-            lines.setdefault((found.severity == "warning", found.message), []).append(found.line)
+        for finding in check.diagnostics:
+            lines.setdefault((finding.severity == "warning", finding.message), []).append(finding.line)
         for (suspicious, message), places in sorted(lines.items(), key=lambda each: each[0][0]):
             where = lines_in_words(places)
             item = QListWidgetItem(f"{f'Warning, {where}' if suspicious else where.capitalize()}: {message}")
@@ -103,12 +103,12 @@ class ResultsCard(Card):
         if check.clean or not lines:
             self.findings.addItem(verdict.sentence)
         names = {str(number): each.name for number, each in enumerate(signature.parameters)}
-        self.arrays.setPlainText("\n\n".join(_described(names[key], array) for key, array in arrays.items()))
+        self.arrays.setPlainText("\n\n".join(_describe_array(names[key], array) for key, array in arrays.items()))
         self.printed.setPlainText("".join(text for _, text in result.printed) or "Nothing was printed.")
         self._fill_lines(result.lines, text.split("\n"))
 
     def forget(self) -> None:
-        """Take the verdict back: it was another launch's."""
+        """Clear the verdict, which belongs to another launch."""
         self.verdict.say("", "neutral")
 
     def _fill_lines(self, lines: Mapping[int, LineFigures], source: list[str]) -> None:
@@ -134,31 +134,31 @@ class ResultsCard(Card):
     def _show(self, widget: QWidget) -> None:
         self.stack.setCurrentWidget(widget)
 
-    def _take_finding(self, item: QListWidgetItem) -> None:
+    def _on_finding(self, item: QListWidgetItem) -> None:
         line = item.data(Qt.ItemDataRole.UserRole)
         if line:
             self.line_wanted.emit(line)
 
-    def _take_line(self) -> None:
+    def _on_line(self) -> None:
         item = self.lines.item(self.lines.currentRow(), 0)
         if item is not None:
             self.line_wanted.emit(int(item.text()))
 
 
 def _text(name: str) -> QPlainTextEdit:
-    made = QPlainTextEdit()
-    role(made, "code")
-    made.setReadOnly(True)
-    made.setAccessibleName(name)
-    made.setTabChangesFocus(True)
-    return made
+    pane = QPlainTextEdit()
+    role(pane, "code")
+    pane.setReadOnly(True)
+    pane.setAccessibleName(name)
+    pane.setTabChangesFocus(True)
+    return pane
 
 
-def _described(name: str, array: Array) -> str:
-    """Return an array's name, type and first elements."""
+def _describe_array(name: str, array: Array) -> str:
+    """Format an array's name, type, shape and first elements."""
     flat = array.reshape(-1)
     more = f" … ({as_count(flat.size - _SHOWN)} more)" if flat.size > _SHOWN else ""
-    # Lines are broken where they are shown, which knows how wide it is.
+    # The text widget wraps lines at its own width.
     with np.printoptions(precision=5, suppress=True, threshold=_SHOWN + 1, linewidth=20 * _SHOWN):
         values = str(flat[:_SHOWN]).strip("[]")
     shape = " × ".join(map(str, array.shape))

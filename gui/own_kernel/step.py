@@ -1,4 +1,4 @@
-"""What the Step tab of a kernel that no pattern declares steps through."""
+"""Recording of a user's own kernel for the Step tab."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gui.step_view.recording.steppable import Steppable
 
 
 def stepped_kernel(path: Path, kernel: str, launch: Callable[[], KernelLaunch]) -> Steppable:
-    """Return a kernel of the user's as what is stepped through.
+    """Return a user's kernel as a subject of the Step tab.
 
     Parameters
     ----------
     path : Path
-        Its file.
+        The kernel's file.
     kernel : str
-        "" as long as none is known.
+        The kernel's name; "" while it is unknown.
     launch : callable
-        Returns the launch that is chosen; InputError where there is none.
+        Returns the selected launch; raises InputError if there is none.
     """
     return Steppable(
         subject=str(path),

@@ -1,1 +1,1 @@
-"""The Run tab: what goes in, what comes out, and what it cost. One view for each kind of result."""
+"""The Run tab: input, result and cost, with one view per kind of result."""

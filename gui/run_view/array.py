@@ -1,4 +1,4 @@
-"""The Run tab of a pattern of arrays: the input, above the result that was made of it."""
+"""The Run tab of a pattern of arrays: plots of the input and the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, button, column, label, row, split
 
 SHOWN_AT_ONCE = 2**16
-"""Up to so many elements the window makes the input itself, so that it is seen before the run has ended."""
+"""Largest number of elements for which the window generates the input itself, to show it before the run ends."""
 
 _PLOT, _VALUE, _PIECES = range(3)
 
@@ -46,24 +46,26 @@ class ArrayView(RunView):
         assert isinstance(pattern.presentation, ArrayPresentation)
         self._pattern, self._presentation = pattern, pattern.presentation
         self._aligning = False
-        self._said = {"input": "", "result": ""}
+        self._captions = {"input": "", "result": ""}
         self.before, self.after = ArrayPlot("Input"), ArrayPlot("Result")
         self.error = ArrayPlot("Error against the reference", "error")
         self.error.hide()
         self.value = label("–", "huge", name="Result")
         self.value.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.beside_value = label("", "muted", name="The reference")
+        self.beside_value = label("", "muted", name="Reference result")
         self.beside_value.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.ask = button("Which thread?", "flat", tip="Show the thread that wrote it", name="Which thread wrote it")
-        # Beside the input, so that the value is seen.
+        self.ask = button(
+            "Which thread?", "flat", tip="Show the thread that wrote the result", name="Which thread wrote it"
+        )
+        # The card opens over the input, so that the value stays visible.
         self.ask.clicked.connect(lambda: self._point(0, self.before.mapToGlobal(self.before.rect().center())))
         self.partials = PartialsTree()
         self.partials.hide()
-        alone = QWidget()
-        made = column(0, self.value, row(0, self.beside_value, self.ask, 0), self.partials, 0)
-        made.setStretchFactor(self.partials, 6)
-        alone.setLayout(made)
+        value_page = QWidget()
+        value_column = column(0, self.value, row(0, self.beside_value, self.ask, 0), self.partials, 0)
+        value_column.setStretchFactor(self.partials, 6)
+        value_page.setLayout(value_column)
         self.pieces = PiecesBar()
         self.passes = PassesBar()
         self.passes.hide()
@@ -79,22 +81,24 @@ class ArrayView(RunView):
         self._counted: tuple[bool, ...] = (False, False)
         for each in (*self.bars, *self.stretches):
             each.hide()
-        given, plotted = (_beside(plot, bar) for plot, bar in zip((self.before, self.after), self.bars, strict=True))
+        input_plot, result_plot = (
+            _side_by_side(plot, bar) for plot, bar in zip((self.before, self.after), self.bars, strict=True)
+        )
         self.result = QStackedWidget()
-        for page in (plotted, alone, self.pieces):
+        for page in (result_plot, value_page, self.pieces):
             self.result.addWidget(page)
         self.after.picked.connect(lambda index: self._point(index, self.after.anchor()))
         self.stretches[1].picked.connect(lambda index: self._point(index, self.stretches[1].anchor(index)))
         self.splitter = split(Qt.Orientation.Vertical)
         for title, contents, about in (
-            ("Input", (given, self.stretches[0]), self._about_input),
+            ("Input", (input_plot, self.stretches[0]), self._about_input),
             ("Result", (self.result, self.error, self.stretches[1], self.passes), self._about_result),
         ):
             card = Card(title, margins=(12, 8, 12, 4))
             card.body.setSpacing(2)
             card.head.addWidget(about, 1)
             for content in contents:
-                card.body.addWidget(content, {given: 3, self.result: 3, self.error: 2}.get(content, 0))
+                card.body.addWidget(content, {input_plot: 3, self.result: 3, self.error: 2}.get(content, 0))
             self.splitter.addWidget(card)
         self.splitter.setSizes([look().px(150), look().px(230)])
         self.setLayout(column(self.splitter))
@@ -118,7 +122,7 @@ class ArrayView(RunView):
             return
         values = pattern.make_input(params, 0)["values"]
         self.before.show_outline(outline(values), values.size)
-        self._say("input", self._described(values.size, params, ""))
+        self._set_caption("input", self._describe_input(values.size, params, ""))
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         arrays, params = outcome.arrays, outcome.params
@@ -126,8 +130,9 @@ class ArrayView(RunView):
         kept = arrays.get("kept")
         middle = arrays.get("middle") if kept is None else None
         self.before.show_outline(arrays["input"], elements, kept=kept, middle=middle)
-        described = self._described(elements, params, outcome.file.name if outcome.file is not None else "")
-        self._say("input", described + (" · strong: the middle half" if middle is not None else ""))
+        description = self._describe_input(elements, params, outcome.file.name if outcome.file is not None else "")
+        note = " · dark band: middle half of the values" if middle is not None else ""
+        self._set_caption("input", description + note)
         preset = preset_of(self._pattern, params)
         pieces = preset.pieces if preset is not None else None
         if result.shape == (1,) and self._presentation.folds:
@@ -141,42 +146,42 @@ class ArrayView(RunView):
             self.result.setCurrentIndex(_PLOT)
         self._show_many(arrays)
         self._show_error(outcome, elements)
-        self._say("result", self._made(outcome, elements, result.size))
+        self._set_caption("result", self._describe_result(outcome, elements, result.size))
         self._outcome = outcome
         self._frames = arrays.get("frames", np.empty((0, 0)))
         self.passes.setVisible(len(self._frames) > 0)
         if len(self._frames):
             captions = bytes(np.asarray(arrays["captions"])).decode().split("\n")
-            self.passes.show_passes([*captions, "the result"])
+            self.passes.show_passes([*captions, "result"])
 
     def _show_many(self, arrays: Mapping[str, Array]) -> None:
-        """Show how often values come, and a stretch to be read, where there are so many that no plot shows each."""
+        """Show value histograms and a readable stretch of elements when the plots cannot show each element."""
         values = arrays.get("values")
         self._readable = 0 if values is None else len(values)
         shown = values is not None
-        for bar, of, edges in zip(self.bars, ("levels", "made levels"), ("level edges", "made edges"), strict=True):
-            if of in arrays:
-                bar.show_counts(arrays[of], arrays[edges])
-        self._counted = tuple(of in arrays for of in ("levels", "made levels"))
-        self._give_room()
+        for bar, key, edges in zip(self.bars, ("levels", "made levels"), ("level edges", "made edges"), strict=True):
+            if key in arrays:
+                bar.show_counts(arrays[key], arrays[edges])
+        self._counted = tuple(key in arrays for key in ("levels", "made levels"))
+        self._update_bars()
         self.before.show_index_axis(True, named=not shown)
-        made = arrays[self._pattern.result] if self.result.currentIndex() == _PLOT else None
-        for stretch, contents in zip(self.stretches, (values, made), strict=True):
+        result = arrays[self._pattern.result] if self.result.currentIndex() == _PLOT else None
+        for stretch, contents in zip(self.stretches, (values, result), strict=True):
             stretch.show_values(contents, self._readable)
             stretch.setVisible(shown and contents is not None)
         self._move_stretch(min(self._first, self._readable))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._give_room()
+        self._update_bars()
 
-    def _give_room(self) -> None:
-        """Show how often values come where the plots beside keep more than half of the width."""
+    def _update_bars(self) -> None:
+        """Show the value histograms where they leave the plots more than half of the width."""
         for bar, counted in zip(self.bars, self._counted, strict=True):
             bar.setVisible(counted and self.width() >= look().px(330))
 
     def _move_stretch(self, first: int) -> None:
-        """Let the elements from an index on be read, in both arrays."""
+        """Show the elements from this index on, in both arrays."""
         count = self.stretches[0].count
         self._first = max(0, min(first, self._readable - count))
         for stretch in self.stretches:
@@ -185,7 +190,7 @@ class ArrayView(RunView):
             plot.mark_stretch(self._first, count if self._readable else 0)
 
     def _show_pass(self, number: int) -> None:
-        """Show what the keys were at a picture; behind the last one, the result."""
+        """Show the keys of a captured pass; the number after the last pass shows the result."""
         if self._outcome is None:
             return
         arrays = self._outcome.arrays
@@ -195,32 +200,32 @@ class ArrayView(RunView):
         self.after.show_outline(shown, int(arrays["elements"]), floor=float(self._frames.min()))
 
     def _point(self, index: int, where: QPoint) -> None:
-        """Ask for the thread that wrote an element of the result."""
+        """Request the thread that wrote an element of the result."""
         outcome, name = self._outcome, self._pattern.result
         if outcome is not None and index < outcome.arrays[name].size:
             title = "Result" if self.result.currentIndex() == _VALUE else f"Element {as_count(index)}"
             self.pointed.emit(PointedElement(name, (index,), title), where)
 
     def _show_value(self, outcome: FinishedRun) -> None:
-        self.value.setText(_exactly(outcome.arrays[self._pattern.result][0].item()))
+        self.value.setText(_full_precision(outcome.arrays[self._pattern.result][0].item()))
         right = outcome.arrays.get("right")
-        off = outcome.report.deviation
-        if right is None or off is None:
+        deviation = outcome.report.deviation
+        if right is None or deviation is None:
             self.beside_value.setText("")
-        elif off.max_abs == 0:
-            self.beside_value.setText("exactly the reference")
+        elif deviation.max_abs == 0:
+            self.beside_value.setText("equals the reference result")
         else:
+            relative = f" (relative {deviation.max_rel:.1e})" if np.isfinite(deviation.max_rel) else ""
             self.beside_value.setText(
-                f"reference {_exactly(right[0, 0].item())}, off by {as_figure(off.max_abs)}"
-                + (f" ({off.max_rel:.1e} of it)" if np.isfinite(off.max_rel) else "")
+                f"reference {_full_precision(right[0, 0].item())}, difference {as_figure(deviation.max_abs)}{relative}"
             )
-        rows = _rows_of(outcome.arrays)
+        rows = _partial_results(outcome.arrays)
         self.partials.show_rows(rows)
         self.partials.setVisible(bool(rows))
         self.result.setCurrentIndex(_VALUE)
 
     def _show_error(self, outcome: FinishedRun, elements: int) -> None:
-        """Show where the result is off, below it; a run that nobody checked leaves the strip as it was."""
+        """Plot the error below the result; a run that was not verified leaves the plot unchanged."""
         error = outcome.arrays.get("error")
         shown = error is not None and error.size and self.result.currentIndex() == _PLOT and bool(error.max() > 0)
         if error is not None and shown:
@@ -235,7 +240,7 @@ class ArrayView(RunView):
             self.after.show_index_axis(not shown, named=not self._readable)
 
     def _align(self, moved: ArrayPlot, first: float, last: float) -> None:
-        """Let an element stand at the same place in all plots."""
+        """Align the ranges of all plots, so that an element has the same x in each."""
         if self._aligning:
             return
         self._aligning = True
@@ -244,38 +249,39 @@ class ArrayView(RunView):
                 plot.show_range(first, last)
         self._aligning = False
 
-    # --- what is said
+    # --- captions
 
-    def _say(self, of: str, text: str) -> None:
-        self._said[of] = text
-        (self._about_input if of == "input" else self._about_result).say(text)
+    def _set_caption(self, side: str, text: str) -> None:
+        self._captions[side] = text
+        (self._about_input if side == "input" else self._about_result).say(text)
 
-    def _described(self, elements: int, params: Mapping[str, Any], file: str) -> str:
+    def _describe_input(self, elements: int, params: Mapping[str, Any], file: str) -> str:
         type, source = (self._pattern.value(params, role) for role in (Role.TYPE, Role.SOURCE))
         return ", ".join(filter(None, (" × ".join(filter(None, (as_count(elements), type))), file or source)))
 
-    def _made(self, outcome: FinishedRun, elements: int, size: int) -> str:
+    def _describe_result(self, outcome: FinishedRun, elements: int, size: int) -> str:
         words = self._presentation.words(outcome.params)
         if "kept" in outcome.arrays and not words:
             words = (f"{as_count(size)} of {as_count(elements)} kept",)
         return ", ".join([*words, outcome.variant])
 
     def _read(self, index: int | None) -> None:
-        """Tell of one element in both arrays."""
+        """Show the values of one element in both captions; None restores the captions."""
         for plot in self._plots:
             plot.mark(index)
         if index is None:
-            for of, text in self._said.items():
-                self._say(of, text)
+            for side, text in self._captions.items():
+                self._set_caption(side, text)
             return
-        self._about_input.say(_reading(self.before, index) or self._said["input"])
+        self._about_input.say(_describe_element(self.before, index) or self._captions["input"])
         if self.result.currentIndex() == _PLOT:
-            found = _reading(self.after, index)
-            off = _reading(self.error, index) if not self.error.isHidden() else ""
-            self._about_result.say(found + (f"   error {off.split('=')[-1].strip()}" if found and off else "") or "–")
+            text = _describe_element(self.after, index)
+            error = _describe_element(self.error, index) if not self.error.isHidden() else ""
+            suffix = f"   error {error.split('=')[-1].strip()}" if text and error else ""
+            self._about_result.say(text + suffix or "–")
 
 
-def _beside(plot: ArrayPlot, bar: LevelsBar) -> QWidget:
+def _side_by_side(plot: ArrayPlot, bar: LevelsBar) -> QWidget:
     both = QWidget()
     layout = row(plot, bar, spacing=0)
     layout.setStretch(0, 1)
@@ -283,30 +289,30 @@ def _beside(plot: ArrayPlot, bar: LevelsBar) -> QWidget:
     return both
 
 
-def _rows_of(arrays: Mapping[str, Array]) -> tuple[Partials, ...]:
-    """Return what the kernel's launches left before the last, or else what a CPU makes of equal pieces."""
+def _partial_results(arrays: Mapping[str, Array]) -> tuple[Partials, ...]:
+    """Return the partial results of each launch, or of equal parts computed on the CPU if the kernel stores none."""
     counts = arrays.get("partial counts", np.zeros(0, np.int64)).tolist()
     if counts:
         return tuple(
-            Partials(arrays[f"partials {number}"], count, "partial results, one a block")
+            Partials(arrays[f"partials {number}"], count, "partial results, one per block")
             for number, count in enumerate(counts)
         )
     pieces = arrays.get("pieces")
     if pieces is None:
         return ()
-    words = "equal pieces, computed on the CPU as this kernel keeps no partial results"
+    words = "equal parts, computed on the CPU because this kernel stores no partial results"
     return (Partials(outline(pieces), pieces.size, words),)
 
 
-def _exactly(value: float) -> str:
+def _full_precision(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 
-def _reading(plot: ArrayPlot, index: int) -> str:
-    found = plot.range_at(index)
-    if found is None:
+def _describe_element(plot: ArrayPlot, index: int) -> str:
+    values = plot.range_at(index)
+    if values is None:
         return ""
-    first, last, low, high = found
+    first, last, low, high = values
     if first == last:
-        return f"[{as_count(first)}] = {_exactly(low)}"
-    return f"[{as_count(first)} … {as_count(last)}] = {_exactly(low)} … {_exactly(high)}"
+        return f"[{as_count(first)}] = {_full_precision(low)}"
+    return f"[{as_count(first)} … {as_count(last)}] = {_full_precision(low)} … {_full_precision(high)}"

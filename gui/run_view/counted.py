@@ -1,4 +1,4 @@
-"""What a simulated run does, counted: bytes moved against the least in large, and the rest beside each other."""
+"""The counts of a simulated run: bytes moved per element in large type, the other counts in a grid."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import column, label, row
 
-_MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics want of global memory, as if there were no caches"
+_MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics access in global memory, without caches"
 _CELL = 70
-"""Pixels that a figure and its name take side by side with others."""
+"""Width in pixels of a figure with its name."""
 
 _MOST_COLUMNS = 5
 
 
 class CountedCells(QWidget):
-    """Figures with their names above them, as many in a line as there is room for."""
+    """A grid of figures with their names above them, with as many columns as fit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,11 +33,11 @@ class CountedCells(QWidget):
         self._names: dict[str, QLabel] = {}
 
     def show_figures(self, figures: tuple[CountedFigure, ...]) -> None:
-        """Show other figures."""
+        """Show these figures, and rebuild the grid if the names differ."""
         if [each.name for each in figures] != list(self.figures):
-            for gone in (*self._names.values(), *self.figures.values()):
-                self._grid.removeWidget(gone)
-                gone.deleteLater()
+            for widget in (*self._names.values(), *self.figures.values()):
+                self._grid.removeWidget(widget)
+                widget.deleteLater()
             self._names = {each.name: label(each.name, "caption") for each in figures}
             self.figures = {each.name: label("", "code", name=each.name) for each in figures}
             self._place()
@@ -73,12 +73,12 @@ class CountedCells(QWidget):
 
 
 class CountedRun(QWidget):
-    """The counts of the newest run, or what there is to say instead."""
+    """The counts of the newest run, or a message if there are none."""
 
     def __init__(self) -> None:
         super().__init__()
         self.figure = label("–", "figure", name="Bytes moved")
-        self.unit = label("", "muted", wrap=True, name="What they are held against")
+        self.unit = label("", "muted", wrap=True, name="Unit and minimum")
         self.unit.setAlignment(Qt.AlignmentFlag.AlignBottom)
         self.unit.setMinimumWidth(250)
         self.figure.setToolTip(_MOVED)
@@ -86,20 +86,21 @@ class CountedRun(QWidget):
         large = row(self.figure, self.unit, spacing=8)
         large.setStretch(1, 1)
         self.cells = CountedCells()
-        self.about = label("", "caption", wrap=True, name="What was counted")
+        self.about = label("", "caption", wrap=True, name="Input of the counts")
         self.setLayout(column(large, self.cells, self.about, spacing=4))
 
     def forget(self) -> None:
-        """Show nothing: another variant's are to come."""
+        """Clear the counts: those of another variant follow."""
         self.figure.setText("–")
         self.unit.setText("")
         self.cells.show_figures(())
         self.about.setText("")
 
     def show_counts(self, counts: RunCounts) -> None:
-        """Show what was counted."""
+        """Show the counts of a run."""
         self.figure.setText(short(counts.per_element(counts.moved_bytes)))
-        self.unit.setText(f"bytes moved {counts.each}, at least {short(counts.per_element(counts.least_bytes))}")
+        minimum = short(counts.per_element(counts.least_bytes))
+        self.unit.setText(f"bytes moved per {counts.unit}, minimum {minimum}")
         self.cells.show_figures(figures_of(counts))
         per = [each.name for each in figures_of(counts) if each.unit == counts.each]
-        self.about.setText(f"With {counts.input}; {', '.join(per)} of each.")
+        self.about.setText(f"Input: {counts.input}. Per {counts.unit}: {', '.join(per)}.")

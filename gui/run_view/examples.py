@@ -1,4 +1,4 @@
-"""A pattern's demonstrations: a list to choose from, and what the chosen one shows."""
+"""A pattern's example settings: a list to choose from, and a description of the chosen example."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gui.widgets.basic import label, row
 
 
 def preset_of(pattern: Pattern, params: Mapping[str, Any], variant: str = "") -> Preset | None:
-    """Return the preset whose settings these are; of several the one that begins with the variant."""
-    found = []
+    """Return the preset that matches the settings; of several matches, the one with the variant."""
+    matches = []
     for preset in pattern.presets:
-        wanted = pattern.check(preset.params)
-        if all(np.array_equal(wanted[name], params[name]) for name in wanted):
-            found.append(preset)
-    return next((preset for preset in found if preset.variant == variant), found[0] if found else None)
+        values = pattern.check(preset.params)
+        if all(np.array_equal(values[name], params[name]) for name in values):
+            matches.append(preset)
+    return next((preset for preset in matches if preset.variant == variant), matches[0] if matches else None)
 
 
 class Examples(QWidget):
-    """The list, which stands in the line of the tabs; `about` says what there is to see.
+    """The list of examples, placed in the tab bar's line; `about` describes the current example.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Examples(QWidget):
         self._pattern = pattern
         self.box = QComboBox()
         self.box.setAccessibleName("Example")
-        self.box.setToolTip("Settings that show something")
+        self.box.setToolTip("Settings of an instructive example")
         self.box.addItem("Choose…")
         for number, preset in enumerate(pattern.presets, 1):
             self.box.addItem(preset.title)
@@ -50,7 +50,7 @@ class Examples(QWidget):
         heading.setBuddy(self.box)
         self.setLayout(row(heading, self.box))
         self.box.activated.connect(self._choose)
-        self.text = label("", wrap=True, name="What the example shows")
+        self.text = label("", wrap=True, name="Description of the example")
         self.about = QFrame()
         self.about.setProperty("banner", "neutral")
         layout = QHBoxLayout(self.about)
@@ -65,8 +65,8 @@ class Examples(QWidget):
             self.chosen.emit(self._pattern.presets[number - 1])
 
     def show_params(self, params: Mapping[str, Any], variant: str) -> None:
-        """Show which example the settings are, if any."""
-        found = preset_of(self._pattern, params, variant)
-        self.box.setCurrentIndex(self._pattern.presets.index(found) + 1 if found is not None else 0)
-        self.text.setText(found.text if found is not None else "")
-        self.about.setVisible(found is not None)
+        """Select the example that matches the settings, if any."""
+        preset = preset_of(self._pattern, params, variant)
+        self.box.setCurrentIndex(self._pattern.presets.index(preset) + 1 if preset is not None else 0)
+        self.text.setText(preset.text if preset is not None else "")
+        self.about.setVisible(preset is not None)

@@ -1,4 +1,4 @@
-"""The card that shows the filter: its coefficients, and for the custom one the means to change them."""
+"""The card of the filter's coefficients, with controls to edit a custom filter."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class FilterCard(Card):
     ----------
     shown : Filter
     parameter : Parameter
-        Holds coefficients of the user's own.
+        The parameter that holds custom coefficients.
     form : ParameterForm
-        That parameter's, and the others'.
+        The form of all parameters.
     """
 
     def __init__(self, shown: Filter, parameter: Parameter, form: ParameterForm) -> None:
@@ -52,7 +52,7 @@ class FilterCard(Card):
         self.body.setSpacing(6)
         self.field.editor.setMouseTracking(True)
         self.field.editor.entered.connect(self._read)
-        self.field.editor.left.connect(lambda: self._say(self._about))
+        self.field.editor.left.connect(lambda: self._set_text(self._about))
         selection = self.field.editor.selectionModel()
         assert selection is not None
         selection.currentChanged.connect(self._read)
@@ -60,7 +60,7 @@ class FilterCard(Card):
         self.field.editor.refused.connect(lambda message: form.refuse(message, parameter.name))
 
     def show_params(self, params: dict[str, Any]) -> None:
-        """Show the filter that the parameters ask for."""
+        """Show the filter that the parameters select."""
         own = self._parameter.applies(params)
         if own:
             self.field.edit()
@@ -76,29 +76,29 @@ class FilterCard(Card):
         side, total = len(values), float(values.sum(dtype=np.float64))
         total = 0.0 if abs(total) < 1e-6 else round(total, 6)
         why = self._filter.why_not_separable(values)
-        self._about = f"{side} × {side}, sum {short_number(total)}, {'does not separate' if why else 'separates'}"
-        if beside := self._filter.beside(params):
-            self._about = f"{self._about}  ·  {beside}"
-        self._say(self._about)
-        rank = why or "This filter is a row times a column (the others of its singular values are 0): it separates."
+        self._about = f"{side} × {side}, sum {short_number(total)}, {'not separable' if why else 'separable'}"
+        if note := self._filter.beside(params):
+            self._about = f"{self._about}  ·  {note}"
+        self._set_text(self._about)
+        rank = why or "Separable: the filter is a column times a row, so all but one of its singular values are 0."
         self.sum.setToolTip(
-            f"A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-gray.\n{rank}"
+            f"A sum of 1 keeps the brightness; a sum of 0 detects edges and is shown around mid-gray.\n{rank}"
         )
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._say(self.sum.text())
+        self._set_text(self.sum.text())
 
-    def _say(self, text: str) -> None:
-        """Tell of the filter or of a coefficient, on as many lines as it takes."""
+    def _set_text(self, text: str) -> None:
+        """Show a text about the filter or a coefficient, and grow to the height it needs."""
         self.sum.setText(text)
-        around = self.body.contentsMargins()
-        self.sum.setMinimumHeight(self.sum.heightForWidth(self.width() - around.left() - around.right()))
+        margins = self.body.contentsMargins()
+        self.sum.setMinimumHeight(self.sum.heightForWidth(self.width() - margins.left() - margins.right()))
 
     def _read(self, cell: QModelIndex) -> None:
         if cell.isValid():
             value = float(self.field.editor.values[cell.row(), cell.column()])
-            self._say(f"row {cell.row()}, column {cell.column()}: {value:.6g}")
+            self._set_text(f"row {cell.row()}, column {cell.column()}: {value:.6g}")
 
     def _edit(self) -> None:
         choice = {} if self._parameter.only_if is None else {self._parameter.only_if[0]: self._parameter.only_if[1][0]}
@@ -115,20 +115,24 @@ class FilterCard(Card):
         if abs(total) > 1e-6:
             self._form.change(**{self._parameter.name: (values / total).astype(np.float32)})
         else:
-            self._form.refuse("The coefficients add up to 0: they cannot be made to add up to 1.", self._parameter.name)
+            self._form.refuse("The coefficients sum to 0, so they cannot be scaled to sum to 1.", self._parameter.name)
 
     def _resize_filter(self, side: int) -> None:
-        """Cut the filter to the new size, or surround it with zeros."""
+        """Crop the filter to the new size, or pad it with zeros."""
         if side % 2 == 0:
             self._form.refuse(f"A filter has an odd number of rows, not {side}. {NO_MIDDLE}", self._parameter.name)
             return
         if not self.side.sound:
-            stay = f"{len(self.field.value)} stay."
-            self._form.refuse(f"A filter has 1 to {self.field.largest} rows, not {side}. {stay}", self._parameter.name)
+            unchanged = f"It keeps {len(self.field.value)} rows."
+            self._form.refuse(
+                f"A filter has 1 to {self.field.largest} rows, not {side}. {unchanged}", self._parameter.name
+            )
             return
         old = self.field.value
         new = np.zeros((side, side), np.float32)
         shared = min(side, len(old))
-        there, here = (side - shared) // 2, (len(old) - shared) // 2
-        new[there : there + shared, there : there + shared] = old[here : here + shared, here : here + shared]
+        new_first, old_first = (side - shared) // 2, (len(old) - shared) // 2
+        new_part = slice(new_first, new_first + shared)
+        old_part = slice(old_first, old_first + shared)
+        new[new_part, new_part] = old[old_part, old_part]
         self._form.change(**{self._parameter.name: new})

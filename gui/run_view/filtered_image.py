@@ -1,4 +1,4 @@
-"""An image before and after, its levels, and the filter in between."""
+"""The Run tab of an image filter: the image before and after, the histograms, and the filter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FilteredImageView(RunView):
     def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__()
         assert isinstance(pattern.presentation, ImagePresentation)
-        self._result, self._through = pattern.result, pattern.presentation.filter
+        self._result, self._filter = pattern.result, pattern.presentation.filter
         self.before, self.after = ImagePane("Image before"), ImagePane("Image after")
         self.after.link(self.before)
         before_card, self._before_text = titled_pane(self.before, "Before")
@@ -44,8 +44,8 @@ class FilteredImageView(RunView):
         self.levels = LevelsCard("Histogram", sides=True)
         own = pattern.parameter(Role.COEFFICIENTS)
         self.filter: FilterCard | None = None
-        if self._through is not None and own is not None:
-            self.filter = FilterCard(self._through, own, form)
+        if self._filter is not None and own is not None:
+            self.filter = FilterCard(self._filter, own, form)
         self._image: OpenImage | None = None
         self._outcome: FinishedRun | None = None
         for pane in (self.before, self.after):
@@ -74,18 +74,18 @@ class FilteredImageView(RunView):
 
     def show_counts(self, counts: LevelCounts) -> None:
         if counts.side == "right":
-            return  # what a wrong variant should have counted
+            return  # the correct counts of a wrong variant
         self.levels.show_counts(counts.side, counts.counts, counts.maxval)
-        # What a CPU takes to simulate it says nothing here, and "to simulate" would be cut off in a narrow card.
-        took = "" if counts.report.simulated else f" in {as_time(counts.report.time_ms.kernel)}"
-        self.levels.say_note(f"by our kernel {counts.report.pattern} / {counts.report.variant}{took}")
+        # A simulation time says nothing about a GPU and would not fit in a narrow card.
+        time = "" if counts.report.simulated else f" in {as_time(counts.report.time_ms.kernel)}"
+        self.levels.say_note(f"counted by {counts.report.pattern} / {counts.report.variant}{time}")
 
     def show_params(self, params: dict[str, Any]) -> None:
         if self.filter is not None:
             self.filter.show_params(params)
 
     def _point(self, pixel: tuple[int, int]) -> None:
-        """Ask for the thread that wrote a pixel of the result."""
+        """Request the thread that wrote a pixel of the result."""
         outcome, (x, y) = self._outcome, pixel
         if outcome is not None:
             shape = outcome.arrays[self._result].shape
@@ -95,9 +95,9 @@ class FilteredImageView(RunView):
             )
             self.pointed.emit(pixel_of, self.after.anchor())
 
-    def _made(self, outcome: FinishedRun) -> str:
-        """Return by what an image was filtered."""
-        words = (self._through.words(outcome.params),) if self._through is not None else ()
+    def _describe_result(self, outcome: FinishedRun) -> str:
+        """Return the filter's description and the variant."""
+        words = (self._filter.words(outcome.params),) if self._filter is not None else ()
         return ", ".join([*words, outcome.variant])
 
     def _read(self, pixel: tuple[int, int] | None) -> None:
@@ -108,7 +108,7 @@ class FilteredImageView(RunView):
             return
         if pixel is None:
             self._before_text.say(f"{image.path.name}   {image.description}")
-            self._after_text.say("" if outcome is None else self._made(outcome))
+            self._after_text.say("" if outcome is None else self._describe_result(outcome))
             return
         self._before_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}")
         if outcome is not None:

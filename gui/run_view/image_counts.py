@@ -1,4 +1,4 @@
-"""What is counted, an image, a text or numbers, and the histogram of it."""
+"""The Run tab of a histogram: the image, text or numbers that are counted, and the counts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
 _SPREAD = {
     "normal": "normally distributed",
     "uniform": "uniformly distributed",
-    "skewed": "most of them small",
-    "constant": "all of them the same",
+    "skewed": "mostly small",
+    "constant": "all equal",
 }
 _HEIGHTS = {False: [250, 300], True: [150, 400]}
-"""Of what is counted and of its histogram: of numbers there is little to see."""
+"""Heights of the input and the histogram, by whether the input is numbers, which need little room."""
 _WIDTHS = [520, 220]
-"""Of what is counted and of facts beside it."""
+"""Widths of the input and the facts next to it."""
 
 
 class ImageCountsView(RunView):
@@ -51,7 +51,7 @@ class ImageCountsView(RunView):
         self._params: dict[str, Any] = pattern.check({})
         self.pane = ImagePane("Image")
         picture_card, self._text = titled_pane(self.pane, "Image")
-        self.levels = LevelsCard("Histogram", sides=False, legend="solid: this run   dotted: the right counts")
+        self.levels = LevelsCard("Histogram", sides=False, legend="solid: this run   dotted: correct counts")
         self.facts_card = Card("Counts")
         self.facts: dict[str, QLabel] = {}
         self._words: dict[str, QLabel] = {}
@@ -80,7 +80,7 @@ class ImageCountsView(RunView):
             self.editor = field.editor
             self.text_card.body.addWidget(self.editor, 1)
         self.numbers_card = Card("Numbers")
-        self.numbers_about = label("", "muted", wrap=True, name="Which numbers are counted")
+        self.numbers_about = label("", "muted", wrap=True, name="Description of the numbers")
         self.numbers_card.body.addWidget(self.numbers_about)
         self.numbers_card.body.addStretch(1)
         self.stack = QStackedWidget()
@@ -94,7 +94,7 @@ class ImageCountsView(RunView):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        # Beside what is counted, facts would be cut in a narrow view: there they stand below the histogram.
+        # In a narrow view the facts would be cut off next to the input, so they are placed below the histogram.
         place = self.splitter if self.width() < look().px(330) else self._above
         if self.facts_card.parent() is not place:
             place.addWidget(self.facts_card)
@@ -118,7 +118,7 @@ class ImageCountsView(RunView):
         if card is self.numbers_card:
             size, source = (self._pattern.value(params, role) for role in (Role.SIZE, Role.SOURCE))
             self.numbers_about.setText(
-                "Numbers of a file: one a line, or a .npy."
+                "Numbers from a file: one per line, or a .npy file."
                 if self._pattern.from_file(params)
                 else f"{as_count(size)} random numbers, {_SPREAD[str(source)]}."
             )
@@ -130,21 +130,21 @@ class ImageCountsView(RunView):
         self.levels.forget("before")
         self.levels.show_counts("after", counts, image.maxval if image is not None else 0, names)
         if image is not None:
-            shown = self._of_image(counts, image)
+            facts = self._image_facts(counts, image)
         else:
-            shown = self._of_named(counts[0], names) if names else self._of_equal_ranges(counts[0])
-        self.levels.say_note("Point at a bin, or walk with the arrow keys, to read its count.")
-        for name, text in shown.items():
+            facts = self._named_facts(counts[0], names) if names else self._range_facts(counts[0])
+        self.levels.say_note("Point at a bin, or use the arrow keys, to read its count.")
+        for name, text in facts.items():
             self.facts[name].setText(text)
         self._words["pixels"].setText({"text": "characters", "values": "numbers"}.get(self._kind(outcome), "pixels"))
         self._words["empty bins"].setText(f"in no bin ({names[-1]})" if names else "empty bins")
 
     def _point(self, number: int) -> None:
-        """Ask for the threads that counted in a bin."""
+        """Request the threads that incremented a bin."""
         outcome = self._outcome
         if outcome is not None and number < outcome.arrays[self._pattern.result].shape[1]:
-            named = self._pattern.names(outcome.params) if self._pattern.names and outcome.image is None else ()
-            title = f"Bin {named[number] if named else number}"
+            names = self._pattern.names(outcome.params) if self._pattern.names and outcome.image is None else ()
+            title = f"Bin {names[number] if names else number}"
             colors = len(outcome.arrays[self._pattern.result])
             planes = tuple((plane, number) for plane in range(colors)) if colors > 1 else ()
             bin_of = PointedElement(self._pattern.result, (0, number), title, planes=planes)
@@ -153,38 +153,38 @@ class ImageCountsView(RunView):
     def _kind(self, outcome: FinishedRun) -> str:
         return self._pattern.takes(outcome.params)
 
-    def _of_image(self, counts: Array, image: OpenImage) -> dict[str, str]:
-        due, done = image.values.size, int(counts.sum(dtype=np.int64))
+    def _image_facts(self, counts: Array, image: OpenImage) -> dict[str, str]:
+        expected, total = image.values.size, int(counts.sum(dtype=np.int64))
         per_bin = counts.sum(axis=0, dtype=np.int64)
         bins = counts.shape[1]
         fullest = int(per_bin.argmax())
         level = -(-fullest * (image.maxval + 1) // bins)
-        share = per_bin[fullest] / max(1, done)
+        share = per_bin[fullest] / max(1, total)
         return {
-            "pixels": as_count(due // image.channels) + (f" × {image.channels}" if image.channels > 1 else ""),
-            "counted": as_count(done),
+            "pixels": as_count(expected // image.channels) + (f" × {image.channels}" if image.channels > 1 else ""),
+            "counted": as_count(total),
             "fullest bin": f"level {level}, {share:.1%}",
             "empty bins": f"{as_count(int((per_bin == 0).sum()))} of {as_count(bins)}",
         }
 
-    def _of_equal_ranges(self, counts: Array) -> dict[str, str]:
-        done, fullest = int(counts.sum(dtype=np.int64)), int(counts.argmax())
+    def _range_facts(self, counts: Array) -> dict[str, str]:
+        total, fullest = int(counts.sum(dtype=np.int64)), int(counts.argmax())
         return {
-            "pixels": as_count(done),
-            "counted": as_count(done),
-            "fullest bin": f"{as_count(fullest)}, {counts[fullest] / max(1, done):.1%}",
+            "pixels": as_count(total),
+            "counted": as_count(total),
+            "fullest bin": f"{as_count(fullest)}, {counts[fullest] / max(1, total):.1%}",
             "empty bins": f"{as_count(int((counts == 0).sum()))} of {as_count(counts.size)}",
         }
 
-    def _of_named(self, counts: Array, names: tuple[str, ...]) -> dict[str, str]:
-        """Return the facts of a text or of numbers by chosen ranges, whose last bin holds what falls into no other."""
-        done = int(counts.sum(dtype=np.int64))
+    def _named_facts(self, counts: Array, names: tuple[str, ...]) -> dict[str, str]:
+        """Return the facts for named bins; the last bin counts everything outside the others."""
+        total = int(counts.sum(dtype=np.int64))
         inside, others = counts[:-1], int(counts[-1])
         fullest = int(inside.argmax())
         return {
-            "pixels": as_count(done),
-            "counted": as_count(done - others),
-            "fullest bin": f"{names[fullest]}, {inside[fullest] / max(1, done - others):.1%}",
+            "pixels": as_count(total),
+            "counted": as_count(total - others),
+            "fullest bin": f"{names[fullest]}, {inside[fullest] / max(1, total - others):.1%}",
             "empty bins": as_count(others),
         }
 

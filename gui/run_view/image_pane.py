@@ -1,4 +1,4 @@
-"""A picture to look at closely: zoom with the wheel, pan by dragging, and read the pixel under the pointer."""
+"""A picture that can be zoomed with the wheel and panned by dragging, with a reading of the pixel under the pointer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gui.qt.later import queue
 
 
 class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no types
-    """Paints a pyramid's best copy, smooth from afar and in clear squares from near by."""
+    """Paint a pyramid's most suitable level: smoothed when reduced, sharp squares when enlarged."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no 
         self.band: QRectF | None = None
 
     def show_picture(self, picture: Array) -> None:
-        """Paint another picture."""
+        """Paint a picture."""
         if self.pyramid is not None:
             self.pyramid.abandon()
             self.pyramid.grown.disconnect(self._refresh)
@@ -36,7 +36,7 @@ class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no 
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Return the rows and columns of the picture; none where there is no picture."""
+        """Rows and columns of the picture; (0, 0) without a picture."""
         return (0, 0) if self.pyramid is None else self.pyramid.shape
 
     @pyqtSlot()
@@ -62,7 +62,7 @@ class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no 
     def paint(self, painter: QPainter, *_: object) -> None:
         if self.pyramid is None:
             return
-        # What one pixel of the picture is on the screen: text scaling and high-density screens are in the transform.
+        # Screen pixels per picture pixel; the transform includes text scaling and high-density screens.
         scale = abs(painter.deviceTransform().m11())
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, scale < 2.0)
         painter.drawImage(self.boundingRect(), self.pyramid.level_for(scale))
@@ -75,14 +75,14 @@ class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no 
             pen = QPen(QColor(look().theme.accent), 2)
             pen.setCosmetic(True)
             painter.setPen(pen)
-            # From afar one pixel is too small for a frame: then the frame stands a little around it.
+            # A reduced pixel is too small for a frame, so the frame is drawn around it.
             reach = max(0.0, 3.0 / max(scale, 1e-9) - 0.5)
             x, y = self.marked
             painter.drawRect(QRectF(x - reach, y - reach, 1 + 2 * reach, 1 + 2 * reach))
 
 
 class ImagePane(QWidget):
-    """A picture in a view of its own; `link` lets two of them zoom and pan together."""
+    """A picture in a pane; `link` makes two panes zoom and pan together."""
 
     hovered = pyqtSignal(object)
     """(x, y) of the pixel under the pointer, or None."""
@@ -110,8 +110,8 @@ class ImagePane(QWidget):
         pointer.moved.connect(self._follow)
         pointer.clicked.connect(self._pick)
         pointer.home_wanted.connect(self.fit)
-        self.box.sigRangeChangedManually.connect(self._let_go)
-        self.box.sigResized.connect(self._resized)
+        self.box.sigRangeChangedManually.connect(self._on_manual_range)
+        self.box.sigResized.connect(self._on_resize)
         self.setMinimumSize(120, 90)
 
     def link(self, other: ImagePane) -> None:
@@ -120,7 +120,7 @@ class ImagePane(QWidget):
         self.box.setYLink(other.box)
 
     def show_picture(self, picture: Array) -> None:
-        """Show another picture; the zoom stays where the size does."""
+        """Show a picture; the zoom is kept if the size is the same."""
         before = self.item.extent
         self.item.show_picture(picture)
         if before != self.item.extent:
@@ -144,7 +144,7 @@ class ImagePane(QWidget):
         self.box.setRange(self.item.boundingRect(), padding=0.0)
 
     def mark(self, pixel: tuple[int, int] | None) -> None:
-        """Frame the pixel that the other pane's pointer is on."""
+        """Frame the pixel under the pointer of a linked pane."""
         self.item.mark(pixel)
 
     def mark_row(self, row: int | None) -> None:
@@ -157,10 +157,10 @@ class ImagePane(QWidget):
         height = self.item.boundingRect().height()
         self.item.show_band(None if column is None else QRectF(column, 0, 1, height))
 
-    def _let_go(self, *_: object) -> None:
+    def _on_manual_range(self, *_: object) -> None:
         self._fitted = False
 
-    def _resized(self, *_: object) -> None:
+    def _on_resize(self, *_: object) -> None:
         if self._fitted and self.item.pyramid is not None:
             self.fit()
 
@@ -205,7 +205,7 @@ class ImagePane(QWidget):
             self.picked.emit(pixel)
 
     def anchor(self) -> QPoint:
-        """Return where on the screen the pixel that is framed stands."""
+        """Return the framed pixel's position on the screen."""
         x, y = self._cursor or (0, 0)
         in_scene = self.box.mapViewToScene(QPointF(x + 0.5, y + 0.5))
         return self._widget.mapToGlobal(self._widget.mapFromScene(in_scene))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The card that shows a histogram: scale, channels, and the count under the pointer."""
+"""The card of a histogram: scale, channels, and the count under the pointer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class LevelsCard(Card):
     ----------
     title : str
     sides : bool
-        Whether there are two histograms, before and after, to choose from or to compare.
+        Whether there are two histograms, before and after, with buttons to select one or both.
     legend : str
-        What to say while two are shown.
+        Caption while two histograms are shown.
     """
 
     def __init__(self, title: str, *, sides: bool, legend: str = "solid: after   dotted: before") -> None:
@@ -51,16 +51,16 @@ class LevelsCard(Card):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        # What a narrow card has no room for would squeeze all the rest; the keyboard still reaches the scale.
+        # In a narrow card these controls would squeeze the rest; a shortcut still changes the scale.
         self.side.setVisible(self._sides and self.width() > look().px(380))
         self.scale.setVisible(self.width() > look().px(215))
         self.legend.setVisible(self.width() > look().px(330))
 
     def show_counts(self, side: str, counts: Array, maxval: int, names: tuple[str, ...] = ()) -> None:
-        """Show the counts of one side; a card without sides has "after" only.
+        """Show the counts of one side; a card without sides has only "after".
 
-        `names` are those of the bins, where they do not go by the levels up to `maxval`. With a `maxval` of 0 there are
-        no levels, and bins go by their numbers.
+        `names` are the bins' names, if the bins are not ranges of the levels 0 to `maxval`. A `maxval` of 0 means that
+        there are no levels: bins are numbered.
         """
         self._counts[side] = counts
         self._maxval = maxval
@@ -69,7 +69,7 @@ class LevelsCard(Card):
         self._show()
 
     def forget(self, *sides: str) -> None:
-        """Forget the counts of these sides, or all: they belong to another run."""
+        """Discard the counts of these sides, or of all sides: they belong to another run."""
         for side in sides or tuple(self._counts):
             self._counts.pop(side, None)
         if not self._counts:
@@ -77,18 +77,18 @@ class LevelsCard(Card):
             self.say_note("")
 
     def say_note(self, text: str) -> None:
-        """Say how it was counted; what is under the pointer goes before that."""
+        """Set the caption about the counts; the reading under the pointer replaces it temporarily."""
         self._note = text
         self.note.say(text)
 
     def set_scale(self, name: str) -> None:
-        """Choose "linear" or "log"."""
+        """Select the "linear" or "log" scale."""
         self.scale.choose(name)
 
     def _rescale(self, scale: str) -> None:
         self.plot.set_logarithmic(scale == "log")
 
-    def _chosen(self) -> tuple[Array | None, Array | None]:
+    def _selected_counts(self) -> tuple[Array | None, Array | None]:
         before, after = self._counts.get("before"), self._counts.get("after")
         if before is not None and after is not None and before.shape != after.shape:
             return after, None
@@ -99,13 +99,13 @@ class LevelsCard(Card):
         return after, before
 
     def _show(self) -> None:
-        counts, reference = self._chosen()
+        counts, reference = self._selected_counts()
         if counts is not None:
             self.plot.show_counts(counts, reference)
             self.legend.setText(self._legend if reference is not None else "")
 
     def _read(self, index: int | None) -> None:
-        counts, reference = self._chosen()
+        counts, reference = self._selected_counts()
         if index is None or counts is None or index >= counts.shape[1]:
             self.note.say(self._note)
             return
@@ -120,7 +120,7 @@ class LevelsCard(Card):
         else:
             text = f"level {low}" if low == high else f"levels {low}–{high}" if low < high else f"bin {index}, no level"
         for channel, name in enumerate(CHANNELS.get(len(counts), ())):
-            now = as_count(int(counts[channel, index]))
-            was = f"{as_count(int(reference[channel, index]))} → " if reference is not None else ""
-            text += f"   {name if len(counts) == 1 else name[0].upper()} {was}{now}"
+            current = as_count(int(counts[channel, index]))
+            before = f"{as_count(int(reference[channel, index]))} → " if reference is not None else ""
+            text += f"   {name if len(counts) == 1 else name[0].upper()} {before}{current}"
         self.note.say(text)

@@ -1,4 +1,4 @@
-"""The Run tab of a pattern of matrices: each as an image, a product with its factors beside and above it."""
+"""The Run tab of a pattern of matrices: each matrix as an image, a product next to and below its factors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, column, label
 
 _PICTURE = " picture"
 _BESIDE = 200
-"""Pixels, at the normal size of text, of a card from which on a title has room beside its picture."""
-_ANY_WIDTH = 16777215  # Qt's own largest
+"""Minimum width of a card, in pixels at the normal text size, for a title next to the picture."""
+_ANY_WIDTH = 16777215  # Qt's maximum
 
 
 class MatrixCard(QFrame):
-    """A matrix on the screen: its picture, and its title above, or beside where that leaves the picture larger."""
+    """A matrix as a picture, with its title above, or beside it if that leaves the picture larger."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -51,12 +51,12 @@ class MatrixCard(QFrame):
         self._layout.setSpacing(6)
         self._layout.addWidget(self._head_widget)
         self._layout.addWidget(self.pane, 1)
-        self._wanted_beside = False
+        self._prefers_beside = False
         self.stand(beside=False)
 
     def stand(self, *, beside: bool) -> None:
-        """Put the title beside the picture, where that leaves it room, or above it."""
-        self._wanted_beside = beside
+        """Place the title beside the picture if the card is wide enough, else above it."""
+        self._prefers_beside = beside
         beside = beside and self.width() >= look().px(_BESIDE)
         direction = QBoxLayout.Direction
         self._layout.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
@@ -72,33 +72,33 @@ class MatrixCard(QFrame):
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
-            self.stand(beside=self._wanted_beside)
+            self.stand(beside=self._prefers_beside)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self.stand(beside=self._wanted_beside)
+        self.stand(beside=self._prefers_beside)
 
     def say(self, *parts: str) -> None:
-        """Tell of the matrix, or of one element, in as many parts as there may be lines."""
+        """Show texts about the matrix or one element, each on a line of its own if the title is beside the picture."""
         self.text.say("   ".join(parts))
         self.lines.setText("\n".join(parts))
 
     def describe(self) -> None:
-        """Tell its size, the values it has, and which of them are shown."""
+        """Show the size, the range of values, and the part of the matrix that is shown."""
         low, high = self.span
         parts = [f"{self.shape[0]} × {self.shape[1]}"]
         if np.isfinite(low):
             parts.append(f"{as_figure(low)} … {as_figure(high)}".replace("e-0", "e-"))
         if self.first:
             parts.append(f"from row {self.first} on")
-        if (apart := every(self.shape)) > 1:
-            parts.append(f"1 of {apart} rows and columns shown")
+        if (stride := every(self.shape)) > 1:
+            parts.append(f"1 of {stride} rows and columns shown")
         self.say(*parts)
 
     def place(self, row: int, column: int) -> str:
-        """The element's row and column, and its value."""
-        apart = every(self.shape)
-        return f"[{self.first + row * apart}][{column * apart}] = {float(self.values[row, column]):.7g}"
+        """Return an element's row, column and value as text."""
+        stride = every(self.shape)
+        return f"[{self.first + row * stride}][{column * stride}] = {float(self.values[row, column]):.7g}"
 
 
 class MatricesView(RunView):
@@ -132,13 +132,13 @@ class MatricesView(RunView):
         names = [name.removesuffix(_PICTURE) for name in outcome.arrays if name.endswith(_PICTURE)]
         if not self.shown:
             self._lay_out(names)
-        for name, shown in self.shown.items():
+        for name, card in self.shown.items():
             rows, columns = outcome.arrays[f"{name} shape"].tolist()
             low, high = outcome.arrays[f"{name} range"].tolist()
-            shown.values, shown.span, shown.shape = outcome.arrays[name], (low, high), (rows, columns)
-            shown.first = int(outcome.arrays[f"{name} first"])
-            shown.pane.show_picture(outcome.arrays[name + _PICTURE])
-            shown.stand(beside=self._product is not None and columns <= rows)
+            card.values, card.span, card.shape = outcome.arrays[name], (low, high), (rows, columns)
+            card.first = int(outcome.arrays[f"{name} first"])
+            card.pane.show_picture(outcome.arrays[name + _PICTURE])
+            card.stand(beside=self._product is not None and columns <= rows)
         if self._product is not None:
             (m, n), k = self.shown[self._product.result].shape, self.shown[self._product.left].shape[1]
             self.rates.add(outcome, n if m == n == k else None)
@@ -166,15 +166,15 @@ class MatricesView(RunView):
             self._grid.setColumnStretch(line, 1)
 
     def _point(self, name: str, pixel: tuple[int, int]) -> None:
-        """Ask for the thread that wrote an element of the result, which is presented last."""
+        """Request the thread that wrote an element of the result, which is the last matrix."""
         card = self.shown[name]
-        apart = every(card.shape)
-        element = card.first + pixel[1] * apart, pixel[0] * apart
+        stride = every(card.shape)
+        element = card.first + pixel[1] * stride, pixel[0] * stride
         title = f"{name}[{element[0]}][{element[1]}]"
         self.pointed.emit(PointedElement(self._result, element, title), card.pane.anchor())
 
     def _read(self, name: str, pixel: tuple[int, int] | None) -> None:
-        """Tell of the element under the pointer of one matrix, and of what belongs to it in the others."""
+        """Show the element under the pointer of one matrix, and mark the related elements of the others."""
         for each in self.shown.values():
             each.describe()
             each.pane.mark_row(None)
@@ -197,7 +197,7 @@ class MatricesView(RunView):
 
     def _read_product(self, product: Product, name: str, pixel: tuple[int, int] | None) -> None:
         left, right, result = (self.shown[each] for each in (product.left, product.right, product.result))
-        said = f"Point at an element: its row of {product.left} and its column of {product.right} are framed."
+        text = f"Point at an element to frame its row of {product.left} and its column of {product.right}."
         if pixel is not None:
             column, row = pixel
             if name == product.right:
@@ -207,10 +207,10 @@ class MatricesView(RunView):
             else:
                 left.pane.mark_row(row)
                 right.pane.mark_column(column)
-                apart = every(result.shape)
-                said = (
-                    f"{product.result}{result.place(row, column)}\nrow {row * apart} of {product.left} times "
-                    f"column {column * apart} of {product.right}, {left.shape[1]} products"
+                stride = every(result.shape)
+                text = (
+                    f"{product.result}{result.place(row, column)}\nrow {row * stride} of {product.left} times "
+                    f"column {column * stride} of {product.right}, {left.shape[1]} products"
                 )
             self.shown[name].say(name + self.shown[name].place(row, column))
-        self.product.setText(said)
+        self.product.setText(text)

@@ -1,4 +1,4 @@
-"""How long it would take on the GPU that is chosen, what holds it back there, and how sure that is."""
+"""The card of the modeled time on the selected GPU: its limiting resource and its uncertainty."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from gui.widgets.basic import Badge, Card, ElidedLabel, label
 
 _IN_LEGEND = 4
 _SURENESS = 70
-"""Pixels, at the normal size of text, that are kept for how sure it is."""
+"""Pixels, at the normal text size, reserved for the uncertainty."""
 _LEAST = 0.005
-"""Of all limits together for one to be named."""
-_MODELED = "Modeled: no GPU ran it. Some of its blocks were run here, instruction by instruction."
-_OF_LIMITS = "What it would take if that were the only limit. These times overlap: the longest counts."
+"""Minimum share of the sum of all limits for a limit to be named."""
+_MODELED = "Predicted by the timing model, not measured. Some blocks were executed here, instruction by instruction."
+_OF_LIMITS = "Time if this were the only limit. The times overlap: the longest one dominates."
 
 
 def limit_colors() -> list[str]:
-    """Return the color of each limit: that of launches, which is nobody's work, is faint."""
+    """Return a color per limit; that of the launch overhead, which is not work, is faint."""
     theme = look().theme
     colors = [warp_color(theme, number).name() for number in range(len(LIMITS) - 1)]
     return [*colors, theme.faint]
 
 
 def code_of(found: ModeledTime | Failure | None, file: str) -> Mapping[int, LineCode]:
-    """Return what each line of a file became, where that is known."""
+    """Return the machine code of each line of a file, if it is known."""
     return found.lines.get(file, {}) if isinstance(found, ModeledTime) else {}
 
 
 class ModeledCard(Card):
-    """A modeled time: never beside another text, size or variant than it is of."""
+    """The modeled time of the current source, size and variant; cleared when one of them changes."""
 
     appeared = pyqtSignal()
-    """It is seen, or seen again."""
+    """The card became visible."""
 
     def __init__(self) -> None:
         super().__init__("On a GPU", margins=(12, 3, 12, 5))
         self.body.setSpacing(3)
         self.badge = Badge()
         self.figure = label("", "figure", name="Modeled time")
-        self.sureness = ElidedLabel("caption", "How sure the modeled time is", right=True)
+        self.sureness = ElidedLabel("caption", "Uncertainty of the modeled time", right=True)
         for each in (self.figure, self.badge):
             self.head.addWidget(each)
-        self.reason = ElidedLabel("muted", "What it waits for")
+        self.reason = ElidedLabel("muted", "Limiting resource")
         self.head.addWidget(self.reason, 1)
         self.bar = ShareBar(tuple(LIMITS), limit_colors)
         self.body.addWidget(self.bar)
@@ -71,14 +71,14 @@ class ModeledCard(Card):
         self._gpu = ""
 
     def show_gpu(self, key: str) -> None:
-        """Say which GPU it is about."""
+        """Name the GPU in the title."""
         self._gpu = key
         name = find_gpu(key).name
         self.title.setText(f"On {article(name)} {short_name(name)}")
         self.setAccessibleName(self.title.text())
 
     def show_model(self, found: ModeledTime | Failure | None) -> None:
-        """Show a time, or why there is none; None is one that is to come."""
+        """Show a modeled time or the reason for its absence; None means that it is still being computed."""
         self.shown = found if isinstance(found, ModeledTime) else None
         if isinstance(found, ModeledTime):
             self._show_time(found)
@@ -95,42 +95,42 @@ class ModeledCard(Card):
             self.badge.say("not modeled", "warn", found.detail or found.message)
             self.reason.say(found.message)
 
-    def _show_time(self, found: ModeledTime) -> None:
-        self.figure.setText(as_duration(found.time_us))
-        known = found.error
-        if known is not None:
-            whose = f"of {known.of} " if known.of else "of kernels from elsewhere "
+    def _show_time(self, model: ModeledTime) -> None:
+        self.figure.setText(as_duration(model.time_us))
+        error = model.error
+        if error is not None:
+            cases = f"of {error.of} " if error.of else "of other kernels "
             tip = (
-                f"{known.cases} cases {whose}were measured on {article(found.name)} {short_name(found.name)} and "
-                f"modeled ({known.date}): nine of ten were within {known.percent} % of what was measured."
-                + ("" if known.among else " None was of this variant, which is newer.")
+                f"{error.cases} cases {cases}were measured on {article(model.name)} {short_name(model.name)} and "
+                f"modeled ({error.date}): nine of ten were within {error.percent} % of the measurement."
+                + ("" if error.among else " None was of this variant, which is newer.")
             )
         else:
-            tip = "Nothing that was measured on such a GPU has been compared with the model."
-        notes = [_MODELED, tip, found.compiled]
-        if not found.all_ran:
-            notes.append("Some launches take too long to be run here: later ones did not find what they left.")
-        self.badge.say("modeled", "neutral" if found.validated else "warn", "\n".join(notes))
-        self.sureness.say("; ".join(filter(None, (found.sureness, "" if found.source == "sass" else "without nvcc"))))
+            tip = "The timing model has not been compared with measurements on such a GPU."
+        notes = [_MODELED, tip, model.compiled]
+        if not model.all_ran:
+            notes.append("Some launches take too long to execute here: later launches lack their results.")
+        self.badge.say("modeled", "neutral" if model.validated else "warn", "\n".join(notes))
+        self.sureness.say("; ".join(filter(None, (model.sureness, "" if model.source == "sass" else "without nvcc"))))
         self.sureness.setToolTip("\n".join(notes))
-        self.reason.say(found.waits[:1].upper() + found.waits[1:])
-        self.figure.setToolTip(self._held(found))
-        self.bar.show_amounts(found.limits)
+        self.reason.say(model.waits[:1].upper() + model.waits[1:])
+        self.figure.setToolTip(self._occupancy(model))
+        self.bar.show_amounts(model.limits)
         self.bar.setToolTip(
-            "\n".join([_OF_LIMITS, *(f"{name}: {as_duration(found.limits[name])}. {LIMITS[name]}" for name in LIMITS)])
+            "\n".join([_OF_LIMITS, *(f"{name}: {as_duration(model.limits[name])}. {LIMITS[name]}" for name in LIMITS)])
         )
-        self._show_legend(dict(found.limits))
+        self._show_legend(dict(model.limits))
 
-    def _held(self, found: ModeledTime) -> str:
-        """Return what a multiprocessor holds of the longest kernel, in a sentence."""
-        longest = found.longest
+    def _occupancy(self, model: ModeledTime) -> str:
+        """Return a sentence about the occupancy of the longest kernel."""
+        longest = model.longest
         if longest is None:
             return ""
-        spilled = f", {longest.spilled_bytes} bytes of them spilled" if longest.spilled_bytes else ""
+        spilled = f", {longest.spilled_bytes} bytes spilled" if longest.spilled_bytes else ""
         return (
             f"{longest.kernel}: a multiprocessor holds {longest.blocks} blocks of {longest.threads} threads at once, "
-            f"{longest.warps} of {find_gpu(found.gpu).warps} warps, limited by {longest.limited_by}; "
-            f"{longest.registers} registers a thread{spilled}, {longest.shared_bytes} bytes of shared memory a block"
+            f"{longest.warps} of {find_gpu(model.gpu).warps} warps, limited by {longest.limited_by}; "
+            f"{longest.registers} registers per thread{spilled}, {longest.shared_bytes} bytes shared memory per block"
         )
 
     def _show_legend(self, limits: dict[str, float]) -> None:
@@ -141,18 +141,18 @@ class ModeledCard(Card):
             (name for name in limits if limits[name] > _LEAST * sum(limits.values())), key=lambda name: -limits[name]
         )
         for place, (dot, text) in enumerate(self._legend):
-            there = place < len(largest)
-            if there:
+            visible = place < len(largest)
+            if visible:
                 name = largest[place]
                 dot.part = names.index(name)
                 dot.update()
                 text.setText(f"{name} {as_duration(limits[name])}")
                 text.setToolTip(f"{LIMITS[name]}. {_OF_LIMITS}")
                 room -= dot.width() + text.sizeHint().width() + 28
-            # What comes after the largest is in the bar's tool tip too.
-            there = there and (not place or room >= 0)
-            dot.setVisible(there)
-            text.setVisible(there)
+            # The bar's tooltip lists the limits that have no room here.
+            visible = visible and (not place or room >= 0)
+            dot.setVisible(visible)
+            text.setVisible(visible)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

@@ -1,4 +1,4 @@
-"""What a view waits for, above whatever it shows."""
+"""A line of text over the middle of a widget, about the work that it waits for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gui.widgets.basic import role
 
 
 class Note(QLabel):
-    """A line in the middle of a widget, which takes no clicks; hidden while there is nothing to say.
+    """A line in the middle of a widget that ignores clicks; hidden while its text is empty.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class Note(QLabel):
     def __init__(self, over: QWidget) -> None:
         super().__init__(over)
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setAccessibleName("Waiting for")
+        self.setAccessibleName("Current work")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         role(self, "note")
         self._over = over
@@ -27,17 +27,17 @@ class Note(QLabel):
         self.hide()
 
     def say(self, text: str) -> None:
-        """Show a line; "" takes it away."""
+        """Show a text; "" hides the line."""
         self.setText(text)
         self.setVisible(bool(text))
-        self._settle()
+        self._center()
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if event is not None and event.type() == QEvent.Type.Resize:
-            self._settle()
+            self._center()
         return False
 
-    def _settle(self) -> None:
+    def _center(self) -> None:
         self.adjustSize()
         self.move(self._over.rect().center() - self.rect().center())
         self.raise_()

@@ -1,4 +1,4 @@
-"""What a run cost and whether it was right: on a GPU its throughput, without one what is counted; and its error."""
+"""The card of a run's results: measured throughput on a GPU, counts in the simulator, and the error."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from gui.widgets.basic import Badge, Card, as_count, as_figure, button, column, 
 
 PHASES = ("upload", "kernel", "download")
 _LONGEST_BESIDE = 24
-"""Letters of a verdict that has room beside the title."""
+"""Maximum number of characters of a verdict in the title's line."""
 _MEASURED = "Measured on this machine, by device events."
-_WARM = "Of warm repetitions, each launch by itself, behind one that keeps the GPU busy and leaves its cache cold."
-_GAPS = f"{_WARM} What passes between launches is measured in a run of its own, in which they follow each other."
+_WARM = "Warm repetitions: each launch is timed alone, behind one that keeps the GPU busy and leaves its cache cold."
+_GAPS = f"{_WARM} The gaps between launches are measured in a separate run without these interruptions."
 _COUNTED = "Counted by the simulator on a small part of the input: exact, and the same on every machine."
-_SIMULATED = "How long this CPU took to simulate it: it says nothing of a GPU."
+_SIMULATED = "Time this CPU took to simulate the run; it does not predict a GPU's time."
 _TONES = {
     "verified": "good",
     "pending": "neutral",
@@ -37,7 +37,7 @@ _TONES = {
 
 
 def phase_colors() -> tuple[str, str, str]:
-    """Return the colors of upload, kernel and download: the kernel's is the accent."""
+    """Return the colors of upload, kernel and download; the kernel's is the accent."""
     theme = look().theme
     return theme.faint, theme.accent, theme.muted
 
@@ -46,11 +46,11 @@ class NumbersCard(Card):
     """The report of the newest run."""
 
     larger_wanted = pyqtSignal(str, int)
-    """A parameter, or "" for the side of an image, and the value from which variants can be compared."""
+    """A parameter, or "" for the side of an image, and the smallest value at which variants can be compared."""
 
     def __init__(self) -> None:
         super().__init__("This run")
-        self._counted_of = ("", "")
+        self._counted_variant = ("", "")
         self.source = Badge()
         self.verdict = Badge()
         self.head.addWidget(self.source)
@@ -78,11 +78,11 @@ class NumbersCard(Card):
             self.times[phase] = label("–", "code", name=f"{phase} time")
             grid.addWidget(self.times[phase], 1, 3 * index + 1)
             grid.setColumnStretch(3 * index + 2, 1)
-        self.spread = label("", "caption", wrap=True, name="How it was timed")
-        self.small = label("", wrap=True, name="What the figure is bound by")
-        self.larger = button("", tip="From this size variants can be compared on this GPU")
-        self.larger.clicked.connect(lambda: self.larger_wanted.emit(self._of, self._offered))
-        self._of, self._offered = "", 0
+        self.spread = label("", "caption", wrap=True, name="Repetitions")
+        self.small = label("", wrap=True, name="Limit of the measurement")
+        self.larger = button("", tip="Smallest size at which variants can be compared on this GPU")
+        self.larger.clicked.connect(lambda: self.larger_wanted.emit(self._larger_parameter, self._larger_value))
+        self._larger_parameter, self._larger_value = "", 0
         for shown in (self.spread, self.small, self.larger):
             shown.hide()
         timed = column(figure_row, self.bar, grid, self.spread, self.small, self.larger)
@@ -97,7 +97,7 @@ class NumbersCard(Card):
         self.source.hide()
 
     def show_report(self, report: Report, verdict: Verdict) -> None:
-        """Show a report, and what is to be said of the result."""
+        """Show a report and the verdict on its result."""
         self.timed.setVisible(not report.simulated)
         for shown in (self.counted, self.took):
             shown.setVisible(report.simulated)
@@ -110,13 +110,13 @@ class NumbersCard(Card):
         if deviation is None:
             self.error.setText("Largest error: not known yet")
         elif deviation.max_abs == 0:
-            self.error.setText("No difference from the reference, computed apart on the CPU.")
+            self.error.setText("Equals the reference result, computed independently on the CPU.")
         elif deviation.max_abs == math.inf:
-            self.error.setText("Not as many elements as the reference has, or one that is not a finite number.")
+            self.error.setText("The result has another size than the reference result, or a value that is not finite.")
         else:
             self.error.setText(
                 f"Largest error {as_figure(deviation.max_abs)}, relative {as_figure(deviation.max_rel)}, "
-                "against a reference computed apart on the CPU."
+                "against the reference result, computed independently on the CPU."
             )
 
     def _show_measured(self, report: Report) -> None:
@@ -129,38 +129,38 @@ class NumbersCard(Card):
         self._show_timing(report.timing)
 
     def _show_timing(self, timing: Timing | None) -> None:
-        """Say how the figure came about, and where it is too small to compare by, which size to take."""
+        """Show how the time was measured, and offer a larger size if this one is too small for comparisons."""
         self.spread.setVisible(timing is not None)
         self.small.setVisible(timing is not None and bool(timing.sentence))
         self.larger.setVisible(timing is not None and timing.offered > 0)
         if timing is None:
             return
         spread = f"Median of {timing.repetitions}: {as_time(timing.minimum)} to {as_time(timing.maximum)}"
-        gaps = f"; {as_time(timing.gaps)} more between {timing.launches} launches" if timing.gaps else ""
-        self.spread.setText((spread if timing.repetitions > 1 else "It takes long, and ran once") + gaps)
+        gaps = f"; {as_time(timing.gaps)} of gaps between {timing.launches} launches" if timing.gaps else ""
+        self.spread.setText((spread if timing.repetitions > 1 else "Long run, measured once") + gaps)
         self.spread.setToolTip(_GAPS if timing.gaps else _WARM)
         self.small.setText(timing.sentence)
-        self._of, self._offered = timing.of, timing.offered
+        self._larger_parameter, self._larger_value = timing.of, timing.offered
         side = f"{timing.offered} × {timing.offered} pixels"
         self.larger.setText(
             f"Run with {timing.of} = {as_count(timing.offered)}" if timing.of else f"Compare up to {side}"
         )
 
     def _show_simulated(self, report: Report) -> None:
-        """Show what a CPU took, last and small; what was counted is told by `show_counts`."""
+        """Show the simulation time in small type; `show_counts` shows the counts."""
         times = report.time_ms
         self.took.setText(f"{as_time(times.kernel)} {TO_SIMULATE}.")
         self.took.setToolTip(
             f"{_SIMULATED}\nUpload {as_time(times.upload)}, kernels {as_time(times.kernel)}, "
             f"download {as_time(times.download)}; {as_figure(report.throughput.value)} {report.throughput.unit}"
         )
-        of = report.pattern, report.variant
-        if of != self._counted_of:
-            self._counted_of = of
+        variant = report.pattern, report.variant
+        if variant != self._counted_variant:
+            self._counted_variant = variant
             self.counted.forget()
 
     def show_counts(self, counts: RunCounts | None, why_not: str) -> None:
-        """Show what was counted of a simulated run; where that is not known, that it is to come, or why it is not."""
+        """Show a simulated run's counts; without counts, the reason, or "" while they are still being computed."""
         if counts is not None:
             self.counted.show_counts(counts)
             self.source.say("counted", "neutral", _COUNTED)
@@ -171,12 +171,12 @@ class NumbersCard(Card):
             self.source.say("counting…", "neutral", _COUNTED)
 
     def show_verdict(self, verdict: Verdict) -> None:
-        """Say what is to be said of the result."""
+        """Show a verdict."""
         self._place_verdict(below=len(verdict.words) > _LONGEST_BESIDE)
         self.verdict.say(verdict.words, _TONES[verdict.kind], verdict.sentence)
 
     def _place_verdict(self, *, below: bool) -> None:
-        """Put the verdict into the title's line, or below that: what it needs there would widen the whole column."""
+        """Place the verdict in the title's line, or below it where it would widen the column."""
         if below == (self.body.indexOf(self.verdict) >= 0):
             return
         (self.head if below else self.body).removeWidget(self.verdict)
@@ -186,16 +186,16 @@ class NumbersCard(Card):
             self.head.addWidget(self.verdict)
 
     def forget_verdict(self) -> None:
-        """Say nothing of right or wrong while the next run is on its way."""
+        """Clear the verdict while the next run is in progress."""
         self.verdict.say("", "neutral")
 
     def take_back(self) -> None:
-        """Say that the kernel's text is another by now than the one that ran."""
-        self.verdict.say("edited since", "warn", "The text as it is now has not run yet: F5 runs it.")
+        """Mark the verdict as outdated: the kernel's source was edited after the run."""
+        self.verdict.say("edited since", "warn", "The kernel was edited after this run: press F5 to run it.")
 
 
 def as_time(milliseconds: float) -> str:
-    """Return a time in the unit that suits it."""
+    """Format a time in a suitable unit."""
     if milliseconds >= 1000:
         return f"{milliseconds / 1000:.2f} s"
     if milliseconds >= 100:

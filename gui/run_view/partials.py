@@ -1,4 +1,4 @@
-"""What one value was made of: rows of partial results above each other, and the value that they came to."""
+"""Partial results that were combined into one value, drawn as rows below it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHARACTERS = 9
 
 @dataclass(frozen=True)
 class Partials:
-    """A row: the outline of its results, of shape (2, columns), how many they are, and whose they are."""
+    """A row of results: its outline of shape (2, columns) with minima and maxima, its length, and a description."""
 
     outline: Array
     count: int
@@ -29,7 +29,7 @@ class Partials:
 
 
 class PartialsTree(QWidget):
-    """The rows, the last to be made on top: cells with their values where there are few, else bars."""
+    """The rows, the last launch's on top: cells with values if there are few, else bars."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,27 +43,27 @@ class PartialsTree(QWidget):
         return QSize(160, look().px(54) * max(len(self.rows), 1))
 
     def show_rows(self, rows: tuple[Partials, ...]) -> None:
-        """Show rows, the first that was made first."""
+        """Show rows, in the order of the launches."""
         self.rows = rows
-        self.setAccessibleName("What the result was made of")
+        self.setAccessibleName("Partial results")
         self.setAccessibleDescription("; ".join(_caption(row) for row in reversed(rows)))
         self.updateGeometry()
         self.update()
 
     def told(self, place: QPointF) -> str:
-        """Return what there is to say of what is drawn at a place."""
+        """Return the tooltip text at a position."""
         for area, row in self._areas():
             if area.contains(place):
                 columns = row.outline.shape[1]
                 column = min(int((place.x() - area.x()) / area.width() * columns), columns - 1)
                 low, high = (as_text(each.item(), 12) for each in row.outline[:, column])
                 first, stop = column * row.count // columns, (column + 1) * row.count // columns
-                which = f"{first}" if stop - first <= 1 else f"{first} … {stop - 1}"
-                return f"[{which}]: {low if low == high else f'{low} … {high}'}"
+                indices = f"{first}" if stop - first <= 1 else f"{first} … {stop - 1}"
+                return f"[{indices}]: {low if low == high else f'{low} … {high}'}"
         return ""
 
     def _areas(self) -> list[tuple[QRectF, Partials]]:
-        """Return where each row is drawn, below its caption, the top one first."""
+        """Return each row's rectangle below its caption, from top to bottom."""
         side, caption = look().px(10), look().px(18)
         each = self.height() / max(len(self.rows), 1)
         tops = (number * each for number in range(len(self.rows)))
@@ -102,7 +102,7 @@ class PartialsTree(QWidget):
         painter.setFont(code_font(look().small_px))
         digit = max(painter.fontMetrics().horizontalAdvance("0"), 1)
         longest = max(len(as_text(value, _CHARACTERS)) for value in values)
-        # In two lines where that gives each value its room.
+        # In two lines if the values are too wide for one.
         lines = 1 if longest * digit + 6 <= area.width() / len(values) else 2
         across = -(-len(values) // lines)
         width, height = area.width() / across, area.height() / lines
@@ -126,7 +126,7 @@ class PartialsTree(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.fillRect(area, QColor(look().theme.raised))
         color = QColor(look().theme.accent)
-        # The least has a bar too: how high it is, is read against the others'.
+        # The smallest value has a bar too, so that heights can be compared.
         for place, (least, most) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
             upper = area.bottom() - (0.1 + 0.9 * (most - bottom) / span) * area.height()
             lower = area.bottom() - (0.1 + 0.9 * (least - bottom) / span) * area.height()
@@ -145,13 +145,13 @@ class PartialsTree(QWidget):
 
 
 def _centered(area: QRectF) -> QRectF:
-    """Return where cells stand, which are no higher than their text wants."""
+    """Return the rectangle of the cells, which are no higher than their text needs."""
     height = min(area.height(), look().px(34))
     return QRectF(area.x(), area.y(), area.width(), height)
 
 
 def _short(value: float, room: int) -> str:
-    """Return a number in so many characters where that can be: 3232301 as 3.23M in five."""
+    """Format a number in at most `room` characters if possible: 3232301 as 3.23M in five."""
     text = as_text(value, max(room, 1))
     power, letter = next(((p, s) for p, s in ((9, "G"), (6, "M"), (3, "k")) if abs(value) >= 10**p), (0, ""))
     return as_text(value / 10**power, room - 1) + letter if "e" in text and letter and room > 2 else text

@@ -1,4 +1,4 @@
-"""A run played back: the pictures taken between its launches, one after the other."""
+"""Playback of a run: snapshots of the keys between its launches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SHORTEST_MS, _LONGEST_MS = 50, 600
 
 
 class PassesBar(QWidget):
-    """Plays a run: a button, a slider over its pictures, and what the one that is shown is."""
+    """A Play button, a slider over the snapshots, and the caption of the current snapshot."""
 
     moved = pyqtSignal(int)
-    """The number of the picture that is to be shown; the last stands for the result."""
+    """The number of the snapshot to show; the last is the result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,11 +26,11 @@ class PassesBar(QWidget):
         self._captions: Sequence[str] = ()
         self.button = QPushButton("Play")
         self.button.setAccessibleName("Play the passes")
-        self.button.setToolTip("Play the run: its keys as they were between launches")
+        self.button.setToolTip("Play the run: the keys between launches")
         self.button.setFixedWidth(self.button.fontMetrics().horizontalAdvance("Pause") + look().px(36))
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName("Pass")
-        self.caption = label("", "caption", name="What is shown")
+        self.caption = label("", "caption", name="Current pass")
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 2, 0, 2)
         layout.addWidget(self.button)
@@ -44,13 +44,13 @@ class PassesBar(QWidget):
 
     @property
     def playing(self) -> bool:
-        """Whether the pictures go on by themselves."""
+        """Whether playback is running."""
         return self._timer.isActive()
 
     def show_passes(self, captions: Sequence[str]) -> None:
-        """Offer pictures with these captions, and play them from the first on."""
+        """Load snapshots with these captions, and play them from the first on."""
         self._captions = captions
-        # The longest caption has room, so that the slider stands still.
+        # Reserve room for the longest caption, so that the slider does not move.
         metrics = self.caption.fontMetrics()
         self.caption.setMinimumWidth(max(metrics.horizontalAdvance(self._text(n)) for n in range(len(captions))) + 8)
         self.slider.blockSignals(True)
@@ -62,18 +62,18 @@ class PassesBar(QWidget):
         self.play()
 
     def toggle(self) -> None:
-        """Play, from the beginning where the end is shown; or pause."""
+        """Pause, or play (from the start if the end is shown)."""
         self.pause() if self.playing else self.play()
 
     def play(self) -> None:
-        """Play on."""
+        """Start or continue playback."""
         if self.slider.value() == self.slider.maximum():
             self.slider.setValue(0)
         self._timer.start()
         self.button.setText("Pause")
 
     def pause(self) -> None:
-        """Stand still."""
+        """Pause playback."""
         self._timer.stop()
         self.button.setText("Play")
 

@@ -1,4 +1,4 @@
-"""Elements as lengths laid end to end, such as a sausage that is cut: where each piece begins or ends is its scan."""
+"""Elements drawn as lengths end to end, such as a sausage cut into pieces: a prefix sum gives the cuts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gui.painting.theme import code_font, look
 
 
 class PiecesBar(QWidget):
-    """A bar as long as the whole, cut into pieces, with the scan's result at the cuts."""
+    """A bar cut into pieces, with the prefix sums at the cuts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class PiecesBar(QWidget):
         self.rest = 0
 
     def show_pieces(self, pieces: Pieces, lengths: Array, places: Array) -> None:
-        """Show pieces of these lengths, none negative; `places` is where each ends, or begins if not inclusive."""
+        """Show pieces of these nonnegative lengths; `places` are their ends, or their starts if not inclusive."""
         self.pieces, self.lengths, self.places = pieces, lengths, places
         self.rest = max(pieces.whole - int(lengths.sum()), 0)
         at = ("cut at" if pieces.inclusive else "begin at", " ".join(map(str, places.tolist())))
@@ -35,7 +35,7 @@ class PiecesBar(QWidget):
 
     @property
     def whole(self) -> int:
-        """Return the length of the bar."""
+        """The length of the bar."""
         return max(int(self.lengths.sum()) + self.rest, 1)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
@@ -73,7 +73,7 @@ class PiecesBar(QWidget):
         painter.end()
 
     def _write(self, painter: QPainter, area: QRectF, scale: float, begins: Array) -> None:
-        """Write each piece's length into or above it, and below it the place that the scan gave."""
+        """Draw each piece's length inside it, and the prefix sums below."""
         assert self.pieces is not None
         theme = look().theme
         inside, small = code_font(look().px(15)), code_font(look().small_px)
@@ -94,11 +94,11 @@ class PiecesBar(QWidget):
         self._write_places(painter, area, scale, metrics.height() + 2)
         painter.setPen(QColor(theme.muted))
         above = QRectF(area.x(), 0, area.width(), area.y() - 4)
-        given = f"wanted: {' '.join(map(str, self.lengths.tolist()))}   of {self.whole} {self.pieces.unit}"
-        painter.drawText(above, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, given)
+        lengths = f"lengths: {' '.join(map(str, self.lengths.tolist()))}   of {self.whole} {self.pieces.unit}"
+        painter.drawText(above, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, lengths)
 
     def _write_places(self, painter: QPainter, area: QRectF, scale: float, line: int) -> None:
-        """Write where the pieces end, in as many lines as keep the numbers apart."""
+        """Draw the cut positions in up to three lines, so that the numbers do not overlap."""
         theme, metrics = look().theme, painter.fontMetrics()
         ends = [-1e9] * 3
         for place in dict.fromkeys(self.places.tolist()):

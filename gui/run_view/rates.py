@@ -1,4 +1,4 @@
-"""Throughput over size, a point for each run; without a GPU the time to simulate, which is no throughput."""
+"""Throughput over size, one point per run; for simulated runs the simulation time instead."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gui.qt.events import is_of
 from gui.widgets.basic import Card, as_figure, label
 
 _LEAST, _MOST = 7, 10
-"""Powers of two that the axis goes from and to at first."""
+"""Initial range of the size axis, as powers of two."""
 
 
 class RatesCard(Card):
-    """A card with a curve for each variant that has been run; another engine begins anew."""
+    """A card with a curve per variant that has been run; another engine starts new curves."""
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__("", margins=(12, 8, 12, 6))
@@ -34,7 +34,7 @@ class RatesCard(Card):
         self._unit = ""
         self.curves = ThroughputPlot("")
         self.curves.setMinimumSize(120, 70)
-        self.legend = label("", "caption", name="Variants that have been run")
+        self.legend = label("", "caption", name="Variants run so far")
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -45,9 +45,9 @@ class RatesCard(Card):
         self.body.addWidget(self.curves, 1)
 
     def add(self, outcome: FinishedRun, size: int | None) -> None:
-        """Take a run's throughput at a size, or its time to simulate.
+        """Add a run's throughput (or simulation time) at a size.
 
-        One without a size, or with a wrong result, has no place on a curve.
+        Runs without a size or with a wrong result are not plotted.
         """
         report = outcome.report
         measured_on = (report.engine, report.executor, report.device)
@@ -56,7 +56,7 @@ class RatesCard(Card):
             self._reach(_LEAST, _MOST)
         self._unit = f"ms {TO_SIMULATE}," if report.simulated else report.throughput.unit
         self.setAccessibleName(f"{self._unit} over n")
-        self._say_title()
+        self._show_title()
         figure = report.time_ms.kernel if report.simulated else report.throughput.value
         names = [variant.name for variant in self._pattern.variants]
         self._current = names.index(outcome.variant)
@@ -69,13 +69,13 @@ class RatesCard(Card):
         self._show_legend()
 
     def _reach(self, low: int, high: int) -> None:
-        """Let the axis go from one power of two to another."""
+        """Set the axis range, in powers of two."""
         if (low, high) != self._span:
             self._span = (low, high)
             self.curves.begin([2**each for each in range(low, high + 1)], "")
 
     def _show_legend(self) -> None:
-        """Name the variants by their numbers, in their curves' colors, and give the last run's figure."""
+        """List the variants' numbers in their curves' colors, with their figures in the tooltip."""
         named = []
         for number in sorted(self.points):
             color = variant_pen(number).color().name()
@@ -92,10 +92,10 @@ class RatesCard(Card):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._say_title()
+        self._show_title()
 
-    def _say_title(self) -> None:
-        """Say what the curves are of; on what it is simulated, only where that does not squeeze them."""
+    def _show_title(self) -> None:
+        """Show the title, shortened in a narrow card."""
         brief = "simulated ms" if TO_SIMULATE in self._unit and self.width() < look().px(200) else self._unit
         self.title.setText(f"{brief} over n" if self._unit else "")
         self.title.setToolTip(self.accessibleName())

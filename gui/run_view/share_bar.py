@@ -1,4 +1,4 @@
-"""Shares of a whole as a bar, and the dots of its legend."""
+"""A bar that shows shares of a total, and the dots of its legend."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 from gui.painting.theme import look
 
 Colors = Callable[[], Sequence[str]]
-"""Returns the colors of the parts in the theme that is chosen."""
+"""Returns the colors of the parts in the current theme."""
 
 
 class ShareBar(QWidget):
-    """Parts of a whole, side by side.
+    """The shares of a total, side by side.
 
     Parameters
     ----------
     names : sequence of str
     colors : callable
-        Returns as many colors.
+        Returns one color per name.
     """
 
     def __init__(self, names: Sequence[str], colors: Colors) -> None:
@@ -32,7 +32,7 @@ class ShareBar(QWidget):
         self.setFixedHeight(8)
 
     def show_amounts(self, amounts: Mapping[str, float]) -> None:
-        """Show other amounts, by name."""
+        """Show amounts by name, as shares of their sum."""
         total = sum(amounts.values())
         self.shares = tuple(amounts[name] / total if total > 0 else 0.0 for name in self._names)
         self.setAccessibleName(
@@ -56,7 +56,7 @@ class ShareBar(QWidget):
 
 
 class Dot(QWidget):
-    """The dot of one part in a legend."""
+    """The legend dot of one part."""
 
     def __init__(self, part: int, colors: Colors) -> None:
         super().__init__()

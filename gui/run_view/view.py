@@ -1,4 +1,4 @@
-"""What every view of results offers to the page."""
+"""Base class of the views of inputs and results."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, 
 
 
 class RunView(QWidget):
-    """The part of a page that shows a pattern's input and output; what does not concern a view it ignores."""
+    """The part of a page that shows a pattern's input and output; a view implements the methods that concern it."""
 
     levels: LevelsCard | None = None
     splitter: QSplitter
     beside: QWidget | None = None
-    """What stands beside the view until the kernel's source is asked for."""
+    """The widget to the right of the view until the kernel's source is requested."""
     about: QWidget | None = None
-    """What stands in the line of the tabs instead of the examples."""
+    """The widget that replaces the examples in the tab bar's line."""
     note: Note | None = None
     pointed = pyqtSignal(object, QPoint)
-    """PointedElement, and where on the screen it stands."""
+    """PointedElement, and its position on the screen."""
 
     def show_note(self, text: str) -> None:
-        """Say what the first result waits for; "" takes it away."""
+        """Show the work that the first result waits for; "" hides the note."""
         if self.note is None and text:
             self.note = Note(self)
         if self.note is not None:
             self.note.say(text)
 
     def show_variant(self, name: str) -> None:
-        """Show another variant."""
+        """Show a variant."""
 
     def show_image(self, image: OpenImage) -> None:
-        """Show another input."""
+        """Show an input image."""
 
     def show_outcome(self, outcome: FinishedRun) -> None:
-        """Show what a run gave."""
+        """Show the results of a run."""
 
     def show_counts(self, counts: LevelCounts) -> None:
-        """Show counted levels."""
+        """Show the counts of an image's levels."""
 
     def show_params(self, params: dict[str, Any]) -> None:
-        """Show the parameters that the next run has."""
+        """Show the parameters of the next run."""
 
     def complete(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return settings that were entered, with what they bring along."""
+        """Return the entered settings together with settings that depend on them."""
         return params
 
 
 def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:
-    """Return a card that holds a pane below a title line, and the label at the line's end."""
+    """Return a card with a title line above a pane, and the label at the end of that line."""
     card = QFrame()
     role(card, "card")
     end = ElidedLabel("caption", f"{title}: pixel under the pointer", right=True)
@@ -74,10 +74,10 @@ def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:
 
 
 def pixel_text(values: Array, pixel: tuple[int, int]) -> str:
-    """Return a pixel's value, or the three of a color."""
+    """Format a pixel's value, or the three values of a color."""
     x, y = pixel
     if y >= values.shape[0] or x >= values.shape[1]:
         return ""
-    found = values[y, x]
-    parts = [found] if values.ndim == 2 else list(found)
+    value = values[y, x]
+    parts = [value] if values.ndim == 2 else list(value)
     return " ".join(str(int(part)) if values.dtype.kind in "ui" else as_figure(float(part)) for part in parts)

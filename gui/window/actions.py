@@ -1,4 +1,4 @@
-"""Everything the window does, as actions with shortcuts, and the menu that lists them."""
+"""The window's actions with their shortcuts, and the menu that lists them."""
 
 from __future__ import annotations
 
@@ -23,54 +23,54 @@ from gui.window.pages import Pages
 from gui.window.running import Running
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
-"""What chooses a variant, in the order of the ladder."""
+"""Shortcuts that choose a variant, in the order of the ladder."""
 TAB_KEYS = {"Run": "F2", "Step": "F3", "Compare": "F4", "Atomics": "F6"}
-"""What turns to the tab of that title."""
+"""Shortcuts that show a tab, by the tab's title."""
 VIEWS_KEYS = {
     "In Step": [
         ("Space", "Play, pause"),
-        ("← →", "One step, one cycle back, on"),
-        ("Shift+← →", "Barrier before, after"),
-        ("PgUp, PgDn", "Phase before, after"),
-        ("S", "Symbols, values"),
-        ("Home, End", "To the beginning, the end"),
-        ("+ − F", "Flow, Timeline: nearer, farther, all"),
-        ("↑ ↓", "Timeline: a block more, less at once"),
-        ("Enter", "Press what has the focus"),
+        ("← →", "Step or cycle back, forward"),
+        ("Shift+← →", "Previous, next barrier"),
+        ("PgUp, PgDn", "Previous, next phase"),
+        ("S", "Symbols or values"),
+        ("Home, End", "To the start, to the end"),
+        ("+ − F", "Flow, Timeline: zoom in, out, fit"),
+        ("↑ ↓", "Timeline: show more, fewer blocks"),
+        ("Enter", "Press the focused control"),
     ],
     "In a lesson": [
-        ("Alt+→, Alt+←", "Next step, step before"),
-        ("F5, F9", "Check or judge, a hint"),
+        ("Alt+→, Alt+←", "Next step, previous step"),
+        ("F5, F9", "Check or test, hint"),
         ("Arrows, Space", "Choose cells and threads"),
         ("Alt+↑, Alt+↓", "Move a line"),
     ],
     "In the code": [
         ("Click", "In Step: run to that line"),
-        ("Tab", "Indent selection, new line"),
+        ("Tab", "Indent selection or new line"),
         ("Esc, Ctrl+Tab", "Leave the code"),
-        ("Ctrl+S", "Save the text"),
+        ("Ctrl+S", "Save the file"),
     ],
     "In a lecture": [
-        ("B", "Blank, and back"),
-        ("C, T, L", "Code, time line, lanes and counts"),
-        ("P", "Light what the mouse points at"),
-        ("F11, Esc", "Leave it"),
+        ("B", "Blank the screen, and back"),
+        ("C, T, L", "Code, timeline, lanes and counts"),
+        ("P", "Highlight under the mouse"),
+        ("F11, Esc", "End the lecture"),
     ],
-    "In an image, in a plot": [
-        ("← → ↑ ↓", "Read a pixel, a bin, an element"),
-        ("Enter, click", "Its thread; Step from there"),
-        ("+ − 0", "Nearer, farther, all"),
+    "In an image or a plot": [
+        ("← → ↑ ↓", "Read a pixel, bin or element"),
+        ("Enter, click", "Show its thread; step to it"),
+        ("+ − 0", "Zoom in, out, fit"),
     ],
-    "In N-body's sky": [
+    "In the N-body view": [
         ("Space", "Play, pause"),
         (".", "A single step"),
-        ("R", "Begin again"),
-        ("← → ↑ ↓", "Orbit; with Shift move"),
-        ("+ − Home", "Nearer, farther, all"),
-        ("Enter, click", "The body's thread, its forces"),
+        ("R", "Restart"),
+        ("← → ↑ ↓", "Orbit; with Shift: pan"),
+        ("+ − Home", "Zoom in, out, fit"),
+        ("Enter, click", "Show the body's thread, forces"),
     ],
 }
-"""Keys of views: they count while nobody types; those that move the camera where the focus is in the sky."""
+"""Keys of the views. They work while no text field has the focus; camera keys need the focus in the N-body view."""
 
 
 class Actions(QObject):
@@ -79,11 +79,11 @@ class Actions(QObject):
     Parameters
     ----------
     window : QWidget
-        Whose actions they are.
+        The window that the actions belong to.
     memory : SavedSettings
-        Knows the files that were opened lately.
+        Has the list of recent files.
     appearance, files, own, pages, running, lecturing, teaching
-        What the actions do.
+        The objects that the actions call.
     """
 
     menu_wanted = pyqtSignal()
@@ -124,24 +124,24 @@ class Actions(QObject):
         action.triggered.connect(lambda *_: do())
         if menu is not None:
             menu.addAction(action)
-        # Without a menu bar a shortcut works only where its action belongs to the window itself.
+        # Without a menu bar, a shortcut works only if its action belongs to the window itself.
         self._window.addAction(action)
         self.by_name[name] = action
         self._group_of[name] = self._group
         return action
 
-    def _begin(self, title: str) -> QMenu:
-        """Begin a part of the menu; what is added from here on is listed under its title."""
+    def _start_group(self, title: str) -> QMenu:
+        """Start a group of the menu; later actions are listed under its title."""
         self._group = title
         return self._submenu(self.menu, title)
 
     def _submenu(self, menu: QMenu, title: str) -> QMenu:
-        made = QMenu(title, menu)
-        menu.addMenu(made)
-        return made
+        submenu = QMenu(title, menu)
+        menu.addMenu(submenu)
+        return submenu
 
     def _fill_file(self, own: OwnKernel) -> None:
-        files, menu = self._files, self._begin("File")
+        files, menu = self._files, self._start_group("File")
         self._add(menu, "open", "Open…", files.ask_open, "Ctrl+O")
         self._add(menu, "open kernel", "Open kernel, program or recording…", own.ask, "Ctrl+Shift+O")
         self.recent = self._submenu(menu, "Open recent")
@@ -172,7 +172,7 @@ class Actions(QObject):
             nothing.setEnabled(False)
 
     def _fill_run(self, pages: Pages, running: Running, lecturing: Lecturing) -> None:
-        menu = self._begin("Run")
+        menu = self._start_group("Run")
         self._add(menu, "run", "Run", running.run, "F5")
         self._add(menu, "stop", "Stop", partial(lecturing.stop, running.stop), "Esc")
         menu.addSeparator()
@@ -186,7 +186,7 @@ class Actions(QObject):
         self._add(menu, "next", "Next pattern", partial(pages.step, 1), "]")
 
     def _fill_view(self, appearance: Appearance, pages: Pages, running: Running, lecturing: Lecturing) -> None:
-        menu = self._begin("View")
+        menu = self._start_group("View")
         for title, key in TAB_KEYS.items():
             self._add(menu, f"tab {title}", f"{title} tab", partial(running.turn_to, title), key)
         menu.addSeparator()
@@ -208,18 +208,18 @@ class Actions(QObject):
         self._add(menu, "smaller", "Smaller text", partial(appearance.step_text_size, -1), "Ctrl+-")
         menu.addSeparator()
         self._add(menu, "scale", "Histogram: linear or logarithmic", pages.toggle_scale, "Ctrl+L")
-        self._add(menu, "full screen", "Full screen; in Step, a lecture", lecturing.toggle, "F11")
+        self._add(menu, "full screen", "Full screen; Step: lecture", lecturing.toggle, "F11")
 
     def _fill_lesson(self, teaching: Teaching) -> None:
-        menu = self._begin("Lessons")
-        self._add(menu, "lessons", "Lessons, the lesson that is open", teaching.show, "F7")
+        menu = self._start_group("Lessons")
+        self._add(menu, "lessons", "Show lessons", teaching.show, "F7")
         self._add(menu, "next step", "Next step of the lesson", teaching.next, "Alt+Right")
-        self._add(menu, "previous step", "Step before", teaching.back, "Alt+Left")
+        self._add(menu, "previous step", "Previous step of the lesson", teaching.back, "Alt+Left")
         self._add(menu, "hint", "Hint", teaching.hint, "F9")
         self._add(menu, "open lessons", "Open lessons…", teaching.ask)
 
     def _fill_help(self) -> None:
-        menu = self._begin("Help")
+        menu = self._start_group("Help")
         self._add(menu, "shortcuts", "Keyboard", lambda: show_shortcuts(self._window, self.shortcuts()), "F1")
         self._add(menu, "about", "About Lockstep", lambda: show_about(self._window))
         self._add(None, "menu", "Menu", self.menu_wanted.emit, "F10")
@@ -239,10 +239,10 @@ class Actions(QObject):
         """List a pattern's variants in the menu."""
         for index, key in enumerate(VARIANT_KEYS):
             action = self.by_name[f"variant {key}"]
-            there = index < len(titles)
-            action.setVisible(there)
-            action.setEnabled(there)
-            action.setText(f"{index + 1}  {titles[index]}" if there else "")
+            exists = index < len(titles)
+            action.setVisible(exists)
+            action.setEnabled(exists)
+            action.setText(f"{index + 1}  {titles[index]}" if exists else "")
 
     def show_choices(self, theme: str, text_size: str) -> None:
         """Tick the theme and the text size."""
@@ -250,7 +250,7 @@ class Actions(QObject):
         self.by_name[f"text {text_size}"].setChecked(True)
 
     def shortcuts(self) -> dict[str, list[tuple[str, str]]]:
-        """Return what each key does: lists under the titles of the menu's parts, in their order, and of the views."""
+        """Return the keys and their effects, grouped by menu title in menu order, then by view."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for name, action in self.by_name.items():
             if action.shortcuts() and not name.startswith("variant"):

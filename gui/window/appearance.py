@@ -1,4 +1,4 @@
-"""How the window looks: its theme and the size of its text."""
+"""The window's theme and text size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gui.painting.theme import FONT_SIZES, THEMES, Look, set_look
 
 
 class Appearance(QObject):
-    """The look that was chosen, and that is remembered.
+    """Apply the chosen theme and text size, and remember them.
 
     Parameters
     ----------
@@ -28,29 +28,29 @@ class Appearance(QObject):
         set_look(Look(THEMES[self._memory.theme], round(FONT_SIZES[self._memory.text_size] * self._enlarged)))
 
     def set_theme(self, name: str) -> None:
-        """Show all in another theme."""
+        """Switch to a theme."""
         self._memory.theme = name
         self._set_look()
         self.changed.emit()
 
     def toggle_theme(self) -> None:
-        """Go from dark to light, or back."""
+        """Switch between dark and light."""
         self.set_theme("light" if self._memory.theme == "dark" else "dark")
 
     def set_text_size(self, name: str) -> None:
-        """Show all text larger or smaller."""
+        """Set the text size by its name."""
         self._memory.text_size = name
         self._set_look()
         self.changed.emit()
 
     def enlarge(self, factor: float) -> None:
-        """Show all text so many times as large as it was chosen; that is not remembered."""
+        """Scale the chosen text size by a factor, without remembering it."""
         if factor != self._enlarged:
             self._enlarged = factor
             self._set_look()
             self.changed.emit()
 
     def step_text_size(self, by: int) -> None:
-        """Take the next larger or smaller text."""
+        """Select the next larger (`by` = 1) or smaller (-1) text size."""
         names = list(FONT_SIZES)
         self.set_text_size(names[min(max(names.index(self._memory.text_size) + by, 0), len(names) - 1)])

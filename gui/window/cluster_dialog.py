@@ -1,4 +1,4 @@
-"""Where a pattern runs on several devices: on workers of this machine, or on those of a scheduler that a user names."""
+"""Dialog that selects several devices: local workers, or the workers of a named Dask scheduler."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from gui.widgets.number_box import NumberBox
 HERE, THERE = "This machine", "A scheduler"
 _MOST_WORKERS = 64
 _AUTOMATIC = "automatic"
-_CERTIFICATES = (("Trusted", "ca.pem"), ("Certificate", "cert.pem"), ("Its key", "key.pem"))
+_CERTIFICATES = (("CA certificate", "ca.pem"), ("Certificate", "cert.pem"), ("Private key", "key.pem"))
 _EXPOSED = (
-    "Not protected: who reaches this address on the network can run programs on its workers, and see and change what "
-    "goes there. Certificates protect it."
+    "Not protected: anyone who reaches this address on the network can run programs on its workers and read and change "
+    "their data. Certificates protect it."
 )
 
 
 class ClusterDialog(QDialog):
-    """Asks which devices; it does not hold up the window.
+    """Ask which devices to use; modeless, so that the window stays usable.
 
     Parameters
     ----------
     parent : QWidget
     asked : Asked
-        What was chosen the last time.
+        The previous choice.
     """
 
     chosen = pyqtSignal(object)
@@ -49,30 +49,30 @@ class ClusterDialog(QDialog):
         self.address.setAccessibleName("Scheduler's address")
         self.address.setPlaceholderText("tcp://HOST:8786")
         self.files = []
-        known = (asked.tls.ca, asked.tls.cert, asked.tls.key) if asked.tls is not None else ("", "", "")
-        for (name, example), path in zip(_CERTIFICATES, known, strict=True):
+        paths = (asked.tls.ca, asked.tls.cert, asked.tls.key) if asked.tls is not None else ("", "", "")
+        for (name, example), path in zip(_CERTIFICATES, paths, strict=True):
             field = QLineEdit(path)
             field.setAccessibleName(name)
             field.setPlaceholderText(example)
             self.files.append(field)
-        self.warning = label("", wrap=True, name="What is not sure")
-        self._warned = QFrame()
-        self._warned.setProperty("banner", "warn")
+        self.warning = label("", wrap=True, name="Security warning")
+        self._warning_frame = QFrame()
+        self._warning_frame.setProperty("banner", "warn")
         inside = column(self.warning)
         inside.setContentsMargins(12, 8, 12, 8)
-        self._warned.setLayout(inside)
+        self._warning_frame.setLayout(inside)
         self.start = button("Start", "primary")
         self.start.setDefault(True)
         self.cancel = button("Cancel")
         self._lay_out()
-        self.where.picked.connect(lambda _: self._take())
+        self.where.picked.connect(lambda _: self._update())
         for edited in (self.address, *self.files):
-            edited.textChanged.connect(lambda _: self._take())
+            edited.textChanged.connect(lambda _: self._update())
         self.start.clicked.connect(self._choose)
         self.cancel.clicked.connect(self.reject)
         if asked.scheduler:
             self.where.choose(THERE)
-        self._take()
+        self._update()
 
     def _lay_out(self) -> None:
         here = QGridLayout()
@@ -80,8 +80,8 @@ class ClusterDialog(QDialog):
         here.addWidget(label("Workers", "muted"), 0, 0)
         here.addWidget(self.workers, 0, 1)
         automatic = label(
-            f"A worker has a GPU of its own; where there is none, it simulates one. Automatic is one a GPU, or up to "
-            f"{MOST_SIMULATORS} that simulate, which share this machine's cores.",
+            f"Each worker has its own GPU, or simulates one where there is none. Automatic: one worker per GPU, or up "
+            f"to {MOST_SIMULATORS} simulating workers, which share this machine's cores.",
             "caption", wrap=True,
         )  # fmt: skip
         here.addWidget(automatic, 1, 0, 1, 3)
@@ -111,24 +111,24 @@ class ClusterDialog(QDialog):
         layout.setContentsMargins(24, 20, 24, 16)
         layout.setSpacing(14)
         layout.addWidget(label("Several devices", "title"))
-        about = "A pattern is cut into chunks. Each device does its own, they exchange what they must, through Dask."
+        about = "The input is split into chunks, one per device. The devices exchange data through Dask."
         layout.addWidget(label(about, "muted", wrap=True))
         layout.addLayout(row(self.where, 0))
         layout.addWidget(self.pages)
-        layout.addWidget(self._warned)
+        layout.addWidget(self._warning_frame)
         layout.addLayout(row(0, self.cancel, self.start))
         self.setMinimumWidth(look().px(460))
 
     @property
     def asked(self) -> Asked:
-        """What is chosen."""
+        """The devices currently selected in the dialog."""
         if self.where.chosen == HERE:
             return Asked(workers=self.workers.value() if self.workers.sound else 0)
         ca, cert, key = (field.text().strip() for field in self.files)
         return Asked(self.address.text().strip(), tls=Tls(ca, cert, key) if ca or cert or key else None)
 
-    def _take(self) -> None:
-        """Show what goes with a choice, and what is to be thought of."""
+    def _update(self) -> None:
+        """Show the fields and the warning that belong to the current choice."""
         here = self.where.chosen == HERE
         self.pages.setCurrentIndex(0 if here else 1)
         self.start.setText("Start" if here else "Connect")
@@ -137,7 +137,7 @@ class ClusterDialog(QDialog):
 
     def _warn(self, text: str) -> None:
         self.warning.setText(text)
-        self._warned.setVisible(bool(text))
+        self._warning_frame.setVisible(bool(text))
         self.adjustSize()
 
     def _browse(self, field: QLineEdit) -> None:
@@ -154,14 +154,14 @@ class ClusterDialog(QDialog):
             return
         for path in (asked.tls.ca, asked.tls.cert, asked.tls.key) if asked.tls is not None else ():
             if not Path(path).is_file():
-                self._warn(f"There is no file {path}." if path else "All three certificates are wanted.")
+                self._warn(f"There is no file {path}." if path else "All three certificate files are required.")
                 return
         self.accept()
         self.chosen.emit(asked)
 
 
 def starting(asked: Asked) -> str:
-    """Return what is said while a cluster is not there yet."""
+    """Return the status text shown while a cluster starts."""
     if asked.scheduler:
         return f"Connecting to {asked.scheduler}"
     return f"Starting {asked.workers} workers" if asked.workers else "Starting workers"

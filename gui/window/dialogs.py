@@ -1,4 +1,4 @@
-"""What is said in a dialog of its own, beside which the window goes on."""
+"""The dialogs for keyboard shortcuts and program information; modeless, so that the window stays usable."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from gui.painting.theme import look
 from gui.widgets.notice import Notice
 
 _GAP = 18
-"""Pixels between a key and what it does."""
+"""Pixels between a key and its description."""
 _FRAME = 170
-"""Pixels around columns, and between them, at most."""
+"""Maximum pixels around and between columns."""
 
 Rows = list[tuple[str, str]]
 
 
 def show_shortcuts(window: QWidget, groups: dict[str, Rows]) -> None:
-    """List the keys: what each does, under the titles of their groups, in as many columns as have room."""
+    """List the keys and their effects by group, in as many columns as fit."""
     font = QFont(window.font())
     font.setPixelSize(look().text_px)
     strong = QFont(font)
@@ -32,9 +32,9 @@ def show_shortcuts(window: QWidget, groups: dict[str, Rows]) -> None:
         return _GAP + _widest(strong, keys) + _widest(font, texts)
 
     room = window.width() - _FRAME
-    shared = (_shared_out(groups, columns) for columns in (3, 2))
-    columns = next((each for each in shared if sum(map(width, each)) <= room), _shared_out(groups, 1))
-    tables = ("".join(_listed(title, groups[title]) for title in titles) for titles in columns)
+    layouts = (_distribute(groups, columns) for columns in (3, 2))
+    columns = next((each for each in layouts if sum(map(width, each)) <= room), _distribute(groups, 1))
+    tables = ("".join(_table_rows(title, groups[title]) for title in titles) for titles in columns)
     Notice(window, "Keyboard", *(f"<table>{table}</table>" for table in tables)).open()
 
 
@@ -43,19 +43,19 @@ def _widest(font: QFont, texts: Iterable[str]) -> int:
     return max(map(metrics.horizontalAdvance, texts), default=0)
 
 
-def _shared_out(groups: dict[str, Rows], columns: int) -> list[list[str]]:
-    """Return the titles of columns that are about as long as each other; groups stay whole, and in their order."""
+def _distribute(groups: dict[str, Rows], columns: int) -> list[list[str]]:
+    """Distribute group titles over columns of similar length; groups stay whole and in order."""
     lines, done = sum(len(rows) + 1 for rows in groups.values()), 0
-    made: list[list[str]] = [[] for _ in range(columns)]
+    titles: list[list[str]] = [[] for _ in range(columns)]
     for title, rows in groups.items():
         middle = done + (len(rows) + 1) / 2
-        made[min(columns - 1, int(columns * middle / lines))].append(title)
+        titles[min(columns - 1, int(columns * middle / lines))].append(title)
         done += len(rows) + 1
-    return made
+    return titles
 
 
 def show_about(window: QWidget) -> None:
-    """Say what this is."""
+    """Show the version and a description of the program."""
     text = (
         f"Version {__version__}. Shows how parallel algorithms run on a GPU.<br><br>The kernels are ordinary CUDA "
         "C++: they run on an NVIDIA GPU through PyCUDA, or on a SIMT simulator that reads the same files."
@@ -63,8 +63,8 @@ def show_about(window: QWidget) -> None:
     Notice(window, "About Lockstep", text).open()
 
 
-def _listed(title: str, rows: list[tuple[str, str]]) -> str:
-    """Return rows of a table: keys and what they do, under a title."""
+def _table_rows(title: str, rows: list[tuple[str, str]]) -> str:
+    """Return HTML table rows: a title, then one row per key."""
     head = f"<tr><td colspan='2' style='padding: 8px 0 2px 0; color: {look().theme.muted}'>{title}</td></tr>"
     return head + "".join(
         f"<tr><td style='padding: 2px 18px 2px 0; white-space: nowrap'><b>{key}</b></td>"

@@ -1,4 +1,4 @@
-"""Files of all kinds: asking for their names, opening them, and writing what the window itself can draw."""
+"""Open files of all kinds, ask for file names, and write pictures of the window."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _IMAGE_RESULT = (
     "PNG image (*.png);;Gray image (*.pgm);;Color image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
 )
 _NUMBERS = f"Numbers (*.npy *.csv *.txt);;{_PROGRAMS};;All files (*)"
-_TEXTS = f"Texts (*.txt);;{_PROGRAMS};;All files (*)"
+_TEXTS = f"Text (*.txt);;{_PROGRAMS};;All files (*)"
 _COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
 
 
 class Files:
-    """What is opened and saved.
+    """Open and save files.
 
     Parameters
     ----------
     window : QWidget
-        What questions for names stand above, and what a screenshot shows.
+        Parent of the file dialogs; screenshots show it.
     bench : Workbench
     memory : SavedSettings
-        Knows the folder of the last time.
+        Has the most recently used folder.
     pages : Pages
     own : OwnKernel
         Opens kernels and recordings.
@@ -72,7 +72,7 @@ class Files:
         return folder if os.path.isdir(folder) else Path.home()
 
     def open(self, path: Path) -> None:
-        """Open an image, a kernel, lessons, or numbers for a pattern of arrays; if it cannot be read all stays."""
+        """Open an image, a kernel, lessons, or numbers; if the file cannot be read, nothing changes."""
         bench, pages = self._bench, self._pages
         if self._teaching.takes(path):
             self._teaching.open_folder(path)
@@ -101,14 +101,14 @@ class Files:
         bench.open(path)
 
     def _choose_for(self, kind: Kind) -> None:
-        """Show a pattern that takes what a file holds, unless one is shown."""
+        """Show a pattern that accepts this kind of input, unless the current one does."""
         bench = self._bench
         if bench.pattern.presentation.kind != kind:
-            fitting = (name for name, each in bench.patterns.items() if each.presentation.kind == kind)
-            self._pages.choose(next(fitting))
+            matching = (name for name, each in bench.patterns.items() if each.presentation.kind == kind)
+            self._pages.choose(next(matching))
 
     def ask_open(self) -> None:
-        """Ask for an image, a text or numbers, as the pattern takes them, and open that; of lessons for a folder."""
+        """Ask for an input file that the pattern accepts, or for a folder of lessons, and open it."""
         if self._teaching.shows_lessons:
             self._teaching.ask()
             return
@@ -126,7 +126,7 @@ class Files:
             self.open(path)
 
     def ask_save(self) -> None:
-        """Ask where to, and save the result; of a kernel of the user's its text."""
+        """Ask for a file name and save the result; if a user's kernel is shown, save its source."""
         text = self._teaching.shown or self._own.shown
         if text is not None:
             text.source.ask_save()
@@ -141,19 +141,19 @@ class Files:
             return
         image = "image" in outcome.handles
         suffix = ".png" if image else ".csv"
-        read = outcome.image.path if outcome.image is not None else outcome.file
+        source = outcome.image.path if outcome.image is not None else outcome.file
         pattern = bench.patterns[outcome.pattern]
-        made = (pattern.value(outcome.params, role) for role in (Role.SUBJECT, Role.SOURCE))
-        stem = read.stem if read is not None else next(filter(None, made), pattern.name)
+        generated = (pattern.value(outcome.params, role) for role in (Role.SUBJECT, Role.SOURCE))
+        stem = source.stem if source is not None else next(filter(None, generated), pattern.name)
         suggested = f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
         kinds = _IMAGE_RESULT if image else _COUNT_RESULT
-        found = ask_save(self._window, "Save result", suggested, kinds, "results", self._folder())
-        if found is not None:
-            path, _ = found
+        target = ask_save(self._window, "Save result", suggested, kinds, "results", self._folder())
+        if target is not None:
+            path, _ = target
             bench.save(path if path.suffix else path.with_name(path.name + suffix))
 
     def ask_export(self) -> None:
-        """Ask where to, and save a picture of the results without the controls."""
+        """Ask for a file name and save a picture of the results without the controls."""
         own = self._teaching.shown or self._own.shown
         shown, bodies = own or self._pages.page, self._pages.page.bodies
         if own is None and bodies is not None:
@@ -166,21 +166,21 @@ class Files:
             self._ask_picture("Export picture", self._pages.page.view.grab(), self._bench.chosen)
 
     def ask_screenshot(self) -> None:
-        """Ask where to, and save a picture of the window."""
+        """Ask for a file name and save a picture of the window."""
         self._ask_picture("Save screenshot", self._window.grab(), "lockstep")
 
     def _ask_picture(self, title: str, pixmap: QPixmap, stem: str) -> None:
-        found = ask_save(self._window, title, f"{stem}.png", "PNG image (*.png)", "pictures", self._folder())
-        if found is not None:
-            path, _ = found
+        target = ask_save(self._window, title, f"{stem}.png", "PNG image (*.png)", "pictures", self._folder())
+        if target is not None:
+            path, _ = target
             self.write_picture(pixmap, path if path.suffix else path.with_name(path.name + ".png"))
 
     def write_picture(self, pixmap: QPixmap, path: Path) -> bool:
-        """Write a picture; say so, or say why not."""
+        """Write a picture, and report success or the reason for failure."""
         if pixmap.save(str(path)):
             self._messages.status.say(f"Saved {path.name}")
             return True
         known = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
-        advice = "Choose a folder that you may write to." if known else "Let the name end in .png."
+        advice = "Choose a folder that you can write to." if known else "Use a file name that ends in .png."
         self._messages.banner.say(f"{path.name} cannot be written.", advice)
         return False

@@ -1,4 +1,4 @@
-"""Keys that are the window's, though Qt's text fields take them on some systems."""
+"""Shortcuts that take precedence over the editing keys of Qt's text fields."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from PyQt6.QtWidgets import QApplication, QWidget
 
 
 class FirstKeys(QObject):
-    """Lets some shortcuts be heard before the widget that has the focus takes them for its own.
+    """Let the window's shortcuts take precedence over the widget that has the focus.
 
     Parameters
     ----------
     window : QWidget
     keys : iterable of str
-        Such as Ctrl+E, which on X11 is the end of a line.
+        Key sequences such as Ctrl+E, which moves to the end of a line in X11 text fields.
     """
 
     def __init__(self, window: QWidget, keys: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""The bar on top: what is shown, on which engine, by which variant; run and stop."""
+"""The bar at the top: title, engine, GPU and variant lists, Run and Stop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gui.widgets.elided_box import BRIEF, ElidedBox
 from gui.window.ladder import LadderBox
 
 CLUSTER = "dask"
-"""Which cluster, it is asked then."""
+"""The engine that needs a cluster dialog."""
 ENGINES = {
     "auto": ("Automatic", "The GPU where there is one, else the simulator"),
     "cuda": ("NVIDIA GPU", "The kernels compiled by nvcc, run on the GPU"),
@@ -34,15 +34,15 @@ ENGINES = {
 }
 
 _VALIDATED, _NOT_VALIDATED = ", modeled", ", not validated"
-_COMPARED = "the model was compared with a real one"
-_NEVER_COMPARED = "described from data sheets and papers; the model was never compared with a real one"
+_COMPARED = "the timing model was compared with measurements on one"
+_NEVER_COMPARED = "described from data sheets and papers; never compared with measurements"
 
 _ENGINE_WIDTHS, _GPU_WIDTHS, _VARIANT_WIDTHS = (116, 140), (82, 150), (140, 290)
-"""Pixels of the lists at the normal size of text: the least, and the most."""
+"""Minimum and maximum width of each list in pixels, at the normal text size."""
 
 
 class ProgressLine(QWidget):
-    """A thin line that fills. Qt's own bar paints at once whenever it changes, which holds the window up."""
+    """A thin progress bar. QProgressBar repaints synchronously on every change, which blocks the window."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class ProgressLine(QWidget):
         self.fraction: float | None = 0.0
 
     def show_fraction(self, fraction: float | None) -> None:
-        """Fill the line so far; None, not known, is all of it, faintly."""
+        """Fill this fraction of the line; None means unknown and fills all of it faintly."""
         self.fraction = fraction
         self.setAccessibleDescription("" if not fraction else f"{fraction:.0%}")
         self.update()
@@ -85,26 +85,26 @@ class WindowHeader(QFrame):
         self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title = label("", "title", name="Pattern")
-        self.summary = ElidedLabel("caption", "What the pattern does")
+        self.summary = ElidedLabel("caption", "Summary of the pattern")
         self.brand = label("Lockstep", "brand")
-        self.engine = ElidedBox("Engine", "What runs the kernels")
+        self.engine = ElidedBox("Engine", "Where the kernels run")
         for name, (text, tip) in ENGINES.items():
             self.engine.addItem(text, name)
             self.engine.setItemData(self.engine.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
-        self.gpu = ElidedBox("Modeled GPU", "Which GPU times are modeled for")
+        self.gpu = ElidedBox("Modeled GPU", "GPU for modeled times")
         for key in gpus():
-            described = find_gpu(key)
-            name = short_name(described.name)
-            self.gpu.addItem(name + (_VALIDATED if described.validated else _NOT_VALIDATED), key)
+            gpu = find_gpu(key)
+            name = short_name(gpu.name)
+            self.gpu.addItem(name + (_VALIDATED if gpu.validated else _NOT_VALIDATED), key)
             self.gpu.setItemData(self.gpu.count() - 1, name, BRIEF)
-            tip = f"{described.name}: {_COMPARED if described.validated else _NEVER_COMPARED}"
+            tip = f"{gpu.name}: {_COMPARED if gpu.validated else _NEVER_COMPARED}"
             self.gpu.setItemData(self.gpu.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
-        ladder = "Rung of the ladder (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)"
+        ladder = "Variant (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)"
         self.variant = LadderBox("Variant", ladder)
         self.run = button("Run", "primary", tip="Run again (F5)")
         self.stop = button("Stop", tip="Stop at once (Esc)")
         self.stop.setEnabled(False)
-        self._of_pattern = True
+        self._shows_pattern = True
         self.progress = ProgressLine()
 
         line = QHBoxLayout()
@@ -134,7 +134,7 @@ class WindowHeader(QFrame):
         self.resize_with_text()
 
     def resize_with_text(self) -> None:
-        """Take widths that go with the text's size."""
+        """Set widths in proportion to the text size."""
         widths = (self.engine, *_ENGINE_WIDTHS), (self.gpu, *_GPU_WIDTHS), (self.variant, *_VARIANT_WIDTHS)
         for box, least, most in widths:
             box.setMinimumWidth(look().px(least))
@@ -144,71 +144,71 @@ class WindowHeader(QFrame):
         self._share_room()
 
     def _share_room(self) -> None:
-        """Keep room for what the pattern does and for the lists' choices.
+        """Reserve room for the summary and the lists.
 
-        Where there is little, the window's name gives way to them, then the engine, which is one of the preferences.
+        In a narrow header the program's name is hidden first, then the engine list, which Preferences offers too.
         """
         self.summary.ensurePolished()
-        wanted = self.summary.fontMetrics().horizontalAdvance(self.summary.toolTip()) + 2
-        lists = [self.gpu, *((self.engine, self.variant) if self._of_pattern else ())]
+        summary_width = self.summary.fontMetrics().horizontalAdvance(self.summary.toolTip()) + 2
+        lists = [self.gpu, *((self.engine, self.variant) if self._shows_pattern else ())]
         fixed = (self.menu, self.run, self.stop)
-        taken = sum(each.sizeHint().width() for each in fixed) + sum(each.minimumWidth() for each in lists)
-        room = self.width() - taken - 8 * (len(fixed) + len(lists) + 2) - 20
-        self.engine.setVisible(self._of_pattern and room >= wanted)
-        if self.engine.isHidden() and self._of_pattern:
+        used = sum(each.sizeHint().width() for each in fixed) + sum(each.minimumWidth() for each in lists)
+        room = self.width() - used - 8 * (len(fixed) + len(lists) + 2) - 20
+        self.engine.setVisible(self._shows_pattern and room >= summary_width)
+        if self.engine.isHidden() and self._shows_pattern:
             room += self.engine.minimumWidth() + 8
         brand = self.brand.sizeHint().width() + 8
-        # Nor are the lists to be as narrow as they may be for it.
+        # The program's name is shown only if the lists can be wider than their minimum.
         spare = sum(box.maximumWidth() - box.minimumWidth() for box in lists) // 3
-        self.brand.setVisible(room - brand >= wanted + spare)
-        self.summary.setMinimumWidth(max(0, min(wanted, room)))
+        self.brand.setVisible(room - brand >= summary_width + spare)
+        self.summary.setMinimumWidth(max(0, min(summary_width, room)))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._share_room()
 
     def show_pattern(self, pattern: Pattern, variant: str, device: Device | None = None) -> None:
-        """Show a pattern's name and its ladder, on a device where that is known."""
+        """Show a pattern's name and its ladder, for the device if that is known."""
         self.title.setText(pattern.title)
         self.summary.say(pattern.summary)
-        self._of_pattern = True
+        self._shows_pattern = True
         self.variant.show()
         self.variant.show_ladder(pattern, device)
         self.show_variant(variant)
         self._share_room()
 
     def show_device(self, device: Device) -> None:
-        """Let what a device can run be chosen, and show why the others cannot be."""
+        """Enable the variants that the device can run, and show why the others cannot run."""
         self.variant.show_device(device)
 
     def show_own(self, title: str, name: str) -> None:
-        """Show that a file of the user's is open, which has no ladder and runs on the simulator, or not at all."""
+        """Show a user's file, which has no ladder."""
         self.title.setText(title)
         self.summary.say(name)
-        self._of_pattern = False
+        self._shows_pattern = False
         self.variant.hide()
         self._share_room()
 
     def show_variant(self, name: str) -> None:
-        """Show which variant is chosen."""
+        """Select a variant in the list."""
         self.variant.setCurrentIndex(self.variant.findData(name))
 
     def show_engine(self, name: str) -> None:
-        """Show which engine is asked for."""
+        """Select an engine in the list."""
         if self.engine.findData(name) < 0:
             self.engine.addItem(name.capitalize(), name)
         self.engine.setCurrentIndex(self.engine.findData(name))
 
     def show_gpu(self, key: str) -> None:
-        """Show which GPU times are modeled for."""
+        """Select the GPU for modeled times."""
         self.gpu.setCurrentIndex(self.gpu.findData(key))
 
     def show_busy(self, busy: bool) -> None:
-        """Let Stop be pressed while there is something to stop."""
+        """Enable Stop while something can be stopped."""
         self.stop.setEnabled(busy)
         if not busy:
             self.progress.show_fraction(0.0)
 
     def show_progress(self, fraction: float | None) -> None:
-        """Show how far a run is; None is not known."""
+        """Show the progress of a run as a fraction; None means unknown."""
         self.progress.show_fraction(fraction)

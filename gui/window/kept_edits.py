@@ -1,4 +1,4 @@
-"""Edits that outlive a window that had to go: kept then, and offered at the next start."""
+"""Recovery of unsaved edits: saved as drafts when the window must close, and offered at the next start."""
 
 from __future__ import annotations
 
@@ -16,68 +16,68 @@ from gui.window.pages import Pages
 
 
 class KeptEdits:
-    """Keeps what is edited, and gives it back.
+    """Save unsaved edits as drafts, and restore them.
 
     Parameters
     ----------
     drafts : Drafts
-        Where it is kept.
+        The draft files.
     bench : Workbench
-        Has the texts.
+        Has the edited sources.
     pages : Pages
     own : OwnKernel
-        They show the kernels whose edits come back.
+        Show the kernels whose edits are restored.
     """
 
     def __init__(self, drafts: Drafts, bench: Workbench, pages: Pages, own: OwnKernel) -> None:
         self._drafts, self._bench, self._pages, self._own = drafts, bench, pages, own
         self.banner = Banner()
-        """Of its own: an offer stays while other things are said."""
-        self._kept: dict[str, str] = {}
-        self._given_back: set[Path] = set()
+        """A separate banner, so that the offer stays while other messages are shown."""
+        self._drafted: dict[str, str] = {}
+        self._restored: set[Path] = set()
 
     @property
     def lost_in_the_end(self) -> list[KernelDocument]:
-        """Return the documents whose texts would go with the window."""
-        return [each for each in self._bench.sources.unsaved if self._kept.get(each.file) != each.text]
+        """The documents whose edits would be lost if the window closed now."""
+        return [each for each in self._bench.sources.unsaved if self._drafted.get(each.file) != each.text]
 
     @property
     def holds(self) -> bool:
-        """Whether this window's edits are kept."""
-        return bool(self._kept)
+        """Whether this window's edits are saved as drafts."""
+        return bool(self._drafted)
 
     def keep(self) -> str:
-        """Keep what is not saved; return in a sentence why that could not be done, or ""."""
+        """Save unsaved edits as drafts; return the reason for a failure as a sentence, or ""."""
         unsaved = self._bench.sources.unsaved
         try:
-            kept = self._drafts.keep(unsaved)
+            paths = self._drafts.keep(unsaved)
         except InputError as error:
             return error.message
-        self._kept = {document.file: document.text for document in unsaved}
-        self._drafts.discard(self._given_back - kept)
-        self._given_back = kept
+        self._drafted = {document.file: document.text for document in unsaved}
+        self._drafts.discard(self._restored - paths)
+        self._restored = paths
         return ""
 
     def forget(self) -> None:
-        """Let go of what was given back: it is saved by now, or not wanted."""
-        self._drafts.discard(self._given_back)
-        self._given_back = set()
+        """Discard the drafts that were restored: they are saved by now, or not wanted."""
+        self._drafts.discard(self._restored)
+        self._restored = set()
 
     def offer(self) -> None:
-        """Offer what an earlier end kept; where there is nothing, nothing is said."""
+        """Offer to restore the drafts of an earlier session, if there are any."""
         found = self._drafts.found()
-        over = [draft for draft in found if _now(self._path(draft)) == draft.text]
-        self._drafts.discard(draft.path for draft in over)
-        drafts = [draft for draft in found if draft not in over]
+        obsolete = [draft for draft in found if _read_text(self._path(draft)) == draft.text]
+        self._drafts.discard(draft.path for draft in obsolete)
+        drafts = [draft for draft in found if draft not in obsolete]
         if not drafts:
             return
         names = list(dict.fromkeys(draft.name for draft in drafts))
-        changed = dict.fromkeys(draft.name for draft in drafts if not draft.is_of(_now(self._path(draft)) or ""))
-        advice = (
-            f"Meanwhile {_listed(list(changed))} changed: what is restored knows nothing of that." if changed else ""
-        )
+        changed = dict.fromkeys(draft.name for draft in drafts if not draft.is_of(_read_text(self._path(draft)) or ""))
+        advice = ""
+        if changed:
+            advice = f"{_join_names(list(changed))} changed in the meantime: the edits do not include that."
         self.banner.say(
-            f"Edits of {_listed(names)} from an earlier end were kept.",
+            f"Edits of {_join_names(names)} from an earlier session were kept.",
             advice,
             tone="neutral",
             action=("Restore", lambda: self._restore(drafts)),
@@ -86,17 +86,15 @@ class KeptEdits:
 
     def _restore(self, drafts: list[Draft]) -> None:
         for draft in drafts:
-            if _now(self._path(draft)) is None:
-                self.banner.say(
-                    f"{draft.name} is not there any more.", f"Its edits stay in {draft.path}.", tone="neutral"
-                )
+            if _read_text(self._path(draft)) is None:
+                self.banner.say(f"{draft.name} no longer exists.", f"Its edits stay in {draft.path}.", tone="neutral")
                 continue
             self._show(draft)
             self._bench.sources.document(draft.file).replace(draft.text)
-            self._given_back.add(draft.path)
+            self._restored.add(draft.path)
 
     def _show(self, draft: Draft) -> None:
-        """Show the page that the text is edited on."""
+        """Show the page where the draft's file is edited."""
         if Path(draft.file).is_absolute():
             self._own.open(Path(draft.file))
             return
@@ -106,7 +104,7 @@ class KeptEdits:
                 return
 
     def _path(self, draft: Draft) -> Path | None:
-        """Return the file that a draft is of; None where it is none that can be shown."""
+        """Return the file of a draft, or None if no page can show it."""
         path = Path(draft.file)
         if path.is_absolute():
             return path
@@ -114,13 +112,13 @@ class KeptEdits:
         return KERNELS / draft.file if known else None
 
 
-def _now(path: Path | None) -> str | None:
-    """Return what a kernel file holds; None where there is none."""
+def _read_text(path: Path | None) -> str | None:
+    """Return the current text of a kernel file, or None if it cannot be read."""
     try:
         return None if path is None else read_source(path)
     except InputError:
         return None
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -1,4 +1,4 @@
-"""The list of a pattern's variants, seen as the ladder that it is: each rung's idea, its limit, and what lifts that."""
+"""The list of a pattern's variants as a ladder: the idea and limit of each, and the variant that removes the limit."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gui.widgets.elided_box import ElidedBox
 
 _RUNG = Qt.ItemDataRole.UserRole + 1
 _WIDTH = 600
-"""Pixels of the list, at the normal size of text."""
+"""Width of the list in pixels, at the normal text size."""
 _RAILS = (14, 46)
-"""Where the ladder's two sides are."""
+"""Horizontal positions of the ladder's two rails."""
 _MARGIN, _GAP = 8, 2
 _WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignTop
 
 
 @dataclass(frozen=True)
 class Rung:
-    """What is painted of a rung: its number and title, its idea, and what limits it until another rung lifts that."""
+    """The painted text of a variant: number, title, idea, and limit."""
 
     number: int
     title: str
@@ -33,22 +33,22 @@ class Rung:
 
     @classmethod
     def of(cls, pattern: Pattern, variant: Variant, missing: str = "") -> Rung:
-        """Return a variant's; `missing` is why it cannot be chosen."""
+        """Build an entry; `missing` is the reason why the variant cannot run, or ""."""
         number = pattern.variants.index(variant) + 1
-        title = variant.title + ("  ⚠" if variant.cautionary else "") + (" · not here" if missing else "")
+        title = variant.title + ("  ⚠" if variant.cautionary else "") + (" · unavailable" if missing else "")
         return cls(number, title, missing or variant.idea, limit_of(pattern, variant))
 
 
 def limit_of(pattern: Pattern, variant: Variant) -> str:
-    """Return what limits a variant, and which rung lifts it."""
+    """Return a sentence with the variant's limit and the variant that removes it."""
     lifts = pattern.lifts(variant)
     if lifts is None:
         return f"Limit: {variant.limit}"
-    return f"Limit: {variant.limit} Rung {pattern.variants.index(lifts) + 1} lifts it."
+    return f"Limit: {variant.limit} Next: variant {pattern.variants.index(lifts) + 1}."
 
 
 class _RungPainter(QStyledItemDelegate):
-    """Paints rungs between the two sides of a ladder."""
+    """Delegate that paints the variants between the two rails of a ladder."""
 
     def _fonts(self, option: QStyleOptionViewItem) -> tuple[QFont, QFont]:
         strong, small = QFont(option.font), QFont(option.font)
@@ -58,7 +58,7 @@ class _RungPainter(QStyledItemDelegate):
         return strong, small
 
     def _lines(self, option: QStyleOptionViewItem, rung: Rung, width: int) -> list[tuple[str, QFont, int]]:
-        """Return the texts of a rung with their fonts and heights."""
+        """Return the texts of a variant with their fonts and heights."""
         strong, small = self._fonts(option)
         texts = ((rung.title, strong), (rung.idea, small), (rung.limit, small))
         room = QRect(0, 0, width, 10_000)
@@ -107,7 +107,7 @@ class _RungPainter(QStyledItemDelegate):
 
 
 class LadderBox(ElidedBox):
-    """The variant that is chosen; its list is the ladder, as wide as its texts want."""
+    """A combo box of variants whose list is a ladder, as wide as its texts need."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__(name, tip)
@@ -116,8 +116,8 @@ class LadderBox(ElidedBox):
         self._pattern: Pattern | None = None
 
     def show_ladder(self, pattern: Pattern, device: Device | None) -> None:
-        """List a pattern's variants; those can be chosen that the device can run, where it is known."""
-        self.hidePopup()  # an open list would lay out rungs of which nothing is known yet
+        """List a pattern's variants; disable those that the device cannot run, if it is known."""
+        self.hidePopup()  # an open list would lay out entries that have no data yet
         self._pattern = pattern
         self.clear()
         for variant in pattern.variants:
@@ -125,7 +125,7 @@ class LadderBox(ElidedBox):
         self.show_device(device)
 
     def show_device(self, device: Device | None) -> None:
-        """Let what a device can run be chosen, and show why the others cannot be."""
+        """Enable the variants that the device can run, and show why the others cannot run."""
         model, pattern = self.model(), self._pattern
         assert isinstance(model, QStandardItemModel)
         assert pattern is not None
@@ -139,7 +139,7 @@ class LadderBox(ElidedBox):
             item.setData(rung, _RUNG)
 
     def showPopup(self) -> None:
-        """Open the ladder below the box, within the window."""
+        """Open the list below the box, inside the window."""
         view, window = self.view(), self.window()
         assert view is not None
         assert window is not None
@@ -148,8 +148,8 @@ class LadderBox(ElidedBox):
         popup = view.window()
         assert popup is not None
         corner = self.mapTo(window, self.rect().bottomRight())
-        wanted = sum(view.sizeHintForRow(row) for row in range(self.count())) + 12
-        height = min(wanted, window.height() - corner.y() - 8)
+        needed = sum(view.sizeHintForRow(row) for row in range(self.count())) + 12
+        height = min(needed, window.height() - corner.y() - 8)
         left = max(8, min(corner.x() + 1, window.width() - 8) - popup.width())
         popup.setGeometry(QRect(window.mapToGlobal(corner), QSize(popup.width(), height)))
         popup.move(window.mapToGlobal(corner).x() - corner.x() + left, popup.y())

@@ -1,4 +1,4 @@
-"""The window as it is at a lectern: full screen, and in the Step tab nothing but what is to be seen."""
+"""Lecture mode: full screen with large text, and only the recording of the Step tab."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from gui.step_view.tab import StepTab
 from gui.window.appearance import Appearance
 
 _LARGER = 1.25
-"""How much larger text is at a lectern, in a window of _HEIGHT."""
+"""Text scale in lecture mode, for a window of `_HEIGHT` pixels."""
 _HEIGHT = 720
 
 
 class Lecturing(QObject):
-    """Turns a lecture on and off.
+    """Turn lecture mode on and off.
 
     Parameters
     ----------
     window : QMainWindow
     appearance : Appearance
-        Whose text grows meanwhile.
+        Enlarges the text during the lecture.
     stepping : callable
-        Returns the Step tab that is shown; None where another is.
+        Returns the visible Step tab, or None if another tab is visible.
     """
 
     def __init__(self, window: QMainWindow, appearance: Appearance, stepping: Callable[[], StepTab | None]) -> None:
@@ -35,7 +35,7 @@ class Lecturing(QObject):
         self._was_full = False
 
     def toggle(self) -> None:
-        """Begin a lecture in the Step tab, or end it; elsewhere take the full screen, or leave it."""
+        """Start or end a lecture in the Step tab; elsewhere toggle full screen."""
         window, tab = self._window, self._stepping()
         if self.view is not None:
             self.view.end()
@@ -59,12 +59,12 @@ class Lecturing(QObject):
         self.view.begin()
 
     def _enlarge(self, height: int) -> None:
-        """Let text be as large as goes with a height."""
+        """Scale the text with the window's height."""
         if self.view is not None:
             self._appearance.enlarge(_LARGER * max(1.0, round(height / _HEIGHT, 1)))
 
     def stop(self, otherwise: Callable[[], None]) -> None:
-        """End the lecture where there is one and nothing in it stands out; do what Stop does otherwise."""
+        """End the lecture unless something is selected in it; without a lecture call `otherwise`."""
         if self.view is None or self.view.tab.anything_chosen:
             otherwise()
         else:

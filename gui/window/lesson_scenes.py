@@ -1,4 +1,4 @@
-"""A pattern's own page, set as a step of a lesson has it."""
+"""Show a pattern's page in the state that a lesson step defines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window: puts the pieces together and passes on what happens between them."""
+"""The main window: create its parts and connect them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from gui.window.sidebar import Sidebar
 from gui.window.status_line import StatusLine, Survey, explain, survey_devices
 
 _LEAST_PAGE = 780
-"""Pixels, at the normal size of text, of a page beside a lesson's pane and the side."""
+"""Minimum page width in pixels, at the normal text size, next to a lesson and the sidebar."""
 
 
 class MainWindow(QMainWindow):
@@ -58,13 +58,13 @@ class MainWindow(QMainWindow):
     Parameters
     ----------
     memory : SavedSettings
-        What is remembered from the last time.
+        The settings of the last session.
     engine : str or Asked
-        The engine to start with; "" means the one that is remembered.
+        The engine to start with; "" uses the remembered one.
     factory, survey : callable
-        Make the engine's host and look for devices; tests have their own.
+        Create the engine's host process, and list devices; replaceable in tests.
     drafts : Drafts
-        Where edits are kept when the window must go.
+        Where unsaved edits are kept if the window must close.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class MainWindow(QMainWindow):
         wanted = engine or self.memory.engine
         self.engine = CLUSTER if isinstance(wanted, Asked) else wanted
         self.jobs = Jobs(factory, self)
-        # The engine's process takes a moment to come up: it does so while the window is built.
+        # The engine's process takes a moment to start: it does so while the window is built.
         self.jobs.start(wanted)
         self._side = Jobs(factory, self)
         self.bench = Workbench(self.jobs, self, side=self._side, third=Jobs(factory, self), gpu=self.memory.gpu)
         for name, pattern in self.bench.patterns.items():
-            kept = self.memory
-            self.bench.restore(name, kept.variant(pattern), kept.params(pattern), kept.chosen(pattern))
+            saved = self.memory
+            self.bench.restore(name, saved.variant(pattern), saved.params(pattern), saved.chosen(pattern))
         self.appearance = Appearance(self.memory, self)
 
         self.setWindowTitle("Lockstep")
@@ -134,7 +134,7 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self._connect_parts()
         self._connect_work()
-        self._take_look()
+        self._apply_look()
         self.header.show_engine(self.engine)
         if isinstance(wanted, Asked):
             self.status.show_start(starting(wanted))
@@ -144,14 +144,14 @@ class MainWindow(QMainWindow):
         if geometry := self.memory.geometry:
             self.restoreGeometry(geometry)
 
-    # --- putting together
+    # --- layout and connections
 
     def _lay_out(self) -> None:
         middle = Ground()
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        # The margins are the style sheet's: a hidden banner leaves no gap.
+        # The style sheet sets the margins: a hidden banner leaves no gap.
         column.addWidget(self.kept.banner)
         column.addWidget(self.banner)
         column.addWidget(self.stack, 1)
@@ -184,7 +184,7 @@ class MainWindow(QMainWindow):
         self.sidebar.preferences_wanted.connect(self._show_preferences)
         self.actions_.preferences_wanted.connect(self._show_preferences)
         self.actions_.menu_wanted.connect(lambda: self.header.menu.showMenu())
-        self.appearance.changed.connect(self._take_look)
+        self.appearance.changed.connect(self._apply_look)
         self.status.why_wanted.connect(lambda found: self.banner.say(*explain(found), tone="neutral"))
         self.messages.given_up.connect(lambda: self.header.show_progress(0.0))
         self.pages.shown.connect(self._show_pattern)
@@ -204,7 +204,7 @@ class MainWindow(QMainWindow):
         lessons = teaching.lessons
         teaching.appeared.connect(self._show_lessons)
         teaching.warned.connect(self.banner.say)
-        teaching.pane.appeared.connect(lambda _: self._share_room())
+        teaching.pane.appeared.connect(lambda _: self._update_sidebar())
         lessons.busy_changed.connect(self._show_own_busy)
         lessons.shelf_changed.connect(self._show_progress_of_lessons)
         self.pages.page_made.connect(self._offer_lessons)
@@ -235,16 +235,16 @@ class MainWindow(QMainWindow):
         bench.saved.connect(lambda path: self.status.say(f"Saved {Path(path).name}"))
 
     def begin(self, image: Path | None = None) -> None:
-        """Open the first image, then look around: for samples and for a GPU."""
+        """Open the first input, then list samples and look for a GPU."""
         from gpu.files.images import DEFAULT_SAMPLE, sample_images
 
         samples = sample_images()
         self.sidebar.add_samples(samples)
         self.actions_.add_samples(samples)
-        remembered = self.memory.image
-        there = remembered is not None and os.path.isfile(remembered)
-        wanted = image or (remembered if there else None) or DEFAULT_SAMPLE
-        self.bench.open(wanted, DEFAULT_SAMPLE)
+        last = self.memory.image
+        exists = last is not None and os.path.isfile(last)
+        path = image or (last if exists else None) or DEFAULT_SAMPLE
+        self.bench.open(path, DEFAULT_SAMPLE)
         self.kept.offer()
         self._ask_for_thumbnails()
         self.status.look_for_gpu()
@@ -255,27 +255,27 @@ class MainWindow(QMainWindow):
             if not thumbnail.has_picture:
                 self.bench.reading.thumbnail(path, thumbnail.show_picture)
 
-    # --- what whoever drives the window asks of it
+    # --- called by other parts, and by programs that drive the window
 
     @property
     def page(self) -> PatternPage:
-        """Return the page of the pattern that is chosen."""
+        """The page of the current pattern."""
         return self.pages.page
 
     @property
     def at_rest(self) -> bool:
-        """Whether the newest settings have been run and checked, and nothing is left to do."""
+        """Whether the newest settings have been run and checked, and no work is left."""
         bench, settings = self.bench, self.bench.settings[self.bench.chosen]
         outcome = bench.outcomes.get(bench.chosen)
         return not self.jobs.busy and not bench.pending and outcome is not None and outcome.variant == settings.variant
 
     def _stepping(self) -> StepTab | None:
-        """Return the Step tab that is shown."""
+        """Return the Step tab if it is visible, else None."""
         shown = self.teaching.shown or self.own.shown or self.page
         return shown.step if shown.stepping else None
 
     def choose_pattern(self, name: str) -> None:
-        """Show another pattern's page."""
+        """Show a pattern's page."""
         self.pages.choose(name)
 
     def choose_variant(self, name: str) -> None:
@@ -283,11 +283,11 @@ class MainWindow(QMainWindow):
         self.pages.choose_variant(name)
 
     def run(self) -> None:
-        """Run what is shown."""
+        """Run the visible page."""
         self.running.run()
 
     def set_engine(self, name: str) -> None:
-        """Go on with another engine; of several devices ask which."""
+        """Switch to another engine; for a cluster, ask which devices."""
         if name == CLUSTER:
             self._ask_for_cluster()
         elif name != self.engine:
@@ -298,7 +298,7 @@ class MainWindow(QMainWindow):
         self.header.show_engine(self.engine)  # until one is chosen
         if not is_installed():
             self.banner.say(
-                "Dask, which runs a pattern on several devices, is not installed here.", INSTALL, tone="neutral"
+                "Dask, which is needed to run on several devices, is not installed.", INSTALL, tone="neutral"
             )
             return
         dialog = ClusterDialog(self, self.memory.cluster)
@@ -306,7 +306,7 @@ class MainWindow(QMainWindow):
         dialog.open()
 
     def set_cluster(self, asked: Asked) -> None:
-        """Go on with several devices."""
+        """Switch to several devices."""
         self.memory.cluster = asked
         self._start(asked)
         self.status.show_start(starting(asked))
@@ -321,24 +321,24 @@ class MainWindow(QMainWindow):
         self.pages.study_again()
         self._ask_for_thumbnails()
 
-    # --- what happens
+    # --- events
 
     def _choose_gpu(self, key: str) -> None:
         self.memory.gpu = key
         self.bench.modeling.choose(key)
 
-    def _take_look(self) -> None:
-        now = look()
-        self.setPalette(palette(now.theme))
-        self._theme_dialogs(now.theme)
-        self.setStyleSheet(style_sheet(now))
+    def _apply_look(self) -> None:
+        current = look()
+        self.setPalette(palette(current.theme))
+        self._theme_dialogs(current.theme)
+        self.setStyleSheet(style_sheet(current))
         self.header.resize_with_text()
         self.sidebar.resize_with_text()
-        self._share_room()
+        self._update_sidebar()
         self.actions_.show_choices(self.memory.theme, self.memory.text_size)
 
     def _theme_dialogs(self, theme: Theme) -> None:
-        """Let the system's own dialogs be dark or light too, where it has both."""
+        """Set the dark or light theme for system dialogs too, where the platform supports both."""
         hints = QGuiApplication.styleHints()
         if hints is not None and hasattr(hints, "setColorScheme"):  # since Qt 6.8
             schemes = {"dark": Qt.ColorScheme.Dark, "light": Qt.ColorScheme.Light}
@@ -359,12 +359,12 @@ class MainWindow(QMainWindow):
         self.header.show_pattern(pattern, self.bench.settings[name].variant, self.jobs.device)
         self.actions_.show_variants([variant.title for variant in pattern.variants])
 
-    def _say_what_is_open(self, *names: str) -> None:
-        """Name it in the window's title."""
+    def _set_title(self, *names: str) -> None:
+        """Set the window's title."""
         self.setWindowTitle(" – ".join(dict.fromkeys((*filter(None, names), "Lockstep"))))
 
     def _show_own(self, title: str, path: Path) -> None:
-        self._say_what_is_open(path.name, title)
+        self._set_title(path.name, title)
         self.banner.hide()
         self.header.show_own(title, str(path))
         self.sidebar.mark_own(title, path.name)
@@ -372,15 +372,15 @@ class MainWindow(QMainWindow):
         self.actions_.show_variants([])
 
     def _show_lessons(self, title: str) -> None:
-        self._say_what_is_open(title, "Lessons")
+        self._set_title(title, "Lessons")
         self.header.show_own("Lessons", title)
         self.sidebar.mark_lessons()
         self.sidebar.show_images(False)
         self.actions_.show_variants([])
         self.status.say("")
 
-    def _share_room(self) -> None:
-        """Let a lesson have the side's room where there is too little for all."""
+    def _update_sidebar(self) -> None:
+        """Hide the sidebar while a lesson leaves too little room for it."""
         pane = self.teaching.pane
         pane.resize_with_text(self.width())
         room = self.width() - self.sidebar.width() - pane.width()
@@ -388,7 +388,7 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._share_room()
+        self._update_sidebar()
 
     def _show_progress_of_lessons(self) -> None:
         self.sidebar.show_progress(*self.teaching.lessons.progress)
@@ -396,15 +396,15 @@ class MainWindow(QMainWindow):
             self._name_lesson(page)
 
     def _offer_lessons(self, page: PatternPage) -> None:
-        """Let a page lead to the lesson that lifts the limit of its rung."""
+        """Link a page to the lesson about its variant's limit."""
         name = page.pattern.name
         page.idea.shown.connect(lambda _: self._name_lesson(page))
         page.idea.lesson_wanted.connect(lambda variant: self.teaching.open_lifting(name, variant))
         self._name_lesson(page)
 
     def _name_lesson(self, page: PatternPage) -> None:
-        found = self.teaching.lessons.lifting(page.pattern.name, page.idea.variant)
-        page.idea.show_lesson(found.title if found is not None else "")
+        lesson = self.teaching.lessons.lifting(page.pattern.name, page.idea.variant)
+        page.idea.show_lesson(lesson.title if lesson is not None else "")
 
     def _show_own_busy(self, busy: bool) -> None:
         self.header.show_busy(busy)
@@ -420,35 +420,35 @@ class MainWindow(QMainWindow):
 
     def _show_image(self, image: OpenImage) -> None:
         self.banner.hide()
-        self._say_notes()
+        self._show_notes()
         self._name_input()
         self.sidebar.mark_image(image.path)
         self.memory.image = image.path
         if image.path not in self.sidebar.thumbnails:
             self.memory.add_recent(image.path)
 
-    def _say_notes(self) -> None:
-        """Say once what is wrong with this user's folders, as soon as there is something else to be seen."""
+    def _show_notes(self) -> None:
+        """Report problems with the user's folders once, as soon as the window shows an input."""
         if notes := [note for note in self._notes if note]:
             self.banner.say(notes[0], " ".join(notes[1:]), tone="neutral")
         self._notes.clear()
 
     def _name_input(self) -> None:
-        """Say what the pattern that is shown works on, in the Run tab, or in the Step tab what is recorded."""
-        name, what = self.bench.input_words
-        self._say_what_is_open(name, self.bench.pattern.title)
+        """Show the input of the current page: of the run, or in the Step tab of the recording."""
+        name, details = self.bench.input_words
+        self._set_title(name, self.bench.pattern.title)
         step = self.page.step
         if self.page.stepping and not step.of_run:
-            name, what = self.bench.recorded_words(step.settings.params, step.taken)
+            name, details = self.bench.recorded_words(step.settings.params, step.taken)
         elif self.page.tabs.currentIndex() and not self.page.stepping:
-            what = ""
-        self.status.say(f"{name}: {what}" if what else "")
+            details = ""
+        self.status.say(f"{name}: {details}" if details else "")
 
     def _show_progress(self, _: str, progress: Progress) -> None:
         self.header.show_progress(progress.fraction)
         words = spelled(progress)
         if is_loss(progress):
-            self.banner.say(words.replace(" is gone; ", " is gone: ").rstrip("…") + ".", tone="warn", about=("loss",))
+            self.banner.say(words.replace("; ", ": ", 1).rstrip("…") + ".", tone="warn", about=("loss",))
         elif self.jobs.workers and progress.fraction is not None:
             words = f"{progress.message}…"
         if words:
@@ -463,7 +463,7 @@ class MainWindow(QMainWindow):
 
     def _show_busy(self) -> None:
         if self.bench.clearance.under_way:
-            self.status.say("Checking the edited kernel on the simulator before it runs on the GPU…")
+            self.status.say("Checking the edited kernel on the simulator before the GPU runs it…")
             self.header.show_progress(None)
         self.header.show_busy(self.running.busy)
 
@@ -471,7 +471,7 @@ class MainWindow(QMainWindow):
         self.status.show_no_device()
         self.messages.show_failure(failure)
 
-    # --- files dropped, and the end
+    # --- dropped files, and closing
 
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
         if event is not None and _local_files(event.mimeData()):
@@ -482,7 +482,7 @@ class MainWindow(QMainWindow):
         assert event is not None
         path = _local_files(event.mimeData())[0]
         event.acceptProposedAction()
-        # Opened once the drop is over: the file manager waits for it.
+        # Opened after the drop: the file manager waits for it to return.
         QTimer.singleShot(0, lambda: self.files.open(path))
 
     def closeEvent(self, event: QCloseEvent | None) -> None:
@@ -511,7 +511,7 @@ class MainWindow(QMainWindow):
         finish_background()
 
     def leave(self) -> str:
-        """Close without a question, as when the system ends: edits are kept, or a sentence says why they are not."""
+        """Close without a question, as at logout: save edits as drafts, or return the reason why that failed."""
         reason = self.kept.keep()
         self._discard = True
         self.close()

@@ -1,4 +1,4 @@
-"""What the window says of what happens: a passing word at its foot, and in its banner what is wrong."""
+"""Report events to the user: brief messages in the status line, errors and warnings in the banner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gui.window.status_line import StatusLine
 
 
 class Messages(QObject):
-    """Says things where they belong.
+    """Show messages in the status line and the banner.
 
     Parameters
     ----------
@@ -23,53 +23,53 @@ class Messages(QObject):
     """
 
     given_up = pyqtSignal()
-    """What was asked for has failed or was stopped: nothing goes on."""
+    """The current work failed or was stopped."""
 
     def __init__(self, status: StatusLine, banner: Banner) -> None:
         super().__init__(banner)
         self.status, self.banner = status, banner
 
     def show_failure(self, failure: Failure, *about: str) -> None:
-        """Say what went wrong; all else stays as it was. `about` is a banner's."""
+        """Report a failure. `about` lists the banner topics that can hide it again."""
         self.given_up.emit()
         if failure.kind == "cancelled":
             self.status.say("Stopped")
             return
         self.status.say("")
-        said = failure.message.startswith(f"{failure.position}:")
-        details = [each for each in ("" if said else str(failure.position or ""), failure.detail) if each]
+        positioned = failure.message.startswith(f"{failure.position}:")
+        details = [each for each in ("" if positioned else str(failure.position or ""), failure.detail) if each]
         text = ("text",) if failure.kind in ("compile", "launch") else ()
         self.banner.say(failure.message, failure.advice, "\n".join(details), about=(*about, *text))
 
     def show_halt(self, process: int | None, start_anew: Callable[[], object]) -> None:
-        """Say that the engine's process was stopped from outside, until it goes on or another takes over."""
+        """Report that the engine process `process` is suspended; None hides the report."""
         if process is None:
             self.banner.over("halt")
             return
         self.banner.say(
-            "The engine's process was stopped from outside, and waits.",
-            f"Stop starts it anew; or let it go on (`kill -CONT {process}` in a terminal).",
+            "The engine process was suspended from outside.",
+            f"Press Stop to restart it, or resume it with `kill -CONT {process}` in a terminal.",
             tone="warn",
             action=("Stop", start_anew),
             about=("halt",),
         )
 
     def show_mistake(self, error: BaseException) -> None:
-        """Say that a part of the window has failed; the rest goes on."""
+        """Report an internal error of the window; the rest keeps working."""
         self.banner.say(
-            f"Lockstep made a mistake: {type(error).__name__}.",
-            "It goes on. Please report it with the details.",
+            f"Internal error: {type(error).__name__}.",
+            "Lockstep keeps running. Please report this with the details.",
             "".join(traceback.format_exception(error)),
         )
 
     def show_refusal(self, refusal: Refusal, run_all_the_same: Callable[[], object]) -> None:
-        """Say why an edited kernel does not run on the GPU, and offer to run it all the same."""
+        """Report why an edited kernel does not run on the GPU, and offer to run it anyway."""
         self.status.say("")
         self.banner.say(
             refusal.message,
-            "Mend it, or run it: at worst the GPU's process is started anew.",
+            "Fix it, or run it anyway: at worst the GPU process restarts.",
             refusal.detail,
             tone="warn",
-            action=("Run on the GPU all the same", run_all_the_same),
+            action=("Run on the GPU anyway", run_all_the_same),
             about=("run", "text"),
         )

@@ -1,4 +1,4 @@
-"""The patterns' pages: made when they are first seen, and remembered; which of them is shown."""
+"""The patterns' pages: created when first shown, and kept."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from gui.window.pattern_page import PatternPage
 
 
 class Pages(QObject):
-    """The pages of a window that have been made, by pattern.
+    """The pattern pages created so far, by pattern name.
 
     Parameters
     ----------
     stack : QStackedWidget
-        Where they are shown, among others.
+        The stack that shows them, among other pages.
     bench : Workbench
-        What they choose and show.
+        Runs the patterns and supplies the results.
     memory : SavedSettings
-        How they were the last time.
+        The saved state of the pages.
     messages : Messages
     """
 
@@ -38,7 +38,7 @@ class Pages(QObject):
     """A pattern's name: its page is shown."""
     variant_chosen = pyqtSignal(str)
     words_changed = pyqtSignal()
-    """What the page that is shown works on may be called otherwise."""
+    """The description of the current page's input may have changed."""
     playing_changed = pyqtSignal()
     page_made = pyqtSignal(object)
     """PatternPage"""
@@ -48,7 +48,7 @@ class Pages(QObject):
         self._stack, self._bench, self._memory, self._messages = stack, bench, memory, messages
         self.made: dict[str, PatternPage] = {}
         self.followed: dict[str, FollowedModel] = {}
-        """The modeled times of the pages that have been made."""
+        """The modeled times of the created pages, by pattern name."""
         self._seen: set[str] = set()
         bench.image_changed.connect(self._show_image)
         bench.values_changed.connect(self._show_numbers)
@@ -61,35 +61,35 @@ class Pages(QObject):
         bench.counted.connect(self._show_counts)
         messages.given_up.connect(self._forget_progress)
 
-    # --- which is shown
+    # --- selection
 
     @property
     def page(self) -> PatternPage:
-        """Return the page of the pattern that is chosen."""
+        """The page of the current pattern."""
         return self.made[self._bench.chosen]
 
     def show(self, name: str) -> None:
         """Show a pattern's page."""
-        page = self._placed(name)
+        page = self._ready_page(name)
         self._seen.add(name)
         self._bench.chosen = name
         self._stack.setCurrentWidget(page)
         self.shown.emit(name)
 
     def come_back(self) -> None:
-        """Show the chosen pattern's page again, where something else is shown."""
+        """Show the current pattern's page, if another page is visible."""
         if self._stack.currentWidget() is not self.page:
             self.show(self._bench.chosen)
 
     def choose(self, name: str) -> None:
-        """Show another pattern's page, and run the pattern."""
+        """Show a pattern's page, and run the pattern if it changed."""
         again = name == self._bench.chosen and name in self.made
         self.show(name)
         if not again:
             self._bench.choose_pattern(name)
 
     def step(self, by: int) -> None:
-        """Go to the next or the previous pattern."""
+        """Go to the next (`by` = 1) or the previous (-1) pattern."""
         names = list(self._bench.patterns)
         self.choose(names[(names.index(self._bench.chosen) + by) % len(names)])
 
@@ -100,18 +100,18 @@ class Pages(QObject):
         self._bench.choose_variant(name)
 
     def choose_variant_at(self, index: int) -> None:
-        """Run the variant of that place in the ladder, where there is one."""
+        """Run the variant at an index of the ladder, if it exists."""
         variants = self._bench.pattern.variants
         if index < len(variants) and self._stack.currentWidget() is self.page:
             self.choose_variant(variants[index].name)
 
     def toggle_scale(self) -> None:
-        """Go from linear to logarithmic counts, or back."""
+        """Switch between linear and logarithmic histograms."""
         levels = self.page.view.levels
         if levels is not None:
             levels.set_scale("linear" if levels.scale.chosen == "log" else "log")
 
-    # --- what they show
+    # --- contents
 
     def _show_image(self, image: OpenImage) -> None:
         for page in self.made.values():
@@ -146,21 +146,21 @@ class Pages(QObject):
             page.show_counts(counts)
 
     def forget_measurements(self) -> None:
-        """Drop what was measured: another engine comes."""
+        """Discard measurements: the engine changes."""
         for page in self.made.values():
             if page.compare is not None:
                 page.compare.forget()
 
     def study_again(self) -> None:
-        """Count and measure atomics anew: another engine is there."""
+        """Repeat the atomics study on the new engine."""
         for page in self.made.values():
             if page.atomics is not None and self._bench.image is not None:
                 page.atomics.show_image(self._bench.image)
 
-    # --- making them
+    # --- creation
 
-    def _placed(self, name: str) -> PatternPage:
-        """Return a pattern's page, which is in the stack and has all of its tabs."""
+    def _ready_page(self, name: str) -> PatternPage:
+        """Return a pattern's page, with all of its tabs and added to the stack."""
         page = self.made.get(name) or self.make(name)
         if not page.complete:
             self.complete(page)
@@ -169,7 +169,7 @@ class Pages(QObject):
         return page
 
     def make(self, name: str) -> PatternPage:
-        """Make a pattern's page, without the tabs that measure."""
+        """Create a pattern's page, without the tabs that measure."""
         bench, memory, messages = self._bench, self._memory, self._messages
         page = self.made[name] = PatternPage(
             bench.patterns[name],
@@ -196,7 +196,7 @@ class Pages(QObject):
             source.typing.connect(messages.status.say)
         if page.view.levels is not None:
             page.view.levels.set_scale(memory.scale)
-            page.view.levels.scale.picked.connect(self._take_scale)
+            page.view.levels.scale.picked.connect(self._set_scale)
         for key, splitter in self._splitters(page).items():
             sizes = memory.sizes(f"{name}/{key}")
             if len(sizes) == splitter.count():
@@ -209,13 +209,13 @@ class Pages(QObject):
         return page
 
     def _follow(self, page: PatternPage) -> None:
-        """Let a page's modeled time follow what is seen there."""
+        """Keep a page's modeled time up to date while it is visible."""
         bench, card = self._bench, page.modeled
 
-        def seen() -> ModelPattern | None:
+        def request_if_visible() -> ModelPattern | None:
             return bench.to_model() if card.isVisible() and bench.chosen == page.pattern.name else None
 
-        followed = FollowedModel(bench.modeling, seen, lambda: bench.jobs.busy, page)
+        followed = FollowedModel(bench.modeling, request_if_visible, lambda: bench.jobs.busy, page)
         followed.changed.connect(card.show_model)
         followed.changed.connect(page.show_machine_code)
         bench.modeling.gpu_changed.connect(card.show_gpu)
@@ -227,52 +227,52 @@ class Pages(QObject):
         self.followed[page.pattern.name] = followed
 
     def complete(self, page: PatternPage) -> None:
-        """Give a page the tabs that measure."""
+        """Add the tabs that measure to a page."""
         bench = self._bench
         page.add_studies(lambda: {} if bench.image is None else bench.image.inputs, bench.modeling)
         for tab in (page.compare, page.atomics):
             if tab is not None:
-                tab.failed.connect(self._say_of_study)
+                tab.failed.connect(self._show_study_failure)
                 tab.succeeded.connect(lambda: self._messages.banner.over("study"))
         if page.compare is not None:
             compare = page.compare
-            begun = compare.sweep.measuring, compare.modeled.busy_changed, compare.workers.busy_changed
-            for changed in (*begun, compare.sweep.ended):
+            started = compare.sweep.measuring, compare.modeled.busy_changed, compare.workers.busy_changed
+            for changed in (*started, compare.sweep.ended):
                 changed.connect(lambda *_: self.playing_changed.emit())
         image = self._bench.image
         if page.atomics is not None and image is not None:
             page.atomics.show_image(image)
         page.turn_to(self._memory.tab(page.pattern.name))
 
-    def _say_of_study(self, message: str, advice: str) -> None:
+    def _show_study_failure(self, message: str, advice: str) -> None:
         self._messages.banner.say(message, advice, tone="neutral", about=("study", "text"))
 
     def _connect_bodies(self, view: BodiesView) -> None:
         view.said.connect(self._messages.status.say)
         view.over.connect(self._messages.status.take_back)
-        view.failed.connect(self._say_of_bodies)
+        view.failed.connect(self._show_bodies_failure)
         view.simulation.playing_changed.connect(self._bench.set_live)
         view.simulation.playing_changed.connect(self.playing_changed)
 
-    def _say_of_bodies(self, failure: Failure) -> None:
-        """Say what went wrong; what is only refused is no matter any more once something else has run."""
+    def _show_bodies_failure(self, failure: Failure) -> None:
+        """Report a failure; the next successful run hides a report about invalid input."""
         self._messages.show_failure(failure, *(("run",) if failure.kind == "input" else ()))
 
-    def _take_scale(self, chosen: str) -> None:
-        """Let all histograms have the scale that one of them was given."""
+    def _set_scale(self, chosen: str) -> None:
+        """Apply a scale chosen in one histogram to all of them."""
         self._memory.scale = chosen
         for page in self.made.values():
             if page.view.levels is not None:
                 page.view.levels.set_scale(chosen)
 
-    # --- the end
+    # --- closing
 
     def close_down(self) -> None:
-        """Let nothing run on, and remember how the pages were: the window closes."""
+        """Stop all pages and save their state: the window closes."""
         memory = self._memory
         for name, page in self.made.items():
             memory.store_step(name, page.step.settings.params, page.step.settings.schedule)
-            if name in self._seen:  # others have never been laid out
+            if name in self._seen:  # the others have no layout yet
                 memory.store_tab(name, page.tabs.tabText(page.tabs.currentIndex()))
                 for key, splitter in self._splitters(page).items():
                     if key != "step" or page.step.models is not None:

@@ -1,4 +1,4 @@
-"""The page of a pattern, the same for every pattern: settings, results, kernel source, numbers."""
+"""The page of a pattern, the same for every pattern: settings, results, kernel source, statistics."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ from gui.window.rung_card import RungCard
 from gui.window.views import shown_parameters, view_for
 
 _CODE = 100
-"""Pixels that the code is high at least."""
+"""Minimum height of the code in pixels."""
 _LOW = 40
-"""Lines of text that a window is high in which settings fold."""
+"""Height of a window in lines of text below which the settings can be folded."""
 _WORKERS = "Workers"
-"""The tab of what several devices did."""
+"""Title of the tab about the workers of a distributed run."""
 
 
 class Caution(QFrame):
-    """Says that a variant is wrong on purpose, why, and what that has just done."""
+    """A banner for a cautionary variant: why it is wrong, and the error of the latest run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,29 +79,29 @@ class Caution(QFrame):
         self.hide()
 
     def show_variant(self, why: str) -> None:
-        """Show why a variant is wrong; empty text hides all."""
+        """Show why a variant is wrong; an empty text hides the banner."""
         self.why.setText(why)
         self.lesson.setText("Wrong on purpose")
         self.setVisible(bool(why))
 
     def show_outcome(self, outcome: FinishedRun) -> None:
-        """Show what went wrong in a run."""
+        """Show the error of a run."""
         self.lesson.setText(lesson_of(outcome))
 
 
 def lesson_of(outcome: FinishedRun) -> str:
-    """Return what a run of a cautionary variant did to its result, in one sentence."""
+    """Return a sentence about how a cautionary variant's run affected its result."""
     counts = outcome.arrays.get("counts")
     if counts is not None and outcome.image is not None:
-        due = outcome.image.values.size
-        lost = due - int(counts.sum(dtype="int64"))
+        expected = outcome.image.values.size
+        lost = expected - int(counts.sum(dtype="int64"))
         if lost:
-            return f"{as_count(lost)} of {as_count(due)} updates lost ({lost / due:.1%})"
-        return "No update was lost this time; nothing makes sure of that"
+            return f"{as_count(lost)} of {as_count(expected)} updates lost ({lost / expected:.1%})"
+        return "No update was lost this time, but that is not guaranteed"
     deviation = outcome.report.deviation
     if deviation is not None and outcome.report.verified is False:
-        return f"The result is off by up to {as_figure(deviation.max_abs)}"
-    return "Right this time; nothing makes sure of that"
+        return f"The result differs by up to {as_figure(deviation.max_abs)}"
+    return "Correct this time, but not guaranteed"
 
 
 class PatternPage(Ground):
@@ -111,15 +111,15 @@ class PatternPage(Ground):
     ----------
     pattern : Pattern
     settings : Settings
-        What is chosen at first.
+        The initial settings.
     sources : KernelSources
-        The kernels' texts, which are edited here.
+        The kernels' texts, editable on this page.
     jobs : callable
-        Returns the queue of the simulator that records what the Step tab plays.
+        Returns the queue of the simulator that records for the Step tab.
     engine : Jobs
-        The queue of the engine that is chosen, on which the Compare tab measures.
+        The queue of the selected engine; the Compare tab measures on it.
     timed : Timed
-        What the Step tab's timeline is of.
+        Supplies the Step tab's timeline.
     """
 
     params_changed = pyqtSignal(dict)
@@ -147,9 +147,9 @@ class PatternPage(Ground):
         self.numbers = NumbersCard()
         self.numbers.larger_wanted.connect(self._enlarge)
         self.devices: DevicesCard | None = None
-        """What a run on several devices came to, once there was one."""
+        """The summary of a distributed run; created by the first one."""
         self.machines: MachinesView | None = None
-        """Its tasks and workers."""
+        """The tasks and workers of that run."""
         self.modeled = ModeledCard()
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
@@ -164,35 +164,35 @@ class PatternPage(Ground):
         self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
         self.examples = Examples(pattern)
         self.examples.chosen.connect(self.show_example)
-        self.beside = Segments(("Plots", "Kernel"), "Beside")
+        self.beside = Segments(("Plots", "Kernel"), "Side panel")
         self.add_tab("Run", self._run_tab(), self._corner())
         self.variant = pattern.variant(settings.variant)
-        """The variant that is shown."""
+        """The variant shown."""
         self.step = StepTab(stepped_variant(pattern, self.variant), sources, jobs, timed)
         self.add_tab("Step", self.step, self.step.corner())
         self.pointing = Pointing(self.view, jobs, engine)
-        self.pointing.step_wanted.connect(self._step_from)
+        self.pointing.step_wanted.connect(self._record_writer)
         self.pointing.line_wanted.connect(self._show_line)
         self.compare: CompareTab | None = None
         self.atomics: AtomicsTab | None = None
         self._sources, self._jobs, self._engine = sources, jobs, engine
         self.complete = False
-        """Whether it has all of its tabs."""
+        """Whether the page has all of its tabs."""
 
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
         layout.setSpacing(8)
         layout.addLayout(row(self.tabs, self.corner))
         layout.addWidget(self.stack, 1)
-        self.form.changed.connect(self._take_params)
-        sources.settled.connect(self._take_edit)
+        self.form.changed.connect(self._on_form_changed)
+        sources.settled.connect(self._on_edit)
         self.show_variant(settings.variant)
         self._show_params(settings.params)
 
     def add_studies(self, image: Callable[[], Mapping[str, SharedArray]], modeling: Modeling) -> None:
-        """Add the tabs that measure: all at once a page would hold the window up while it is made.
+        """Add the tabs that measure; creating all tabs at once would block the window.
 
-        `image` returns the inputs of the image that is open, `modeling` says how long variants would take on a GPU.
+        `image` returns the inputs of the open image; `modeling` predicts the variants' times on a GPU.
         """
         pattern, settings = self.pattern, self._settings
         if ATOMICS in pattern.lessons:
@@ -202,15 +202,15 @@ class PatternPage(Ground):
         def chosen() -> Mapping[str, Any]:
             return settings.params
 
-        def seen() -> str:
+        def current_variant() -> str:
             return self.variant.name
 
-        self.compare = CompareTab(pattern, self._sources, self._engine, chosen, image, modeling, seen)
+        self.compare = CompareTab(pattern, self._sources, self._engine, chosen, image, modeling, current_variant)
         self.add_tab("Compare", self.compare, self.compare.views)
         self.complete = True
 
     def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
-        """Add a way to look at the pattern; `corner` stands at the other end of the tabs' line."""
+        """Add a tab; `corner` is placed at the right end of the tab bar."""
         holder = QWidget()
         wide = corner is not None and corner.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Expanding
         holder.setLayout(row(0) if corner is None else row(corner) if wide else row(0, corner))
@@ -219,29 +219,29 @@ class PatternPage(Ground):
         self.tabs.addTab(title)
 
     def turn_to(self, title: str) -> None:
-        """Show the tab of that title, where there is one."""
+        """Show the tab with this title, if it exists."""
         titles = [self.tabs.tabText(number) for number in range(self.tabs.count())]
         if title in titles:
             self.tabs.setCurrentIndex(titles.index(title))
 
     @property
     def stepping(self) -> bool:
-        """Whether the Step tab is shown."""
+        """Whether the Step tab is visible."""
         return self.stack.currentWidget() is self.step
 
     @property
     def bodies(self) -> BodiesView | None:
-        """Return the view of bodies where it is shown."""
+        """The view of bodies if it is visible, else None."""
         shown = self.stack.currentIndex() == 0
         return self.view if shown and isinstance(self.view, BodiesView) else None
 
     @property
     def comparing(self) -> CompareTab | None:
-        """Return the Compare tab where it is shown."""
+        """The Compare tab if it is visible, else None."""
         return self.compare if self.stack.currentWidget() is self.compare else None
 
     def _corner(self) -> QWidget:
-        """Return what stands in the line of the tabs."""
+        """Return the widget at the right end of the tab bar."""
         if self.view.beside is None or self.view.about is None:
             return self.examples
         corner = QWidget()
@@ -253,7 +253,7 @@ class PatternPage(Ground):
 
     @property
     def studying(self) -> AtomicsTab | None:
-        """Return the Atomics tab where it is shown."""
+        """The Atomics tab if it is visible, else None."""
         return self.atomics if self.stack.currentWidget() is self.atomics else None
 
     def _run_tab(self) -> QWidget:
@@ -276,32 +276,32 @@ class PatternPage(Ground):
         self.idea.variant_wanted.connect(self.variant_wanted)
         column.addWidget(self.idea)
         column.addWidget(self.source, 1)
-        # All of it is scrolled where it is long: the code need not be as low as it may be.
+        # The whole column scrolls if it is too high, so the code needs no larger minimum.
         self.source.code.setMinimumHeight(_CODE)
         column.addWidget(self.numbers)
-        self._beside_kernel = column
+        self._kernel_column = column
         sizes = (look().px(720), look().px(390))
-        self.splitter = split(Qt.Orientation.Horizontal, left, self._beside(right), sizes=sizes, stretch=(5, 3))
+        self.splitter = split(Qt.Orientation.Horizontal, left, self._right_side(right), sizes=sizes, stretch=(5, 3))
         holder = QWidget()
         holder.setLayout(row(self.splitter))
         return holder
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._share_room()
+        self._update_folding()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
-            self._share_room()
+            self._update_folding()
 
-    def _share_room(self) -> None:
-        """Let the settings fold where large text in a low window would leave what is run below the edge."""
+    def _update_folding(self) -> None:
+        """Allow folding the settings where large text in a low window would push the results out of sight."""
         window = self.window()
         self.settings.let_fold(window is not None and window.height() < _LOW * look().text_px)
 
-    def _beside(self, kernel: QWidget) -> QWidget:
-        """Return what stands beside the view: the kernel, or what the view has there until the kernel is wanted."""
+    def _right_side(self, kernel: QWidget) -> QWidget:
+        """Return the right-hand widget: the kernel, or a stack of the view's plots and the kernel."""
         if self.view.beside is None:
             return kernel
         stack = QStackedWidget()
@@ -310,13 +310,13 @@ class PatternPage(Ground):
         self.beside.picked.connect(lambda name: stack.setCurrentIndex(int(name == "Kernel")))
         return stack
 
-    def _step_from(self, request: StepWriter) -> None:
+    def _record_writer(self, request: StepWriter) -> None:
         """Step through the block that wrote an element."""
         self.step.record_writer(request)
         self.turn_to("Step")
 
     def _show_line(self, file: str, line: int) -> None:
-        """Show a line of what ran."""
+        """Show a line of the kernel that ran."""
         self.beside.choose("Kernel")
         self.source.show_kernel(file, self.source.code.kernel, line)
         self.source.code.go_to_line(line)
@@ -336,7 +336,7 @@ class PatternPage(Ground):
             self.examples.show_params(self._settings.params, name)
 
     def show_image(self, image: OpenImage) -> None:
-        """Show another input."""
+        """Show the new input image."""
         self.view.show_image(image)
         if self.pattern.takes(self._settings.params) == "image":
             self._ran = None
@@ -347,16 +347,16 @@ class PatternPage(Ground):
             self.atomics.show_image(image)
 
     def show_progress(self, words: str) -> None:
-        """Say what a run is at that cannot tell how far it is, where there is no result to look at yet."""
+        """Show the phase of a run whose progress is unknown, while there is no result to show."""
         self.view.show_note(words if self._ran is None else "")
 
     def show_outcome(self, outcome: FinishedRun) -> None:
-        """Show what a run gave."""
+        """Show the results of a run."""
         self.view.show_note("")
-        # Not its arrays, which may be large.
+        # Without its arrays, which may be large.
         self._ran = replace(outcome, image=None, handles={}, arrays={})
         self.view.show_outcome(outcome)
-        # What wrote an element is found where one device computes all of them.
+        # A single device's run can be searched for the thread that wrote an element.
         self.pointing.take_run(outcome.asked if outcome.distributed is None else None)
         self._show_devices(outcome.distributed)
         variant = self.pattern.variant(outcome.variant)
@@ -364,34 +364,34 @@ class PatternPage(Ground):
             self.caution.show_outcome(outcome)
         self._show_numbers(outcome)
 
-    def _show_devices(self, done: DistributedRun | None) -> None:
-        if self.devices is None and done is not None:
+    def _show_devices(self, run: DistributedRun | None) -> None:
+        if self.devices is None and run is not None:
             self.devices = DevicesCard()
-            self._beside_kernel.addWidget(self.devices)
+            self._kernel_column.addWidget(self.devices)
             self.devices.workers_wanted.connect(lambda: self.turn_to(_WORKERS))
             self.machines = MachinesView(self.pattern.over_devices())
             self.add_tab(_WORKERS, self.machines)
         if self.devices is not None and self.machines is not None:
-            self.devices.setVisible(done is not None)
-            self.tabs.setTabVisible(self.stack.indexOf(self.machines), done is not None)
-            if done is not None:
-                self.devices.show_run(done, self._engine.dashboard)
-                self.machines.show_run(done)
+            self.devices.setVisible(run is not None)
+            self.tabs.setTabVisible(self.stack.indexOf(self.machines), run is not None)
+            if run is not None:
+                self.devices.show_run(run, self._engine.dashboard)
+                self.machines.show_run(run)
 
     def show_check(self, outcome: FinishedRun) -> None:
-        """Show what the checkers found in the text of the newest run."""
+        """Show the checkers' findings for the newest run."""
         if self._ran is not None:
             self._ran = replace(self._ran, check=outcome.check)
             self._show_numbers(self._ran)
 
     def show_run_counts(self, outcome: FinishedRun) -> None:
-        """Show what was counted of the newest run."""
+        """Show the counts of the newest run."""
         if self._ran is not None:
             self._ran = replace(self._ran, counts=outcome.counts, uncounted=outcome.uncounted)
             self._show_numbers(self._ran)
 
     def _show_numbers(self, outcome: FinishedRun) -> None:
-        """Show what a run cost; whether it was right only while its variant and text are the ones that are seen."""
+        """Show a run's cost, and its verdict while its variant and source are still the ones shown."""
         lesson = self.pattern.variant(outcome.variant).cautionary
         self.numbers.show_report(outcome.report, outcome.verdict(lesson))
         if outcome.report.simulated:
@@ -401,57 +401,57 @@ class PatternPage(Ground):
         elif self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:
             self.numbers.take_back()
 
-    def _take_edit(self, file: str) -> None:
+    def _on_edit(self, file: str) -> None:
         ran = self._ran
         if ran is not None and (ran.variant, self.pattern.file_of(ran.variant)) == (self.variant.name, file):
             self._show_numbers(ran)
 
     def show_machine_code(self, found: ModeledTime | Failure | None) -> None:
-        """Show beside the kernel's source what its lines became, where an assembler says that."""
+        """Annotate the kernel's source lines with their machine code, if an assembler provides it."""
         self.source.show_machine_code(code_of(found, self.pattern.file_of(self.variant.name)))
 
     def show_counts(self, counts: LevelCounts) -> None:
-        """Show counted levels."""
+        """Show the counts of the image's levels."""
         self.view.show_counts(counts)
 
     def show_example(self, preset: Preset) -> None:
-        """Take an example's settings, and its variant where it has one."""
+        """Apply an example's settings, and its variant if it has one."""
         params = self.pattern.check(preset.params)
         self._enter(params)
-        self._take(params)
+        self._apply(params)
         self.step.settings.take_example(preset.params)
         if preset.variant:
             self.variant_wanted.emit(preset.variant)
 
     def _enlarge(self, parameter: str, value: int) -> None:
-        """Run with a value from which variants can be compared; images are compared at such a size."""
+        """Run at a size where variants can be compared; for images, open the Compare tab."""
         if parameter:
             params = {**self._settings.params, parameter: value}
             self._enter(params)
-            self._take(params)
+            self._apply(params)
         elif self.compare is not None:
             self.tabs.setCurrentIndex(self.stack.indexOf(self.compare))
 
     def show_numbers(self, opened: OpenValues) -> None:
-        """Step through another file of numbers, where that has as many dimensions as are taken."""
+        """Use another file of numbers for stepping, if it has the pattern's number of dimensions."""
         if opened.values.ndim == self.pattern.dimensions:
             self.step.show_input("values", {"values": opened.values})
 
     def show_values(self, params: dict[str, Any]) -> None:
-        """Show settings that were changed elsewhere."""
+        """Show settings that changed elsewhere."""
         self._enter(params)
         self._show_params(params)
 
     def _enter(self, params: Mapping[str, Any]) -> None:
         self.form.set_values({name: value for name, value in params.items() if name in self.form.fields})
 
-    def _take_params(self, entered: dict[str, Any]) -> None:
-        params = self.view.complete({**self._settings.params, **entered, **self._own_defaults(entered)})
+    def _on_form_changed(self, entered: dict[str, Any]) -> None:
+        params = self.view.complete({**self._settings.params, **entered, **self._dependent_defaults(entered)})
         self._enter({name: value for name, value in params.items() if value is not entered.get(name)})
-        self._take(params)
+        self._apply(params)
 
-    def _own_defaults(self, entered: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the defaults that come with another choice, of what has others with it and was not entered too."""
+    def _dependent_defaults(self, entered: Mapping[str, Any]) -> dict[str, Any]:
+        """Return new defaults of the parameters that depend on a changed choice and were not edited themselves."""
         before = self._settings.params
         return {
             each.name: each.initial_with(entered)
@@ -462,7 +462,7 @@ class PatternPage(Ground):
             and entered[each.name] == before[each.name]
         }
 
-    def _take(self, params: dict[str, Any]) -> None:
+    def _apply(self, params: dict[str, Any]) -> None:
         self._show_params(params)
         self.params_changed.emit(params)
 

@@ -1,4 +1,4 @@
-"""The preferences: every change shows at once, so there is nothing to apply."""
+"""The preferences dialog; every change applies at once."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Preferences(QDialog):
         layout.setSpacing(16)
         layout.addWidget(label("Preferences", "title"))
         layout.addLayout(grid)
-        layout.addLayout(row(label("Changes show at once and are remembered.", "caption"), 24, 0, close))
+        layout.addLayout(row(label("Changes apply at once and are saved.", "caption"), 24, 0, close))
         self.theme.picked.connect(self.theme_chosen)
         self.text_size.picked.connect(self.text_size_chosen)
         self.engine.picked.connect(lambda text: self._choose_engine(names[text]))
 
     def _choose_engine(self, name: str) -> None:
         if name == CLUSTER:
-            self.accept()  # what is asked next has a dialog of its own
+            self.accept()  # the cluster dialog opens next
         self.engine_chosen.emit(name)

@@ -1,4 +1,4 @@
-"""What is made ready while nothing else is to be done, so that going there takes no time."""
+"""Create pages and start the stepping simulator while the window is idle, so that both open at once later."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from gui.window.pages import Pages
 
 IDLE_MS = 150
 REST_MS = 1000
-"""How long nothing has been left to do when what may come next is prepared."""
+"""How long the window must have been idle before the simulator is prepared."""
 
 
 class Preparation(QObject):
-    """Makes the pages that have not been seen yet, one step at a time, and then starts the simulator that steps.
+    """Create the missing pages one by one, then start the simulator that records for the Step tab.
 
     Parameters
     ----------
     pages : Pages
     stack : QStackedWidget
-        Where the pages are shown.
+        The stack that shows the pages.
     bench : Workbench
-        Says when nothing is to be done.
+        Reports when no work is left.
     lessons : Lessons
-        Which are read then.
+        Loaded last.
     """
 
     def __init__(self, pages: Pages, stack: QStackedWidget, bench: Workbench, lessons: Lessons) -> None:
@@ -41,29 +41,29 @@ class Preparation(QObject):
             self._idle.start()
 
     def stop(self) -> None:
-        """Prepare nothing more."""
+        """Stop preparing."""
         self._idle.stop()
         self._rest.stop()
 
     def _prepare(self) -> None:
         if self._bench.jobs.busy:
-            return  # somebody waits for something
-        made = self._pages.made
-        unseen = next((name for name in self._bench.patterns if name not in made), None)
-        begun = next((page for page in made.values() if not page.complete), None)
-        unplaced = next((page for page in made.values() if self._stack.indexOf(page) < 0), None)
-        if begun is not None:
-            self._pages.complete(begun)
+            return  # a request is running
+        pages = self._pages.made
+        missing = next((name for name in self._bench.patterns if name not in pages), None)
+        incomplete = next((page for page in pages.values() if not page.complete), None)
+        unplaced = next((page for page in pages.values() if self._stack.indexOf(page) < 0), None)
+        if incomplete is not None:
+            self._pages.complete(incomplete)
         elif unplaced is not None:
             self._stack.addWidget(unplaced)
-        elif unseen is not None:
-            self._pages.make(unseen)
+        elif missing is not None:
+            self._pages.make(missing)
         else:
             self._idle.stop()
             self._rest.start()
 
     def _rehearse(self) -> None:
-        """Start the simulator that steps while nobody waits for it; the process of a run comes first."""
+        """Start the simulator for the Step tab; a run's own process takes precedence."""
         if self._bench.side_started:
             self._lessons.prepare()
             return

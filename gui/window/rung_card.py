@@ -1,4 +1,4 @@
-"""The rung of the ladder that is shown: its idea, its limit, and the way to the rung that lifts that."""
+"""The card of the current variant: its idea, its limit, and a link to the variant that removes the limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gui.widgets.basic import Card, ElidedButton, button, label, role, row
 
 
 class RungCard(Card):
-    """A variant, and its neighbors a press away.
+    """A variant, with buttons for its neighbors in the ladder.
 
     Parameters
     ----------
@@ -18,9 +18,9 @@ class RungCard(Card):
 
     variant_wanted = pyqtSignal(str)
     shown = pyqtSignal(str)
-    """The variant that is shown."""
+    """The variant shown."""
     lesson_wanted = pyqtSignal(str)
-    """The lesson that lifts a variant's limit is wanted."""
+    """The lesson about a variant's limit is requested."""
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__("", margins=(12, 10, 12, 10))
@@ -28,26 +28,26 @@ class RungCard(Card):
         self.setAccessibleName("Variant")
         self.title.setWordWrap(True)
         self.head.setStretch(0, 1)
-        self.below = button("‹", "flat", name="The rung before")
-        self.above = button("›", "flat", name="The next rung")
+        self.below = button("‹", "flat", name="Previous variant")
+        self.above = button("›", "flat", name="Next variant")
         self.head.addLayout(row(self.below, self.above, spacing=0))
         self.idea = label("", "muted", wrap=True, name="Idea of the variant")
-        self.limit = label("", "caption", wrap=True, name="What limits the variant")
-        self.lifts = ElidedButton("The rung that lifts the limit", "Go to that rung")
+        self.limit = label("", "caption", wrap=True, name="Limit of the variant")
+        self.lifts = ElidedButton("Variant that removes the limit", "Go to that variant")
         role(self.lifts, "link")
         self.body.setSpacing(4)
         for each in (self.idea, self.limit):
             self.body.addWidget(each)
         self.body.addLayout(row(self.lifts, 0))
-        self.lesson = ElidedButton("The lesson that lifts the limit", "Work it out in a lesson")
+        self.lesson = ElidedButton("Lesson about the limit", "Learn it in a lesson")
         role(self.lesson, "link")
         self.lesson.hide()
         self.body.addLayout(row(self.lesson, 0))
         self._variant = ""
         self.lesson.clicked.connect(lambda: self.lesson_wanted.emit(self._variant))
-        self._goals: dict[str, str] = {}
-        for name, made in (("below", self.below), ("above", self.above), ("lifts", self.lifts)):
-            made.clicked.connect(lambda _=False, name=name: self.variant_wanted.emit(self._goals[name]))
+        self._targets: dict[str, str] = {}
+        for name, control in (("below", self.below), ("above", self.above), ("lifts", self.lifts)):
+            control.clicked.connect(lambda _=False, name=name: self.variant_wanted.emit(self._targets[name]))
 
     def show_variant(self, variant: Variant) -> None:
         """Show a variant of the pattern."""
@@ -56,26 +56,26 @@ class RungCard(Card):
         self.title.setText(f"{place + 1}  {variant.title}")
         self.idea.setText(variant.idea)
         self.limit.setText(f"Limit: {variant.limit}")
-        self._goals.clear()
-        for name, made, there in (("below", self.below, place - 1), ("above", self.above, place + 1)):
-            made.setEnabled(0 <= there < len(ladder))
-            made.setToolTip(f"{there + 1}  {ladder[there].title}" if made.isEnabled() else "")
-            if made.isEnabled():
-                self._goals[name] = ladder[there].name
+        self._targets.clear()
+        for name, control, index in (("below", self.below, place - 1), ("above", self.above, place + 1)):
+            control.setEnabled(0 <= index < len(ladder))
+            control.setToolTip(f"{index + 1}  {ladder[index].title}" if control.isEnabled() else "")
+            if control.isEnabled():
+                self._targets[name] = ladder[index].name
         lifts = self._pattern.lifts(variant)
         self.lifts.setVisible(lifts is not None)
         if lifts is not None:
-            self._goals["lifts"] = lifts.name
-            self.lifts.say(f"Lifted by {ladder.index(lifts) + 1}  {lifts.title}")
+            self._targets["lifts"] = lifts.name
+            self.lifts.say(f"Next: {ladder.index(lifts) + 1}  {lifts.title}")
         self._variant = variant.name
         self.shown.emit(variant.name)
 
     @property
     def variant(self) -> str:
-        """The name of the variant that is shown."""
+        """The name of the variant shown."""
         return self._variant
 
     def show_lesson(self, title: str) -> None:
-        """Offer the lesson that lifts the variant's limit; "" for none."""
+        """Link to the lesson about the variant's limit; "" hides the link."""
         self.lesson.setVisible(bool(title))
         self.lesson.say(f"Lesson: {title}")

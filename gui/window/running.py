@@ -1,4 +1,4 @@
-"""What Run, Stop and the keys of the tabs do, which depends on what is shown."""
+"""The actions Run, Stop and tab selection, which depend on the visible page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gui.window.pages import Pages
 
 
 class Running:
-    """Runs and stops what is shown, and turns its tabs.
+    """Run and stop the visible page, and select its tabs.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Running:
 
     @property
     def busy(self) -> bool:
-        """Whether anything runs that can be stopped."""
+        """Whether work is running that can be stopped."""
         bodies, comparing = self._pages.page.bodies, self._pages.page.comparing
         playing = bodies is not None and bodies.playing
         return self._occupied or playing or (comparing is not None and comparing.busy)
@@ -41,7 +41,7 @@ class Running:
         return self._bench.jobs.busy or self._bench.clearance.under_way
 
     def run(self) -> None:
-        """Run again, and check the result; in the Step tab, record again; in the Compare tab, measure."""
+        """Run and verify; in the Step tab record, in the Compare and Atomics tabs measure."""
         page = self._pages.page
         if self._teaching.shown is not None:
             self._teaching.run()
@@ -59,7 +59,7 @@ class Running:
                 page.bodies.simulation.play(True)
 
     def stop(self) -> None:
-        """Stop what runs; with nothing to stop, leave the code, or close the message."""
+        """Stop the running work; if there is none, leave the code, clear the selection, or close the banner."""
         own, page, status = self._own, self._pages.page, self._messages.status
         shown = self._teaching.shown or own.shown or page
         if self._teaching.stop():
@@ -88,16 +88,16 @@ class Running:
             self._messages.banner.hide()
 
     def turn_to(self, title: str) -> None:
-        """Show that tab of what is shown, where it has one."""
+        """Select the tab with this title on the visible page, if it exists."""
         shown = self._teaching.shown or self._own.shown or self._pages.page
         if isinstance(shown, RecordedPage):
-            return  # a Step tab alone
+            return  # it has only a Step tab
         tabs = shown.tabs
         titles = [tabs.tabText(number) for number in range(tabs.count())]
         if title in titles and tabs.isTabVisible(titles.index(title)) and tabs.isTabEnabled(titles.index(title)):
             tabs.setCurrentIndex(titles.index(title))
 
     def next_problem(self) -> None:
-        """Go to what is wrong next in the kernel's text."""
+        """Go to the next problem in the kernel's source."""
         shown = self._teaching.shown or self._own.shown or self._pages.page
         (shown.step if shown.stepping else shown).source.next_problem()

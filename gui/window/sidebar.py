@@ -1,4 +1,4 @@
-"""The left side: patterns to choose from, and pictures to run them on."""
+"""The sidebar: patterns and sample images."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gui.painting.theme import FONT_SIZES, look
 from gui.widgets.basic import button, label, role, row
 
 _ABREAST = 2
-"""Samples side by side."""
+"""Samples per row."""
 
 
 def _thumbnail_px() -> int:
@@ -32,10 +32,10 @@ def _thumbnail_px() -> int:
 
 
 class Thumbnail(QToolButton):
-    """A small picture that opens a large one."""
+    """A sample image's button, with a small picture."""
 
     way_wanted = pyqtSignal(int, int)
-    """An arrow was pressed: so many to the right, so many down."""
+    """An arrow key was pressed: columns to the right, rows down."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -48,22 +48,22 @@ class Thumbnail(QToolButton):
         self.resize_with_text()
 
     def resize_with_text(self) -> None:
-        """Take the size that goes with the text's."""
+        """Set the size in proportion to the text size."""
         side = _thumbnail_px()
         self.setFixedSize(side, side)
 
     def reach(self, *, by_tab: bool) -> None:
-        """Let Tab come here, or only arrows and clicks."""
+        """Accept focus by Tab, or only by arrow keys and clicks."""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if by_tab else Qt.FocusPolicy.ClickFocus)
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
-        ways = {
+        directions = {
             Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
         }  # fmt: skip
         if event is None:
             return
-        if event.key() in ways:
-            self.way_wanted.emit(*ways[Qt.Key(event.key())])
+        if event.key() in directions:
+            self.way_wanted.emit(*directions[Qt.Key(event.key())])
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
@@ -71,16 +71,16 @@ class Thumbnail(QToolButton):
 
     @property
     def has_picture(self) -> bool:
-        """Whether the picture has come."""
+        """Whether the picture has been loaded."""
         return not self._pixmap.isNull()
 
     def show_picture(self, picture: Array) -> None:
-        """Show the middle square of a picture."""
+        """Show the central square of a picture."""
         side = min(picture.shape[:2])
         top, left = (picture.shape[0] - side) // 2, (picture.shape[1] - side) // 2
         step = max(1, side // 300)
         square = picture[top : top + side : step, left : left + side : step].copy()
-        # 4 bytes a row's alignment is QImage's own concern only for its own memory; ours says its stride.
+        # QImage aligns rows to 4 bytes only in its own memory; for this array the stride is passed.
         self._pixmap = QPixmap.fromImage(as_qimage(square)).scaled(
             QSize(144, 144), Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation
         )
@@ -107,18 +107,18 @@ class Thumbnail(QToolButton):
 
 
 class SampleScroll(QScrollArea):
-    """As high as the samples where there is room, and scrolled where there is not."""
+    """A scroll area as high as the samples if there is room."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        # Where height is short it is the samples that give way, not the words above and below.
+        # In a low window the samples shrink, not the entries above and below.
         self.setMinimumHeight(1)
 
     def fit(self, samples: int) -> None:
-        """Learn how many samples there are."""
+        """Set the maximum height for a number of samples."""
         self.setMaximumHeight(-(-samples // _ABREAST) * (_thumbnail_px() + 6) + 8)
 
 
@@ -143,7 +143,7 @@ class Sidebar(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 14, 0, 10)
         layout.setSpacing(2)
-        self.lessons = button("Lessons", "nav", tip="Predict, then see; write, then be judged (F7)", name="Lessons")
+        self.lessons = button("Lessons", "nav", tip="Questions and tasks about the patterns (F7)", name="Lessons")
         self.lessons.setCheckable(True)
         self.lessons.clicked.connect(self.lessons_wanted)
         group.addButton(self.lessons)
@@ -151,13 +151,13 @@ class Sidebar(QFrame):
         layout.addSpacing(6)
         layout.addLayout(self._heading("Patterns"))
         for name, pattern in patterns.items():
-            made = button(pattern.title, "nav", tip=pattern.summary, name=f"Pattern {pattern.title}")
-            made.setCheckable(True)
-            made.clicked.connect(lambda _, name=name: self.pattern_chosen.emit(name))
-            group.addButton(made)
-            layout.addWidget(made)
-            self.buttons[name] = made
-        self.own = button("Own kernel", "nav", tip="The file that you opened")
+            entry = button(pattern.title, "nav", tip=pattern.summary, name=f"Pattern {pattern.title}")
+            entry.setCheckable(True)
+            entry.clicked.connect(lambda _, name=name: self.pattern_chosen.emit(name))
+            group.addButton(entry)
+            layout.addWidget(entry)
+            self.buttons[name] = entry
+        self.own = button("Own kernel", "nav", tip="The file you opened")
         self.own.setCheckable(True)
         self.own.clicked.connect(self.own_wanted)
         self.own.hide()
@@ -180,14 +180,14 @@ class Sidebar(QFrame):
             ("Open…", "Open an image, or numbers for arrays (Ctrl+O), or drop a file on the window", self.open_wanted),
             (
                 "Open kernel…",
-                "Open a .cu file of yours, a PyCUDA script, or a recording (Ctrl+Shift+O), or drop one on the window",
+                "Open your own .cu file, a PyCUDA script, or a recording (Ctrl+Shift+O), or drop one on the window",
                 self.open_kernel_wanted,
             ),
             ("Preferences", "Theme, text size, engine (Ctrl+,)", self.preferences_wanted),
         ):
-            made = button(text, "nav", tip=tip)
-            made.clicked.connect(signal)
-            layout.addWidget(made)
+            entry = button(text, "nav", tip=tip)
+            entry.clicked.connect(signal)
+            layout.addWidget(entry)
         self.resize_with_text()
 
     @staticmethod
@@ -197,14 +197,14 @@ class Sidebar(QFrame):
         return line
 
     def resize_with_text(self) -> None:
-        """Take the width that goes with the text's size."""
+        """Set the width in proportion to the text size."""
         self.setFixedWidth(round(134 * look().side_px / FONT_SIZES["normal"]) + 8)
         for thumbnail in self.thumbnails.values():
             thumbnail.resize_with_text()
         self._scroll.fit(len(self.thumbnails))
 
     def add_samples(self, paths: list[Path]) -> None:
-        """Offer sample images; their pictures come later."""
+        """Add sample images; their pictures load later."""
         for path in paths:
             thumbnail = Thumbnail(path)
             thumbnail.clicked.connect(lambda _, path=path: self.image_chosen.emit(path))
@@ -212,51 +212,51 @@ class Sidebar(QFrame):
             thumbnail.way_wanted.connect(lambda right, down, place=place: self._go(place, right, down))
             self._grid.addWidget(thumbnail, place // _ABREAST, place % _ABREAST)
             self.thumbnails[path] = thumbnail
-        self._let_tab_come()
+        self._update_tab_stop()
         self._scroll.fit(len(self.thumbnails))
 
     def _go(self, place: int, right: int, down: int) -> None:
-        """Go from a sample to one beside it, if one is there: they are one stop of Tab."""
-        there = list(self.thumbnails.values())
-        to = place + right + _ABREAST * down
-        if 0 <= to < len(there):
-            there[to].setFocus(Qt.FocusReason.TabFocusReason)
-            self._scroll.ensureWidgetVisible(there[to])
+        """Move the focus to a neighboring sample, if there is one; all samples are one tab stop."""
+        thumbnails = list(self.thumbnails.values())
+        target = place + right + _ABREAST * down
+        if 0 <= target < len(thumbnails):
+            thumbnails[target].setFocus(Qt.FocusReason.TabFocusReason)
+            self._scroll.ensureWidgetVisible(thumbnails[target])
 
-    def _let_tab_come(self) -> None:
-        """Let Tab come to the sample that is open, or else to the first."""
-        there = list(self.thumbnails.values())
-        stop = next((each for each in there if each.isChecked()), there[0] if there else None)
-        for each in there:
+    def _update_tab_stop(self) -> None:
+        """Make the open sample, or else the first, the tab stop."""
+        thumbnails = list(self.thumbnails.values())
+        stop = next((each for each in thumbnails if each.isChecked()), thumbnails[0] if thumbnails else None)
+        for each in thumbnails:
             each.reach(by_tab=each is stop)
 
     def mark_pattern(self, name: str) -> None:
-        """Show which pattern is chosen."""
+        """Mark the current pattern."""
         self.buttons[name].setChecked(True)
 
     def mark_lessons(self) -> None:
-        """Show that lessons are shown."""
+        """Mark the lessons as shown."""
         self.lessons.setChecked(True)
 
     def show_progress(self, done: int, whole: int) -> None:
-        """Say how many steps of the lessons have been done of how many."""
+        """Show the number of completed lesson steps."""
         self.lessons.setText(f"Lessons  {done}/{whole}" if done else "Lessons")
         self.lessons.setAccessibleDescription(f"{done} of {whole} steps done" if whole else "")
 
     def show_images(self, shown: bool) -> None:
-        """Offer the sample images, or not: a pattern of arrays has no use for them."""
+        """Show or hide the sample images: patterns of arrays do not use them."""
         self._images.setVisible(shown)
         self._scroll.setVisible(shown)
 
     def mark_own(self, title: str, name: str) -> None:
-        """Show that the user's file of that name is shown, a kernel or a recording."""
+        """Show and mark the entry for the user's file, a kernel or a recording."""
         self.own.setText(title)
         self.own.setToolTip(name)
         self.own.show()
         self.own.setChecked(True)
 
     def mark_image(self, path: Path) -> None:
-        """Show which sample is open, if it is one."""
+        """Mark the sample that is open, if the image is a sample."""
         for each, thumbnail in self.thumbnails.items():
             thumbnail.setChecked(each == path)
-        self._let_tab_come()
+        self._update_tab_stop()

@@ -1,4 +1,4 @@
-"""The line at the foot: what runs the kernels, what has just happened, and why there is no GPU."""
+"""The status line: engine and device, the latest message, and the state of the GPU."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gui.qt.later import after, queue
 from gui.widgets.basic import ElidedLabel, button, label, role
 
 _FADE_MS = 6000
-"""How long a passing word stays."""
+"""How long a message stays."""
 Survey = Callable[[], list[Any]]
 _GPU_ITSELF = "gpu"
-"""The executor of kernels that a GPU runs."""
+"""The executor's name for kernels that run on a GPU."""
 _ENGINE_NAMES = {"cuda": "NVIDIA GPU", "simulator": "CPU simulator", "null": "Null engine"}
 
 
@@ -29,7 +29,7 @@ def survey_devices() -> list[Any]:
 
 
 def explain(found: list[Any]) -> tuple[str, str, str]:
-    """Return a sentence about the GPU, what can be done, and a line or two about every engine."""
+    """Return a sentence about the GPU, the remedy, and a line or two per engine."""
     lines = []
     for status in found:
         lines.append(f"{status.engine}, {status.name}:" if status.name else f"{status.engine}:")
@@ -37,13 +37,15 @@ def explain(found: list[Any]) -> tuple[str, str, str]:
         if not status.usable and status.remedy:
             lines.append(f"    {status.remedy}")
     gpu = next((status for status in found if status.engine == "cuda"), None)
-    if gpu is None or gpu.usable:
-        return (f"The GPU can be used: {gpu.name}." if gpu else "Nothing is known of a GPU.", "", "\n".join(lines))
-    return f"No GPU is used: {gpu.reason}", gpu.remedy, "\n".join(lines)
+    if gpu is None:
+        return "The state of the GPU is unknown.", "", "\n".join(lines)
+    if gpu.usable:
+        return f"The GPU is available: {gpu.name}.", "", "\n".join(lines)
+    return f"GPU not available: {gpu.reason}", gpu.remedy, "\n".join(lines)
 
 
 class StatusLine(QFrame):
-    """Engine, device and executor; a passing word; the GPU."""
+    """Engine, device and executor; the latest message; the GPU."""
 
     surveyed = pyqtSignal(object)
     why_wanted = pyqtSignal(object)
@@ -53,7 +55,7 @@ class StatusLine(QFrame):
         role(self, "foot")
         self.device = ElidedLabel("caption", "Engine and device")
         self.device.say("Starting the engine…")
-        self.word = label("", "caption", name="Latest event")
+        self.word = label("", "caption", name="Latest message")
         self.gpu = button("", "link", tip="Why the GPU is not used")
         self.gpu.hide()
         self._survey = survey
@@ -67,50 +69,50 @@ class StatusLine(QFrame):
         layout.addWidget(self.device, 2)
         layout.addWidget(self.word, 1, Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(self.gpu)
-        queue(self.surveyed, self._take)
+        queue(self.surveyed, self._show_survey)
         self.gpu.clicked.connect(lambda: self.why_wanted.emit(self._found))
 
     def show_start(self, what: str) -> None:
-        """Show what is being started."""
+        """Show that something is starting."""
         self._device = None
         self.device.say(f"{what}…")
 
     def show_device(self, device: Device, workers: int = 0) -> None:
-        """Show what the engine runs on, or the workers of a cluster."""
+        """Show the engine's device, or the number of workers of a cluster."""
         self._device, self._workers = device, workers
         self.show_executor(device.executor, "")
 
     def show_executor(self, executor: str, reason: str) -> None:
-        """Show what ran the newest launches, and the reason where it was not the engine's fastest way."""
+        """Show the executor of the newest launches, and the reason if it was not the engine's fastest."""
         if self._device is not None:
             engine = _ENGINE_NAMES.get(self._device.engine, self._device.engine)
             ran = f"{executor} executor" if executor != _GPU_ITSELF else ""
-            # A GPU's name says what it is, and that it ran the kernels.
+            # A GPU's name identifies both the engine and the executor.
             parts = (f"{self._workers} workers" if self._workers else "", engine if ran else "", self._device.name, ran)
             self.device.say("  ·  ".join(filter(None, parts)) + (f": {reason}" if reason else ""))
 
     def show_no_device(self) -> None:
-        """Show that nothing can run."""
+        """Show that no engine is available."""
         self._device = None
         self.device.say("No engine: choose another one above")
 
     def say(self, text: str) -> None:
-        """Show a passing word."""
+        """Show a message for a few seconds."""
         self.word.setText(text)
         self._fade.start()
 
     def take_back(self, text: str) -> None:
-        """Take back a word, where it is still there."""
+        """Clear a message if it is still shown."""
         if self.word.text() == text:
             self.word.clear()
 
     def settle(self) -> None:
-        """Take back a word about what was going on: it has come to its end."""
+        """Clear a message about work in progress (it ends with an ellipsis)."""
         if self.word.text().endswith("…"):
             self.word.clear()
 
     def look_for_gpu(self) -> None:
-        """Find out, in the background, whether there is a GPU."""
+        """Look for a GPU in the background."""
         threading.Thread(target=self._look, name="device-survey", daemon=True).start()
 
     def _look(self) -> None:
@@ -118,16 +120,16 @@ class StatusLine(QFrame):
             found = self._survey()
         except ImportError:
             return
-        # The window may have gone in the meantime, and its Qt half with it.
+        # The window may have been destroyed in the meantime.
         try:
             self.surveyed.emit(found)
         except RuntimeError:
             return
 
-    def _take(self, found: list[Any]) -> None:
+    def _show_survey(self, found: list[Any]) -> None:
         self._found = found
         gpu = next((status for status in found if status.engine == "cuda" and status.usable), None)
         usable = gpu is not None
         self.gpu.setText(f"GPU: {gpu.name}" if gpu is not None else "GPU: none found (why?)")
-        self.gpu.setToolTip("What the machine has" if usable else "Why there is no GPU, and what can be done")
+        self.gpu.setToolTip("Available engines" if usable else "Why there is no GPU, and how to fix it")
         self.gpu.show()

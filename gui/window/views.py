@@ -1,4 +1,4 @@
-"""Which view the results of a pattern have, by how it says that they are presented."""
+"""Create the view of a pattern's results according to its presentation."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _VIEWS: dict[type[Presentation], Callable[[Pattern, ParameterForm, Jobs], RunVie
     MatrixPresentation: lambda pattern, form, engine: MatricesView(pattern),
 }
 
-_LEFT_OUT: dict[type[Presentation], tuple[Role, ...]] = {BodiesPresentation: (Role.STEPS, Role.BLOCK)}
-"""What is not set on the Run tab: of bodies what belongs to a run that ends."""
+_HIDDEN: dict[type[Presentation], tuple[Role, ...]] = {BodiesPresentation: (Role.STEPS, Role.BLOCK)}
+"""Parameters that the Run tab does not offer; a live N-body simulation has no number of steps."""
 
 
 def shown_parameters(pattern: Pattern) -> tuple[Parameter, ...]:
     """Return the parameters that are set on the Run tab."""
-    left_out = _LEFT_OUT.get(type(pattern.presentation), ())
-    return tuple(each for each in pattern.parameters if each.role not in left_out)
+    hidden = _HIDDEN.get(type(pattern.presentation), ())
+    return tuple(each for each in pattern.parameters if each.role not in hidden)
 
 
 def view_for(pattern: Pattern, form: ParameterForm, engine: Jobs) -> RunView:
-    """Return a new view for a pattern's results; `engine` is the queue of the engine that is chosen."""
+    """Create a view for a pattern's results; `engine` is the queue of the selected engine."""
     return _VIEWS[type(pattern.presentation)](pattern, form, engine)

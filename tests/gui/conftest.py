@@ -442,7 +442,7 @@ def settle(qtbot, window):
 
     def idle():
         assert not window.jobs._waiting
-        assert window.jobs._flying is None
+        assert window.jobs._running is None
         assert not bench.pending
         assert bench.chosen in bench.outcomes
 

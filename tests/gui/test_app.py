@@ -48,7 +48,7 @@ def test_a_mistake_in_a_part_of_the_window_is_said_and_does_not_end_it(tmp_path)
         timeout=60,
     )
     assert done.stdout.splitlines() == [
-        "Lockstep made a mistake: ZeroDivisionError.",
+        "Internal error: ZeroDivisionError.",
         "ZeroDivisionError: out of luck",
     ]
     assert "out of luck" in done.stderr

@@ -1,1 +1,1 @@
-"""The page of a whole program, a PyCUDA script or a CUDA program with `main`: its output, its launches, their steps."""
+"""The page of a whole program, a PyCUDA script or a CUDA program with `main`: its output, launches and steps."""

@@ -1,4 +1,4 @@
-"""The launches of a program in a table, a row each, as they come."""
+"""Table of a program's launches, one row each, filled while the program runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from gpu.engines.base import TO_SIMULATE
 from gpu.messages.counted import short
-from gpu.messages.modeled import short_name
+from gpu.messages.modeled import article, short_name
 from gpu.messages.programs import ProgramLaunch
 from gpu.messages.verdicts import mistakes_in_words
 from gpu.timing import validation
@@ -22,7 +22,7 @@ from gui.painting.theme import code_font, look
 
 @dataclass(frozen=True)
 class LaunchColumn:
-    """A column: its title, what its tip says, what stands in it of a launch."""
+    """A column: its title, its tooltip, and its text for a launch."""
 
     title: str
     tip: str
@@ -31,7 +31,7 @@ class LaunchColumn:
 
 
 def extent(of: Sequence[int]) -> str:
-    """Return a grid's or a block's extents, without those behind the last that is more than 1."""
+    """Format a grid's or block's extents without trailing ones."""
     needed = max((place for place, each in enumerate(of, 1) if each != 1), default=1)
     return " × ".join(map(str, of[:needed]))
 
@@ -47,17 +47,17 @@ COLUMNS = (
     LaunchColumn("Block", "Threads in x, y and z", lambda launch: extent(launch.block)),
     LaunchColumn(
         "ms",
-        f"Milliseconds {TO_SIMULATE}, before the eyes of counters and checkers. They say nothing of a GPU",
+        f"Milliseconds {TO_SIMULATE}, with counters and checkers. It does not predict a GPU's time",
         lambda launch: short(launch.simulated_ms),
     ),
     LaunchColumn(
         "µs",
-        "Microseconds that a GPU would take, modeled",
+        "Modeled time on the GPU in microseconds",
         lambda launch: short(launch.modeled_us) if launch.modeled_us is not None else "",
     ),
     LaunchColumn(
         "Sectors",
-        "32-byte sectors for a request to global memory; 4 is best for 4-byte elements",
+        "32-byte sectors per request to global memory; 4 is best for 4-byte elements",
         lambda launch: (
             f"{launch.counts.sectors / launch.counts.requests:.1f}" if launch.counts and launch.counts.requests else ""
         ),
@@ -67,7 +67,7 @@ COLUMNS = (
         "Active lanes of 32, on average",
         lambda launch: f"{launch.counts.lanes:.1f}" if launch.counts and launch.counts.warp_statements else "",
     ),
-    LaunchColumn("Findings", "What the launch does wrong", _findings, is_number=False),
+    LaunchColumn("Findings", "Errors that the checkers detected", _findings, is_number=False),
 )
 _FINDINGS = len(COLUMNS) - 1
 _MODELED = next(place for place, column in enumerate(COLUMNS) if column.title == "µs")
@@ -103,7 +103,7 @@ class LaunchRows(QAbstractTableModel):
                 return column.text(launch)
             case Qt.ItemDataRole.ToolTipRole:
                 words = f"{launch.kernel}, launched at {launch.place}"
-                return words if launch.recording else f"{words}. It is recorded when it is to be stepped"
+                return words if launch.recording else f"{words}. It is recorded when you step it"
         return None
 
     def headerData(self, section: int, way: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -115,46 +115,46 @@ class LaunchRows(QAbstractTableModel):
                 is_modeled = section == _MODELED and self._gpu
                 return f"{column.title} {short_name(find_gpu(self._gpu).name)}" if is_modeled else column.title
             case Qt.ItemDataRole.ToolTipRole:
-                return self._modeled_words() if section == _MODELED and self._gpu else column.tip
+                return self._modeled_tip() if section == _MODELED and self._gpu else column.tip
             case Qt.ItemDataRole.TextAlignmentRole:
                 side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
                 return int(side | Qt.AlignmentFlag.AlignVCenter)
         return None
 
-    def _modeled_words(self) -> str:
+    def _modeled_tip(self) -> str:
         gpu = find_gpu(self._gpu)
-        known = validation.find(gpu.key, "ir") if gpu.validated else None
-        error = known.error() if known is not None else None
-        sure = error.words if error is not None else "never compared with a real one"
-        return f"Microseconds that a {gpu.name} would take, modeled, from estimated registers: {sure}"
+        record = validation.find(gpu.key, "ir") if gpu.validated else None
+        error = record.error() if record is not None else None
+        accuracy = error.words if error is not None else "never compared with measurements"
+        return f"Modeled time on {article(gpu.name)} {gpu.name} in microseconds, from estimated registers: {accuracy}"
 
     def add(self, launches: Sequence[ProgramLaunch]) -> None:
-        """Add launches at the end."""
+        """Append launches."""
         first = len(self.launches)
         self.beginInsertRows(QModelIndex(), first, first + len(launches) - 1)
         self.launches += launches
         self.endInsertRows()
 
     def forget(self, gpu: str) -> None:
-        """Take all launches away; those to come are modeled for a GPU, a key."""
+        """Remove all launches; later ones are modeled for the GPU with this key."""
         self.beginResetModel()
         self._gpu = gpu
         self.launches.clear()
         self.endResetModel()
 
     def replace(self, launch: ProgramLaunch) -> None:
-        """Take a launch in the place of the one of its number."""
+        """Replace the launch with the same number."""
         self.launches[launch.number - 1] = launch
         self.dataChanged.emit(self.index(launch.number - 1, 0), self.index(launch.number - 1, len(COLUMNS) - 1))
 
 
 class LaunchTable(QTableView):
-    """Shows launches; a double click or Enter asks for one's steps."""
+    """Table of launches; a double click or Enter requests stepping."""
 
     step_wanted = pyqtSignal(int)
     """A launch's number."""
     chosen = pyqtSignal(int)
-    """The number of the launch that the cursor has come to."""
+    """The number of the current launch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ class LaunchTable(QTableView):
         header.setStretchLastSection(True)
         header.setHighlightSections(False)
         header.setMinimumSectionSize(look().px(34))
-        # Not by content: all rows would be looked at again whenever one comes.
+        # Not by content, which would measure all rows again for each new one.
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         for place, width in enumerate((30, 98, 54, 54, 50, 68, 58, 48)):
             self.setColumnWidth(place, look().px(width))
@@ -187,12 +187,12 @@ class LaunchTable(QTableView):
 
     @property
     def listed(self) -> list[ProgramLaunch]:
-        """The launches, by their numbers less 1."""
+        """The launches, ordered by number."""
         return self.launches.launches
 
     @property
     def current(self) -> int:
-        """The number of the launch that the cursor is at; 0 for none."""
+        """The number of the current launch; 0 for none."""
         return self.currentIndex().row() + 1
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:

@@ -1,4 +1,4 @@
-"""What a program writes, as it comes."""
+"""The output of a program, shown while it runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from PyQt6.QtWidgets import QPlainTextEdit
 from gui.widgets.basic import role
 
 MOST_LINES = 10_000
-"""So many lines are kept: the newest."""
+"""Number of lines kept: the newest."""
 _MOST_OF_A_LINE = 4000
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-"""What terminals take for colors."""
+"""Escape sequences, such as those for colors in a terminal."""
 
 
 class OutputPane(QPlainTextEdit):
-    """Shows the end of what was written, unless somebody looks at what is above."""
+    """A text pane that follows the end of the output, unless the user has scrolled up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,10 +27,10 @@ class OutputPane(QPlainTextEdit):
         self.setAccessibleName("Output of the program")
         self.setTabChangesFocus(True)
         self.setMaximumBlockCount(MOST_LINES)
-        self.setPlaceholderText("Run the program (F5): what it writes is shown here.")
+        self.setPlaceholderText("Run the program (F5): its output is shown here.")
 
     def add(self, text: str) -> None:
-        """Show more; a carriage return takes the line back to its beginning, as in a terminal."""
+        """Append text; a carriage return restarts its line, as in a terminal."""
         bar = self.verticalScrollBar()
         assert bar is not None
         at_end = bar.value() >= bar.maximum() - 1
@@ -39,7 +39,7 @@ class OutputPane(QPlainTextEdit):
         cursor.movePosition(QTextCursor.MoveOperation.End)
         if "\r" in lines[0]:
             cursor.movePosition(QTextCursor.MoveOperation.StartOfBlock, QTextCursor.MoveMode.KeepAnchor)
-        # A line without an end takes Qt as long as all lines.
+        # Qt needs as long for one very long line as for many lines.
         cursor.insertText("\n".join(line.rstrip("\r").rpartition("\r")[2][-_MOST_OF_A_LINE:] for line in lines))
         if at_end:
             bar.setValue(bar.maximum())

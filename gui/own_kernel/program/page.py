@@ -1,4 +1,4 @@
-"""The page of a whole program: it is run on the simulator, its launches are listed, and each can be stepped."""
+"""The page of a whole program: run it in the simulator, list its launches, and step each of them."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _RUN = "program"
 
 
 class ProgramPage(Ground):
-    """Its arguments, its launches, what it writes, and its text; a Step tab for the launch that was chosen.
+    """A program's arguments, launches, output and source, and a Step tab for one launch.
 
     Parameters
     ----------
     path : Path
         A PyCUDA script, or a CUDA program with `main`.
     sources : KernelSources
-        The texts that are edited.
+        The editable sources.
     jobs : callable
-        Returns the queue of the process that runs it.
+        Returns the queue of the process that runs the program.
     checked : callable
-        As of a ReadRecording.
+        As in `ReadRecording`.
     gpu : callable
-        Returns the key of the GPU that launches are modeled for, and that the program is told it runs on.
+        Returns the key of the GPU that launches are modeled for, and that the program sees as its device.
     options : str
-        What the compiler was given for that file the last time.
+        The compiler options last used for the file.
     """
 
     failed = pyqtSignal(object)
@@ -56,9 +56,9 @@ class ProgramPage(Ground):
     busy_changed = pyqtSignal(bool)
     words_changed = pyqtSignal()
     stepped = pyqtSignal(object)
-    """The Step tab of a launch, which is new."""
+    """The new Step tab of a launch."""
     kernels_wanted = pyqtSignal()
-    """Its kernels are wanted alone, without the program."""
+    """The user wants to launch the file's kernels without the program."""
     options_changed = pyqtSignal(str)
 
     def __init__(
@@ -111,28 +111,28 @@ class ProgramPage(Ground):
         self.options.setAccessibleName("Compiler options")
         self.options.setPlaceholderText(OPTIONS_EXAMPLE)
         self.options.setToolTip(OPTIONS_TIP)
-        self.options_heading = label("Compiler", "caption", name="Compiler options' heading")
+        self.options_heading = label("Compiler", "caption", name="Heading of the compiler options")
         self.options_heading.setBuddy(self.options)
         bar.head.addWidget(self.options_heading)
         bar.head.addWidget(self.options, 1)
         for each in (self.options_heading, self.options):
             each.setVisible(self.path.suffix.lower() != SCRIPT)
-        self.alone = button("One kernel…", "flat", tip="Launch a kernel of this file alone, with arguments of your own")
+        self.alone = button("One kernel…", "flat", tip="Launch one kernel of this file with your own arguments")
         self.alone.clicked.connect(self.kernels_wanted)
         self.alone.setVisible(self.path.suffix.lower() != SCRIPT)
         bar.head.addWidget(self.alone)
         listed = Card("Launches", margins=(1, 8, 1, 1))
         listed.head.setContentsMargins(12, 0, 8, 0)
-        self.count = label("", "caption", name="How many launches")
+        self.count = label("", "caption", name="Number of launches")
         listed.head.addWidget(self.count)
-        self.device = ElidedLabel("caption", "Which GPU the program sees")
+        self.device = ElidedLabel("caption", "GPU that the program sees")
         listed.head.addWidget(self.device, 1)
         listed.head.addWidget(self.step_button)
         self.hint = label(
             "Run the program (F5): its launches are listed here. A double click, or Enter, steps one.",
             "muted",
             wrap=True,
-            name="What is listed here",
+            name="Hint",
         )
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.setMargin(look().px(16))
@@ -145,9 +145,7 @@ class ProgramPage(Ground):
         left.setLayout(column(bar, upper))
         right.setLayout(column(self.source))
         self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(630), look().px(480)))
-        self._no_step = label(
-            "Run the program (F5), then double-click one of its launches.", "muted", name="What there is to step"
-        )
+        self._no_step = label("Run the program (F5), then double-click one of its launches.", "muted", name="Hint")
         self._no_step.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stepped = QStackedWidget()
         self._stepped.addWidget(self._no_step)
@@ -162,9 +160,9 @@ class ProgramPage(Ground):
         for title in ("Run", "Step"):
             self.tabs.addTab(title)
         self.tabs.currentChanged.connect(self._show_tab)
-        self.which = ElidedLabel("caption", "Which launch is stepped")
-        self.before = button("‹", "flat", tip="Step the launch before", name="Launch before")
-        self.after = button("›", "flat", tip="Step the launch after", name="Launch after")
+        self.which = ElidedLabel("caption", "Stepped launch")
+        self.before = button("‹", "flat", tip="Step the previous launch", name="Previous launch")
+        self.after = button("›", "flat", tip="Step the next launch", name="Next launch")
         self.before.clicked.connect(lambda: self.step_launch(self._number - 1))
         self.after.clicked.connect(lambda: self.step_launch(self._number + 1))
         self._corner = QWidget()
@@ -183,13 +181,13 @@ class ProgramPage(Ground):
 
     @property
     def step(self) -> RecordedStepTab:
-        """Return the Step tab of the launch that is stepped; there is one while `stepping`."""
+        """The Step tab of the current launch; valid while `stepping`."""
         assert self._step is not None, "no launch is stepped"
         return self._step
 
     @property
     def stepping(self) -> bool:
-        """Whether a launch is stepped."""
+        """Whether a launch's Step tab is visible."""
         return self._step is not None and self.stack.currentWidget() is self._stepped
 
     @property
@@ -200,11 +198,11 @@ class ProgramPage(Ground):
     # --- running
 
     def run(self) -> None:
-        """Run the text as it is; what runs is stopped."""
+        """Run the current source; a running program is stopped."""
         try:
             words = tuple(shlex.split(self.arguments.text()))
         except ValueError:
-            self._fail("The arguments have a quotation mark that nothing closes.", "Close it, or put \\ before it.")
+            self._fail("The arguments have an unmatched quotation mark.", "Close it, or escape it with \\.")
             return
         try:
             options = compiler_options(self.options.text(), self.path.parent)
@@ -230,30 +228,30 @@ class ProgramPage(Ground):
         except InputError as error:
             self._fail(error.message, error.advice)
             return
-        asked = replace(request, folder=str(folder))
-        self._set_running(asked)
+        request = replace(request, folder=str(folder))
+        self._set_running(request)
         self._jobs().post(
-            _RUN, asked, lambda event: self._take(asked, event), lambda progress: self._take_news(asked, progress), 2
+            _RUN, request, lambda event: self._on_end(request, event), lambda news: self._on_news(request, news), 2
         )
 
     def _new_folder(self) -> Path:
-        """Return a folder for another run."""
+        """Create a folder for a run."""
         if self._folder is None:
             self._folder = scratch.ScratchFolder()
         self._runs += 1
-        made = Path(self._folder.path, str(self._runs))
-        made.mkdir()
-        return made
+        folder = Path(self._folder.path, str(self._runs))
+        folder.mkdir()
+        return folder
 
     def stop(self) -> None:
         """Stop the program."""
         if self._running is not None:
             self._set_running(None)
             self._jobs().stop()
-            self._say("was stopped")
+            self._set_state("was stopped")
             self.results.say_end("Stopped.", bad=False)
 
-    def _take_news(self, request: RunProgram, news: Progress) -> None:
+    def _on_news(self, request: RunProgram, news: Progress) -> None:
         if request is not self._running or not isinstance(news, ProgramNews):
             return
         if request.only is not None:
@@ -264,7 +262,7 @@ class ProgramPage(Ground):
             return
         self.results.output.add(news.output)
         if news.under_way or news.launches:
-            self.results.end.say(f"Under way: {news.under_way}" if news.under_way else "")
+            self.results.end.say(f"Running: {news.under_way}" if news.under_way else "")
         if not news.launches:
             return
         self.launches.launches.add(news.launches)
@@ -277,14 +275,14 @@ class ProgramPage(Ground):
         if any(each.placed for each in news.launches):
             self.document.show_run(request.program.text, self.results.placed)
 
-    def _take(self, request: RunProgram, event: Result | Failure) -> None:
+    def _on_end(self, request: RunProgram, event: Result | Failure) -> None:
         if request is not self._running:
             return
         self._set_running(None)
         if isinstance(event, Failure):
             if event.kind != "cancelled":
                 self.results.say_end(event.message, bad=True)
-                self._say("did not run")
+                self._set_state("did not run")
                 self.sources.show_failure(self.file, {self.file: request.program.text}, event)
                 self.failed.emit(event)
             return
@@ -295,9 +293,9 @@ class ProgramPage(Ground):
         end = event.ended
         nothing = " It launched no kernel." if not end.launches else ""
         if nothing and request.program.is_script:
-            nothing = " It launched no kernel: it is a script that uses PyCUDA that is run here."
+            nothing = " It launched no kernel; only PyCUDA scripts are run here."
         self.results.say_end(f"{end.sentence}{nothing}", bad=end.code != 0)
-        self._say(f"ran {end.seconds:.1f} s: {_launches(end.launches)}. {end.sentence}")
+        self._set_state(f"ran {end.seconds:.1f} s: {_launches(end.launches)}. {end.sentence}")
 
     def _set_running(self, request: RunProgram | None) -> None:
         self._running = request
@@ -310,11 +308,11 @@ class ProgramPage(Ground):
         gpu = f"{article(name)} {short_name(name)}"
         self.device.say(f"sees {gpu}")
         self.device.setToolTip(
-            f"What the program asks of its device is answered as {gpu} would: multiprocessors, clock, caches, limits."
-            " Another GPU, chosen at the top, is seen by the next run"
+            f"The program's queries of its device are answered as for {gpu}: multiprocessors, clock, caches, limits."
+            " The next run uses the GPU selected at the top"
         )
 
-    def _say(self, words: str) -> None:
+    def _set_state(self, words: str) -> None:
         self.words = words
         self.words_changed.emit()
 
@@ -324,7 +322,7 @@ class ProgramPage(Ground):
     # --- stepping
 
     def step_launch(self, number: int) -> None:
-        """Step through a launch; one that is not recorded yet is, for which the program runs again."""
+        """Step through a launch; if it is not recorded yet, the program runs again to record it."""
         launches = self.launches.listed
         if not 1 <= number <= len(launches):
             return
@@ -332,20 +330,20 @@ class ProgramPage(Ground):
         if launches[number - 1].recording:
             self._open(number)
         elif self._ran is not None and not self.busy:
-            self._say(f"runs again, to record launch {number}…")
+            self._set_state(f"runs again to record launch {number}…")
             self._post(replace(self._ran, only=number))
         elif self.busy:
             self._fail(
-                f"Launch {number} is recorded only when it is to be stepped, for which the program runs again.",
-                "Wait until it has ended, or stop it.",
+                f"Launch {number} is not recorded yet; the program must run again to record it.",
+                "Wait until the program has ended, or stop it.",
             )
 
     def _open(self, number: int) -> None:
         launch = self.launches.listed[number - 1]
         if not launch.recording:
-            self._fail(f"Launch {number} was not reached when the program ran again: there is nothing to step.")
+            self._fail(f"Launch {number} was not reached when the program ran again, so it cannot be stepped.")
             return
-        self._say(f"opens launch {number}…")
+        self._set_state(f"opens launch {number}…")
         tab = self._opening = RecordedStepTab(Path(launch.recording), self._checked, self._jobs)
         tab.readable.connect(lambda: self._show_step(tab, launch))
         tab.failed.connect(lambda failure: self._refuse(tab, failure))
@@ -354,7 +352,7 @@ class ProgramPage(Ground):
     def _show_step(self, tab: RecordedStepTab, launch: ProgramLaunch) -> None:
         if tab is not self._opening:
             if tab is not self._step:
-                tab.deleteLater()  # another was asked for while it was read
+                tab.deleteLater()  # another launch was opened meanwhile
             return
         self._opening = None
         self._forget_step()
@@ -366,7 +364,7 @@ class ProgramPage(Ground):
         self.after.setEnabled(launch.number < len(self.launches.listed))
         self.stepped.emit(tab)
         self.tabs.setCurrentIndex(1)
-        self._say(f"steps launch {launch.number} of {len(self.launches.listed)}")
+        self._set_state(f"steps launch {launch.number} of {len(self.launches.listed)}")
 
     def _refuse(self, tab: RecordedStepTab, failure: Failure) -> None:
         if tab is self._opening:
@@ -388,7 +386,7 @@ class ProgramPage(Ground):
             self.step_launch(self.launches.current)
 
     def close_down(self) -> None:
-        """Forget what was recorded: another run, or the end, comes."""
+        """Discard the recordings: another run starts, or the page closes."""
         self._opening = None
         self._forget_step()
         if self._folder is not None:

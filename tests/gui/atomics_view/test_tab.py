@@ -25,14 +25,14 @@ def tab(qtbot, window):
 
 
 def test_what_is_counted_stands_beside_model_and_measurement(tab):
-    assert tab.about._whole == "8 letters, 2 other left out"
+    assert tab.about._whole == "8 letters, 2 others ignored"
     assert tab.counted["interleaved", "global", "atomics"].text() == "8"
     assert tab.counted["interleaved", "global", "hottest"].text() == "6"
     assert tab.counted["interleaved", "global", "warp queue"].text() == "6"
     assert tab.counted["interleaved", "shared", "atomics"].text() == "–"
     assert tab.counted["privatized", "shared", "block queue"].text() == "6"
     assert tab.timed["interleaved", "modeled"].text() == "2.4 µs"
-    assert tab.timed["interleaved", "waits longest at"].text() == "global memory"
+    assert tab.timed["interleaved", "limited by"].text() == "global memory"
     assert tab.timed["interleaved", "measured"].text() == "20.0 ms"
 
 
@@ -41,7 +41,7 @@ def test_the_model_follows_its_cycles(tab):
     assert tab.timed["interleaved", "modeled"].text() == "1.2 µs"
     tab.clock.setValue(2)
     assert tab.timed["interleaved", "modeled"].text() == "0.6 µs"
-    assert "10.0 million a second in global memory" in tab.rate.text()
+    assert "10.0 million per second in global memory" in tab.rate.text()
 
 
 def test_every_order_has_its_verdict(tab):
@@ -50,9 +50,9 @@ def test_every_order_has_its_verdict(tab):
     assert len(words) == 20 * 7
     assert words.count("2  right") == 2
     assert words.count("1  lost") == 18
-    assert "2 of 20 orders are right" in lost.summary.text()
+    assert "2 of 20 orders are correct" in lost.summary.text()
     lost.kind.choose(KINDS[1])
-    assert "2 of 2 orders are right" in lost.summary.text()
+    assert "2 of 2 orders are correct" in lost.summary.text()
     assert len(lost.listed.widget().findChildren(Badge)) == 2 * 3
 
 
@@ -79,7 +79,7 @@ def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
     window.page.tabs.setCurrentIndex(0)
     window.page.form.change(text="q")
     settle(qtbot, window)
-    assert tab.about._whole == "8 letters, 2 other left out"
+    assert tab.about._whole == "8 letters, 2 others ignored"
     window.page.tabs.setCurrentIndex(2)
     qtbot.waitUntil(lambda: tab.about.text() == "1 letters", timeout=20_000)
     now = [each for host in window.host.made for each in host.requests if isinstance(each, StudyAtomics)]

@@ -88,7 +88,7 @@ def test_a_folder_that_is_not_there_is_told(qtbot, tmp_path, ending):
 
 
 def test_a_film_without_frames_is_told(qtbot, tmp_path):
-    assert recorded(qtbot, tmp_path / "film.gif", []) == "film.gif is not written: no frame was recorded."
+    assert recorded(qtbot, tmp_path / "film.gif", []) == "film.gif was not written: no frame was recorded."
     assert list(tmp_path.iterdir()) == []
 
 

@@ -167,7 +167,7 @@ def test_a_variant_that_fails_is_left_out_and_says_why(qtbot, comparing):
     tab = comparing.page.compare
     assert max(point.n for point in tab.points if point.variant == "ballot") == 2048
     assert max(point.n for point in tab.points if point.variant == "look-back") == 2**22
-    assert tab._why == {"ballot": "There is no room."}
+    assert tab._reasons == {"ballot": "There is no room."}
 
 
 def test_where_every_variant_fails_the_window_says_why(qtbot, comparing):
@@ -208,7 +208,7 @@ def test_a_slow_variant_is_not_measured_at_larger_sizes(qtbot, comparing, monkey
     tab = comparing.page.compare
     assert {point.n for point in tab.points} == {1024}
     assert len(asked(comparing)) == 2 * 3, "not again once it is known to be slow"
-    assert all("more than 0 s" in why for why in tab._why.values())
+    assert all("more than 0 s" in why for why in tab._reasons.values())
 
 
 def test_nothing_ticked_measures_nothing(qtbot, comparing):
@@ -247,7 +247,7 @@ def test_an_edited_kernel_is_not_measured_on_a_gpu(qtbot, comparing):
     document.replace(document.text + "// edited\n")
     comparing.jobs.device = replace(comparing.jobs.device, engine="cuda")
     tab.measure_button.click()
-    assert "simulator only" in comparing.banner.message.text()
+    assert "only in the simulator" in comparing.banner.message.text()
     assert asked(comparing) == []
     comparing.jobs.device = replace(comparing.jobs.device, engine="simulator")
     choose_largest(comparing, 14)
@@ -327,7 +327,7 @@ def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
 def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit(qtbot, simulated):
     tab = simulated.page.compare
     simulated.page.form.change(dtype="int32")
-    assert "says of H200 beside" in tab.beside.button.toolTip()
+    assert "modeled for H200, dotted" in tab.beside.button.toolTip()
     assert not tab.legend.isVisible()
     qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not tab.busy)
@@ -370,7 +370,7 @@ def test_what_is_modeled_beside_goes_with_the_gpu_and_is_stopped(qtbot, simulate
     modeler = tab._modeling._jobs._host
     modeler.patient = True
     tab._modeling.choose("t4")
-    assert "says of T4 beside" in tab.beside.button.toolTip()
+    assert "modeled for T4, dotted" in tab.beside.button.toolTip()
     assert tab.curves.modeled == {} != before
     assert tab.measure_button.text() == "Stop"
     qtbot.mouseClick(tab.measure_button, Qt.MouseButton.LeftButton)
@@ -384,7 +384,7 @@ def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
     page = simulated.page
     compare = page.stack.indexOf(page.compare)
     page.tabs.setCurrentIndex(compare)
-    assert page.compare.curves.accessibleName() == "Throughput over the number of pixels of a side"
+    assert page.compare.curves.accessibleName() == "Throughput against the number of pixels per side"
     page.tabs.setCurrentIndex(0)
     page.form.change(of="ranges", n=100)
     page.tabs.setCurrentIndex(compare)
@@ -472,7 +472,7 @@ def test_without_a_gpu_it_is_counted(qtbot, simulated):
     # What is pretended to be counted moves a sector more for each rung.
     assert [tab.curves.points[number][128] for number in range(3)] == [8, 12, 16]
     assert tab.rows[0].figure.property("tone") == "best", "fewer bytes are better"
-    assert tab.at.text() == "bytes an element at the largest n"
+    assert tab.at.text() == "bytes per element at the largest n"
     assert "counted by the simulator" in tab.about.toolTip()
     tab.quantity.setCurrentText("bank conflicts")
     assert tab.curves.points[0][128] == 0
@@ -487,7 +487,7 @@ def test_time_to_simulate_is_a_choice_and_says_so(qtbot, simulated):
     tab.quantity.setCurrentText("time to simulate on this CPU")
     assert tab.points == []
     assert tab.card.title.text() == "Time to simulate"
-    assert "says nothing of a GPU" in tab.about.toolTip()
+    assert "does not predict a GPU" in tab.about.toolTip()
     choose_largest(simulated, 14)
     measured(qtbot, simulated)
     assert tab.curves.points[0][1024] == 20.0

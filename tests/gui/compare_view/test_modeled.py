@@ -60,7 +60,7 @@ def test_modeled_curves_have_a_title_of_their_own(qtbot, tab) -> None:
     compare_modeled(qtbot, tab)
     assert tab.card.title.text() == "Modeled"
     assert tab.measure_button.text() == "Model"
-    assert "no GPU ran it" in tab.about.toolTip()
+    assert "not measured" in tab.about.toolTip()
     tab.largest.setCurrentIndex(tab.largest.findData(14))
     click(qtbot, tab.measure_button)
     rest(qtbot, tab)
@@ -200,7 +200,7 @@ def test_twice_the_bandwidth_moves_the_dots_and_can_be_taken_back(qtbot, tab) ->
     rest(qtbot, tab)
     assert tab.modeled.roofline.dots[1].rate > before.rate
     assert tab.modeled.roofline.roofs.memory == 2 * 4525
-    assert "supposed ×2 bandwidth" in tab.modeled.about.toolTip()
+    assert "supposing ×2 bandwidth" in tab.modeled.about.toolTip()
     asked = len(models(tab))
     click(qtbot, sliders.reset)
     qtbot.waitUntil(lambda: tab.modeled.roofline.roofs.memory == 4525)
@@ -220,7 +220,7 @@ def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, tab) -> None:
     view.threads.setValue(96)
     qtbot.waitUntil(lambda: "10 blocks of 96 threads" in view.said.text())
     view.threads.setValue(2048)
-    qtbot.waitUntil(lambda: view.said.text() == "No GPU takes such a block.")
+    qtbot.waitUntil(lambda: view.said.text() == "This block exceeds the GPU's limits.")
     assert view.times.isVisible()
     tab.window_.appearance.set_text_size("lecture hall")
     tab.window_.resize(1024, 700)

@@ -59,20 +59,20 @@ def test_each_number_of_workers_is_run_and_the_first_run_does_not_count(on_two, 
     window, tab, host = on_two
     assert measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0}) == [(2,), *[(1,)] * REPEATS, *[(2,)] * REPEATS]
     assert tab.workers.plot.speeds == {1: 1.0, 2: 1.5}
-    assert tab.workers.words.text().startswith("2 workers: 1.50 times as fast as one; 2\u2009000 ms, median of 3")
+    assert tab.workers.words.text().startswith("2 workers: speedup 1.50; 2\u2009000 ms, median of 3")
 
 
 def test_what_simulators_take_is_never_said_to_be_a_gpus(on_two, qtbot):
     window, tab, host = on_two
     measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
     assert tab.workers.badge.text() == "simulated"
-    assert tab.workers.words.text().endswith("this says nothing of GPUs.")
+    assert tab.workers.words.text().endswith("this does not predict GPUs.")
 
 
 def test_a_wrong_result_and_a_failure_end_it(on_two, qtbot):
     window, tab, host = on_two
     measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0}, verified=False)
-    assert window.banner.message.text() == "The result is wrong: how fast it came does not count."
+    assert window.banner.message.text() == "The result is wrong, so its time is not shown."
     host.patient = True
     tab.measure()
     qtbot.waitUntil(lambda: bool(host.open))

@@ -25,7 +25,7 @@ def test_moves_of_a_recording_are_made_in_every_picture_and_timed(tmp_path, monk
     assert each.opened_ms > 0
     assert list(each.times_ms) == ["Flow", "Arrays", "Variables"]
     for times in each.times_ms.values():
-        assert list(times) == ["step", "barrier", "time line"]
+        assert list(times) == ["step", "barrier", "timeline"]
         assert all(len(made) == 3 and min(made) > 0 for made in times.values())
     text = page.read_text(encoding="utf-8")
     assert "## Window: " in text

@@ -205,7 +205,7 @@ def test_that_a_text_compiles_is_all_that_is_said_of_it(qtbot, pane):
     put_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, "//")
     pane.document.show_diagnostics(pane.document.text, [])
-    assert pane.strip.message.text() == "It compiles.", "what its run does wrong, the compiler cannot see"
+    assert pane.strip.message.text() == "No compile errors.", "what its run does wrong, the compiler cannot see"
 
 
 def test_a_run_that_fails_is_shown_at_its_line_until_one_goes_well(qtbot, pane):
@@ -430,7 +430,7 @@ def test_what_is_said_belongs_to_the_text_that_is_seen(qtbot, pane):
     qtbot.keyClicks(pane.code, "o")
     assert pane.strip.message.text() == "Checking…"
     pane.document.show_diagnostics(pane.document.text, [])
-    assert pane.strip.message.text() == "It compiles."
+    assert pane.strip.message.text() == "No compile errors."
     qtbot.keyClick(pane.code, Qt.Key.Key_Backspace)
     assert pane.strip.message.text() == "Checking…"
     pane.document.show_diagnostics(pane.document.text, [found])

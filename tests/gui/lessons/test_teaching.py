@@ -297,7 +297,7 @@ def test_judging_is_stopped(student, lesson):
     student.press(Key.Key_F5)
     student.until(lambda: any(isinstance(each, JudgeTask) for each in host.open.values()))
     assert student.lessons.judging
-    assert student.task.judge.text() == "Judging…"
+    assert student.task.judge.text() == "Testing…"
     assert student.window.header.stop.isEnabled()
     student.press(Key.Key_Escape)
     assert host.cancels == 1

@@ -157,7 +157,7 @@ def test_findings_keep_it_from_the_gpu_and_are_shown_at_their_lines(qtbot, on_gp
 def test_the_user_may_run_it_all_the_same_and_is_not_asked_again_until_the_text_changes(qtbot, on_gpu):
     start = len(on_gpu.host.runs("convolution"))
     refused(qtbot, on_gpu)
-    assert on_gpu.banner.action.text() == "Run on the GPU all the same"
+    assert on_gpu.banner.action.text() == "Run on the GPU anyway"
     qtbot.mouseClick(on_gpu.banner.action, Qt.MouseButton.LeftButton)
     settle(qtbot, on_gpu)
     assert not on_gpu.banner.isVisible()

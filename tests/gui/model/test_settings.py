@@ -154,7 +154,7 @@ def test_a_file_that_is_no_settings_is_renamed_and_not_lost(store, content):
     other = store.with_name("settings-unreadable-1.json")
     assert other.read_bytes() == content
     assert memory.complaint == (
-        f"The settings could not be read, so all is as at the first start; they are kept as {other}."
+        f"The settings could not be read, so defaults are used. The old file is kept as {other}."
     )
     again = SavedSettings(store)
     assert (again.theme, again.complaint) == ("light", "")
@@ -197,7 +197,7 @@ def test_where_nothing_can_be_written_nothing_is_and_that_is_said(store, monkeyp
     memory = SavedSettings(store)
     assert memory.theme == "light"
     use(memory)
-    assert memory.complaint == f"What you choose is not remembered: {store} cannot be written: permission denied."
+    assert memory.complaint == f"Settings are not saved: {store} cannot be written: permission denied."
     assert list(store.parent.iterdir()) == [store]
 
 
@@ -209,7 +209,7 @@ def test_what_cannot_be_set_other_stays_as_it_is(store, monkeypatch):
     monkeypatch.setattr(Path, "rename", refuse)
     memory = SavedSettings(store)
     use(memory)
-    assert "nothing is remembered" in memory.complaint
+    assert "changes are not saved" in memory.complaint
     assert store.read_text() == "{"
 
 
@@ -218,7 +218,7 @@ def test_a_place_where_no_file_can_be(tmp_path, place):
     (tmp_path / "file").touch()
     memory = SavedSettings(tmp_path / place)
     use(memory)
-    assert "nothing is remembered" in memory.complaint or "is not remembered" in memory.complaint
+    assert "changes are not saved" in memory.complaint or "Settings are not saved" in memory.complaint
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 300, "/" * 70_000, "x/" * 2000, "\ud800", "/root/secret/x.png"])

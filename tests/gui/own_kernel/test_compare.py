@@ -62,16 +62,16 @@ def test_kernels_of_a_file_are_counted_on_the_same_arguments(qtbot, page):
     assert [(box.text(), box.isEnabled()) for box in compare.boxes] == [
         ("near", True), ("apart", True), ("racing", True), ("short_of", True), ("clear", False),
     ]  # fmt: skip
-    assert compare.boxes[4].toolTip() == "clear takes other arguments than near."
+    assert compare.boxes[4].toolTip() == "clear has other parameters than near."
     assert not asked(page), "nothing is counted before it is asked for"
     count(qtbot, page)
     assert [launch.kernel for launch in asked(page)] == ["near", "apart", "racing", "short_of"]
     assert len({launch.arguments for launch in asked(page)}) == 1
     assert line(page, FINDINGS) == ["none", "none", "it races: line 11", "none"]
-    assert line(page, RESULT) == ["", "the same", "another", "the same"]
+    assert line(page, RESULT) == ["", "same", "different", "same"]
     near, apart = (float(figure.replace("\u2009", "")) for figure in line(page, "bytes moved")[:2])
     assert near == 2 * 64 * 4 < apart
-    assert compare.said.text() == "racing: it races: line 11. Its figures are those of a kernel with a mistake."
+    assert compare.said.text() == "racing: it races: line 11. Its counts are those of an incorrect kernel."
     assert "the same on every machine" in compare.about.accessibleDescription()
 
 
@@ -141,7 +141,7 @@ def test_a_launch_that_is_none_is_refused_with_its_reason(qtbot, page):
     page.tabs.setCurrentIndex(0)
     page.form.block.setText("many")
     page.tabs.setCurrentIndex(2)
-    assert "The block is one to three whole numbers" in page.compare.hint.text()
+    assert "The block must be one to three positive integers" in page.compare.hint.text()
     assert not page.compare.count_button.isEnabled()
     page.run()
     assert not asked(page)
@@ -150,7 +150,7 @@ def test_a_launch_that_is_none_is_refused_with_its_reason(qtbot, page):
 def test_a_file_with_one_kernel_says_that_there_is_no_other(qtbot, page):
     page.document.replace("__global__ void only(float *a) { a[threadIdx.x] = 1; }")
     qtbot.waitUntil(lambda: [box.text() for box in page.compare.boxes] == ["only"])
-    assert page.compare.hint.text() == "No other kernel of the file takes what only takes."
+    assert page.compare.hint.text() == "No other kernel of the file has the parameters of only."
 
 
 def test_an_engine_that_dies_is_told_and_ends_it(qtbot, window, page):

@@ -58,6 +58,6 @@ def test_what_failed_and_what_is_to_come_have_no_figures() -> None:
 def test_results_are_compared_with_the_first() -> None:
     assert [cell.text for cell in lines(FEW, FEW, MANY, same=[None, True, False])[RESULT]] == [
         "",
-        "the same",
-        "another",
+        "same",
+        "different",
     ]

@@ -74,13 +74,13 @@ def test_the_foot_says_whether_there_is_anything_to_run(qtbot, window, page, tmp
     assert drop(window, tmp_path / "bad.cu")
     said = []
     window.status.say, say = lambda text: (said.append(text), say(text)), window.status.say
-    qtbot.waitUntil(lambda: window.status.word.text() == "bad.cu cannot run as it is")
+    qtbot.waitUntil(lambda: window.status.word.text() == "bad.cu cannot run")
     assert "bad.cu runs on the simulator" not in said
     window.own.shown.document.replace(TEXT)
     qtbot.waitUntil(lambda: window.status.word.text() == "bad.cu runs on the simulator")
     (tmp_path / "none.cu").write_text("int x;")
     assert drop(window, tmp_path / "none.cu")
-    qtbot.waitUntil(lambda: window.status.word.text() == "none.cu cannot run as it is")
+    qtbot.waitUntil(lambda: window.status.word.text() == "none.cu cannot run")
 
 
 def test_it_is_asked_for_by_keyboard(qtbot, window, file, monkeypatch):
@@ -156,9 +156,9 @@ def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
 @pytest.mark.parametrize(
     ("field", "text", "words"),
     [
-        ("grid", "0", "The grid is one to three whole numbers"),
-        ("block", "8,x", "The block is one to three whole numbers"),
-        ("shared", "-3", "is no whole number"),
+        ("grid", "0", "The grid must be one to three positive integers"),
+        ("block", "8,x", "The block must be one to three positive integers"),
+        ("shared", "-3", "is not an integer"),
         ("rows", "many", "many"),
         ("block", "2000", "at most 1024"),
         ("options", "-O2", "none of the compiler's options"),

@@ -460,7 +460,7 @@ def test_the_middle_half_is_drawn_stronger_within_all(qtbot, scanning):
     assert (plot.outline[0] <= plot.middle[0]).all()
     assert (plot.middle[1] <= plot.outline[1]).all()
     assert plot.middle[1].mean() - plot.middle[0].mean() == pytest.approx(50, abs=8)
-    assert "strong: the middle half" in scanning.page.view._about_input.toolTip()
+    assert "dark band: middle half of the values" in scanning.page.view._about_input.toolTip()
 
 
 def test_a_value_says_what_a_cpu_makes_of_pieces_where_no_partial_results_are_kept(qtbot, reducing):

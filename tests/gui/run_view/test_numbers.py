@@ -58,7 +58,7 @@ def test_verdicts(card, verified, lesson, tone, text):
 
 def test_a_result_of_another_shape_has_no_largest_error(card):
     show(card, report(False, Deviation(float("inf"), float("inf"))))
-    assert card.error.text().startswith("Not as many elements")
+    assert card.error.text().startswith("The result has another size")
     assert card.verdict.property("badge") == "bad"
 
 
@@ -104,12 +104,12 @@ def test_counts_stand_first_where_a_run_is_simulated(card):
     card.show_counts(COUNTS, "")
     assert card.source.text() == "counted"
     assert card.counted.figure.text() == "16"
-    assert card.counted.unit.text() == "bytes moved an element, at least 8"
+    assert card.counted.unit.text() == "bytes moved per element, minimum 8"
     assert {name: cell.text() for name, cell in card.counted.cells.figures.items()} == {
         "sectors": "0.500", "wavefronts": "0.250", "conflicts": "3", "lanes": "16.0 of 32", "divergent": "25 %",
         "operations": "2", "barriers": "4", "atomics": "5",
     }  # fmt: skip
-    assert card.counted.about.text() == "With n = 1024; sectors, wavefronts, operations of each."
+    assert card.counted.about.text() == "Input: n = 1024. Per element: sectors, wavefronts, operations."
     assert card.took.text() == "2.00 ms to simulate on this CPU."
     assert card.took.y() > card.counted.y()
     assert not card.timed.isVisible()
@@ -163,13 +163,13 @@ def test_the_spread_of_the_repetitions_is_told(card):
 
 def test_gaps_between_launches_are_said_apart(card):
     timed(card, replace(LARGE, launches=3, gaps=0.017))
-    assert card.spread.text().endswith("; 17 µs more between 3 launches")
-    assert "follow each other" in card.spread.toolTip()
+    assert card.spread.text().endswith("; 17 µs of gaps between 3 launches")
+    assert "separate run" in card.spread.toolTip()
 
 
 def test_what_takes_long_ran_once(card):
     timed(card, replace(LARGE, median=5e3, repetitions=1))
-    assert card.spread.text() == "It takes long, and ran once"
+    assert card.spread.text() == "Long run, measured once"
 
 
 def test_a_run_that_is_bound_by_launches_offers_a_size(card, qtbot):

@@ -40,7 +40,7 @@ def left(qtbot, window):
 def test_a_window_that_must_go_asks_nothing_and_the_next_one_gives_the_edits_back(qtbot, left, make_window, drafts):
     again = make_window()
     again.begin()
-    assert offered(again) == "Edits of convolution.cu from an earlier end were kept."
+    assert offered(again) == "Edits of convolution.cu from an earlier session were kept."
     assert again.kept.banner.advice.text() == ""
     again.banner.say("Something else.")
     again.banner.hide()
@@ -103,11 +103,11 @@ def test_an_own_kernel_that_changed_meanwhile_or_is_gone_is_told(qtbot, make_win
     again.begin()
     assert "saved.cu" not in offered(again)
     assert {draft.name for draft in drafts.found()} == {"changed.cu", "gone.cu"}
-    assert again.kept.banner.advice.text().startswith("Meanwhile ")
+    assert again.kept.banner.advice.text().startswith("changed.cu and gone.cu changed in the meantime")
     again.kept.banner.action.click()
     assert again.bench.sources.document(str(paths[0])).text == "__global__ void f(int* a) { a[0] = 2; }\n"
     assert again.own.shown.path == paths[0]
-    assert offered(again) == "gone.cu is not there any more."
+    assert offered(again) == "gone.cu no longer exists."
     (still,) = (draft for draft in drafts.found() if draft.name == "gone.cu")
     assert again.kept.banner.advice.text() == f"Its edits stay in {still.path}."
 

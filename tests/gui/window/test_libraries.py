@@ -41,7 +41,7 @@ def test_where_a_library_can_be_called_it_is_a_variant_like_others(qtbot, make_w
 def test_where_none_can_be_called_it_cannot_be_chosen_and_says_why(qtbot, make_window, without):
     window, item, box = shown(qtbot, make_window)
     assert not item.isEnabled()
-    assert item.text() == "12  cuBLAS (CuPy) · not here"
+    assert item.text() == "12  cuBLAS (CuPy) · unavailable"
     assert item.toolTip() == REASON
     assert not box.isEnabled()
     assert not box.isChecked()
@@ -69,7 +69,7 @@ def test_a_library_shows_no_kernel_of_another_variant_and_is_not_stepped(qtbot, 
     window.choose_variant("cublas")
     settle(qtbot, window)
     for pane in (window.page.source, window.page.step.source):
-        assert pane.note.text() == "cuBLAS is a library: its kernels come without their source."
+        assert pane.note.text() == "cuBLAS is a library: the source of its kernels is not available."
         assert pane.note.isVisibleTo(pane)
         assert not pane.code.isVisibleTo(pane)
         assert not pane.save.isVisibleTo(pane)

@@ -717,7 +717,7 @@ def test_the_first_result_is_waited_for_with_a_word_about_what_it_waits_for(qtbo
 
 def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):
     gpu = SimpleNamespace(engine="cuda", name="", usable=False, reason="No driver.", remedy="Install one.")
-    window.status._take([gpu])
+    window.status._show_survey([gpu])
     assert window.status.gpu.text() == "GPU: none found (why?)"
     qtbot.mouseClick(window.status.gpu, Qt.MouseButton.LeftButton)
     assert "No driver." in window.banner.message.text()
@@ -727,7 +727,7 @@ def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):
 
 def test_a_usable_gpu_is_named(qtbot, window):
     gpu = SimpleNamespace(engine="cuda", name="NVIDIA H200", usable=True, reason="", remedy="")
-    window.status._take([gpu])
+    window.status._show_survey([gpu])
     assert window.status.gpu.text() == "GPU: NVIDIA H200"
 
 
@@ -874,11 +874,11 @@ def test_while_something_runs_no_page_is_made_and_nothing_is_rehearsed(qtbot, wi
 def test_a_filter_that_does_not_separate_is_told_beside_it_and_when_it_is_run(qtbot, window):
     card = window.page.view.filter
     window.page.form.change(filter="gaussian", size=5)
-    assert card.sum.text().endswith(", separates")
+    assert card.sum.text().endswith(", separable")
     window.page.form.change(filter="laplacian")
-    assert card.sum.text().endswith(", does not separate")
+    assert card.sum.text().endswith(", not separable")
     window.page.form.change(filter="gradient")
-    assert card.sum.text().endswith("separates  ·  sobel-x shown; also sobel-y"), "one of two is shown"
+    assert card.sum.text().endswith("separable  ·  sobel-x; sobel-y beside it"), "one of two is shown"
     window.page.form.change(filter="laplacian")
     assert "singular values are 4.45 and 0.449" in card.sum.toolTip()
     settle(qtbot, window)
@@ -981,8 +981,8 @@ def test_the_ladder_is_listed_with_ideas_limits_and_what_lifts_them_below_its_bo
         assert frame.top() >= box.mapTo(window, QPoint(0, box.height())).y() - 1
         rungs = [box.view().model().index(row, 0).data(_RUNG) for row in range(box.count())]
         assert [rung.idea for rung in rungs] == [variant.idea for variant in pattern.variants]
-        assert rungs[1].limit == f"Limit: {pattern.variants[1].limit} Rung 3 lifts it."
-        assert "lifts it" not in rungs[-2].limit, "the hardware's is the last limit"
+        assert rungs[1].limit == f"Limit: {pattern.variants[1].limit} Next: variant 3."
+        assert "Next:" not in rungs[-2].limit, "the hardware's is the last limit"
         widest = box.view().viewport().width()
         assert all(box.view().visualRect(box.view().model().index(row, 0)).width() <= widest for row in range(3))
         box.hidePopup()
@@ -1010,7 +1010,7 @@ def test_a_first_visit_begins_at_the_first_rung_and_goes_up_from_there(qtbot, wi
     settle(qtbot, window)
     pattern, card = window.bench.pattern, window.page.idea
     assert window.bench.outcomes["reduction"].variant == "neighbored"
-    assert card.lifts.text() == "Lifted by 3  Neighbored pairs, less divergence"
+    assert card.lifts.text() == "Next: 3  Neighbored pairs, less divergence"
     qtbot.mouseClick(card.lifts, Qt.MouseButton.LeftButton)
     settle(qtbot, window)
     assert window.bench.outcomes["reduction"].variant == "neighbored-less"
@@ -1023,7 +1023,7 @@ def test_a_first_visit_begins_at_the_first_rung_and_goes_up_from_there(qtbot, wi
         settle(qtbot, window)
     assert window.bench.outcomes["reduction"].variant == pattern.variants[-1].name
     assert not card.above.isEnabled()
-    assert card.lifts.text() == "Lifted by 8  Last warp unrolled", "a cautionary one points to what is right"
+    assert card.lifts.text() == "Next: 8  Last warp unrolled", "a cautionary one points to what is right"
 
 
 def test_an_engine_that_is_stopped_from_outside_is_told_until_it_goes_on_or_another_takes_over(qtbot, window):
@@ -1032,7 +1032,7 @@ def test_an_engine_that_is_stopped_from_outside_is_told_until_it_goes_on_or_anot
     for process, end in ((4711, lambda: window.host.deliver(0, Halted(None))), (4712, window.banner.action.click)):
         window.host.deliver(0, Halted(process))
         qtbot.waitUntil(window.banner.isVisible)
-        assert window.banner.message.text() == "The engine's process was stopped from outside, and waits."
+        assert window.banner.message.text() == "The engine process was suspended from outside."
         assert f"kill -CONT {process}" in window.banner.advice.text()
         end()
         qtbot.waitUntil(window.banner.isHidden)

@@ -35,7 +35,7 @@ def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
     assert card.figure.text().endswith("µs") or card.figure.text().endswith("ms")
     assert card.badge.text() == "modeled"
     assert card.sureness.text() == "within 25 % for 9 of 10 kernels tried"
-    assert "40 cases of kernels from elsewhere were measured on an H200" in card.sureness.toolTip()
+    assert "40 cases of other kernels were measured on an H200" in card.sureness.toolTip()
     assert card.reason.text() == "Waits for memory"
     assert card.figure.toolTip().startswith("kernel: a multiprocessor holds 8 blocks of 256 threads")
     assert sum(card.bar.shares) == pytest.approx(1)

@@ -38,7 +38,7 @@ def click_bar(qtbot, plot, number):
 
 
 def answered(qtbot, card):
-    qtbot.waitUntil(lambda: card.isVisible() and not card.who.text().startswith("Looking"))
+    qtbot.waitUntil(lambda: card.isVisible() and not card.who.text().startswith("Finding"))
 
 
 def asked(kind=FindWriter):
@@ -55,7 +55,7 @@ def test_a_pixel_that_is_clicked_shows_its_thread_and_steps_from_there(qtbot, wi
     assert who.startswith("Block (1, ")
     assert who.endswith("thread (5, 4)")
     assert "convolve_naive" in where
-    assert "1 store request of 8 lanes" in moved
+    assert "1 store request for 8 lanes" in moved
     assert card.line.text().startswith("convolution.cu:")
     view = page.view.rect()
     assert view.contains(card.geometry())
@@ -199,7 +199,7 @@ def test_looking_is_stopped_and_what_comes_late_is_nobodys(qtbot, window):
     side = window.bench.side_jobs._host
     side.patient = True
     click_pixel(qtbot, page.view.after, 5, 5)
-    assert card.who.text() == "Looking for its thread…"
+    assert card.who.text() == "Finding its thread…"
     assert not card.step.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_Escape)
     assert side.cancels == 1
@@ -240,7 +240,7 @@ def test_a_block_that_does_too_much_leaves_the_smaller_run(qtbot, window):
     answered(qtbot, card)
     assert "smaller run" in card.step.toolTip()
     assert card.step.text() == "Step in a smaller run"
-    assert "more than the 500\u2009000 that can be looked at one by one" in card.smaller.text()
+    assert "more than the 500\u2009000 that can be stepped through" in card.smaller.text()
     assert page.view.rect().contains(card.geometry())
     qtbot.mouseClick(card.step, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stepping)
@@ -287,5 +287,5 @@ def test_the_list_of_keys_names_it_and_is_seen_whole(qtbot, window):
     qtbot.keyClick(window, Qt.Key.Key_F1)
     (notice,) = window.findChildren(Notice)
     qtbot.waitUntil(notice.isVisible)
-    assert any("Its thread" in label.text() for label in notice.findChildren(QLabel))
+    assert any("Show its thread" in label.text() for label in notice.findChildren(QLabel))
     assert not any(bar.maximum() for bar in notice.area.findChildren(QScrollBar))

@@ -95,7 +95,7 @@ def test_a_run_of_the_image_before_that_ends_late_is_not_shown(qtbot, window, co
     finished, counted = [], []
     bench.run_finished.connect(finished.append)
     bench.counted.connect(counted.append)
-    bench._take_image(replace(old, path=color))
+    bench._on_image(replace(old, path=color))
     host.answer()
     qtbot.wait(20)
     assert finished == []
@@ -116,7 +116,7 @@ def test_counts_of_the_image_before_that_come_late_are_not_shown(qtbot, window, 
     counted = []
     bench.counted.connect(counted.append)
     new = replace(old, path=color)
-    bench._take_image(new)
+    bench._on_image(new)
     assert not window.jobs._waiting.keys() & {"count after"}
     host.answer()
     qtbot.wait(20)

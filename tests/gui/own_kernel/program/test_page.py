@@ -178,7 +178,7 @@ def test_a_kernel_that_never_ends_is_named_and_stopped(shown, program):
         f"SourceModule('{endless}').get_function('wait')(x, block=(32, 1, 1))\n"
     )
     opened.run(wait=False)
-    opened.until(lambda: opened.end == "Under way: launch 1: wait, at script.py:8")
+    opened.until(lambda: opened.end == "Running: launch 1: wait, at script.py:8")
     opened.stop()
     assert opened.end == "Stopped."
 
@@ -193,7 +193,7 @@ def _is_there(process):
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("print(1)\n", "It ended. It launched no kernel: it is a script that uses PyCUDA that is run here."),
+        ("print(1)\n", "It ended. It launched no kernel; only PyCUDA scripts are run here."),
         ("import sys\nsys.exit(3)\n", "It ended with exit code 3."),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "It crashed: SIGSEGV."),
         ("1 / 0\n", "It ended with exit code 1."),
@@ -236,7 +236,7 @@ def test_arguments_that_no_command_line_takes_are_told(shown, program):
     opened = program("print(1)\n")
     opened.page.arguments.setText("one 'two")
     press(opened.bot, shown, Qt.Key.Key_F5)
-    assert "nothing closes" in shown.banner.message.text()
+    assert "unmatched quotation mark" in shown.banner.message.text()
     assert not opened.page.busy
 
 
@@ -253,7 +253,7 @@ def test_a_large_launch_is_recorded_when_it_is_to_be_stepped_on_the_gpu_that_it_
     assert [bool(each.recording) for each in page.launches.listed] == [False, True, True]
     said = opened.output
     assert said.startswith("108\n"), "what the program asks of its device is answered as that GPU would"
-    assert page.device.toolTip().startswith("What the program asks of its device is answered as an A100 ")
+    assert page.device.toolTip().startswith("The program's queries of its device are answered as for an A100: ")
     shown.bench.modeling.choose("h200")
     page.launches.setFocus()
     page.launches.selectRow(0)
