@@ -65,7 +65,7 @@ class LessonStepTab(StepTab):
         super().__init__(Steppable(_SUBJECT, "lesson", "", "", "", _nothing), self._texts, jobs)
         self._texts.setParent(self)
         # Another schedule, size or variant would need another recording than the question's.
-        for name in ("Two orders", "Side by side"):
+        for name in ("Two schedules", "Side by side"):
             self.panes.kinds.buttons[name].hide()
         self.panes.memory.element_clicked.connect(self._emit_element)
         self.panes.flow.cell_clicked.connect(self._emit_cell)

@@ -61,7 +61,7 @@ class RecordedStepTab(StepTab):
         super().__init__(saved_recording(path, checked), self._texts, jobs)
         self._texts.setParent(self)
         # Another schedule would have to be run.
-        self.panes.kinds.buttons["Two orders"].hide()
+        self.panes.kinds.buttons["Two schedules"].hide()
 
     def _fail(self, failure: Failure) -> None:
         if self.models is None:

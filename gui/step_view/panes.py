@@ -105,7 +105,7 @@ class Panes(QWidget):
         self.picture.body.removeItem(self.picture.head)
         self.picture.title.hide()
         self.kinds = Segments(
-            ("Flow", "Arrays", "Variables", "Tiles", "Timeline", "Launches", "Schedules", "Side by side"), "Picture"
+            ("Flow", "Arrays", "Variables", "Tiles", "Timeline", "Launches", "Two schedules", "Side by side"), "Picture"
         )
         for kind in ("Tiles", "Launches"):
             self.kinds.buttons[kind].hide()
@@ -136,7 +136,7 @@ class Panes(QWidget):
 
     def _make_head(self) -> QHBoxLayout:
         """Return the layout of the controls above the picture."""
-        pairs = self.kinds.take_out("Schedules", "Side by side")
+        pairs = self.kinds.take_out("Two schedules", "Side by side")
         self._kinds = (self.kinds, pairs)
         lines = WrappingLayout(across=20, down=2)
         lines.setContentsMargins(0, 2, 0, 2)

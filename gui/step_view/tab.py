@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from gpu.stepping.symbols import Symbols
 
 _SOON_MS = 150
-_COMPARISONS = ("Schedules", "Side by side")
+_COMPARISONS = ("Two schedules", "Side by side")
 """Pictures that record the whole run again."""
 
 
@@ -389,7 +389,7 @@ class StepTab(QWidget):
             "Tiles": (self.panes.tiles, TILES_LEGEND),
             "Timeline": (self.panes.warps, WARPS_LEGEND),
             "Launches": (self.panes.launches, LAUNCHES_LEGEND),
-            "Schedules": (self.orders, FLOW_LEGEND),
+            "Two schedules": (self.orders, FLOW_LEGEND),
             "Side by side": (self.beside, FLOW_LEGEND),
         }[self.panes.kinds.chosen]
         self.panes.pictures.setCurrentWidget(view)

@@ -538,7 +538,7 @@ PATTERN = Pattern(
         Preset(
             "A race: volatile is not enough",
             "The last warp has no __syncwarp and relies on lanes in lockstep: the simulator's checkers report a race, "
-            "and in the Step tab's Two orders, a schedule with independent lanes gives a different sum. Without "
+            "and in the Step tab's Two schedules, a schedule with independent lanes gives a different sum. Without "
             "volatile, so does one with values cached in registers.",
             {"input": "ramp", "n": 64, "operator": "sum", "dtype": "int32", "block": "64"},
             variant="volatile",

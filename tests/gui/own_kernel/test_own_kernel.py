@@ -240,7 +240,7 @@ def test_it_is_stepped(qtbot, window, page):
 def test_two_orders_of_it_are_recorded(qtbot, window, page):
     page.tabs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: page.step.models is not None, timeout=20_000)
-    page.step.panes.kinds.choose("Schedules")
+    page.step.panes.kinds.choose("Two schedules")
     qtbot.waitUntil(lambda: page.step.orders.settled, timeout=60_000)
     first, second = page.step.orders.models
     assert first is page.step.models

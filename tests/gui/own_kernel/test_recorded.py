@@ -81,7 +81,7 @@ def test_its_text_is_read_only_and_what_would_have_to_run_is_not_offered(qtbot, 
     assert not page.source.revert.isVisible()
     assert not page.source.open.isVisible()
     assert page.source.save.isVisible()
-    assert not page.step.panes.kinds.buttons["Schedules"].isVisible()
+    assert not page.step.panes.kinds.buttons["Two schedules"].isVisible()
     assert window.header.title.text() == "Recording"
     assert window.sidebar.own.text() == "Recording"
 

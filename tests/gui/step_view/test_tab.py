@@ -434,7 +434,7 @@ def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(
     shown(qtbot, tab)
     assert tab.panes.verdict.text().startswith("it races: line ")
     assert "Race reported" in tab.panes.verdict.toolTip()
-    qtbot.mouseClick(tab.panes.kinds.buttons["Schedules"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.panes.kinds.buttons["Two schedules"], Qt.MouseButton.LeftButton)
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled and orders.difference is not None, timeout=60_000)
     assert orders.titles[1].text().startswith("Independent lanes"), "one warp has one order"
@@ -591,7 +591,7 @@ def test_the_tab_pauses_when_it_is_left(qtbot, window, tab):
 
 def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
     tab = stepping("histogram", "racy").page.step
-    qtbot.mouseClick(tab.panes.kinds.buttons["Schedules"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.panes.kinds.buttons["Two schedules"], Qt.MouseButton.LeftButton)
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.difference is not None
@@ -614,7 +614,7 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
 def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
     monkeypatch.setattr("gui.step_view.pictures.other_orders.MOST_SEEDS", 1)
     tab = stepping("scan", "kogge-stone", n=64, block="64").page.step
-    tab.panes.kinds.choose("Schedules")
+    tab.panes.kinds.choose("Two schedules")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     assert tab.orders.difference is None
     assert "No difference" in tab.orders.verdict.text()
@@ -625,7 +625,7 @@ def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
 def test_volatile_is_not_enough_where_lanes_part(qtbot, stepping):
     """The preset's promise: another order, another sum, and the smallest size at which it is seen."""
     tab = stepping("reduction", "volatile", n=64, block="64", input="ramp").page.step
-    tab.panes.kinds.choose("Schedules")
+    tab.panes.kinds.choose("Two schedules")
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.titles[0].text() == "In lockstep → partial[0] = 2016"
@@ -645,7 +645,7 @@ def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
         return Failure("launch", "Not in this order.", "") if refused else answer(host, request)
 
     monkeypatch.setattr(FakeHost, "result_of", refuse_shuffled)
-    tab.panes.kinds.choose("Schedules")
+    tab.panes.kinds.choose("Two schedules")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     assert tab.orders.titles[1].text().startswith("Independent lanes")
 
@@ -653,7 +653,7 @@ def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
 def test_one_thread_has_no_orders_and_that_is_said(tab, monkeypatch):
     monkeypatch.setattr("gui.step_view.pictures.orders.threads", lambda models: 1)
     asked = len(requests())
-    tab.panes.kinds.choose("Schedules")
+    tab.panes.kinds.choose("Two schedules")
     assert tab.orders.settled
     assert "one thread" in tab.orders.verdict.text()
     assert len(requests()) == asked
@@ -667,7 +667,7 @@ def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypat
     window = stepping("scan", "kogge-stone", n=64, block="32")
     window.resize(width, 720)
     tab = window.page.step
-    tab.panes.kinds.choose("Schedules")
+    tab.panes.kinds.choose("Two schedules")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     for view in tab.orders.views:
         left = view.viewport.origin().x()
@@ -784,7 +784,7 @@ def test_the_recording_is_saved_as_a_file(tab, tmp_path):
     assert Recording.load(path).moments == tab.player.end
 
 
-@pytest.mark.parametrize("picture", ["Flow", "Arrays", "Variables", "Schedules"])
+@pytest.mark.parametrize("picture", ["Flow", "Arrays", "Variables", "Two schedules"])
 def test_a_shorter_recording_is_shown_at_its_end(qtbot, stepping, picture):
     tab = stepping(n=32, block="32").page.step
     tab.player.to_end(True)
