@@ -1,3 +1,3 @@
 """Everything in Lockstep except the window: patterns, engines, the simulator and the engine's process."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

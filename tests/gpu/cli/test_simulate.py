@@ -427,13 +427,16 @@ def test_a_trace_that_cannot_be_written(simulate, kernel, tmp_path: Path):
         assert f"{full} cannot be written: it is a device." in done.err
 
 
-# What README shows
+# The example of README, and of the pages in docs that repeat it
 
 
-def test_the_example_in_readme_finds_the_race(simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    readme = (ROOT / "README.md").read_text("utf-8")
-    section = readme.partition("## Simulate any kernel")[2]
-    [example] = re.findall(r"python main\.py simulate (.*?)\n\n", section, re.DOTALL)
+_EXAMPLE = re.compile(r"python main\.py simulate (kernels/histogram\.cu .*?)\n\n", re.DOTALL)
+_PAGES = [page for page in (ROOT / "docs").glob("*.md") if _EXAMPLE.search(page.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *_PAGES], ids=lambda page: page.name)
+def test_the_example_of_a_page_finds_the_race(simulate, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    [example] = _EXAMPLE.findall(page.read_text("utf-8"))
     words = shlex.split(example.replace("\\\n", " "))
     words[0] = str(ROOT / words[0])
     monkeypatch.chdir(tmp_path)

@@ -428,13 +428,17 @@ def test_what_is_no_schedule() -> None:
     )
 
 
-# What README shows
+# The example in README and docs
 
 
-def test_the_example_in_readme_runs_and_finds_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    exec(compile(example, "README.md", "exec"), {})
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("race 4 ('thread (")
-    assert lines[-3].startswith("[1. 2. 3. 4.]")
-    assert lines[-2:] == ["round-robin [32]", "shuffle:0 [33]"]
+def test_the_examples_in_the_documentation_find_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = "\n".join(page.read_text("utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+    blocks = re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
+    examples = [block for block in blocks if "gpu.kernel.simulate" in block]
+    assert examples
+    for example in examples:
+        exec(compile(example, "example", "exec"), {})
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].startswith("race 4 ('thread (")
+        assert lines[-3].startswith("[1. 2. 3. 4.]")
+        assert lines[-2:] == ["round-robin [32]", "shuffle:0 [33]"]
