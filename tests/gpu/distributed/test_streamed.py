@@ -207,7 +207,7 @@ def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):
         (tmp_path / "matrix.npy", "out.npy", "", "has the shape 10 x 100, but 1 dimensions are needed"),
         (tmp_path / "columns.npy", "out.npy", "", "is in Fortran order"),
         (tmp_path / "single.npy", "out.npy", "", "a single number"),
-        (tmp_path / "short.raw", "out.npy", "int32:1", "has 3 bytes, and int32:1 takes 4"),
+        (tmp_path / "short.raw", "out.npy", "int32:1", "has 3 bytes, but int32:1 needs 4"),
         (tmp_path / "short.raw", "out.npy", "float16:1", "--raw is TYPE:SHAPE"),
         (tmp_path / "short.raw", "out.npy", "", "cannot be read chunk by chunk"),
         (tmp_path / "no.zarr", "out.npy", "", "is not a readable Zarr array"),

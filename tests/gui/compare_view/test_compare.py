@@ -473,7 +473,7 @@ def test_without_a_gpu_it_is_counted(qtbot, simulated):
     # What is pretended to be counted moves a sector more for each rung.
     assert [tab.curves.points[number][128] for number in range(3)] == [8, 12, 16]
     assert tab.rows[0].figure.property("tone") == "best", "fewer bytes are better"
-    assert tab.at.text() == "bytes an element at the largest n"
+    assert tab.at.text() == "bytes per element at the largest n"
     assert "counted by the simulator" in tab.about.toolTip()
     tab.quantity.setCurrentText("bank conflicts")
     assert tab.curves.points[0][128] == 0
