@@ -53,7 +53,7 @@ def test_a_text_that_grows_without_end_is_refused_in_one_line(tmp_path: Path, te
         ("os.kill(os.getpid(), signal.SIGSEGV)", 2, "lockstep: Clang crashed on the kernel's text: its nesting is too"),
         ("os.kill(os.getpid(), signal.SIGKILL)", 2, "lockstep: The process was killed, most likely because memory ran"),
         ("os.kill(os.getpid(), signal.SIGALRM)", 2, "lockstep: Parsing the kernel exceeded the time limit: "),
-        ("os.kill(os.getpid(), signal.SIGUSR1)", 2, "lockstep: The process was killed by a signal (SIGUSR1)."),
+        ("os.kill(os.getpid(), signal.SIGUSR1)", 2, "lockstep: The process was ended from outside (SIGUSR1)."),
         ("os._exit(7)", 7, ""),
         ("7", 7, ""),
     ],

@@ -101,7 +101,7 @@ def test_what_a_description_says_is_not_believed(folder, changes, message):
 
 def test_a_folder_without_a_description_is_none(tmp_path):
     (tmp_path / "x.zarr").mkdir()
-    with pytest.raises(InputError, match=r"x\.zarr is no Zarr array"):
+    with pytest.raises(InputError, match=r"x\.zarr is not a readable Zarr array"):
         open_zarr(str(tmp_path / "x.zarr"))
     with pytest.raises(InputError):
         open_zarr(str(Path(tmp_path, "y" * 300 + ".zarr")))

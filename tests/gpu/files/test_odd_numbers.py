@@ -140,4 +140,4 @@ def test_a_line_without_an_end_is_not_read_to_its_end(tmp_path, read, longest):
         for _ in range(20):
             file.write(b"1 " * 2**19)
     said = refused(lambda path: read(path, 2), path) if read is read_array else refused(read, path)
-    assert said.startswith(f"x.csv, line 2, is too long: at most {longest} ")
+    assert said.startswith(f"x.csv, line 2, is too long: the limit is {longest} ")

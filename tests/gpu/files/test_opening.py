@@ -193,7 +193,7 @@ def test_a_header_that_promises_more_than_there_is_takes_no_memory(tmp_path, sha
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     path = tmp_path / "x.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(800))
-    with pytest.raises(InputError, match="not a whole"):
+    with pytest.raises(InputError, match="not a complete"):
         read_npy(path)
 
 

@@ -220,7 +220,7 @@ def test_a_matrix_file_that_cannot_be_read_says_why(tmp_path) -> None:
     with pytest.raises(InputError, match=r"words\.csv, line 1: 'one' is not a number"):
         MATRIX.check(tmp_path / "words.csv")
     (tmp_path / "short.npy").write_bytes(b"\x93NUMPY")
-    with pytest.raises(InputError, match=r"short\.npy is not a whole \.npy file"):
+    with pytest.raises(InputError, match=r"short\.npy is not a complete \.npy file"):
         MATRIX.check(tmp_path / "short.npy")
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(InputError, match=r"empty\.csv is empty"):

@@ -254,7 +254,10 @@ def test_a_texture_of_rows_reads_what_they_hold_when_a_kernel_is_launched(progra
         """
     )
     assert ended.said == "5 6 refused\n"
-    assert "(cudaReadModeNormalizedFloat) is none that the simulator reads. Read the elements" in ended.complained
+    assert (
+        "does not support textures that convert integers to fractions (cudaReadModeNormalizedFloat). Read the elements"
+        in ended.complained
+    )
 
 
 def test_surface_objects_are_written_and_read(program):

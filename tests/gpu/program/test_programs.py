@@ -401,7 +401,9 @@ def test_a_program_whose_reader_goes_ends_without_a_word(program):
 
 def test_a_compiler_that_says_nothing_is_named(program, monkeypatch):
     monkeypatch.setenv("CXX", "/bin/false")
-    assert program("int main() {}").complained.startswith("lockstep: The host code does not compile: false ends with 1")
+    assert program("int main() {}").complained.startswith(
+        "lockstep: The host code does not compile: false exited with code 1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -292,7 +292,7 @@ module.get_function("_Z1kPi")(cuda.mem_alloc(4), block=(1, 1, 1))
     assert ended.code == 0, ended.complained
     assert "[command: nvcc --cubin -arch sm_90" in ended.said
     assert "kernel.cu(2): error: use of undeclared identifier 'tix'" in ended.said
-    assert "other: there is _Z1kPi" in ended.said
+    assert "other: available: _Z1kPi" in ended.said
     assert 'k: without extern "C" its name is _Z1kPi' in ended.said
 
 

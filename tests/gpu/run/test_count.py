@@ -81,10 +81,10 @@ def test_what_does_not_happen_is_not_said() -> None:
     none = RunCounts("n = 8", 8, "element", 36, requests=1, sectors=2, warp_statements=2, lane_statements=16)
     said = {each.name: each.text for each in figures_of(none)}
     assert said == {
-        "sectors": "0.250 an element",
+        "sectors": "0.250 per element",
         "lanes": "8.0 of 32",
         "divergent": "0 % of branches",
-        "operations": "0 an element",
+        "operations": "0 per element",
     }
     assert RunCounts("", 0, "body", 0).per_element(3) == 0
     assert RunCounts("", 0, "body", 0).each == "per body"

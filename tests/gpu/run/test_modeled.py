@@ -50,7 +50,7 @@ def test_the_sentence_says_all_of_it(found) -> None:
         assert found.error is not None
         assert found.error.of == "reduction"
         assert found.error.words in found.sentence
-        assert "nvcc compiles" in found.compiled
+        assert "from nvcc" in found.compiled
     else:
         assert "accuracy unknown" in found.sentence
         assert "Without nvcc" in found.compiled

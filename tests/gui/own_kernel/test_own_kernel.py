@@ -161,7 +161,7 @@ def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
         ("shared", "-3", "is not an integer"),
         ("rows", "many", "many"),
         ("block", "2000", "at most 1024"),
-        ("options", "-O2", "none of the compiler's options"),
+        ("options", "-O2", "Unsupported compiler option"),
     ],
 )
 def test_a_bad_entry_is_told_in_a_sentence_and_nothing_is_lost(qtbot, window, page, field, text, words):
