@@ -96,7 +96,7 @@ def test_run_of_an_array_makes_it_from_the_parameters_and_the_seed(command):
     assert table["verified"] == "yes"
     assert " Melement/s  to simulate on this CPU" in table["simulated"]
     assert "throughput" not in table
-    assert table["moved"].endswith("bytes per element; the least is 4.00  counted with n = 1000")
+    assert table["moved"].endswith("bytes per element; minimum traffic 4.00  counted with n = 1000")
     assert table["lanes"].endswith(" of 32")
     assert done.out.index("moved") < done.out.index("simulated  ")
     assert "measured" not in done.out

@@ -33,7 +33,7 @@ def command(folder: Path, text: str, *options: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        pytest.param(GROWING, ("--max-seconds", "0.5"), "Parsing the kernel's text took too long", id="time"),
+        pytest.param(GROWING, ("--max-seconds", "0.5"), "Parsing the kernel exceeded the limit of CPU time", id="time"),
         pytest.param(GROWING, ("--max-memory", "40"), "memory", id="memory of clang"),
         pytest.param(
             WIDE, ("--max-memory", "40"), "The simulation needs more than 40 MB of memory.", id="memory of arrays"
@@ -53,7 +53,7 @@ def test_a_text_that_grows_without_end_is_refused_in_one_line(tmp_path: Path, te
         ("os.kill(os.getpid(), signal.SIGSEGV)", 2, "lockstep: Clang crashed on the kernel's text: its nesting is too"),
         ("os.kill(os.getpid(), signal.SIGKILL)", 2, "lockstep: The process was killed, most likely because memory ran"),
         ("os.kill(os.getpid(), signal.SIGALRM)", 2, "lockstep: Parsing the kernel exceeded the time limit: "),
-        ("os.kill(os.getpid(), signal.SIGUSR1)", 2, "lockstep: The process was ended from outside (SIGUSR1)."),
+        ("os.kill(os.getpid(), signal.SIGUSR1)", 2, "lockstep: The process was killed by a signal (SIGUSR1)."),
         ("os._exit(7)", 7, ""),
         ("7", 7, ""),
     ],
