@@ -14,13 +14,13 @@ from gpu.cli import interrupts
 from gpu.cli.exit_codes import REFUSED, STOPPED
 
 _TOO_LONG = (
-    "Parsing the kernel exceeded the limit of CPU time: look for a macro, a template or an expression that expands without end. "
-    "If it does end, raise --max-seconds."
+    "Parsing the kernel exceeded the limit of CPU time: look for a macro, a template or an expression that expands "
+    "without end. If it does end, raise --max-seconds."
 )
 _ENDINGS = {
     "SIGPROF": _TOO_LONG,
-    "SIGALRM": "Parsing the kernel exceeded the time limit: an included file never ends or expands without "
-    "end, or this machine is busy. If it does end, raise --max-seconds.",
+    "SIGALRM": "Parsing the kernel exceeded the time limit: an included file never ends or expands without end, or "
+    "this machine is busy. If it does end, raise --max-seconds.",
     "SIGSEGV": "Clang crashed on the kernel's text: its nesting is too deep, or it is too long. Split its longest "
     "expressions and statements.",
     "SIGKILL": "The process was killed, most likely because memory ran out. Use a smaller input.",
