@@ -9,6 +9,7 @@ import pytest
 
 from gpu.errors import LockstepError
 from gpu.glossary import UnknownTermError, find_term, read_terms
+from tools.glossary import PAGE, render_page
 
 ROOT = Path(__file__).parents[1]
 LONGEST_DEFINITION = 240
@@ -61,3 +62,12 @@ def test_unknown_term_is_an_error_with_a_sentence():
     assert isinstance(caught.value, LockstepError)
     assert isinstance(caught.value, LookupError)
     assert caught.value.advice == 'Did you mean "sector"?'
+
+
+def test_page_is_up_to_date():
+    assert PAGE.read_text("utf-8") == render_page(read_terms()), "run python -m tools.glossary"
+
+
+def test_page_lists_every_term_once():
+    page = PAGE.read_text("utf-8")
+    assert [term.name for term in read_terms() if page.count(f"- **{term.name}**: ") != 1] == []
