@@ -21,11 +21,14 @@ from gui.painting.colors import mixed
 from gui.painting.theme import code_font, look
 from gui.run_view.modeled import limit_colors
 from gui.widgets.basic import as_figure
+from gui.widgets.glossary_tip import add_definition
 
 TIME = "µs"
 _NAMES = 0.24
 """Maximum share of the width for the variants' names."""
 _SHORT = {"arithmetic": "arith."}
+_TERMS = {"shared": "wavefront", "issue": "instruction issue", "latency": "latency", "atomics": "contention"}
+"""Terms of the glossary, by limit."""
 _SHARE = Qt.ItemDataRole.UserRole
 
 
@@ -68,6 +71,8 @@ class LimitsTable(QTableWidget):
         for column, meaning in enumerate(("", "Modeled time, all launches", *LIMITS.values())):
             if (item := self.horizontalHeaderItem(column)) is not None:
                 item.setToolTip(meaning)
+                if item.text() in _TERMS:
+                    add_definition(item, _TERMS[item.text()])
         self._models: Mapping[int, ModeledTime | Failure] = {}
         self._titles: Sequence[str] = ()
         self.itemSelectionChanged.connect(lambda: self.chosen.emit(self.currentRow()))

@@ -19,9 +19,12 @@ from gui.plots.roofline_plot import RooflineDot, RooflinePlot, Roofs
 from gui.qt.events import is_of
 from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, label
+from gui.widgets.glossary_tip import add_definition
 
 LIMITS_VIEW, ROOFLINE, OCCUPANCY = "Limits", "Roofline", "Occupancy"
 VIEWS = (LIMITS_VIEW, ROOFLINE, OCCUPANCY)
+_TERMS = {LIMITS_VIEW: "limiting resource", ROOFLINE: "roofline", OCCUPANCY: "occupancy"}
+"""Terms of the glossary, by view."""
 _MOVED_MS = 150
 """How long a slider must rest before its supposition is modeled."""
 
@@ -81,6 +84,7 @@ class ModeledViews(Card):
         for widget in (self.limits, self.roofline, self.occupancy):
             self.stack.addWidget(widget)
         self.why = label("", wrap=True, name="Limiting resource")
+        add_definition(self.why, "limiting resource")
         self.what_if = WhatIf()
         self.body.addWidget(self.stack, 1)
         self.body.addWidget(self.why)
@@ -99,6 +103,8 @@ class ModeledViews(Card):
         self.view = name
         self.stack.setCurrentIndex(VIEWS.index(name))
         self.title.setText({LIMITS_VIEW: "Limiting resources"}.get(name, name))
+        self.title.setToolTip("")
+        add_definition(self.title, _TERMS[name])
         self._show()
 
     # --- modeling

@@ -15,6 +15,7 @@ from gui.plots.occupancy_plot import OccupancyPlot
 from gui.plots.throughput_plot import ThroughputPlot
 from gui.qt.later import queue
 from gui.widgets.basic import label, row
+from gui.widgets.glossary_tip import add_definition
 from gui.widgets.number_box import NumberBox
 from gui.widgets.wrapping import WrappingLayout
 
@@ -41,6 +42,7 @@ class OccupancyView(QWidget):
             box.setAccessibleName(name)
             queue(box.valueChanged, self._recompute)
         self.said = label("", wrap=True, name="Occupancy")
+        add_definition(self.said, "occupancy")
         self.plot = OccupancyPlot()
         self.times = ThroughputPlot("threads per block")
         self.times.set_logarithmic(False)

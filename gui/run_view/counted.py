@@ -10,8 +10,20 @@ from gpu.messages.counted import CountedFigure, RunCounts, figures_of, short
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import column, label, row
+from gui.widgets.glossary_tip import add_definition
 
 _MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics access in global memory, without caches"
+_TERMS = {
+    "sectors": "sector",
+    "wavefronts": "wavefront",
+    "conflicts": "bank conflict",
+    "lanes": "active lanes",
+    "divergent": "divergence",
+    "operations": "operation on data",
+    "barriers": "barrier",
+    "atomics": "atomic operation",
+}
+"""Terms of the glossary, by figure."""
 _CELL = 70
 """Width in pixels of a figure with its name."""
 
@@ -45,6 +57,7 @@ class CountedCells(QWidget):
             self.figures[each.name].setText(each.figure)
             for part in (self._names[each.name], self.figures[each.name]):
                 part.setToolTip(f"{each.text}\n{each.meaning}")
+                add_definition(part, _TERMS[each.name])
 
     def _place(self) -> None:
         for number, name in enumerate(self.figures):
@@ -83,6 +96,8 @@ class CountedRun(QWidget):
         self.unit.setMinimumWidth(250)
         self.figure.setToolTip(_MOVED)
         self.unit.setToolTip(_MOVED)
+        add_definition(self.figure, "sector")
+        add_definition(self.unit, "minimum traffic")
         large = row(self.figure, self.unit, spacing=8)
         large.setStretch(1, 1)
         self.cells = CountedCells()

@@ -15,6 +15,7 @@ from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.run_view.share_bar import Dot, ShareBar
 from gui.widgets.basic import Badge, Card, ElidedLabel, label
+from gui.widgets.glossary_tip import add_definition
 
 _IN_LEGEND = 4
 _SURENESS = 70
@@ -114,7 +115,9 @@ class ModeledCard(Card):
         self.sureness.say("; ".join(filter(None, (model.sureness, "" if model.source == "sass" else "without nvcc"))))
         self.sureness.setToolTip("\n".join(notes))
         self.reason.say(model.waits[:1].upper() + model.waits[1:])
+        add_definition(self.reason, "limiting resource")
         self.figure.setToolTip(self._occupancy(model))
+        add_definition(self.figure, "occupancy")
         self.bar.show_amounts(model.limits)
         self.bar.setToolTip(
             "\n".join([_OF_LIMITS, *(f"{name}: {as_duration(model.limits[name])}. {LIMITS[name]}" for name in LIMITS)])

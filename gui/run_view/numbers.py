@@ -16,6 +16,7 @@ from gui.painting.theme import look
 from gui.run_view.counted import CountedRun
 from gui.run_view.share_bar import Dot, ShareBar
 from gui.widgets.basic import Badge, Card, as_count, as_figure, button, column, label, row
+from gui.widgets.glossary_tip import add_definition
 
 PHASES = ("upload", "kernel", "download")
 _LONGEST_BESIDE = 24
@@ -92,6 +93,7 @@ class NumbersCard(Card):
         self.took.hide()
         self.body.addWidget(self.took)
         self.error = label("", "caption", wrap=True, name="Error against the reference")
+        add_definition(self.error, "reference result")
         self.body.addWidget(self.error)
         self.verdict.hide()
         self.source.hide()
@@ -174,6 +176,8 @@ class NumbersCard(Card):
         """Show a verdict."""
         self._place_verdict(below=len(verdict.words) > _LONGEST_BESIDE)
         self.verdict.say(verdict.words, _TONES[verdict.kind], verdict.sentence)
+        if verdict.kind == "verified":
+            add_definition(self.verdict, "verified")
 
     def _place_verdict(self, *, below: bool) -> None:
         """Place the verdict in the title's line, or below it where it would widen the column."""

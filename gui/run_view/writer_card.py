@@ -10,6 +10,7 @@ from gui.painting.theme import look
 from gui.plots.histogram_plot import CHANNELS
 from gui.qt.events import is_of
 from gui.widgets.basic import Card, ElidedButton, Segments, as_count, button, label, row
+from gui.widgets.glossary_tip import add_definition
 
 _WIDTH = 360
 _ALONE = "Step to the moment of this write: its block is recorded at full size"
@@ -54,6 +55,7 @@ class WriterCard(Card):
         self.where = label("", "caption", wrap=True, name="Kernel and launch")
         self.line = ElidedButton("Source line of the write", "Show this line of the kernel")
         self.moved = label("", wrap=True, name="Transactions")
+        add_definition(self.moved, "coalesced access")
         self.others = label("", "caption", wrap=True, name="Other writers")
         self.smaller = label("", "caption", wrap=True, name="Limit of stepping")
         self.step = button("Step from here", "primary", tip="Step to the moment of this write")

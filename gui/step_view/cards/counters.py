@@ -15,6 +15,7 @@ from gpu.warp import WARP
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import Card, ElidedLabel, as_count, label, role
+from gui.widgets.glossary_tip import add_definition
 
 if TYPE_CHECKING:
     from gpu.stepping.tally import Counts
@@ -37,6 +38,16 @@ USE = {
     "sectors": "32-byte sectors of global memory transferred",
     "conflicts": "Bank conflicts: wavefronts beyond the minimum possible",
 }
+_TERMS = {
+    "operations": "operation on data",
+    "efficiency": "work efficiency",
+    "idle lanes": "active lanes",
+    "lanes/warp": "active lanes",
+    "divergent": "divergence",
+    "sectors": "sector",
+    "conflicts": "bank conflict",
+}
+"""Terms of the glossary, by count."""
 _THIS_STEP = (
     "The last operation on data, with all statements since the one before: a step of the algorithm,\n"
     "of all warps that execute the statement in the same iteration"
@@ -79,6 +90,8 @@ class FigureTable:
             self.grid.addWidget(head, place, 0)
         for column, (name, caption) in enumerate(self.names.items(), 1):
             caption.setToolTip(figures[name])
+            if name in _TERMS:
+                add_definition(caption, _TERMS[name])
             self.grid.addWidget(caption, 0, column, right)
             for place, row in enumerate(rows, 1):
                 cell = self.cells[row, name] = ElidedLabel(

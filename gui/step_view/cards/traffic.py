@@ -14,6 +14,7 @@ from gpu.declaration.pattern import Array
 from gpu.warp import WARP
 from gui.painting.colors import mixed, warp_color
 from gui.painting.theme import code_font, look
+from gui.widgets.glossary_tip import add_definition
 
 if TYPE_CHECKING:
     from gpu.stepping.moment.traffic import Address
@@ -41,6 +42,7 @@ class BankRow(QWidget):
             ", ".join(f"bank {bank}: {count}" for bank, count in enumerate(self.threads.tolist()) if count > 1)
             or "no bank conflicts"
         )
+        add_definition(self, "bank conflict")
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -97,6 +99,7 @@ class AddressBars(QWidget):
         self.setToolTip(
             "\n".join(f"{_name(each)}: {_lanes(each)}, one after the other" for each in self.addresses[:12])
         )
+        add_definition(self, "contention")
         self.update()
 
     def sizeHint(self) -> QSize:

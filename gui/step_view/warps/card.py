@@ -11,6 +11,7 @@ from gui.painting.colors import mixed
 from gui.painting.theme import look
 from gui.step_view.warps.states import NAMES, SHORT, state_color
 from gui.widgets.basic import Card, ElidedLabel, as_count
+from gui.widgets.glossary_tip import add_definition
 from gui.widgets.wrapping import WrappingLayout
 
 WAYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
@@ -210,10 +211,12 @@ class WarpsCard(Card):
             f"Resident on one multiprocessor. This launch has {own_blocks} resident per multiprocessor. "
             f"At most {max_blocks} fit, limited by {found.limited_by}."
         )
+        add_definition(self.resident, "resident warps")
         self.bars.open(found, resident)
         self.speed.say(_speed(found, timeline))
         self.issue.say(f"Issue in {100 * timeline.issuing(found.schedulers):.0f} % of cycles")
         self.issue.setToolTip(
             f"Of all cycles of its {found.schedulers} warp schedulers; below, the states of its warps"
         )
+        add_definition(self.issue, "instruction issue")
         self.shares.show_timeline(timeline)

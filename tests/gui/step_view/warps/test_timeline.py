@@ -14,6 +14,7 @@ from gpu.timing.timeline import WarpState
 from gui.painting.theme import look
 from gui.step_view.warps.canvas import words_of
 from gui.step_view.warps.states import NAMES, state_color
+from gui.widgets.glossary_tip import definition_of
 from tests.gui.conftest import FakeHost
 
 
@@ -150,6 +151,8 @@ def test_more_blocks_at_once_take_less_time(qtbot, timed):
     assert view.resident == most - 1
     each = found.timelines[most - 2]
     assert f"{100 * each.issuing(found.schedulers):.0f} %" in view.card.issue._whole
+    assert view.card.resident.toolTip().endswith(f"\n\n{definition_of('resident warps')}")
+    assert view.card.issue.toolTip().endswith(f"\n\n{definition_of('instruction issue')}")
     shares = np.array(each.cycles_in) / sum(each.cycles_in)
     assert view.card.shares.shares == pytest.approx(tuple(shares))
 

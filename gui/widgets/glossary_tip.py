@@ -1,0 +1,34 @@
+"""Definitions of the glossary in tooltips."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import Protocol
+
+from gpu.glossary import find_term
+
+_COLUMNS = 100
+"""Maximum number of characters in a line: Qt does not wrap plain text in tooltips."""
+
+
+class HasToolTip(Protocol):
+    """A widget, or an item of a table or list."""
+
+    def toolTip(self) -> str: ...
+    def setToolTip(self, tip: str | None, /) -> None: ...
+
+
+def definition_of(name: str) -> str:
+    """Return a term and its definition, in lines of plain text; an unknown term raises `UnknownTermError`."""
+    term = find_term(name)
+    return fill(f"{term.name[:1].upper()}{term.name[1:]}: {term.definition}".replace("`", ""), _COLUMNS)
+
+
+def add_definition(widget: HasToolTip, name: str) -> None:
+    """Append a term's definition to a tooltip, as its last paragraph, unless the tooltip already contains it.
+
+    Setting the tooltip again removes the definition. An unknown term raises `UnknownTermError`.
+    """
+    definition, tip = definition_of(name), widget.toolTip()
+    if definition not in tip:
+        widget.setToolTip(f"{tip}\n\n{definition}".lstrip())
