@@ -155,7 +155,7 @@ class ModeledRun:
         data = self.data()
         occupancy = data["occupancy"]
         error = self.error
-        checked = "compared with a real one" if self.gpu.validated else "never compared with a real one"
+        checked = "compared with measurements" if self.gpu.validated else "never compared with measurements"
         accuracy = f", {error.words}" if error is not None else ""
         rows = [
             ("GPU", f"{self.gpu.name}, as described: {checked}"),

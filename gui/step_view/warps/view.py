@@ -331,7 +331,7 @@ def _title(run: RunTimelines, rows: WarpRows) -> list[str]:
     launch: LaunchTimelines = run.timelines
     parts = [
         f"Modeled for {article(launch.gpu)} {short_name(launch.gpu)}"
-        + ("" if run.validated else " (never compared with a real one)"),
+        + ("" if run.validated else " (never compared with measurements)"),
         f"one multiprocessor of {launch.kernel}{_shape(launch) if len(run.launches) == 1 else ''}, at Run's size",
     ]
     if launch.source == "ir":

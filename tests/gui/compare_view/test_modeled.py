@@ -240,7 +240,7 @@ def test_another_gpu_is_modeled_anew(qtbot, tab) -> None:
     qtbot.waitUntil(lambda: models(tab)[-1].gpu == "t4")
     rest(qtbot, tab)
     assert tab.modeled.roofline.roofs.memory < 400
-    assert "never compared with a real one" in tab.modeled.about.toolTip()
+    assert "never compared with measurements" in tab.modeled.about.toolTip()
     texts = [tab.quantity.itemText(place) for place in range(tab.quantity.count())]
     assert "modeled, T4" in texts
     assert "modeled, H200" not in texts

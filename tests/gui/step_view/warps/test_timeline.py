@@ -222,7 +222,7 @@ def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, timed):
     second = view.run
     window.bench.modeling.choose("l4")
     qtbot.waitUntil(lambda: view.run is not second, timeout=20_000)
-    assert "Modeled for an L4 (never compared with a real one)" in view.title.text()
+    assert "Modeled for an L4 (never compared with measurements)" in view.title.text()
     third = view.run
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
