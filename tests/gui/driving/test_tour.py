@@ -16,7 +16,7 @@ from gui.model.settings import SavedSettings
 pytestmark = pytest.mark.timeout(300)
 
 
-SMALL_ENOUGH = {ArrayPresentation: 2000, MatrixPresentation: 40, BodiesPresentation: 200}
+SMALL_ENOUGH = {ArrayPresentation: 5000, MatrixPresentation: 100, BodiesPresentation: 500}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def toured(tmp_path_factory, qapp):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SavedSettings, "params", small)
-        return folder, tour(folder, "tests.gpu.distributed.lockstep:LockstepEngine", patience_s=60)
+        return folder, tour(folder, "simulator", patience_s=60)
 
 
 STOPS = [
