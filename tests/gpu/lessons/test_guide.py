@@ -32,7 +32,7 @@ def test_the_template_is_a_sound_lesson(tmp_path: Path) -> None:
     folder.mkdir()
     text = shown_behind("Take this as")
     (folder / "lesson.md").write_text(text, "utf-8")
-    (folder / "reverse.cu").write_text(shown_behind("Beside it stands the kernel"), "utf-8")
+    (folder / "reverse.cu").write_text(shown_behind("Save the kernel as"), "utf-8")
     lesson = read_lesson(folder)
     asked, wanted = lesson.steps
     assert asked.question is not None

@@ -1,0 +1,50 @@
+"""Links between README, the handbook and its images resolve, and the handbook's index lists every page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+INDEX = DOCS / "index.md"
+PAGES = sorted((*DOCS.glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))))
+
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+_FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"`[^`\n]*`")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def prose(page: Path) -> str:
+    """Return a page's text without fenced code."""
+    return _FENCE.sub("", page.read_text("utf-8"))
+
+
+def link_targets(page: Path) -> list[str]:
+    """Return the targets of a page's relative links and images."""
+    found = _LINK.findall(_CODE.sub("", prose(page)))
+    return [target for target in found if not re.match(r"[a-z]+:", target)]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub generates for a page's headings."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(prose(page))}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_relative_links_resolve(page: Path) -> None:
+    broken = []
+    for target in link_targets(page):
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+def test_the_index_lists_every_page() -> None:
+    listed = {target.partition("#")[0] for target in link_targets(INDEX)}
+    assert {page.name for page in DOCS.glob("*.md")} - {INDEX.name} <= listed
