@@ -12,7 +12,9 @@ class new_delete_resource_base : public memory_resource<> {
         if (cudaMallocManaged(&memory, bytes) != cudaSuccess) throw std::bad_alloc();
         return memory;
     }
-    void do_deallocate(void *memory, std::size_t, std::size_t = THRUST_MR_DEFAULT_ALIGNMENT) override { cudaFree(memory); }
+    void do_deallocate(void *memory, std::size_t, std::size_t = THRUST_MR_DEFAULT_ALIGNMENT) override {
+        cudaFree(memory);
+    }
 };
 class new_delete_resource final : public new_delete_resource_base {};
 
