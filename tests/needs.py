@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from gpu.devices.probe import find_nvcc
-from gpu.pycuda import driver
 
 SHARED = Path(__file__).parents[2] / "shared"
 """The teaching texts and their listings, beside the checkout; they are not part of the project."""
@@ -57,7 +56,6 @@ full_device = needs(Path("/dev/full").exists(), "/dev/full: run the tests on Lin
 nvcc = needs(find_nvcc(), "nvcc: pip install nvidia-cuda-nvcc, or install the CUDA toolkit")
 openssl = needs(shutil.which("openssl"), "openssl: apt-get install openssl")
 cplusplus = needs(any(map(shutil.which, ("g++", "clang++", "c++"))), COMPILER)
-pycuda_files = needs(not driver.complaint(), PYCUDA)
 listings = needs((SHARED / "listings").is_dir(), LISTINGS)
 registry = needs(
     os.environ.get("LOCKSTEP_REGISTRY") == "1", "a package registry: LOCKSTEP_REGISTRY=1 make test ARGS=tests/tools"
