@@ -1,4 +1,4 @@
-"""Check at the end of a session that the tests left no file, process or shared memory behind."""
+"""Check at the end of a session that the tests left no process and no file behind, and remove its temporary ones."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ class LeftoversPlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while self._remains() and time.monotonic() < deadline:
+        while processes_with(self._mark) and time.monotonic() < deadline:
             time.sleep(0.1)
-        self.problems = self._remains() + sorted(_checkout_and_user_files() - self._before)
+        self.problems = [f"process {line}" for line in processes_with(self._mark)]
+        self.problems += sorted(_checkout_and_user_files() - self._before)
+        # Processes that tests kill leave files in the session's folders, such as clang's preambles.
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
         if self.problems and session.exitstatus == 0:
@@ -57,10 +59,6 @@ class LeftoversPlugin:
             terminalreporter.section("left behind by the tests", red=True)
             for problem in self.problems:
                 terminalreporter.line(problem)
-
-    def _remains(self) -> list[str]:
-        files = [f"file {path}" for folder in self._folders for path in sorted(folder.rglob("*"))]
-        return files + [f"process {line}" for line in processes_with(self._mark)]
 
 
 def processes_with(mark: str) -> list[str]:

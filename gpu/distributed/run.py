@@ -97,7 +97,7 @@ def run_distributed(
     workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
     gathered = sum({id(each): each.nbytes for each in outputs.values()}.values())
     done = DistributedRun(workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, gathered)
-    tell(Progress(None, "comparing with the reference"))
+    tell(Progress(None, "comparing with the reference result"))
     presented = dict(pattern.present(inputs, params, outputs))
     result, reference = verify.comparable(pattern, variant, inputs, params, outputs)
     if isinstance(pattern.presentation, ArrayPresentation) and result.shape == reference.shape:

@@ -83,17 +83,17 @@ def test_the_page_counts_what_ran():
     text = program_check.page(found, "2026-11-22")
     assert "| Rodinia | 1 | 2 | 50 % |" in text
     assert "| HeCBench | 1 | 1 | 100 % |" in text
-    assert "| `lud lud.cu` | right: its own check |" in text
-    assert r"| `srad` | not right: element -64 of J\<4> |" in text
+    assert "| `lud lud.cu` | correct: its own check |" in text
+    assert r"| `srad` | not correct: element -64 of J\<4> |" in text
     assert "from the 100" in text
-    assert "Right: `adam`." in text
+    assert "Correct: `adam`." in text
     assert "no verdict for these arguments: `ace`." in text
     assert "7 more of the sample did not run within the time limit." in text
     assert "| Rodinia | 1 | 3 | 2 | 66.7 % |" in text
     assert r"| a.cu | `h\<float>` | a.cu:3:1: not this |" in text
     without = program_check.page(Findings(), "2026-11-22")
     assert "did not run" not in without
-    assert "no nvcc" in without
+    assert "nvcc is not installed" in without
 
 
 def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, monkeypatch):

@@ -65,7 +65,7 @@ def test_shapes_have_no_order_and_stand_side_by_side():
     ]
     curves = beside.curves_of([Beside("sums", "(m x n)", cases)], rows)
     assert "| sums | 1 x 9 | **Peak** |" in beside.table(curves)
-    assert "least 1.00 x at 4 x 2 (m x n)" in beside.summary(curves)
+    assert "worst 1.00 x at 4 x 2 (m x n)" in beside.summary(curves)
     drawn = ElementTree.fromstring(beside.picture(curves, "Shapes"))
     points = [float(each.get("cx")) for each in drawn.iter("{http://www.w3.org/2000/svg}circle")]
     assert points[1] - points[0] == pytest.approx(points[2] - points[1], abs=0.2)

@@ -112,7 +112,10 @@ def test_ctrl_c_ends_all_workers(tmp_path):
         (("scan", "--engine", "dask", "--executor", "lockstep"), "--executor has no effect with --engine dask"),
         (("scan", "--engine", "dask", "--scheduler", "127.0.0.1:1"), "No Dask scheduler answers at tcp://127.0.0.1:1."),
         (("scan", "--engine", "dask", "--scheduler", "nowhere"), "'nowhere' is not a scheduler's address."),
-        (("scan", "--engine", "dask", "--tls-ca", "ca.pem"), "--tls-ca, --tls-cert and --tls-key go together."),
+        (
+            ("scan", "--engine", "dask", "--tls-ca", "ca.pem"),
+            "--tls-ca, --tls-cert and --tls-key must be given together.",
+        ),
         (("scan", "--engine", "dask", "--raw", "int32:4"), "--raw has no effect without --stream."),
         (("scan", "--stream"), "--stream has no effect without --engine dask."),
         (("scan", "--engine", "dask", "--stream"), "--stream needs an --input FILE"),

@@ -77,7 +77,7 @@ def test_what_gravity_keeps_is_measured_where_it_is_asked_for(cluster):
 
 @pytest.mark.parametrize(
     ("variant", "steps", "sentence"),
-    [("pairs", 0, "Each pair once runs on one"), ("tiled", 10**6, "are too many tasks")],
+    [("pairs", 0, "Each pair once runs on one"), ("tiled", 10**6, "are too many Dask tasks")],
 )
 def test_what_cannot_be_divided_is_refused(cluster, variant, steps, sentence):
     with pytest.raises(InputError, match=sentence):

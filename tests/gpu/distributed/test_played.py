@@ -108,5 +108,5 @@ def test_what_is_stopped_leaves_the_bodies_where_they_were(bodies):
 def test_what_no_cluster_plays_is_one_sentence(cluster, bodies):
     with pytest.raises(InputError, match="Each pair once runs on one device only"):
         bodies.advance(replace(FRAME, variant="pairs"), quiet)
-    with pytest.raises(InputError, match="are too many tasks"):
+    with pytest.raises(InputError, match="are too many Dask tasks"):
         bodies.advance(replace(FRAME, steps=2**17), quiet)

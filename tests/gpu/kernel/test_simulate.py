@@ -333,11 +333,11 @@ def test_files_that_are_no_arrays_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.npy"
     for content in (b"", b"hello", b"\x93NUMPY\x01\x00"):
         path.write_bytes(content)
-        assert "is not a whole .npy file" in refusal(POINTER, f"file:{path}")
+        assert "is not a complete .npy file" in refusal(POINTER, f"file:{path}")
     np.save(path, np.array([{}], object), allow_pickle=True)
-    assert "is not a whole .npy file" in refusal(POINTER, f"file:{path}")
+    assert "is not a complete .npy file" in refusal(POINTER, f"file:{path}")
     np.savez(tmp_path / "many.npz", np.zeros(3))
-    assert "is not a whole .npy file" in refusal(POINTER, f"file:{tmp_path / 'many.npz'}")
+    assert "is not a complete .npy file" in refusal(POINTER, f"file:{tmp_path / 'many.npz'}")
 
 
 def test_a_file_that_is_not_there_and_bad_extents_and_names() -> None:

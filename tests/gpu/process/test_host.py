@@ -40,8 +40,20 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+_OTHERS: set[int] = set()
+"""Children of this process that other tests keep, such as a cluster's workers."""
+
+
+@pytest.fixture(autouse=True)
+def _others() -> None:
+    _OTHERS.clear()
+    _OTHERS.update(children())
+
+
 def children() -> list[int]:
-    return [process.pid for process in multiprocessing.active_children() if process.pid]
+    """Return the pids of the processes that the running test has started."""
+    started = [process.pid for process in multiprocessing.active_children() if process.pid]
+    return [pid for pid in started if pid not in _OTHERS]
 
 
 def files(listener: Listener) -> set[Path]:

@@ -83,7 +83,7 @@ def test_a_reference_is_announced_however_soon_it_follows():
         line.receive()
         line.do(1, "copy")
         messages = [line.receive(progress=True)[1] for _ in range(3)]
-        assert messages[:2] == [Progress(0.0, "copy"), Progress(None, "comparing with the reference")]
+        assert messages[:2] == [Progress(0.0, "copy"), Progress(None, "comparing with the reference result")]
 
 
 @pytest.mark.parametrize(

@@ -384,7 +384,7 @@ def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
     page = simulated.page
     compare = page.stack.indexOf(page.compare)
     page.tabs.setCurrentIndex(compare)
-    assert page.compare.curves.accessibleName() == "Throughput against the number of pixels per side"
+    assert page.compare.curves.accessibleName() == "Throughput over the number of pixels per side"
     page.tabs.setCurrentIndex(0)
     page.form.change(of="ranges", n=100)
     page.tabs.setCurrentIndex(compare)

@@ -123,7 +123,7 @@ def test_what_is_only_suspicious_is_listed_behind_a_good_verdict(qtbot, window, 
     assert results.verdict.text() == "✓ no findings"
     said = [results.findings.item(row).text() for row in range(results.findings.count())]
     assert [each.partition(":")[0] for each in said[:2]] == ["Warning, line 1", "Warning, line 2"]
-    assert "of data have still no value" in said[1]
+    assert "of data are not written" in said[1]
     assert said[2].startswith("Checked for races")
 
 

@@ -45,7 +45,7 @@ def test_npy_is_numpy_s(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=rf"^wrong\.npy .*{message}"):
             read_bodies(tmp_path / "wrong.npy")
     (tmp_path / "cut.npy").write_bytes((tmp_path / "bodies.npy").read_bytes()[:140])
-    with pytest.raises(InputError, match=r"cut\.npy is not a whole \.npy file"):
+    with pytest.raises(InputError, match=r"cut\.npy is not a complete \.npy file"):
         read_bodies(tmp_path / "cut.npy")
 
 
