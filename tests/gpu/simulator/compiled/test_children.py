@@ -125,6 +125,6 @@ def test_a_child_is_not_given_its_parents_own_memory(own: str) -> None:
     """
     module = SimulatedModule(text, Path("k.cu"), {})
     for kernel in (module.kernel("k"), module.compiled("k")):
-        with pytest.raises(LaunchError, match="the parent.s ") as failure:
+        with pytest.raises(LaunchError, match="the parent's ") as failure:
             kernel.launch((2, 1, 1), (32, 1, 1), [np.zeros(64, np.uint8)])
         assert failure.value.thread == "thread (3,0,0) in block (1,0,0)"
