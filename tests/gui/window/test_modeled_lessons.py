@@ -130,7 +130,7 @@ def test_the_window_goes_on_while_it_is_modeled(hand, window) -> None:
     roofline, limits = hand.find("Roofline"), hand.find("Limits")
 
     def attempt():
-        window.bench.modeling._known.clear()
+        window.bench.modeling._cache.clear()
         pulse = Pulse()
         hand.press(roofline)
         hand.bot.waitUntil(lambda: not shown.busy)
