@@ -17,7 +17,8 @@ from gui.editor.unsaved import UnsavedDialog
 from tests import needs
 from tests.gui.conftest import close
 from tests.gui.editor.test_editing import type_at
-from tests.gui.window.test_responsive import processes_with, until
+from tests.gui.window.test_responsive import until
+from tests.leftovers import processes_with
 
 ROOT = Path(__file__).parents[3]
 

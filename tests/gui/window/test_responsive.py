@@ -20,6 +20,7 @@ from gui.window.main_window import MainWindow
 from tests import needs
 from tests.gpu.process.hosting import until
 from tests.gui.conftest import settle
+from tests.leftovers import processes_with
 
 ROOT = KERNELS.parent
 LONGEST_GAP_S = 0.1
@@ -289,18 +290,6 @@ def catches_sigterm(process):
     status = Path(f"/proc/{process}/status").read_text()
     caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")), 16)
     return bool(caught >> (signal.SIGTERM - 1) & 1)
-
-
-def processes_with(mark):
-    """Return the command lines of the processes that have `mark` in their environment."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes())
-        except OSError:
-            continue
-    return found
 
 
 @needs.proc
