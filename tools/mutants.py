@@ -372,8 +372,9 @@ def _fork_tests(tree: Path, tests: Sequence[str]) -> int:
         os.dup2(quiet, stream)
     os.chdir(tree)
     sys.path[0] = str(tree)
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("gpu", "gui", "tests", "tools")]:
-        del sys.modules[name]
+    packages = ("gpu", "gui", "tests", "tools")
+    # Held until the process ends: finalizers of the parent's modules must not run among the tests.
+    _parent_modules = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in packages]
     import pytest
 
     options = (

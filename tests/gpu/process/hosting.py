@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import queue
 import time
@@ -77,6 +78,16 @@ def until(true: Callable[[], bool], patience: float = PATIENCE) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+EARLIER_CHILDREN: set[int] = set()
+"""Children of this process when the running test began, such as a cluster's workers that other tests keep."""
+
+
+def children() -> list[int]:
+    """Return the pids of the processes that the running test has started."""
+    started = [process.pid for process in multiprocessing.active_children() if process.pid]
+    return [pid for pid in started if pid not in EARLIER_CHILDREN]
 
 
 def is_alive(process: int) -> bool:

@@ -16,7 +16,7 @@ from gpu.messages.requests import Failure, Halted, LoadImage, Ready, Result, Run
 from gpu.process import host, worker
 from gpu.process.host import MAX_FUTILE_STARTS, EngineHost
 from tests import needs
-from tests.gpu.process.hosting import Listener, guards, is_alive, listening, until
+from tests.gpu.process.hosting import Listener, children, guards, is_alive, listening, until
 
 posix = needs.posix
 
@@ -38,22 +38,6 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "starts"
     monkeypatch.setenv("LOCKSTEP_TEST_STARTS", str(path))
     return path
-
-
-_OTHERS: set[int] = set()
-"""Children of this process that other tests keep, such as a cluster's workers."""
-
-
-@pytest.fixture(autouse=True)
-def _others() -> None:
-    _OTHERS.clear()
-    _OTHERS.update(children())
-
-
-def children() -> list[int]:
-    """Return the pids of the processes that the running test has started."""
-    started = [process.pid for process in multiprocessing.active_children() if process.pid]
-    return [pid for pid in started if pid not in _OTHERS]
 
 
 def files(listener: Listener) -> set[Path]:

@@ -9,8 +9,7 @@ from pathlib import Path
 from gpu.messages.requests import Ready, Result, RunPattern
 from gpu.patterns import find_pattern
 from tests import needs
-from tests.gpu.process.hosting import listening
-from tests.gpu.process.test_host import children
+from tests.gpu.process.hosting import children, listening
 
 ROOT = Path(__file__).parents[3]
 linux = needs.linux

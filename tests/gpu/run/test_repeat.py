@@ -98,7 +98,9 @@ class Counting:
         return PhaseTimes(kernel=1e3 * self.seconds, launches=1)
 
 
-@pytest.mark.parametrize(("seconds", "runs"), [(1e-4, REPETITIONS), (0.3, 4), (0.9, FEWEST)])
+@pytest.mark.parametrize(
+    ("seconds", "runs"), [(1e-4, REPETITIONS), (0.3, 4), (0.9, FEWEST)], ids=["all", "as many as fit", "fewest"]
+)
 def test_no_repetition_begins_when_the_time_is_over(seconds: float, runs: int) -> None:
     engine = Counting(seconds)
     warm, following = repeat(engine, engine.run, engine.take_times(), clock=lambda: engine.now)
