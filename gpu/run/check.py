@@ -69,8 +69,8 @@ _LONG = Small(1025, 1025, 67, 67, (45, 67), 19), Small(257, 129, 9, 35, (13, 35)
 """Sizes if the number of steps grows with the elements: smaller, and smaller still in other schedules."""
 _MANY_STEPS = 3000
 
-_SECONDS = 20.0
-"""Seconds of computing before a launch counts as endless; long enough not to misjudge a slow one that ends."""
+_SECONDS = 40.0
+"""Seconds of processor time before a launch counts as endless; long enough not to misjudge a slow one that ends."""
 
 _MULTIPROCESSORS = (16, 1)
 """Numbers of multiprocessors to try. A host program divides its work by this number: with one, each thread does as much

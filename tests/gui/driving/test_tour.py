@@ -13,7 +13,7 @@ from gui.driving.tour import tour
 from gui.model.settings import SavedSettings
 
 # One fixture goes through everything that there is.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 SMALL_ENOUGH = {ArrayPresentation: 5000, MatrixPresentation: 100, BodiesPresentation: 500}
