@@ -20,6 +20,9 @@ from tests.ledger import LedgerPlugin
 from tests.leftovers import LeftoversPlugin
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    # Without it each of hundreds of processes compiles every module again, and pytest rewrites every test file.
+    sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # In a shell's background Ctrl+C is ignored, and so it would be by every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
