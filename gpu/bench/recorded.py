@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -131,5 +132,12 @@ def _run(data: dict[str, Any]) -> RecordedRun:
 
 def read_all(folder: Path | None = None) -> Sequence[DeviceRecord]:
     """Return the measurements of every GPU, the newest first."""
-    records = [read(path) for path in sorted((folder or FOLDER).glob("*.json"))]
+    paths = sorted((folder or FOLDER).glob("*.json"))
+    records = [_read_once(path, path.stat().st_mtime_ns if path.exists() else 0) for path in paths]
     return sorted(records, key=lambda recorded: recorded.date, reverse=True)
+
+
+@lru_cache(maxsize=64)
+def _read_once(path: Path, _written: int) -> DeviceRecord:
+    """Read measurements that were not read since they were written: every Compare tab needs them."""
+    return read(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from dataclasses import replace
 from itertools import count
 
@@ -109,6 +110,14 @@ def test_the_newest_measurements_come_first(tmp_path) -> None:
     recorded.write(tmp_path / "a.json", KEPT)
     recorded.write(tmp_path / "b.json", replace(KEPT, device="NVIDIA L4", date="2027-01-01"))
     assert [each.device for each in recorded.read_all(tmp_path)] == ["NVIDIA L4", "NVIDIA H200"]
+
+
+def test_what_was_measured_again_is_read_again(tmp_path) -> None:
+    recorded.write(tmp_path / "a.json", KEPT)
+    assert recorded.read_all(tmp_path)[0].date == KEPT.date
+    recorded.write(tmp_path / "a.json", replace(KEPT, date="2027-01-01"))
+    os.utime(tmp_path / "a.json", (1, 1))  # however soon after the first
+    assert recorded.read_all(tmp_path)[0].date == "2027-01-01"
 
 
 def test_only_what_was_verified_is_shown() -> None:
