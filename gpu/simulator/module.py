@@ -286,7 +286,7 @@ class SimulatedModule:
         """Return the program that contains an instantiation; clang instantiates the templates that the text names."""
         name, separator, line = name.partition("@")
         instances = (name,) if is_instantiation(name) else ()
-        key = (*instances, separator + line)
+        key = (*instances, separator + line) if separator else instances
         if key not in self._programs:
             text = self._source[0]
             if separator:

@@ -160,8 +160,9 @@ def parse(
             return tree, [_diagnosis(each, lines, path, tree) for each in diagnostics]
         for name in launching:
             files[name], edits[name] = rewrite(_text_of(name, files))
-        header = PLAIN
-        arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders, "-DLOCKSTEP_CHILD_LAUNCHES"]
+        with_launches = (*_ARGUMENTS, "-DLOCKSTEP_CHILD_LAUNCHES")
+        header = PLAIN if again else parsed_before(with_launches)
+        arguments = [*with_launches, *header.arguments, *macros, *folders]
 
 
 def _missing_template_keywords(

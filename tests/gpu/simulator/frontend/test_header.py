@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.simulator import disk
+from gpu.simulator.frontend import clang
 from gpu.simulator.module import SimulatedModule
 
 TEXT = "__global__ void k(int *data) { data[threadIdx.x] = max(__popc(threadIdx.x), 1); }"
@@ -88,3 +89,27 @@ def test_without_room_for_it_the_header_is_read_each_time(tmp_path, monkeypatch,
     assert file.read_text() == "no folder"
     assert caplog.messages == [f"lockstep: The cache folder {file / 'cache'} is not used: Not a directory."]
     caplog.clear()
+
+
+LAUNCHING = """
+__global__ void child(int *data) { data[threadIdx.x] += 1; }
+__global__ void parent(int *data) { child<<<1, 32>>>(data); }
+"""
+
+
+@pytest.mark.parametrize(("text", "parses"), [(TEXT, 1), (LAUNCHING, 2)])
+def test_a_text_is_parsed_once_and_once_more_where_it_launches(monkeypatch, text, parses) -> None:
+    parsed = []
+    whole_parse = clang._parse_unit
+
+    def parse(path, arguments, files, *, again):
+        parsed.append(arguments)
+        return whole_parse(path, arguments, files, again=again)
+
+    monkeypatch.setattr(clang, "_parse_unit", parse)
+    data = np.zeros(32, np.int32)
+    module = SimulatedModule(text, Path("kernel.cu"), {})
+    for name in module.kernels:
+        module.kernel(name).launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    assert len(parsed) == parses
+    assert all("-include-pch" in each for each in parsed)
