@@ -119,7 +119,18 @@ def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     monkeypatch.setenv("LOCKSTEP_SETTINGS", str(folder / "settings.json"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
-    # One for all tests, whichever process they run in: machine code is made once.
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    monkeypatch.setenv("LOCKSTEP_CACHE", str(shared / "compiled"))
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(_machine_code(tmp_path_factory)))
+
+
+def _machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the cache of all tests, whichever process they run in: machine code is made once.
+
+    An entry's key changes with the compiler's source, LLVM and the processor, so that the next run has it too.
+    """
+    kept = Path(__file__).parents[1] / ".pytest_cache" / "compiled"
+    try:
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:  # the checkout may not be written to
+        base = tmp_path_factory.getbasetemp()
+        return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    return kept
