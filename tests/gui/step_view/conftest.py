@@ -9,7 +9,7 @@ from tests.gui.conftest import FakeHost
 
 
 @pytest.fixture
-def stepping(qtbot, make_window, monkeypatch, gray):
+def stepping(qtbot, make_window, memory, monkeypatch, gray):
     """Return a function that opens the window at the Step tab of a pattern and waits for its picture."""
     from gpu.engines.null import NullEngine
     from gpu.errors import LockstepError
@@ -28,6 +28,7 @@ def stepping(qtbot, make_window, monkeypatch, gray):
     monkeypatch.setattr(FakeHost, "result_of", answer)
 
     def open_at(pattern="scan", variant="brent-kung", **params):
+        memory.pattern = pattern  # no other's page is made first
         window = make_window()
         window.bench.open(gray)
         qtbot.waitUntil(lambda: window.bench.image is not None)
