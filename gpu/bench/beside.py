@@ -90,18 +90,21 @@ def table(curves: Sequence[OverSizes]) -> str:
 
 
 def summary(curves: Sequence[OverSizes]) -> str:
-    """Return a sentence per work: at how many sizes ours is as fast as the peer, and its smallest speedup."""
-    lines = []
+    """Return a Markdown table: for each work, at how many sizes ours is as fast as the peer, and the worst size."""
+    lines = [
+        "| work | sizes | as fast or faster at | geometric mean | worst | at |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
     for curve in curves:
         if not curve.points:
-            lines.append(f"- {curve.of.work}: no measurements with a peer.")
+            lines.append(f"| {curve.of.work} | 0 | | | | |")
             continue
         worst = min(curve.points, key=lambda at: at.share)
         ahead = sum(at.share >= 1 for at in curve.points)
         mean = math.exp(sum(math.log(at.share) for at in curve.points) / len(curve.points))
         lines.append(
-            f"- {curve.of.work}: as fast or faster at {ahead} of {len(curve.points)} sizes, {mean:.2f} x in the "
-            f"geometric mean, worst {worst.share:.2f} x at {_size(worst.size)} {curve.of.unit}."
+            f"| {curve.of.work} | {len(curve.points)} | {ahead} | {mean:.2f} x | {worst.share:.2f} x | "
+            f"{_size(worst.size)} {curve.of.unit} |"
         )
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""The command `bench`: measure, print the results as they come, and write the page and the data files."""
+"""The command `bench`: measure, print the results as they come, and write the data files and the page."""
 
 from __future__ import annotations
 
@@ -57,8 +57,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--gpu", metavar="NAME", help="with model: GPU description to compare (default: the measured GPU's)"
     )
     parser.add_argument(
-        "--document", metavar="FILE", type=Path, default=PAGE, help="page to write (default: docs/benchmarks.md)"
+        "--show", metavar="NAME", nargs="?", const="",
+        help="print all rows of a section of the page; without NAME: the names of the sections",
+    )  # fmt: skip
+    parser.add_argument(
+        "--write-page", action="store_true", help="write the page from its data files, without measuring anything"
     )
+    parser.add_argument(
+        "--document", metavar="FILE", type=Path, default=PAGE,
+        help="page to write (default: docs/benchmarks.md); its data files are in the folder with the page's name, such "
+        "as docs/benchmarks/",
+    )  # fmt: skip
     parser.add_argument(
         "--sweep", action="store_true",
         help="with gpu: measure only every variant over sizes, as data that Compare shows; do not write the page",
@@ -113,6 +122,8 @@ def run(
     openings : callable or None
         Opens the window a given number of times; returns `wall_ms` and `cpu_ms` up to its first picture for each.
     """
+    if options.show is not None or options.write_page:
+        return _show(options)
     if options.repetitions < 1:
         raise InputError("--repetitions must be a whole number from 1.")
     if (options.sweep and options.device != "gpu") or (options.data and options.device not in ("gpu", MODEL)):
@@ -137,6 +148,23 @@ def run(
     pages = [] if options.sweep else devices
     codes = [_measure(device, seed, options, openings) for device in pages]
     return max([*codes, *([_record(seed, options)] if "gpu" in devices else [])])
+
+
+def _show(options: argparse.Namespace) -> int:
+    """Print sections of the page with all rows or their names, or write the page from its data files."""
+    from gpu.bench import document
+
+    if options.device is not None or (options.show is not None and options.write_page):
+        raise InputError("--show and --write-page require `bench` alone.")
+    if options.write_page:
+        document.write_page(options.document)
+    else:
+        found = document.find_sections(options.document, options.show)
+        if options.show:
+            print("\n\n".join(section.markdown() for section in found))
+        else:
+            print("\n".join(f"{section.name}: {section.device}, {section.date}" for section in found))
+    return 0
 
 
 def _cluster(options: argparse.Namespace) -> int:

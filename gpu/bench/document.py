@@ -1,39 +1,60 @@
-"""The benchmark page, with a section per kind of device; a run replaces its own section only."""
+"""The benchmark page and its data files: a run replaces one data file, and the page is written from all of them."""
 
 from __future__ import annotations
 
 import datetime
-import re
 from pathlib import Path
 
-_HEAD = """# Benchmarks
+from gpu.bench import page, sections
+from gpu.bench.sections import Section
+from gpu.errors import InputError
+from gpu.files import opening
 
-`python main.py bench` measured every figure on this page and wrote it: our variants (bold) and the libraries that a
-user could use instead, in one run. A variant is verified against the float64 reference result before it is timed. Times
-are medians of device events (on the simulator, of a clock) around the kernels alone. Rates count the minimum traffic of
-the task: each input read once, each result written once.
-"""
+
+def data_folder(path: Path) -> Path:
+    """Return the folder of a page's data files, such as docs/benchmarks/ for docs/benchmarks.md."""
+    return path.with_suffix("")
 
 
 def write_section(path: Path, name: str, device: str, body: str) -> None:
-    """Write a device's section of the page, and keep the other sections.
+    """Write a section's data file, and the page from all data files.
 
     Parameters
     ----------
     path : Path
         The page; created if it does not exist.
     name : str
-        Name of the section, such as "GPU".
+        Name of the section, such as "GPU". The section with this name is replaced.
     device : str
         Name of the device that was measured.
     body : str
-        The method and the figures.
+        The method and all figures, as Markdown.
     """
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    section = f"## {name}: {device}, {today}\n\n{body}\n"
-    text = path.read_text(encoding="utf-8") if path.exists() else _HEAD
-    head, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
-    others = [other for other in sections if not other.startswith(f"## {name}:")]
-    parts = [part.strip() + "\n" for part in (head, *sorted([*others, section]))]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(parts), encoding="utf-8")
+    sections.save_section(data_folder(path), sections.parse_section(name, device, today, body))
+    write_page(path)
+
+
+def write_page(path: Path) -> None:
+    """Write the page from its data files."""
+    text = page.render(sections.load_sections(data_folder(path)))
+    with opening.replacing(path) as file:
+        file.write(text.encode())
+
+
+def find_sections(path: Path, name: str) -> list[Section]:
+    """Return the sections whose names contain `name` in any case; a full name selects one section.
+
+    Raises
+    ------
+    InputError
+        There is no such section; the message lists the names.
+    """
+    known = sections.load_sections(data_folder(path))
+    wanted = name.strip().lower()
+    exact = [section for section in known if section.name.lower() == wanted]
+    found = exact or [section for section in known if wanted in section.name.lower()]
+    if not found:
+        names = ", ".join(section.name for section in known) or "none"
+        raise InputError(f"There are no benchmark results named {name!r}. Choose one of: {names}.")
+    return found

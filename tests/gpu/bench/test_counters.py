@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from gpu.bench.document import find_sections
 from gpu.bench.model import counters, elsewhere, measure
 from gpu.bench.model.counters import COUNTERS, ProfiledLaunch
 from gpu.bench.model.measured import MeasuredCase, MeasuredLaunch, MeasuredTimes
@@ -105,8 +106,10 @@ def test_the_command_writes_the_section(monkeypatch, tmp_path, capsys) -> None:
     files = ["--profile", str(tmp_path / "profile.json"), "--counters", str(tmp_path / "ncu.csv")]
     page = tmp_path / "page.md"
     assert cli.main(["bench", "model", *files, "--document", str(page)], NO_WINDOW) == 0
-    assert "## Timing model's counters on h200: NVIDIA H200" in page.read_text("utf-8")
-    assert "| reduction | 1 |  |  | 100%, 0." in page.read_text("utf-8")
+    (section,) = find_sections(page, "Timing model's counters on h200")
+    assert section.device == "NVIDIA H200"
+    assert "| reduction | 1 |  |  | 100%, 0." in section.markdown()
+    assert "| all of ours | 1 |" in page.read_text("utf-8")
     capsys.readouterr()
     assert cli.main(["bench", "model", *files[2:], "--document", str(page)], NO_WINDOW) != 0
     assert "--counters requires --profile" in capsys.readouterr().err

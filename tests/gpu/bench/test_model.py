@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from gpu.bench.document import find_sections
 from gpu.bench.model import command, compare, elsewhere, measure
 from gpu.bench.model.described import description
 from gpu.bench.model.measured import MeasuredCase, MeasuredLaunch, MeasuredTimes, OneLaunch, load, summed
@@ -159,9 +160,10 @@ def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsy
     assert cli.main(command, NO_WINDOW) == 0
     cases = validation.read(data).cases
     assert {(case.group, case.of) for case in cases} >= {("ours", "transpose"), ("elsewhere", "matrices.cu")}
-    text = page.read_text("utf-8")
-    assert "## Timing model on h200: NVIDIA H200" in text
-    assert "| transpose scatter |" in text
+    (section,) = find_sections(page, "Timing model on h200")
+    assert section.device == "NVIDIA H200"
+    assert "| transpose scatter |" in section.markdown()
+    assert "| all of ours |" in page.read_text("utf-8")
     assert "shortest_paths_round" in capsys.readouterr().out
 
 
@@ -172,9 +174,10 @@ def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_pa
     monkeypatch.setattr("gpu.timing.kernels.assemble", lambda *given: pytest.fail("nvcc was asked"))
     files = ["--from", str(kept), "--without-nvcc", "--document", str(page), "--data", str(tmp_path / "cases.json")]
     assert cli.main(["bench", "model", *files], NO_WINDOW) == 0
-    text = page.read_text("utf-8")
-    assert "## Timing model without nvcc on h200: NVIDIA H200" in text
-    assert "| foreign | yes | 1 |" in text
+    (section,) = find_sections(page, "Timing model without nvcc on h200")
+    assert section.device == "NVIDIA H200"
+    assert "| foreign | yes | 1 |" in section.markdown()
+    assert "| foreign | - / 1 |" in page.read_text("utf-8")
 
 
 def test_without_nvcc_only_what_is_far_off_is_listed() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from gpu.bench.document import find_sections
 from gpu.declaration.roles import Role
 from gui.driving import moves
 from gui.driving.moves import Subject, measure
@@ -27,8 +28,11 @@ def test_moves_of_a_recording_are_made_in_every_picture_and_timed(tmp_path, monk
     for times in each.times_ms.values():
         assert list(times) == ["step", "barrier", "timeline"]
         assert all(len(made) == 3 and min(made) > 0 for made in times.values())
-    text = page.read_text(encoding="utf-8")
-    assert "## Window: " in text
+    shown = page.read_text(encoding="utf-8")
+    assert "## Window: " in shown
+    assert "| Flow | 1 | " in shown
+    (section,) = find_sections(page, "Window")
+    text = section.markdown()
     assert "median / 95th percentile of 3, in ms" in text
     head, rule, *rows = text.strip().splitlines()[-5:]
     assert {line.count("|") for line in (head, rule, *rows)} == {8}
