@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gpu.bench.sections import Section, Table
+from gpu.bench.sections import ResultTable, Section
 
 _HEAD = """# Benchmarks
 
@@ -87,7 +87,7 @@ def _on_one_line(block: str) -> str:
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: int) -> str:
     """Return a Markdown table whose last columns, so many as `numeric`, are right-aligned."""
     right = tuple(place >= len(columns) - numeric for place in range(len(columns)))
-    return Table(tuple(columns), right, tuple(map(tuple, rows))).markdown()
+    return ResultTable(tuple(columns), right, tuple(map(tuple, rows))).markdown()
 
 
 def _everything(section: Section) -> Iterator[str]:

@@ -16,7 +16,7 @@ _MOST_BYTES = 2**25
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A table of a section.
 
     Parameters
@@ -50,14 +50,14 @@ class Section:
         Name of the measured device.
     date : str
         Day of the measurement, as YYYY-MM-DD.
-    blocks : tuple of str or Table
+    blocks : tuple of str or ResultTable
         Paragraphs and tables, in order.
     """
 
     name: str
     device: str
     date: str
-    blocks: tuple[str | Table, ...]
+    blocks: tuple[str | ResultTable, ...]
 
     @property
     def title(self) -> str:
@@ -68,10 +68,10 @@ class Section:
         return tuple(block for block in self.blocks if isinstance(block, str))
 
     @property
-    def tables(self) -> tuple[Table, ...]:
-        return tuple(block for block in self.blocks if isinstance(block, Table))
+    def tables(self) -> tuple[ResultTable, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, ResultTable))
 
-    def table(self, *columns: str) -> Table | None:
+    def table(self, *columns: str) -> ResultTable | None:
         """Return the first table that begins with these columns, or None."""
         return next((table for table in self.tables if table.columns[: len(columns)] == columns), None)
 
@@ -95,14 +95,14 @@ def parse_section(name: str, device: str, date: str, body: str) -> Section:
     return Section(name, device, date, tuple(_block(block) for block in blocks if block))
 
 
-def _block(text: str) -> str | Table:
+def _block(text: str) -> str | ResultTable:
     lines = text.splitlines()
     if len(lines) < 2 or not lines[0].startswith("|") or not re.fullmatch(r"[|\s:-]+", lines[1]):
         return text
     columns, rule, *rows = (tuple(cell.strip() for cell in line.strip()[1:-1].split("|")) for line in lines)
     if any(len(row) != len(columns) for row in rows):
         raise ValueError(f"a row of the table {columns} has another number of cells")
-    return Table(columns, tuple(cell.endswith(":") for cell in rule), tuple(rows))
+    return ResultTable(columns, tuple(cell.endswith(":") for cell in rule), tuple(rows))
 
 
 def file_of(folder: Path, name: str) -> Path:
@@ -119,7 +119,7 @@ def save_section(folder: Path, section: Section) -> None:
         file.write(f'{{\n{head}"blocks": [\n{blocks}\n]\n}}\n'.encode())
 
 
-def _lines(block: str | Table) -> str:
+def _lines(block: str | ResultTable) -> str:
     if isinstance(block, str):
         return _json(block)
     rows = ",\n".join(_json(row) for row in block.rows)
@@ -151,6 +151,6 @@ def _load(folder: Path) -> Iterator[Section]:
             raise InputError(f"{path.name} is not a data file of the benchmark: {error!r}.") from None
 
 
-def _table(fields: Any) -> Table:
+def _table(fields: Any) -> ResultTable:
     rows = tuple(tuple(row) for row in fields["rows"])
-    return Table(tuple(fields["columns"]), tuple(fields["numeric"]), rows)
+    return ResultTable(tuple(fields["columns"]), tuple(fields["numeric"]), rows)

@@ -8,7 +8,7 @@ import pytest
 
 from gpu.bench import page
 from gpu.bench.document import data_folder, find_sections, write_page, write_section
-from gpu.bench.sections import Section, Table, file_of, load_sections, parse_section, save_section
+from gpu.bench.sections import ResultTable, Section, file_of, load_sections, parse_section, save_section
 from gpu.cli import main as cli
 from gpu.errors import InputError
 from tests.gpu.cli.desktops import NO_WINDOW
@@ -48,7 +48,7 @@ def test_each_missed_target_of_the_data_is_on_the_page():
 def test_a_section_survives_its_data_file(tmp_path):
     body = "First\nparagraph.\n\n| a | b | |\n| --- | --: | --- |\n| 1 | `x` |  |\n| é | | y |\n\n- Last | paragraph."
     section = parse_section("Model's counters: one", "device", "2026-01-02", body)
-    table = Table(("a", "b", ""), (False, True, False), (("1", "`x`", ""), ("é", "", "y")))
+    table = ResultTable(("a", "b", ""), (False, True, False), (("1", "`x`", ""), ("é", "", "y")))
     assert section.blocks == ("First\nparagraph.", table, "- Last | paragraph.")
     save_section(tmp_path, section)
     assert load_sections(tmp_path) == [section]
