@@ -6,7 +6,7 @@ import datetime
 from pathlib import Path
 
 from gpu.bench import page, sections
-from gpu.bench.sections import Section
+from gpu.bench.sections import ResultSection
 from gpu.errors import InputError
 from gpu.files import opening
 
@@ -42,7 +42,7 @@ def write_page(path: Path) -> None:
         file.write(text.encode())
 
 
-def find_sections(path: Path, name: str) -> list[Section]:
+def find_sections(path: Path, name: str) -> list[ResultSection]:
     """Return the sections whose names contain `name` in any case; a full name selects one section.
 
     Raises

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gpu.bench.sections import ResultTable, Section
+from gpu.bench.sections import ResultSection, ResultTable
 
 _HEAD = """# Benchmarks
 
@@ -53,12 +53,12 @@ _LOCKSTEP = ", in lockstep"
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:\^\d+)?")
 
 
-def render(sections: Sequence[Section]) -> str:
+def render(sections: Sequence[ResultSection]) -> str:
     """Return the page for the given sections, whose order does not matter."""
     rest = {section.name: section for section in sections}
     parts = [_HEAD]
 
-    def add(name: str, blocks: Callable[[Section], Iterable[str]]) -> None:
+    def add(name: str, blocks: Callable[[ResultSection], Iterable[str]]) -> None:
         if section := rest.pop(name, None):
             parts.append("\n\n".join((section.title, *map(_on_one_line, blocks(section)))))
 
@@ -90,12 +90,12 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: int) 
     return ResultTable(tuple(columns), right, tuple(map(tuple, rows))).markdown()
 
 
-def _everything(section: Section) -> Iterator[str]:
+def _everything(section: ResultSection) -> Iterator[str]:
     for block in section.blocks:
         yield block if isinstance(block, str) else block.markdown()
 
 
-def _ladder(section: Section) -> Iterator[str]:
+def _ladder(section: ResultSection) -> Iterator[str]:
     """Yield the fastest variant and the best peer of the largest work of each kind."""
     yield " ".join((*section.texts, _ABOUT_LADDER))
     largest: dict[str, tuple[float, tuple[str, ...]]] = {}
@@ -120,7 +120,7 @@ def _size_of(work: str) -> float:
     return product
 
 
-def _works(section: Section) -> dict[str, list[tuple[str, ...]]]:
+def _works(section: ResultSection) -> dict[str, list[tuple[str, ...]]]:
     """Return the rows of each work of a table of variants and peers."""
     found: dict[str, list[tuple[str, ...]]] = {}
     table = section.table(*_LADDER)
@@ -149,7 +149,7 @@ def _headline(work: str, rows: Sequence[tuple[str, ...]]) -> tuple[str, ...] | N
     return (work, *ours_cells, *peer_cells, ours[_SHARE] if ours and peer else "", remark)
 
 
-def _over_sizes(section: Section) -> Iterator[str]:
+def _over_sizes(section: ResultSection) -> Iterator[str]:
     """Yield the summary of each work, with the figures of its largest size."""
     yield from section.texts
     summary, rows = section.table(*_OVER_SUMMARY), section.table(*_OVER)
@@ -165,7 +165,7 @@ def _over_sizes(section: Section) -> Iterator[str]:
     yield _table((*summary.columns, "largest", "ours, ms", "best peer, ms", "speedup"), lines, 0)
 
 
-def _devices(section: Section) -> Iterator[str]:
+def _devices(section: ResultSection) -> Iterator[str]:
     """Yield the section without the rows of one device and the times of steps."""
     hidden = ("its steps, ms", "ms to and from the host")
     for block in section.blocks:
@@ -183,7 +183,7 @@ def _devices(section: Section) -> Iterator[str]:
             yield block.markdown()
 
 
-def _timing(sections: Sequence[Section]) -> Iterator[str]:
+def _timing(sections: Sequence[ResultSection]) -> Iterator[str]:
     """Yield the accuracy of the timing model on all GPUs, and its cost."""
     yield from _accuracy(sections)
     counted: list[tuple[str, ...]] = []
@@ -200,7 +200,7 @@ def _timing(sections: Sequence[Section]) -> Iterator[str]:
             yield " ".join(text for text in section.texts if not text.endswith(":"))  # others introduce a table
 
 
-def _accuracy(sections: Sequence[Section]) -> Iterator[str]:
+def _accuracy(sections: Sequence[ResultSection]) -> Iterator[str]:
     """Yield the errors on each GPU, with code from nvcc and without."""
     columns: tuple[str, ...] = ()
     figures: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
@@ -231,11 +231,11 @@ def _pair(with_nvcc: str, without: str) -> str:
     return with_nvcc if with_nvcc == without else f"{with_nvcc} / {without}"
 
 
-def _gpu(section: Section) -> str:
+def _gpu(section: ResultSection) -> str:
     return f"{section.device}, {section.date}"
 
 
-def _window(section: Section) -> Iterator[str]:
+def _window(section: ResultSection) -> Iterator[str]:
     """Yield the range of the medians, and the largest 95th percentile, of each picture's moves."""
     for block in section.blocks:
         if isinstance(block, str):
@@ -265,7 +265,7 @@ def _range(cells: Iterable[str]) -> str:
     return f"{medians[0]} to {medians[-1]} / {max((late for _, late in found), key=float)}"
 
 
-def _missed(section: Section) -> Iterator[tuple[str, str, str]]:
+def _missed(section: ResultSection) -> Iterator[tuple[str, str, str]]:
     """Yield section, work and result of each case that is slower than its best peer or misses a goal."""
     slower: dict[str, list[str]] = {}
     for work, rows in _works(section).items():

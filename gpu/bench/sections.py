@@ -39,7 +39,7 @@ class ResultTable:
 
 
 @dataclass(frozen=True)
-class Section:
+class ResultSection:
     """The results of one benchmark.
 
     Parameters
@@ -81,18 +81,18 @@ class Section:
         return "\n\n".join((self.title, *parts))
 
 
-def parse_section(name: str, device: str, date: str, body: str) -> Section:
+def parse_section(name: str, device: str, date: str, body: str) -> ResultSection:
     """Split the Markdown text of a section into paragraphs and tables.
 
     Parameters
     ----------
     name, device, date : str
-        As in `Section`.
+        As in `ResultSection`.
     body : str
         Paragraphs, and tables whose cells contain no vertical bars, separated by empty lines.
     """
     blocks = (block.strip() for block in re.split(r"\n\s*\n", body))
-    return Section(name, device, date, tuple(_block(block) for block in blocks if block))
+    return ResultSection(name, device, date, tuple(_block(block) for block in blocks if block))
 
 
 def _block(text: str) -> str | ResultTable:
@@ -110,7 +110,7 @@ def file_of(folder: Path, name: str) -> Path:
     return folder / (re.sub(r"[^a-z0-9]+", "-", name.lower().replace("'", "")).strip("-") + ".json")
 
 
-def save_section(folder: Path, section: Section) -> None:
+def save_section(folder: Path, section: ResultSection) -> None:
     """Write a section's data file; a row of a table is a line of the file."""
     folder.mkdir(parents=True, exist_ok=True)
     blocks = ",\n".join(_lines(block) for block in section.blocks)
@@ -130,7 +130,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def load_sections(folder: Path) -> list[Section]:
+def load_sections(folder: Path) -> list[ResultSection]:
     """Load all data files of a folder, sorted by file name.
 
     Raises
@@ -141,12 +141,12 @@ def load_sections(folder: Path) -> list[Section]:
     return list(_load(folder)) if folder.is_dir() else []
 
 
-def _load(folder: Path) -> Iterator[Section]:
+def _load(folder: Path) -> Iterator[ResultSection]:
     for path in sorted(folder.glob("*.json")):
         try:
             fields = json.loads(opening.read_bytes(path, _MOST_BYTES))
             blocks = tuple(block if isinstance(block, str) else _table(block) for block in fields["blocks"])
-            yield Section(fields["name"], fields["device"], fields["date"], blocks)
+            yield ResultSection(fields["name"], fields["device"], fields["date"], blocks)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path.name} is not a data file of the benchmark: {error!r}.") from None
 

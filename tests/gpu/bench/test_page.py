@@ -8,7 +8,7 @@ import pytest
 
 from gpu.bench import page
 from gpu.bench.document import data_folder, find_sections, write_page, write_section
-from gpu.bench.sections import ResultTable, Section, file_of, load_sections, parse_section, save_section
+from gpu.bench.sections import ResultSection, ResultTable, file_of, load_sections, parse_section, save_section
 from gpu.cli import main as cli
 from gpu.errors import InputError
 from tests.gpu.cli.desktops import NO_WINDOW
@@ -20,7 +20,7 @@ LADDER = """\
 """
 
 
-def ladder(*rows: str, name: str = "GPU") -> Section:
+def ladder(*rows: str, name: str = "GPU") -> ResultSection:
     return parse_section(name, "some device", "2026-01-02", "Median of 2.\n\n" + LADDER + "\n".join(rows))
 
 
