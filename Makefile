@@ -1,14 +1,14 @@
 # make run    sets up whatever is missing and opens the window
 # make test   runs every test, headless      make sweep   the exhaustive tier: for a night, or before a release
 # The rest: setup, lint, format, gpu-test, sanitize, mutants, lesson_mutants, lessons, flaky, fuzz, kills,
-# barriers, pycuda_check, program_check, tour, bench, clean.
+# barriers, pycuda_check, program_check, tour, bench, docs, clean.
 # ARGS="..." goes to the program or to pytest.
 
 SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
 KERNELS := $(wildcard assets/lessons/*/*.cu kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/bench/cluster/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/program/headers/*.h gpu/program/headers/*/*/*.h gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h gpu/simulator/shim/*/*.cuh gpu/simulator/shim/*/*/*.cuh gpu/simulator/shim/*/*/*.h)
 
-.PHONY: run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench clean packages
+.PHONY: run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench docs clean packages
 
 run setup test sweep tour bench packages:
 	$(SETUP) $@ $(ARGS)
@@ -26,6 +26,11 @@ mutants lesson_mutants flaky fuzz kills barriers sanitize pycuda_check program_c
 lessons: packages
 	$(VENV)/python main.py lessons check $(ARGS)
 
+# The handbook as a site, in site/. Once its packages are installed, this needs no network.
+docs: packages
+	$(VENV)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.txt
+	NO_MKDOCS_2_WARNING=1 $(VENV)/python -m mkdocs build --strict $(ARGS)
+
 lint: packages
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
@@ -41,5 +46,5 @@ format: packages
 
 # What tests and tools leave behind; to start over, remove .venv too.
 clean:
-	rm -rf tour .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf tour site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import docs_pages
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 INDEX = DOCS / "index.md"
@@ -48,3 +50,20 @@ def test_relative_links_resolve(page: Path) -> None:
 def test_the_index_lists_every_page() -> None:
     listed = {target.partition("#")[0] for target in link_targets(INDEX)}
     assert {page.name for page in DOCS.glob("*.md")} - {INDEX.name} <= listed
+
+
+def test_the_site_has_every_page() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    listed = re.findall(r": ([\w-]+\.md)$", nav, re.MULTILINE)
+    assert sorted(listed) == sorted([*(page.name for page in DOCS.glob("*.md")), *docs_pages.PAGES.values()])
+
+
+def test_links_to_files_outside_the_handbook_are_links_within_the_site() -> None:
+    text = "[a](../README.md#install) [b](clusters.md) [c](#here) [d](../LICENSE) [e](https://x.org/y) ![f](a/b.png)"
+    assert docs_pages.site_links(text, "docs/index.md") == (
+        "[a](introduction.md#install) [b](clusters.md) [c](#here) [d](files/LICENSE) [e](https://x.org/y) ![f](a/b.png)"
+    )
+    assert docs_pages.site_links("[a](docs/learn.md) [b](CONTRIBUTING.md)", "README.md") == (
+        "[a](learn.md) [b](contributing.md)"
+    )
+    assert docs_pages.repository_path("introduction.md") == "README.md"
