@@ -144,13 +144,13 @@ def load_sections(folder: Path) -> list[ResultSection]:
 def _load(folder: Path) -> Iterator[ResultSection]:
     for path in sorted(folder.glob("*.json")):
         try:
-            fields = json.loads(opening.read_bytes(path, _MOST_BYTES))
-            blocks = tuple(block if isinstance(block, str) else _table(block) for block in fields["blocks"])
-            yield ResultSection(fields["name"], fields["device"], fields["date"], blocks)
+            data = json.loads(opening.read_bytes(path, _MOST_BYTES))
+            blocks = tuple(block if isinstance(block, str) else _table(block) for block in data["blocks"])
+            yield ResultSection(data["name"], data["device"], data["date"], blocks)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path.name} is not a data file of the benchmark: {error!r}.") from None
 
 
-def _table(fields: Any) -> ResultTable:
-    rows = tuple(tuple(row) for row in fields["rows"])
-    return ResultTable(tuple(fields["columns"]), tuple(fields["numeric"]), rows)
+def _table(data: Any) -> ResultTable:
+    rows = tuple(tuple(row) for row in data["rows"])
+    return ResultTable(tuple(data["columns"]), tuple(data["numeric"]), rows)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import imageio_ffmpeg as imageio
+import subprocess
+
+import imageio_ffmpeg
 import numpy as np
 import pytest
 
@@ -51,12 +53,10 @@ def test_an_mp4_has_every_frame(qtbot, tmp_path):
     path = tmp_path / "film.mp4"
     frames = [picture(color) for color in COLORS for _ in range(5)]
     assert recorded(qtbot, path, frames) == ""
-    assert imageio.count_frames_and_secs(path)[0] == 15
-    reader = imageio.read_frames(path)
-    assert next(reader)["size"] == (64, 48)
-    found = [np.frombuffer(next(reader), np.uint8).reshape(48, 64, 3)[20, 20].argmax() for _ in range(15)]
-    reader.close()
-    assert found == [0] * 5 + [1] * 5 + [2] * 5
+    decode = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    decoded = np.frombuffer(subprocess.run(decode, check=True, capture_output=True).stdout, np.uint8)
+    colors = decoded.reshape(15, 48, 64, 3)[:, 20, 20].argmax(axis=1)
+    assert colors.tolist() == [0] * 5 + [1] * 5 + [2] * 5
 
 
 def test_it_asks_to_wait_when_frames_come_too_fast(qtbot, tmp_path):
