@@ -11,39 +11,39 @@ from typing import Any
 
 
 def _open_window(file: Path | None = None, engine: Any = "") -> int:
-    if complaint := _no_display() or _missing_libraries():
+    if complaint := _display_obstacle() or _library_obstacle():
         print(f"lockstep: {complaint}", file=sys.stderr)
         return 2
     try:
         from gui.app import main
     except ImportError as error:
-        return _cannot_open(error)
+        return _report_import_error(error)
     return main([str(file)] if file is not None else [], engine)
 
 
 def _tour(folder: str) -> int:
     try:
-        from gui.driving.tour import tour
+        from gui.driving.tour import run_tour
     except ImportError as error:
-        return _cannot_open(error)
-    return tour(folder) or 0
+        return _report_import_error(error)
+    return run_tour(folder) or 0
 
 
-def _measure(page: Path, repetitions: int) -> int:
+def _measure_window(page: Path, repetitions: int) -> int:
     try:
-        from gui.driving.moves import measure
+        from gui.driving.moves import measure_moves
     except ImportError as error:
-        return _cannot_open(error)
-    return measure(page, repetitions)
+        return _report_import_error(error)
+    return measure_moves(page, repetitions)
 
 
-def _openings(repetitions: int) -> Any:
-    from gui.driving.opening import openings
+def _measure_openings(repetitions: int) -> Any:
+    from gui.driving.startup_time import measure_startups
 
-    return openings(repetitions)
+    return measure_startups(repetitions)
 
 
-def _no_display() -> str:
+def _display_obstacle() -> str:
     """Return why no window can open on this machine, and what to do instead; "" if one can."""
     if not sys.platform.startswith("linux") or "QT_QPA_PLATFORM" in os.environ:
         return ""
@@ -55,7 +55,7 @@ def _no_display() -> str:
     )
 
 
-def _missing_libraries() -> str:
+def _library_obstacle() -> str:
     """Return the names of all missing system libraries that Qt needs, and how to install them; "" if none is missing.
 
     Qt itself ends the process at the first missing library, and its message names another one.
@@ -70,10 +70,10 @@ def _missing_libraries() -> str:
     reason = f"The window needs system libraries that are not installed: {', '.join(missing)}."
     if not shutil.which("apt-get"):
         return f"{reason} Install them with this system's package manager."
-    return f"{reason} Run: {probe.apt_line(tuple(missing.values()))}"
+    return f"{reason} Run: {probe.apt_command(tuple(missing.values()))}"
 
 
-def _cannot_open(error: ImportError) -> int:
+def _report_import_error(error: ImportError) -> int:
     """Report a missing package or system library."""
     remedy = "Run `make setup`, or `pip install -r requirements.txt`."
     if ".so" in str(error):
@@ -88,7 +88,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         print("lockstep: Stopped.", file=sys.stderr)
         return 130
-    return main(sys.argv[1:], Desktop(_open_window, _tour, _measure, _openings))
+    return main(sys.argv[1:], Desktop(_open_window, _tour, _measure_window, _measure_openings))
 
 
 def _main() -> int:
@@ -97,9 +97,9 @@ def _main() -> int:
         sys.path.insert(0, str(Path(__file__).resolve().parent))
     if sys.argv[1:2] != ["simulate"]:
         return _run()
-    from gpu.cli.supervised import supervised
+    from gpu.cli.supervision import run_supervised
 
-    return supervised(_run)  # before importing modules that start threads
+    return run_supervised(_run)  # before importing modules that start threads
 
 
 if __name__ == "__main__":

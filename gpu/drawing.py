@@ -11,13 +11,13 @@ THEMES = {
 }
 """The colors of the window's themes; the viewer's system selects one."""
 
-_LETTERS = (
+_TEXT_STYLE = (
     "text{font:13px system-ui,'Segoe UI',sans-serif}.title{font-size:16px;font-weight:600}"
     ".name{font-size:13px;font-weight:600}.small{font-size:12px}.middle{text-anchor:middle}.end{text-anchor:end}"
 )
 
 
-def drawing(
+def format_svg(
     width: float, height: float, title: str, parts: Iterable[str], style: str, colors: Callable[[str], str]
 ) -> str:
     """Return an SVG drawing with a background.
@@ -39,7 +39,7 @@ def drawing(
         name: f"text{{fill:{t['text']}}}.small{{fill:{t['muted']}}}.ground{{fill:{t['surface']}}}{colors(name)}"
         for name, t in THEMES.items()
     }
-    rules = f"{_LETTERS}{style}{themes['light']}@media (prefers-color-scheme:dark){{{themes['dark']}}}"
+    rules = f"{_TEXT_STYLE}{style}{themes['light']}@media (prefers-color-scheme:dark){{{themes['dark']}}}"
     extent = f'width="{width:g}" height="{height:g}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {extent} viewBox="0 0 {width:g} {height:g}">',
@@ -52,6 +52,6 @@ def drawing(
     return "\n".join(lines) + "\n"
 
 
-def text(x: float, y: float, words: str, kind: str) -> str:
-    """Return a text element at (x, y); `kind` is one or more of its classes."""
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(words)}</text>'
+def format_text(x: float, y: float, content: str, css_class: str) -> str:
+    """Return a text element at (x, y); `css_class` is one or more of its classes."""
+    return f'<text class="{css_class}" x="{x:g}" y="{y:g}">{escape(content)}</text>'

@@ -8,7 +8,7 @@ from gpu.errors import InputError
 from gpu.warp import WARP
 
 ROUND_ROBIN = "round-robin"
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ScheduleKind:
         One-line description.
     seeded : bool
         Whether a seed selects one of many schedules of this kind.
-    together : int or None
+    group_size : int or None
         Number of lanes that advance together, independently of all others; None if all lanes do.
     """
 
@@ -33,7 +33,7 @@ class ScheduleKind:
     title: str
     summary: str
     seeded: bool = True
-    together: int | None = None
+    group_size: int | None = None
 
 
 KINDS: dict[str, ScheduleKind] = {
@@ -41,13 +41,16 @@ KINDS: dict[str, ScheduleKind] = {
     for kind in (
         ScheduleKind(ROUND_ROBIN, "In lockstep", "all warps in lockstep", seeded=False),
         ScheduleKind(
-            "shuffle", "Shuffled warps", "warps advance independently, in an order that the seed decides", together=WARP
+            "shuffle",
+            "Shuffled warps",
+            "warps advance independently, in an order that the seed decides",
+            group_size=WARP,
         ),
         ScheduleKind(
             "lanes",
             "Independent lanes",
             "lanes advance independently, as on Volta and later; they wait for each other only at barriers",
-            together=1,
+            group_size=1,
         ),
         ScheduleKind(
             "cached",
@@ -83,7 +86,7 @@ class Schedule:
         return f"{self.kind.title}, seed {self.seed}" if self.kind.seeded else self.kind.title
 
     @classmethod
-    def of(cls, text: str) -> Schedule:
+    def parse(cls, text: str) -> Schedule:
         """Parse a schedule.
 
         Raises
@@ -95,7 +98,7 @@ class Schedule:
         kind = KINDS.get(name)
         if kind is not None and not kind.seeded and not colon:
             return cls(kind)
-        if kind is not None and kind.seeded and seed.isascii() and seed.isdigit() and len(seed) <= _MOST_DIGITS:
+        if kind is not None and kind.seeded and seed.isascii() and seed.isdigit() and len(seed) <= _MAX_DIGITS:
             return cls(kind, int(seed))
         names = ", ".join(NAMES[:-1]) + f" or {NAMES[-1]}"
         raise InputError(f"{text[:40]!r} is not a schedule: use {names}, where SEED is a whole number from 0.")

@@ -18,10 +18,10 @@ from PyQt6.QtGui import QIcon
 from PyQt6.QtWidgets import QApplication
 
 from gui.painting.style import ICONS
-from gui.qt.later import every
+from gui.qt.timers import create_repeating_timer
 
 if TYPE_CHECKING:
-    from gpu.distributed.asked import Asked
+    from gpu.distributed.cluster_settings import ClusterSettings
     from gui.window.main_window import MainWindow
 
 _HEARTBEAT_MS = 200
@@ -54,13 +54,13 @@ def _print_message(kind: QtMsgType, context: QMessageLogContext, message: str | 
         print(message, file=sys.stderr)
 
 
-def _let_ctrl_c_end_the_process() -> None:
+def _reset_interrupt_handler() -> None:
     """Let Ctrl+C end the process until the window is open: a KeyboardInterrupt could be raised where it is lost."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _handle_signals(end: Callable[[], None]) -> None:
+def _handle_signals(close_window: Callable[[], None]) -> None:
     """Close the window on Ctrl+C, the terminal's end or a termination signal; a second signal ends the process."""
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
@@ -69,24 +69,26 @@ def _handle_signals(end: Callable[[], None]) -> None:
     def handle(*_: object) -> None:
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
-        end()
+        close_window()
 
     for number in handled:
         signal.signal(number, handle)
 
 
-def _leave(window: MainWindow, app: QApplication) -> None:
-    if reason := window.leave():
+def _close_window(window: MainWindow, app: QApplication) -> None:
+    if reason := window.close_without_question():
         with suppress(OSError):  # the terminal may be gone
             print(f"lockstep: {reason}", file=sys.stderr, flush=True)
     app.exit()  # an open dialog would delay quit()
 
 
-def first_size(room: QSize) -> QSize | None:
+def compute_initial_size(available_size: QSize) -> QSize | None:
     """Return the window's initial size: a large part of a large screen, or None to fill a small one."""
-    if room.width() < 1280 + _FRAME.width() or room.height() < 720 + _FRAME.height():
+    if available_size.width() < 1280 + _FRAME.width() or available_size.height() < 720 + _FRAME.height():
         return None
-    return QSize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))
+    return QSize(
+        min(max(1280, available_size.width() * 4 // 5), 1760), min(max(720, available_size.height() * 4 // 5), 1000)
+    )
 
 
 def _open_first_file(window: MainWindow, file: Path | None) -> None:
@@ -94,13 +96,13 @@ def _open_first_file(window: MainWindow, file: Path | None) -> None:
     from gpu.files.images import READABLE
 
     image = file is not None and file.suffix.lower() in READABLE
-    window.begin(file.absolute() if file is not None and image else None)
+    window.load_first_input(file.absolute() if file is not None and image else None)
     if file is not None and not image:
-        window.files.open(file.absolute())
+        window.files.open_file(file.absolute())
 
 
 def _report_error(
-    show: Callable[[BaseException], object],
+    show_error: Callable[[BaseException], object],
     kind: type[BaseException],
     error: BaseException,
     trace: TracebackType | None,
@@ -108,11 +110,11 @@ def _report_error(
     """Report an unhandled exception, where Qt would end the application."""
     sys.__excepthook__(kind, error, trace)
     with suppress(RuntimeError):  # the banner was deleted with its window
-        show(error)
+        show_error(error)
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def _garbage_collection_disabled() -> Iterator[None]:
     """Disable the garbage collector: objects created here live on, and it would scan them again and again."""
     collects = gc.isenabled()
     gc.disable()
@@ -123,23 +125,25 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def main(argv: Sequence[str] = (), engine: str | Asked = "") -> int:
+def main(argv: Sequence[str] = (), engine: str | ClusterSettings = "") -> int:
     """Open the window; `argv` may name a file and an engine, `engine` may also be a cluster. Return the exit status."""
     parser = argparse.ArgumentParser(prog="lockstep", description="See how parallel algorithms run on a GPU.")
     parser.add_argument("file", nargs="?", type=Path, help="a file to open: an image, a kernel, a program")
     parser.add_argument("--engine", choices=("auto", "cuda", "simulator", "null"), default="")
     options = parser.parse_args(list(argv))
-    _let_ctrl_c_end_the_process()
+    _reset_interrupt_handler()
     app = application()
-    with _without_collector():
+    with _garbage_collection_disabled():
         from gui.window.main_window import MainWindow
 
         window = MainWindow(engine=options.engine or engine)
     screen = window.screen()
     size = (
-        first_size(screen.availableSize()) if window.memory.geometry is None and screen is not None else window.size()
+        compute_initial_size(screen.availableSize())
+        if window.memory.geometry is None and screen is not None
+        else window.size()
     )
-    sys.excepthook = partial(_report_error, window.messages.show_mistake)
+    sys.excepthook = partial(_report_error, window.messages.show_internal_error)
     if size is None:
         window.showMaximized()
     else:
@@ -148,10 +152,12 @@ def main(argv: Sequence[str] = (), engine: str | Asked = "") -> int:
     QTimer.singleShot(0, lambda: _open_first_file(window, options.file))
     # Objects that exist once all pages are created live on: the collector need not scan them again.
     QTimer.singleShot(_PAGES_MS, gc.freeze)
-    app.commitDataRequest.connect(lambda _: window.kept.keep())  # the session ends: there is no time for a dialog
-    _handle_signals(lambda: _leave(window, app))
+    app.commitDataRequest.connect(
+        lambda _: window.draft_recovery.save_drafts()
+    )  # the session ends: there is no time for a dialog
+    _handle_signals(lambda: _close_window(window, app))
     # Python handles signals only between its own instructions, so a timer executes some regularly.
-    heartbeat = every(_HEARTBEAT_MS, lambda: None, app)
+    heartbeat = create_repeating_timer(_HEARTBEAT_MS, lambda: None, app)
     heartbeat.start()
     return app.exec()
 

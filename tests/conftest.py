@@ -46,20 +46,20 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(LedgerPlugin(Path(folder), worker))
     if config.getoption("--driver") == "simulator":
         from gpu.pycuda import driver
-        from gpu.run import repeat
+        from gpu.run import repetition
 
-        if not driver.complaint():
+        if not driver.explain_unavailable():
             driver.install()
-        repeat.REPETITIONS = repeat.FEWEST = 1  # the times mean nothing
+        repetition.MAX_REPETITIONS = repetition.MIN_REPETITIONS = 1  # the times mean nothing
 
 
 @cache
-def _gpu_complaint(driver: str | None) -> str:
+def _explain_missing_gpu(driver: str | None) -> str:
     """Return why GPU tests cannot run, or "". Another process looks, so that none of CUDA stays in this one."""
     if driver == "simulator":
-        from gpu.pycuda.driver import complaint
+        from gpu.pycuda.driver import explain_unavailable
 
-        return complaint()
+        return explain_unavailable()
     try:
         looked = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", _COUNT_DEVICES], capture_output=True, text=True, timeout=60
@@ -68,8 +68,8 @@ def _gpu_complaint(driver: str | None) -> str:
         return f"no CUDA device: {error}"
     if looked.returncode == 0 and looked.stdout.strip() not in ("", "0"):
         return ""
-    complaint = looked.stderr.strip().splitlines()
-    return f"no CUDA device: {complaint[-1] if complaint else 'none was found'}"
+    explain_unavailable = looked.stderr.strip().splitlines()
+    return f"no CUDA device: {explain_unavailable[-1] if explain_unavailable else 'none was found'}"
 
 
 def pytest_collection_finish() -> None:
@@ -97,10 +97,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not wanted or config.getoption("--require-gpu"):
         return
     driver = config.getoption("--driver")
-    complaint = _gpu_complaint(driver)
+    complaint = _explain_missing_gpu(driver)
     for item in wanted:
         if complaint or (driver and item.get_closest_marker("hardware")):
-            item.add_marker(pytest.mark.skip(reason=needs.reason(needs.GPU)))
+            item.add_marker(pytest.mark.skip(reason=needs.skip_reason(needs.GPU)))
 
 
 @pytest.fixture(autouse=True)

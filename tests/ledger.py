@@ -107,12 +107,12 @@ class Ledger:
     @property
     def untested_functions(self) -> list[str]:
         """Test functions without any executed or skipped case: all of their cases are in another tier."""
-        seen = set(map(_function, self.executed | set(self.skipped)))
-        return sorted(set(map(_function, self.markers)) - seen)
+        seen = set(map(_function_name, self.executed | set(self.skipped)))
+        return sorted(set(map(_function_name, self.markers)) - seen)
 
     def summary(self) -> str:
         """Return the counts, and the skips by reason."""
-        functions = set(map(_function, self.markers))
+        functions = set(map(_function_name, self.markers))
         total = f"{len(self.executed):,} of {len(self.markers):,} cases ran, of {len(functions):,} test functions"
         in_sweep = sum(bool(set(markers) & set(EXPLAINING)) for markers in self.markers.values())
         lines = [f"{total}; {len(self.skipped):,} skipped, {in_sweep:,} left to make sweep"]
@@ -120,11 +120,11 @@ class Ledger:
         return "\n".join(lines)
 
 
-def _function(case: str) -> str:
+def _function_name(case: str) -> str:
     return case.partition("[")[0]
 
 
-def _listed(title: str, cases: Iterable[str]) -> list[str]:
+def _format_cases(title: str, cases: Iterable[str]) -> list[str]:
     lines = [f"  {case}" for case in cases]
     return [f"{title}:", *lines[:20], *(["  ..."] if len(lines) > 20 else [])] if lines else []
 
@@ -134,8 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (folder,) = sys.argv[1:] if arguments is None else arguments
     ledger = Ledger.read(Path(folder))
     print(ledger.summary())
-    problems = _listed("collected, but not run and not explained by a marker", ledger.unexplained)
-    problems += _listed("test functions of which no case is in make test", ledger.untested_functions)
+    problems = _format_cases("collected, but not run and not explained by a marker", ledger.unexplained)
+    problems += _format_cases("test functions of which no case is in make test", ledger.untested_functions)
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems or not ledger.executed else 0
 

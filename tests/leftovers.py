@@ -44,9 +44,9 @@ class LeftoversPlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while processes_with(self._mark) and time.monotonic() < deadline:
+        while find_marked_processes(self._mark) and time.monotonic() < deadline:
             time.sleep(0.1)
-        self.problems = [f"process {line}" for line in processes_with(self._mark)]
+        self.problems = [f"process {line}" for line in find_marked_processes(self._mark)]
         self.problems += sorted(_checkout_and_user_files() - self._before)
         # Processes that tests kill leave files in the session's folders, such as clang's preambles.
         for folder in self._folders:
@@ -61,7 +61,7 @@ class LeftoversPlugin:
                 terminalreporter.line(problem)
 
 
-def processes_with(mark: str) -> list[str]:
+def find_marked_processes(mark: str) -> list[str]:
     """Return pid and command line of the other processes that have `mark`, NAME=VALUE, in their environment."""
     lines = []
     for process in Path("/proc").glob("[0-9]*"):

@@ -27,24 +27,24 @@ SYSTEM_CALL_FILTERS = "system call filters (seccomp): run the tests on a Linux k
 GPU = "an NVIDIA GPU: make gpu-test on a machine that has one"
 
 
-def reason(requirement: str) -> str:
+def skip_reason(requirement: str) -> str:
     """Return the sentence of a skip."""
     return f"needs {requirement}"
 
 
 def needs(is_present: object, requirement: str) -> pytest.MarkDecorator:
     """Return a marker that skips a test where a requirement is missing."""
-    return pytest.mark.skipif(not is_present, reason=reason(requirement))
+    return pytest.mark.skipif(not is_present, reason=skip_reason(requirement))
 
 
 def skip(requirement: str) -> None:
     """Skip the running test."""
-    pytest.skip(reason(requirement))
+    pytest.skip(skip_reason(requirement))
 
 
 def module(name: str, requirement: str) -> object:
     """Import a module, or skip where it is not installed."""
-    return pytest.importorskip(name, reason=reason(requirement))
+    return pytest.importorskip(name, reason=skip_reason(requirement))
 
 
 linux = needs(sys.platform.startswith("linux"), LINUX)

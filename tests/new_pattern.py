@@ -71,7 +71,7 @@ PATTERN = Pattern(
     order=0,
     title="Doubling",
     summary="Each element twice.",
-    kernels=FILE,
+    kernel_file=FILE,
     presentation=ArrayPresentation(),
     parameters=(
         Choice(name="made", label="Made", options=("rising", "any", FROM_FILE), default="rising", role=Role.SOURCE),
@@ -108,7 +108,7 @@ PATTERN = Pattern(
 
 
 @contextmanager
-def declared(folder: Path) -> Iterator[None]:
+def declare_pattern(folder: Path) -> Iterator[None]:
     """Let the pattern be among those that are there."""
     (folder / "doubling.cu").write_text(KERNEL, encoding="utf-8")
     (folder / "doubling.py").write_text(MODULE, encoding="utf-8")

@@ -24,7 +24,7 @@ ODD_VALUES: tuple[Any, ...] = (
 """What may stand in the place of a value that somebody wrote with care."""
 
 
-def mutated(random: np.random.Generator, whole: bytes, *, head: int = 400) -> bytes:
+def mutate_bytes(random: np.random.Generator, whole: bytes, *, head: int = 400) -> bytes:
     """Return bytes with a few changed, most of them in the head, cut off, doubled, moved or put in."""
     data = bytearray(whole)
     for _ in range(int(random.integers(1, 5))):
@@ -54,7 +54,7 @@ def mutated(random: np.random.Generator, whole: bytes, *, head: int = 400) -> by
     return bytes(data)
 
 
-def answer(read: Callable[[], Any]) -> Any:
+def read_or_none(read: Callable[[], Any]) -> Any:
     """Return what is read; None where one sentence of one line says why that cannot be."""
     try:
         return read()
@@ -66,11 +66,11 @@ def answer(read: Callable[[], Any]) -> Any:
     return None
 
 
-def changed(random: np.random.Generator, whole: Any, values: Sequence[Any]) -> Any:
+def mutate_values(random: np.random.Generator, whole: Any, values: Sequence[Any]) -> Any:
     """Return what JSON or TOML holds with one or two of its values exchanged, left out, doubled or renamed."""
     made = copy.deepcopy(whole)
     for _ in range(int(random.integers(1, 3))):
-        places = list(_places(made))
+        places = list(_iterate_values(made))
         if not places:
             return made
         holder, key = places[int(random.integers(len(places)))]
@@ -86,27 +86,27 @@ def changed(random: np.random.Generator, whole: Any, values: Sequence[Any]) -> A
     return made
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def _iterate_values(value: Any) -> Iterator[tuple[Any, Any]]:
     for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         yield value, key
-        yield from _places(value[key])
+        yield from _iterate_values(value[key])
 
 
-def as_toml(whole: dict[str, Any]) -> str:
+def format_toml(whole: dict[str, Any]) -> str:
     """Return tables as TOML, those within them on one line; what TOML has no word for is left out."""
-    return "".join(f"{_quoted(name)} = {_toml(value)}\n" for name, value in whole.items() if value is not None)
+    return "".join(f"{_quote(name)} = {_format_value(value)}\n" for name, value in whole.items() if value is not None)
 
 
-def _toml(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, dict):
-        inner = ", ".join(f"{_quoted(name)} = {_toml(each)}" for name, each in value.items() if each is not None)
+        inner = ", ".join(f"{_quote(name)} = {_format_value(each)}" for name, each in value.items() if each is not None)
         return f"{{{inner}}}"
     if isinstance(value, list):
-        return f"[{', '.join(_toml(each) for each in value if each is not None)}]"
+        return f"[{', '.join(_format_value(each) for each in value if each is not None)}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return _quoted(value) if isinstance(value, str) else repr(value)
+    return _quote(value) if isinstance(value, str) else repr(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text)

@@ -1,4 +1,4 @@
-"""The sample images: whole, documented, and the made ones the same bytes each time."""
+"""The sample images: whole, documented, and the generated ones the same bytes each time."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ MADE = Path(__file__).parents[1] / "assets" / "make_images.py"
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, bytes]:
+def generated_images() -> dict[str, bytes]:
     specification = importlib.util.spec_from_file_location("make_images", MADE)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module.make_images()
 
 
-def test_made_images_are_what_the_script_makes(made):
-    for name, data in made.items():
+def test_made_images_are_what_the_script_makes(generated_images):
+    for name, data in generated_images.items():
         assert (SAMPLES / name).read_bytes() == data, f"{name}: run python assets/make_images.py"
 
 
-def test_there_are_enough_and_the_first_is_the_default(made):
+def test_there_are_enough_and_the_first_is_the_default(generated_images):
     assert sample_images()[0] == DEFAULT_SAMPLE
-    photographs = [path for path in sample_images() if path.name not in made]
+    photographs = [path for path in sample_images() if path.name not in generated_images]
     assert len(photographs) >= 6
     assert any(path.suffix == ".pgm" for path in photographs)
     assert sum(path.stat().st_size for path in sample_images()) < 4 * 2**20
@@ -52,7 +52,7 @@ def test_every_sample_has_its_licence_and_origin_recorded():
 
 
 def test_lessons():
-    """What the made images are said to show is so."""
+    """What the generated images are described to show is there."""
     sky = read_image(SAMPLES / "night-sky.pgm").pixels
     assert np.isin(sky, (10, 11, 12)).mean() > 0.99
     ten_bit = read_image(SAMPLES / "ramp-10-bit.pgm")

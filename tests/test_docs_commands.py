@@ -22,7 +22,7 @@ import pytest
 
 from gpu.cli import main as cli
 from gpu.errors import EngineUnavailableError
-from gpu.program.host_compiler import compiler
+from gpu.program.host_compiler import find_compiler
 from gpu.pycuda import driver
 from tests import needs
 
@@ -155,7 +155,9 @@ def accepts(words: list[str], monkeypatch: pytest.MonkeyPatch) -> bool:
 
 
 def desktop() -> cli.Desktop:
-    return cli.Desktop(open=lambda *given: 0, tour=lambda folder: 0, measure=lambda page, repetitions: 0)
+    return cli.Desktop(
+        open_window=lambda *given: 0, run_tour=lambda folder: 0, measure_actions=lambda page, repetitions: 0
+    )
 
 
 def reason_to_parse_only(words: list[str]) -> str:
@@ -214,11 +216,11 @@ def test_a_command_of_a_page_runs(words, tmp_path, monkeypatch, capsys):
     assert accepts(words, monkeypatch), capsys.readouterr().err
     if words and reason_to_parse_only(words):
         return
-    if words[:1] == ["pycuda"] and driver.complaint():
+    if words[:1] == ["pycuda"] and driver.explain_unavailable():
         needs.skip(needs.PYCUDA)
     if words[:1] == ["program"]:
         try:
-            compiler()
+            find_compiler()
         except EngineUnavailableError:
             needs.skip(needs.COMPILER)
     words = [

@@ -121,7 +121,7 @@ def test_text_uses_the_glossary_terms():
     assert [f"{each}: write {phrases[each.rpartition(': ')[2]]!r}" for each in found] == []
 
 
-def plant(root: Path, name: str, text: str) -> None:
+def write_file(root: Path, name: str, text: str) -> None:
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text(text, "utf-8")
 
@@ -130,7 +130,7 @@ def plant(root: Path, name: str, text: str) -> None:
 def planted(tmp_path: Path) -> Path:
     """Return a folder with the files that the test reads, without avoided wording."""
     for name in ("main.py", "README.md"):
-        plant(tmp_path, name, "")
+        write_file(tmp_path, name, "")
     return tmp_path
 
 
@@ -153,7 +153,7 @@ def planted(tmp_path: Path) -> Path:
     ],
 )
 def test_avoided_wording_finds_planted_text(planted, name, text, expected):
-    plant(planted, name, text)
+    write_file(planted, name, text)
     (found,) = avoided_wording(planted, ("meeting point", "scratchpad"))
     assert found == (expected + "meeting point" if expected.endswith(" ") else expected)
 
@@ -169,5 +169,5 @@ def test_avoided_wording_finds_planted_text(planted, name, text, expected):
     ],
 )
 def test_avoided_wording_skips_other_text(planted, name, text):
-    plant(planted, name, text)
+    write_file(planted, name, text)
     assert avoided_wording(planted, ("meeting point", "scratchpad")) == []

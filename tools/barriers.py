@@ -22,18 +22,18 @@ import numpy as np
 
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
 from gpu.engines.base import kernel_text
-from gpu.messages.verdicts import verdict_of
+from gpu.messages.verdicts import decide_verdict
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.check import check_variant
+from gpu.run.kernel_check import check_variant
 
-_ORDERING = re.compile(
+_SYNC_ITEM = re.compile(
     r"__sync(?:threads|warp)(?:_\w+)?\s*\([^;]*?\)\s*;|__threadfence(?:_\w+)?\s*\(\s*\)\s*;"
     r"|asm volatile\(\"(?:fence|wgmma\.(?:fence|commit_group|wait_group))[^\"]*\" ::: \"memory\"\);"
     r"|__pipeline_wait_prior\([^;]*\);|(?<!asm )\bvolatile\b"
 )
 _FUNCTION = re.compile(r"^(?!typedef)(?=\w)[^;={}]*?\b(\w+)\((?:[^;{}]|\n)*?\)\s*\{", re.MULTILINE)
 _BOUNDS = re.compile(r"__launch_bounds__\([^()]*\)")
-_ONLY_BODY = re.compile(r"(?:\)|\belse|\bdo)\s*\Z")
+_STATEMENT_BODY = re.compile(r"(?:\)|\belse|\bdo)\s*\Z")
 
 HARMLESS = {
     (
@@ -69,7 +69,7 @@ HARMLESS = {
 }
 """Items that may be removed: file, function, text and the occurrence of the text in the function, with the reason."""
 
-FURTHER: dict[str, tuple[Params, ...]] = {
+EXTRA_PARAMS: dict[str, tuple[Params, ...]] = {
     "histogram": ({"bins": 100, "blocks": 3},),
     "matmul": ({"tile": "8"}, {"dtype": "float16"}),
     "reduction": ({"block": "512"}, {"block": "1024"}),
@@ -79,26 +79,26 @@ FURTHER: dict[str, tuple[Params, ...]] = {
 
 
 @dataclass(frozen=True)
-class Ordering:
-    """An item of a kernel file that orders threads; `place` counts equal items in its function, from 1."""
+class SyncItem:
+    """An item of a kernel file that orders threads; `occurrence` counts equal items in its function, from 1."""
 
     file: str
     function: str
     in_kernel: bool
     text: str
-    place: int
+    occurrence: int
     line: int
     offset: int
 
-    def is_of(self, pattern: Pattern, variant: Variant) -> bool:
+    def is_used_by(self, pattern: Pattern, variant: Variant) -> bool:
         """Return whether it is in a kernel of a variant, or in a function that a variant may call."""
         kernels = (*variant.kernels, *pattern.helpers.get(self.file, ()))
         return self.function in kernels or not self.in_kernel
 
     @property
-    def harmless(self) -> str:
+    def harmless_reason(self) -> str:
         """Why it may be removed; "" if it may not."""
-        return HARMLESS.get((self.file, self.function, self.text, self.place), "")
+        return HARMLESS.get((self.file, self.function, self.text, self.occurrence), "")
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.text}"
@@ -108,28 +108,28 @@ class Ordering:
 class Removal:
     """Verdict on a variant without an item that orders its threads."""
 
-    ordering: Ordering
+    item: SyncItem
     variant: str
     params: Params
     kind: str
-    words: str
-    fixed: bool
+    verdict_text: str
+    has_fix: bool
     """Whether the check offered a fix that removes the findings."""
 
     @property
     def missed(self) -> bool:
         """Whether it was verified although it is not known to be harmless."""
-        return self.kind == "verified" and not self.ordering.harmless
+        return self.kind == "verified" and not self.item.harmless_reason
 
 
-def orderings(file: str) -> list[Ordering]:
+def find_sync_items(file: str) -> list[SyncItem]:
     """Return all items that order threads in a kernel file, in the order of the text."""
     text = kernel_text(file, {})
     blanked = _BOUNDS.sub(lambda bounds: " " * len(bounds[0]), text)
     functions = [(match.start(), match[1], "__global__" in match[0]) for match in _FUNCTION.finditer(blanked)]
     seen: Counter[tuple[str, str]] = Counter()
     items = []
-    for each in _ORDERING.finditer(text):
+    for each in _SYNC_ITEM.finditer(text):
         begin = text.rfind("\n", 0, each.start()) + 1
         if "//" in text[begin : each.start()]:
             continue
@@ -137,34 +137,36 @@ def orderings(file: str) -> list[Ordering]:
         _, function, in_kernel = [entry for entry in functions if entry[0] <= each.start()][-1]
         seen[function, each[0]] += 1
         line = text.count("\n", 0, each.start()) + 1
-        items.append(Ordering(file, function, in_kernel, each[0], seen[function, each[0]], line, each.start()))
+        items.append(SyncItem(file, function, in_kernel, each[0], seen[function, each[0]], line, each.start()))
     return items
 
 
-def without(ordering: Ordering) -> str:
+def remove_item(item: SyncItem) -> str:
     """Return the file's text with the item replaced by spaces."""
-    text = kernel_text(ordering.file, {})
-    before, after = text[: ordering.offset], text[ordering.offset + len(ordering.text) :]
-    blank = " " * len(ordering.text)
-    if ordering.text != "volatile" and _ONLY_BODY.search(before):
+    text = kernel_text(item.file, {})
+    before, after = text[: item.offset], text[item.offset + len(item.text) :]
+    blank = " " * len(item.text)
+    if item.text != "volatile" and _STATEMENT_BODY.search(before):
         blank = ";" + blank[1:]
     return before + blank + after
 
 
-def take_out(pattern: Pattern, variant: Variant, ordering: Ordering, params: Params) -> Removal:
+def check_without_item(pattern: Pattern, variant: Variant, item: SyncItem, params: Params) -> Removal:
     """Check a variant without an item that orders its threads."""
 
-    def tell(_: Progress) -> None:
+    def ignore_progress(_: Progress) -> None:
         """Ignore the progress."""
 
-    sources = {ordering.file: without(ordering)}
-    check = check_variant(pattern, variant, _inputs(pattern), pattern.check(params), tell, sources=sources)[1]
+    sources = {item.file: remove_item(item)}
+    check = check_variant(
+        pattern, variant, _make_inputs(pattern), pattern.check(params), ignore_progress, sources=sources
+    )[1]
     # Assume that the result is correct: being correct by chance must not prove anything.
-    verdict = verdict_of(True, edited=True, check=check, lesson=variant.cautionary)
-    return Removal(ordering, variant.name, params, verdict.kind, verdict.words, check.remedy is not None)
+    verdict = decide_verdict(True, edited=True, check=check, lesson=variant.deliberate_error)
+    return Removal(item, variant.name, params, verdict.kind, verdict.words, check.remedy is not None)
 
 
-def all_taken_out(names: Sequence[str] = (), jobs: int = 1) -> Iterator[Removal]:
+def check_all_removals(names: Sequence[str] = (), jobs: int = 1) -> Iterator[Removal]:
     """Yield the verdicts on every variant without each of its items, in the order of the files.
 
     Parameters
@@ -180,37 +182,37 @@ def all_taken_out(names: Sequence[str] = (), jobs: int = 1) -> Iterator[Removal]
         if not names or pattern.name in names
         for variant in pattern.variants
         if not variant.library
-        for ordering in orderings(pattern.file_of(variant.name))
-        if ordering.is_of(pattern, variant)
+        for ordering in find_sync_items(pattern.kernel_file_of(variant.name))
+        if ordering.is_used_by(pattern, variant)
     ]
     if jobs == 1:
         for each in work:
-            yield from _removals(each)
+            yield from _check_item(each)
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        for removals in pool.map(_removals, work):
+        for removals in pool.map(_check_item, work):
             yield from removals
 
 
-def _removals(task: tuple[str, str, Ordering]) -> list[Removal]:
+def _check_item(task: tuple[str, str, SyncItem]) -> list[Removal]:
     """Remove an item with the first parameters that execute it, or with all parameters of the pattern."""
     name, variant_name, ordering = task
     pattern = find_pattern(name)
     variant = pattern.variant(variant_name)
     removals = []
-    for params in ({}, *FURTHER.get(name, ())):
+    for params in ({}, *EXTRA_PARAMS.get(name, ())):
         all_params = pattern.check(params)
-        if variant.obstacle(pattern.inputs(_inputs(pattern), all_params, 1), all_params):
+        if variant.obstacle(pattern.prepare_inputs(_make_inputs(pattern), all_params, 1), all_params):
             continue
-        removals.append(take_out(pattern, variant, ordering, params))
+        removals.append(check_without_item(pattern, variant, ordering, params))
         if removals[-1].kind != "unchecked":
             break
     return removals
 
 
-def _inputs(pattern: Pattern) -> Inputs:
+def _make_inputs(pattern: Pattern) -> Inputs:
     """Return an image with unaligned rows for a pattern of images; else nothing: the pattern generates its input."""
-    if not pattern.of_images:
+    if not pattern.is_image_pattern:
         return {}
     image = np.random.default_rng(5).integers(0, 256, (240, 319), np.uint8)
     return {"image": image, "maxval": np.array(255, np.uint32)}
@@ -224,42 +226,42 @@ def main() -> int:
     arguments = parser.parse_args()
     began = time.monotonic()
     removals = []
-    for each in all_taken_out(arguments.patterns, arguments.jobs):
+    for each in check_all_removals(arguments.patterns, arguments.jobs):
         removals.append(each)
         if each.missed:
-            print(f"MISSED {each.ordering}: {each.variant} {dict(each.params)}", flush=True)
-    print(report(removals))
+            print(f"MISSED {each.item}: {each.variant} {dict(each.params)}", flush=True)
+    print(format_report(removals))
     print(f"{time.monotonic() - began:.0f} s")
     return any(each.missed for each in removals)
 
 
-def report(found: Sequence[Removal]) -> str:
+def format_report(removals: Sequence[Removal]) -> str:
     """Return a table with one row per file: the number of removals, and their results."""
     rows = ["| file | removed | found | fixed by an offered edit | harmless | executed by no variant | missed |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
-    files = list(dict.fromkeys(each.ordering.file for each in found))
+    files = list(dict.fromkeys(each.item.file for each in removals))
     sums = Counter[str]()
     for file in files:
         counts = Counter[str]()
-        for ordering in orderings(file):
-            of_item = [each for each in found if each.ordering == ordering]
+        for ordering in find_sync_items(file):
+            of_item = [each for each in removals if each.item == ordering]
             detected = [each for each in of_item if each.kind not in ("unchecked", "verified")]
             counts["all"] += 1
             counts["missed"] += any(each.missed for each in of_item)
-            if ordering.harmless:
+            if ordering.harmless_reason:
                 counts["harmless"] += 1
             elif detected:
                 counts["found"] += 1
-                counts["fixed"] += any(each.fixed for each in detected)
+                counts["fixed"] += any(each.has_fix for each in detected)
             else:
                 counts["unreached"] += 1
         sums += counts
-        rows.append(_row(file, counts))
-    rows.append(_row("**all**", sums))
+        rows.append(_format_row(file, counts))
+    rows.append(_format_row("**all**", sums))
     return "\n".join(rows)
 
 
-def _row(name: str, counts: Counter[str]) -> str:
+def _format_row(name: str, counts: Counter[str]) -> str:
     columns = ("all", "found", "fixed", "harmless", "unreached", "missed")
     return f"| {name} | {' | '.join(str(counts[each]) for each in columns)} |"
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
-_EVERYTHING = ("-n", "auto", "--dist", "loadfile", "-m", "not alone")
+_DEFAULT_ARGUMENTS = ("-n", "auto", "--dist", "loadfile", "-m", "not alone")
 
 
-def failed_in(report: Path) -> list[str]:
+def read_failed_tests(report: Path) -> list[str]:
     """Return the tests that failed, by pytest's report in JUnit's form."""
     cases = ElementTree.parse(report).iter("testcase")
     return [
@@ -41,14 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             report = Path(folder) / f"{seed}.xml"
-            command = [sys.executable, "-m", "pytest", *(given or _EVERYTHING), "--tb=short"]
+            command = [sys.executable, "-m", "pytest", *(given or _DEFAULT_ARGUMENTS), "--tb=short"]
             done = subprocess.run(
                 [*command, f"--shuffle={seed}", f"--junitxml={report}"],
                 cwd=ROOT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, check=False,
             )  # fmt: skip
             if done.returncode not in (0, 1):
                 return done.returncode
-            for name in failed_in(report):
+            for name in read_failed_tests(report):
                 failures[name].append(seed)
     for name, orders in sorted(failures.items(), key=lambda each: -len(each[1])):
         print(f"{len(orders)} of {len(seeds)} failed: {name} (--shuffle {', '.join(map(str, orders))})")

@@ -44,13 +44,13 @@ LIMIT_S = 10.0
 LIMIT_BYTES = 2**30
 """Memory limit of a process of attacks, in addition to its memory at the start."""
 
-RIGHT, TRACEBACK, HANG, MEMORY, ENDED = "right", "tracebacks", "hangs", "too much memory", "ended by a signal"
-OUTCOMES = (RIGHT, TRACEBACK, HANG, MEMORY, ENDED)
+PASSED, TRACEBACK, HANG, MEMORY, CRASHED = "right", "tracebacks", "hangs", "too much memory", "ended by a signal"
+OUTCOMES = (PASSED, TRACEBACK, HANG, MEMORY, CRASHED)
 
 _HEADING = "## Attacked"
 _BATCH, _BATCH_S = 500, 20.0
-_GRACE_S = 20.0
-AT_ONCE = 2
+_GRACE_PERIOD_S = 20.0
+DEFAULT_JOBS = 2
 """Default number of simultaneous batches."""
 
 Attack = Callable[[np.random.Generator, Path], None]
@@ -60,19 +60,19 @@ class _HangError(BaseException):
     """An attack took too long; a BaseException, so that no `except Exception` of the code under attack catches it."""
 
 
-def areas(package: str = ATTACKS) -> list[str]:
+def list_areas(package: str = ATTACKS) -> list[str]:
     """Return the names of the attack modules, sorted."""
     parent = importlib.import_module(package)
     return sorted(module.name for module in pkgutil.iter_modules(parent.__path__))
 
 
-def attack_of(area: str, package: str = ATTACKS) -> Attack:
+def load_attack(area: str, package: str = ATTACKS) -> Attack:
     """Return the attack function of an area."""
     attack: Attack = importlib.import_module(f"{package}.{area}").attack
     return attack
 
 
-def generator(area: str, seed: int, number: int) -> np.random.Generator:
+def make_generator(area: str, seed: int, number: int) -> np.random.Generator:
     """Return the random generator of the attack with that number."""
     return np.random.default_rng([seed, zlib.crc32(area.encode()), number])
 
@@ -89,7 +89,7 @@ class Batch:
     area, package : str
     seed, first, count : int
         `count` attacks with numbers from `first`.
-    kept : Path
+    failures_folder : Path
         Folder for failures.
     limit_s : float
         Time limit of each attack, in seconds.
@@ -100,38 +100,38 @@ class Batch:
     seed: int
     first: int
     count: int
-    kept: Path
+    failures_folder: Path
     limit_s: float = LIMIT_S
 
-    def where(self, number: int) -> Path:
+    def failure_folder(self, number: int) -> Path:
         """Return the folder of a failed attack."""
-        return self.kept / f"{self.area}-{self.seed}-{number}"
+        return self.failures_folder / f"{self.area}-{self.seed}-{number}"
 
 
-def attack_all(batch: Batch, told: IO[str]) -> None:
+def run_attacks(batch: Batch, output: IO[str]) -> None:
     """Run the attacks; write a line when each starts ("NUMBER") and one with its outcome ("NUMBER OUTCOME")."""
-    attack = attack_of(batch.area, batch.package)
+    attack = load_attack(batch.area, batch.package)
     _limit_memory()
     warnings.simplefilter("error")  # a user would see them, so they count as failures
     end = time.monotonic() + _BATCH_S
     for number in range(batch.first, batch.first + batch.count):
-        told.write(f"{number}\n")
-        told.flush()
-        outcome = _attack_once(attack, batch, number)
-        told.write(f"{number} {outcome}\n")
-        told.flush()
+        output.write(f"{number}\n")
+        output.flush()
+        outcome = _run_attack(attack, batch, number)
+        output.write(f"{number} {outcome}\n")
+        output.flush()
         if time.monotonic() > end:
             return
 
 
-def _attack_once(attack: Attack, batch: Batch, number: int) -> str:
-    folder = batch.where(number)
+def _run_attack(attack: Attack, batch: Batch, number: int) -> str:
+    folder = batch.failure_folder(number)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    outcome = RIGHT
+    outcome = PASSED
     try:
-        with _alarm(batch.limit_s):
-            attack(generator(batch.area, batch.seed, number), folder)
+        with _time_limit(batch.limit_s):
+            attack(make_generator(batch.area, batch.seed, number), folder)
     except BaseException as error:
         outcome = HANG if isinstance(error, _HangError) else MEMORY if isinstance(error, MemoryError) else TRACEBACK
         (folder / "why.txt").write_text(traceback.format_exc(), "utf-8", errors="backslashreplace")
@@ -141,7 +141,7 @@ def _attack_once(attack: Attack, batch: Batch, number: int) -> str:
 
 
 @contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
+def _time_limit(seconds: float) -> Iterator[None]:
     def on_alarm(_number: int, _frame: object) -> None:
         raise _HangError
 
@@ -176,20 +176,20 @@ class Tally:
     seconds: float = 0.0
 
     @property
-    def tried(self) -> int:
+    def attack_count(self) -> int:
         """Number of attacks."""
         return self.outcomes.total()
 
     @property
-    def right(self) -> bool:
+    def passed(self) -> bool:
         """Whether no attack failed."""
-        return self.outcomes[RIGHT] == self.tried
+        return self.outcomes[PASSED] == self.attack_count
 
 
 def run_batch(batch: Batch) -> Counter[str]:
     """Run a batch in a separate process; return the outcomes, also of an attack that killed or blocked the process."""
     counts: Counter[str] = Counter()
-    arguments = [batch.area, batch.package, batch.seed, batch.first, batch.count, batch.kept, batch.limit_s]
+    arguments = [batch.area, batch.package, batch.seed, batch.first, batch.count, batch.failures_folder, batch.limit_s]
     process = subprocess.Popen(
         [sys.executable, "-m", "tools.fuzz", "--batch", *map(str, arguments)],
         cwd=ROOT,
@@ -209,12 +209,12 @@ def run_batch(batch: Batch) -> Counter[str]:
         os.killpg(process.pid, signal.SIGKILL)
 
     # An attack that hangs in C code never sees its own alarm, so this timer restarts with each line.
-    watch = threading.Timer(4 * _GRACE_S, end)
+    watch = threading.Timer(4 * _GRACE_PERIOD_S, end)
     watch.start()
     number = ""
     for line in process.stdout:
         watch.cancel()
-        watch = threading.Timer(batch.limit_s + _GRACE_S, end)
+        watch = threading.Timer(batch.limit_s + _GRACE_PERIOD_S, end)
         watch.start()
         number, _, outcome = line.rstrip("\n").partition(" ")
         if outcome:
@@ -226,23 +226,23 @@ def run_batch(batch: Batch) -> Counter[str]:
     with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)  # processes that an attack left running
     if number:
-        counts[HANG if stuck.is_set() else ENDED] += 1
+        counts[HANG if stuck.is_set() else CRASHED] += 1
         reason = "It did not return." if stuck.is_set() else f"Its process ended with {code}."
-        (batch.where(int(number)) / "why.txt").write_text(reason, "utf-8")
+        (batch.failure_folder(int(number)) / "why.txt").write_text(reason, "utf-8")
     elif code:
         raise SystemExit(f"Cannot run the attacks of {batch.area}: their process ended with {code}.")
     return counts
 
 
-def attack_for(
+def attack_areas(
     chosen: Sequence[str],
     seed: int,
     inputs: int,
     seconds: float,
-    kept: Path,
+    failures_folder: Path,
     *,
     package: str = ATTACKS,
-    jobs: int = AT_ONCE,
+    jobs: int = DEFAULT_JOBS,
 ) -> dict[str, Tally]:
     """Attack every area for the same time, until a number of inputs or the time limit is reached.
 
@@ -255,7 +255,7 @@ def attack_for(
         No batch starts after this number of inputs.
     seconds : float
         Time limit.
-    kept : Path
+    failures_folder : Path
         Folder for failures.
     package : str
         Package of the areas.
@@ -270,13 +270,13 @@ def attack_for(
     def work() -> None:
         while time.monotonic() < end:
             with lock:
-                if sum(tally.tried for tally in tallies.values()) >= inputs:
+                if sum(tally.attack_count for tally in tallies.values()) >= inputs:
                     return
                 area = min(chosen, key=lambda each: tallies[each].seconds + running[each] * _BATCH_S)
                 running[area] += 1
                 first, next_numbers[area] = next_numbers[area], next_numbers[area] + _BATCH
             started = time.monotonic()
-            counts = run_batch(Batch(area, package, seed, first, min(_BATCH, inputs), kept))
+            counts = run_batch(Batch(area, package, seed, first, min(_BATCH, inputs), failures_folder))
             with lock:
                 tallies[area].outcomes.update(counts)
                 tallies[area].seconds += time.monotonic() - started
@@ -292,21 +292,21 @@ def attack_for(
 # --- the page
 
 
-def table(tallies: dict[str, Tally]) -> str:
+def format_table(tallies: dict[str, Tally]) -> str:
     """Return the outcomes as a table with one row per area."""
     rows = [("area", "tried", *OUTCOMES), ("---", *["---:"] * (1 + len(OUTCOMES)))]
     for area, tally in sorted(tallies.items()):
-        rows.append((area.replace("_", " "), *(f"{count:,}" for count in _counts(tally))))
+        rows.append((area.replace("_", " "), *(f"{count:,}" for count in _table_counts(tally))))
     total = Tally(sum((tally.outcomes for tally in tallies.values()), Counter()))
-    rows.append(("**all**", *(f"**{count:,}**" for count in _counts(total))))
+    rows.append(("**all**", *(f"**{count:,}**" for count in _table_counts(total))))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _counts(tally: Tally) -> list[int]:
-    return [tally.tried, *(tally.outcomes[outcome] for outcome in OUTCOMES)]
+def _table_counts(tally: Tally) -> list[int]:
+    return [tally.attack_count, *(tally.outcomes[outcome] for outcome in OUTCOMES)]
 
 
-def write_page(path: Path, processor: str, how: str, tallies: dict[str, Tally]) -> None:
+def write_page(path: Path, processor: str, method: str, tallies: dict[str, Tally]) -> None:
     """Replace the page's section by the table; keep the rest of the page."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     text = path.read_text("utf-8")
@@ -314,7 +314,7 @@ def write_page(path: Path, processor: str, how: str, tallies: dict[str, Tally]) 
     if not heading:
         raise SystemExit(f"{path} has no section that begins with {_HEADING}.")
     after = re.search(r"^## ", rest, re.MULTILINE)
-    section = f"{_HEADING}: {processor}, {today}\n\n{how}\n\n{table(tallies)}\n"
+    section = f"{_HEADING}: {processor}, {today}\n\n{method}\n\n{format_table(tallies)}\n"
     path.write_text(before + section + ("\n" + rest[after.start() :] if after else ""), "utf-8")
 
 
@@ -328,23 +328,27 @@ def main() -> int:
         "--inputs", type=int, default=20_000, help="start no batch after so many inputs (default: 20000)"
     )
     parser.add_argument("--seed", type=int, help="seed of the inputs (default: a new one each time)")
-    parser.add_argument("--jobs", type=int, default=AT_ONCE, help=f"simultaneous batches (default: {AT_ONCE})")
-    parser.add_argument("--area", choices=areas(), action="append", help="attack only this area; do not write the page")
+    parser.add_argument(
+        "--jobs", type=int, default=DEFAULT_JOBS, help=f"simultaneous batches (default: {DEFAULT_JOBS})"
+    )
+    parser.add_argument(
+        "--area", choices=list_areas(), action="append", help="attack only this area; do not write the page"
+    )
     parser.add_argument("--kept", type=Path, help="folder for failures, each with why.txt (default: a new folder)")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
     kept = options.kept or Path(tempfile.mkdtemp(prefix="lockstep-fuzz-"))
     started = time.monotonic()
-    chosen = options.area or areas()
-    tallies = attack_for(chosen, seed, options.inputs, 60 * options.minutes, kept, jobs=options.jobs)
+    chosen = options.area or list_areas()
+    tallies = attack_areas(chosen, seed, options.inputs, 60 * options.minutes, kept, jobs=options.jobs)
     elapsed_s = time.monotonic() - started
-    print(table(tallies))
+    print(format_table(tallies))
     if not options.area:
-        from gpu.devices.processor import cores, processor_name
+        from gpu.devices.processor import count_cores, processor_name
 
         method = f"Seed {seed}, {elapsed_s:.0f} s, {options.jobs} processes at a time."
-        write_page(PAGE, f"{processor_name()}, {cores()} cores", method, tallies)
-    if all(tally.right for tally in tallies.values()):
+        write_page(PAGE, f"{processor_name()}, {count_cores()} cores", method, tallies)
+    if all(tally.passed for tally in tallies.values()):
         with contextlib.suppress(OSError):
             kept.rmdir()
         return 0
@@ -352,17 +356,17 @@ def main() -> int:
     return 1
 
 
-def _batch_from(words: Sequence[str]) -> Batch:
-    area, package, seed, first, count, kept, limit_s = words
+def _parse_batch(arguments: Sequence[str]) -> Batch:
+    area, package, seed, first, count, kept, limit_s = arguments
     return Batch(area, package, int(seed), int(first), int(count), Path(kept), float(limit_s))
 
 
-def _run_batch_process(words: Sequence[str]) -> None:
+def _run_batch_process(arguments: Sequence[str]) -> None:
     """Run a batch in this process; write its outcomes where the code under attack cannot write."""
     outcomes: Any = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     with outcomes:
-        attack_all(_batch_from(words), outcomes)
+        run_attacks(_parse_batch(arguments), outcomes)
         sys.stdout.flush()
         outcomes.flush()
         os._exit(0)  # without waiting for threads that an attack left running

@@ -1,4 +1,4 @@
-"""Installation of PyCUDA for an NVIDIA driver: `plan` decides how, `install` builds it.
+"""Installation of PyCUDA for an NVIDIA driver: `plan_build` decides how, `install` builds it.
 
 PyCUDA is distributed as source; building it needs nvcc's folder, CUDA's headers and libraries, and a C++ compiler. The
 machine's own toolkit is used unless it is newer than the driver; otherwise the one from PyPI.
@@ -20,12 +20,12 @@ _ERROR_LINE = re.compile(
     r"\b(?:error|Error): (?!subprocess-exited)|: cannot find -l|No matching distribution|not found:"
 )
 
-FIRST_WITH_NVCC = (13, 0)
+FIRST_NVCC_PACKAGE = (13, 0)
 """The first CUDA version whose compiler is available on PyPI."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     """How to build PyCUDA.
 
     Parameters
@@ -43,20 +43,20 @@ class Plan:
     obstacle: str = ""
 
 
-def plan(driver: tuple[int, int], found: Sequence[Toolkit], missing_packages: Sequence[str]) -> Plan:
+def plan_build(driver: tuple[int, int], toolkits: Sequence[Toolkit], missing_packages: Sequence[str]) -> BuildPlan:
     """Return how to build PyCUDA for a driver that supports a CUDA version."""
     if missing_packages:
-        return Plan(obstacle=f"building it needs {' and '.join(missing_packages)}")
+        return BuildPlan(obstacle=f"building it needs {' and '.join(missing_packages)}")
     # A program built with a newer CUDA than the driver's does not load.
-    for toolkit in found:
+    for toolkit in toolkits:
         if toolkit.version <= driver:
-            return Plan(toolkit)
-    if driver >= FIRST_WITH_NVCC:
-        oldest = f"{FIRST_WITH_NVCC[0]}.{FIRST_WITH_NVCC[1]}"
-        return Plan(wheels=f"cuda-toolkit[cudart,curand,nvcc,profiler]>={oldest},<{driver[0]}.{driver[1] + 1}")
+            return BuildPlan(toolkit)
+    if driver >= FIRST_NVCC_PACKAGE:
+        oldest = f"{FIRST_NVCC_PACKAGE[0]}.{FIRST_NVCC_PACKAGE[1]}"
+        return BuildPlan(wheels=f"cuda-toolkit[cudart,curand,nvcc,profiler]>={oldest},<{driver[0]}.{driver[1] + 1}")
     version = f"{driver[0]}.{driver[1]}"
-    newer = "; the toolkit found here is newer" if found else ""
-    return Plan(
+    newer = "; the toolkit found here is newer" if toolkits else ""
+    return BuildPlan(
         obstacle=f"the driver supports CUDA {version}, which needs NVIDIA's toolkit {version} or older{newer} "
         "(or a driver for CUDA 13)"
     )
@@ -111,12 +111,12 @@ def build_environment(toolkit: Path, links: Path, environment: dict[str, str]) -
     }
 
 
-def install(python: Path, requirements: Path, how: Plan, driver_library: Path | None, venv: Path) -> str:
+def install(python: Path, requirements: Path, build_plan: BuildPlan, driver_library: Path | None, venv: Path) -> str:
     """Build and install PyCUDA; return why that failed, or ""."""
     pip = [str(python), "-m", "pip", "install", "--quiet"]
-    folder = how.toolkit.folder if how.toolkit else None
+    folder = build_plan.toolkit.folder if build_plan.toolkit else None
     if folder is None:
-        if complaint := _run([*pip, how.wheels], dict(os.environ)):
+        if complaint := _run([*pip, build_plan.wheels], dict(os.environ)):
             return f"the CUDA compiler cannot be downloaded: {complaint}"
         folder = wheels_folder(_site_packages(python))
         if folder is None:

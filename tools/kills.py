@@ -27,46 +27,46 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpu.files.scratch import MEMORY
+from gpu.files.scratch import MEMORY_FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
 VICTIMS = ("command", "window", "engine", "engine and window", "all")
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 _WINDOW_S = 5.0
 """Time in which a window is killed, longer on a busy machine: it opens, runs, and builds its pages."""
-_MARK = "LOCKSTEP_KILLS"
+_MARK_VARIABLE = "LOCKSTEP_KILLS"
 COMMANDS = (
     ("run", "convolution", "--engine", "simulator", "--output", "image.png"),
     ("run", "scan", "--engine", "simulator", "--n", "100000", "--output", "sums.npy"),
     ("run", "reduction", "--engine", "simulator", "--n", "1000", "--output", "sum.csv"),
 )
-_NEXT = ("run", "reduction", "--engine", "simulator", "--n", "1000", "--json")
-_BEFORE = b"what was there before"
+_NEXT_COMMAND = ("run", "reduction", "--engine", "simulator", "--n", "1000", "--json")
+_OLD_CONTENT = b"what was there before"
 
 
 @dataclass(frozen=True)
-class Killed:
+class KillResult:
     """Result of one kill.
 
     Parameters
     ----------
-    victim, by : str
+    victim, signal_name : str
         The victim, and the name of the signal.
     after_s : float
         Seconds from the start to the signal.
-    left : tuple of str
+    remains : tuple of str
         Remains and other faults; empty if there are none.
     """
 
     victim: str
-    by: str
+    signal_name: str
     after_s: float
-    left: tuple[str, ...]
+    remains: tuple[str, ...]
 
 
-class Ground:
+class KillEnvironment:
     """Folders and an environment for kills, and checks of what remains in them.
 
     Parameters
@@ -87,7 +87,7 @@ class Ground:
             new_folder.mkdir()
         self._environment = {
             **os.environ,
-            _MARK: self.mark,
+            _MARK_VARIABLE: self.mark,
             "QT_QPA_PLATFORM": "offscreen",
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
             "LOCKSTEP_CACHE": str(folder / "cache"),
@@ -95,15 +95,15 @@ class Ground:
             **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.temporary)),
             **dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder / "settings")),
         }
-        self.whole: dict[str, bytes] = {}
+        self.complete_outputs: dict[str, bytes] = {}
         """Complete output of each command, by file name."""
-        self.seconds = 0.0
+        self.slowest_s = 0.0
         """Duration of the slowest command."""
         for command in commands:
             start = time.monotonic()
             self.start(*command).communicate()
-            self.seconds = max(self.seconds, time.monotonic() - start)
-            self.whole[command[-1]] = (self.outputs / command[-1]).read_bytes()
+            self.slowest_s = max(self.slowest_s, time.monotonic() - start)
+            self.complete_outputs[command[-1]] = (self.outputs / command[-1]).read_bytes()
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start `main.py` in the output folder, in a separate process group that our Ctrl+C does not reach."""
@@ -124,7 +124,7 @@ class Ground:
         processes = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                is_ours = process.environ().get(_MARK) == self.mark
+                is_ours = process.environ().get(_MARK_VARIABLE) == self.mark
                 if is_ours and process.status() != psutil.STATUS_ZOMBIE:
                     processes.append(process)
         return processes
@@ -147,20 +147,20 @@ class Ground:
     def files(self) -> list[str]:
         """Return the remaining files and folders."""
         remains = [str(path) for where in (self.temporary, self.memory) for path in where.iterdir()]
-        return remains + [str(path) for path in self.outputs.iterdir() if path.name not in self.whole]
+        return remains + [str(path) for path in self.outputs.iterdir() if path.name not in self.complete_outputs]
 
-    def damaged(self) -> list[str]:
+    def find_damaged_outputs(self) -> list[str]:
         """Return the outputs that are neither unchanged nor complete; delete all outputs."""
         faults = []
         for path in self.outputs.iterdir():
-            if path.read_bytes() not in (_BEFORE, self.whole.get(path.name)):
+            if path.read_bytes() not in (_OLD_CONTENT, self.complete_outputs.get(path.name)):
                 faults.append(f"{path.name} is damaged")
             path.unlink()
         return faults
 
-    def next_run(self) -> list[str]:
+    def check_next_run(self) -> list[str]:
         """Return the faults of the next run."""
-        process = self.start(*_NEXT)
+        process = self.start(*_NEXT_COMMAND)
         output, _ = process.communicate()
         with contextlib.suppress(ValueError):
             if process.returncode == 0 and json.loads(output)["verified"] is True:
@@ -176,32 +176,32 @@ def _restore_signals() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def kill(ground: Ground, victim: str, by: str, moment: float, *, run_next: bool) -> Killed:
+def kill(environment: KillEnvironment, victim: str, signal_name: str, fraction: float, *, run_next: bool) -> KillResult:
     """Start a victim, kill it at a moment of its life, from 0 to 1, and check what remains."""
-    number = getattr(signal, by)
+    number = getattr(signal, signal_name)
     if victim == "command":
-        after = moment * 1.1 * ground.seconds
-        command = random.Random(f"{moment}").choice(ground.commands)
-        if moment < 0.5:
-            (ground.outputs / command[-1]).write_bytes(_BEFORE)
-        process = ground.start(*command)
+        after = fraction * 1.1 * environment.slowest_s
+        command = random.Random(f"{fraction}").choice(environment.commands)
+        if fraction < 0.5:
+            (environment.outputs / command[-1]).write_bytes(_OLD_CONTENT)
+        process = environment.start(*command)
         time.sleep(after)
         process.send_signal(number)
     else:
-        after = moment * max(_WINDOW_S, 3 * ground.seconds)
-        process = ground.start()
+        after = fraction * max(_WINDOW_S, 3 * environment.slowest_s)
+        process = environment.start()
         time.sleep(after)
-        _kill_window(ground, process, victim, number)
-    left = _wait_for_end(process) + _wait_until_none(ground.orphans)
+        _kill_window(environment, process, victim, number)
+    left = _wait_for_end(process) + _wait_until_none(environment.orphans)
     if victim != "all":  # if the guard process was killed too, the next start removes the remains
-        left += _wait_until_none(ground.files)
-    left += ground.damaged()
+        left += _wait_until_none(environment.files)
+    left += environment.find_damaged_outputs()
     if run_next:
-        left += ground.next_run() + _wait_until_none(ground.files)
-    return Killed(victim, by, after, tuple(left))
+        left += environment.check_next_run() + _wait_until_none(environment.files)
+    return KillResult(victim, signal_name, after, tuple(left))
 
 
-def _kill_window(ground: Ground, process: subprocess.Popen[bytes], victim: str, number: int) -> None:
+def _kill_window(ground: KillEnvironment, process: subprocess.Popen[bytes], victim: str, number: int) -> None:
     import psutil
 
     targets = {"engine": ground.engines, "engine and window": ground.engines, "all": ground.processes}
@@ -216,7 +216,7 @@ def _kill_window(ground: Ground, process: subprocess.Popen[bytes], victim: str, 
 
 def _wait_for_end(process: subprocess.Popen[bytes]) -> list[str]:
     try:
-        process.communicate(timeout=_PATIENCE_S)
+        process.communicate(timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
@@ -224,29 +224,29 @@ def _wait_for_end(process: subprocess.Popen[bytes]) -> list[str]:
     return []
 
 
-def _wait_until_none(find: Callable[[], list[str]]) -> list[str]:
+def _wait_until_none(find_remains: Callable[[], list[str]]) -> list[str]:
     """Wait until nothing remains; return what remains after the time limit."""
-    end = time.monotonic() + _PATIENCE_S
-    while (remains := find()) and time.monotonic() < end:
+    end = time.monotonic() + _TIMEOUT_S
+    while (remains := find_remains()) and time.monotonic() < end:
         time.sleep(0.05)
     return remains
 
 
 @contextlib.contextmanager
-def _folder_in_memory() -> Iterator[Path]:
-    where = MEMORY if os.access(MEMORY, os.W_OK) else None
+def _memory_folder() -> Iterator[Path]:
+    where = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="lockstep-kills-", dir=where) as folder:
         yield Path(folder)
 
 
-def kills(
+def run_kills(
     folder: Path,
     victims: Sequence[str],
     seed: int,
     commands: Sequence[tuple[str, ...]] = COMMANDS,
-    every: int = 1,
+    check_interval: int = 1,
     jobs: int = 1,
-) -> Iterator[Killed]:
+) -> Iterator[KillResult]:
     """Kill each of the victims, and yield the results as they come.
 
     Parameters
@@ -259,7 +259,7 @@ def kills(
         Seed of the signals and the moments, which do not depend on the number of jobs.
     commands : sequence of tuple of str
         Commands to kill for the victim "command".
-    every : int
+    check_interval : int
         Number of kills between checks of the next run.
     jobs : int
         Kills at the same time, each with separate folders and a separate environment.
@@ -268,14 +268,14 @@ def kills(
     chance = random.Random(seed)
     waiting: queue.SimpleQueue[tuple[str, str, float, bool]] = queue.SimpleQueue()
     for number, victim in enumerate(victims, 1):
-        waiting.put((victim, chance.choice(SIGNALS), chance.random(), number % every == 0))
-    results: queue.SimpleQueue[Killed | Exception] = queue.SimpleQueue()
+        waiting.put((victim, chance.choice(SIGNALS), chance.random(), number % check_interval == 0))
+    results: queue.SimpleQueue[KillResult | Exception] = queue.SimpleQueue()
 
     def work(job_folder: Path) -> None:
         try:
             job_folder.mkdir()
-            with _folder_in_memory() as memory, contextlib.suppress(queue.Empty):
-                ground = Ground(job_folder, memory, commands)
+            with _memory_folder() as memory, contextlib.suppress(queue.Empty):
+                ground = KillEnvironment(job_folder, memory, commands)
                 while True:
                     victim, by, moment, run_next = waiting.get_nowait()
                     results.put(kill(ground, victim, by, moment, run_next=run_next))
@@ -309,10 +309,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bad: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         victims = list(itertools.islice(itertools.cycle(VICTIMS), options.times))
-        for number, killed in enumerate(kills(Path(folder), victims, options.seed, jobs=options.jobs), 1):
-            event = f"{number}: {killed.victim} by {killed.by} after {killed.after_s:.2f} s"
-            print(f"{event}: {'; '.join(killed.left) or 'nothing left'}", flush=True)
-            bad[killed.victim] += bool(killed.left)
+        for number, killed in enumerate(run_kills(Path(folder), victims, options.seed, jobs=options.jobs), 1):
+            event = f"{number}: {killed.victim} by {killed.signal_name} after {killed.after_s:.2f} s"
+            print(f"{event}: {'; '.join(killed.remains) or 'nothing left'}", flush=True)
+            bad[killed.victim] += bool(killed.remains)
     print(", ".join(f"{victim}: {bad[victim]} bad" for victim in VICTIMS))
     return 1 if sum(bad.values()) else 0
 

@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpu.lessons.judging import judge
+from gpu.lessons.grading import grade_submission
 from gpu.lessons.lesson import Lesson, Task
-from gpu.lessons.reading import all_lessons
-from gpu.lessons.tasks import reference
+from gpu.lessons.lesson_reader import read_all_lessons
+from gpu.lessons.task_texts import reference_solution
 
-WANTED = 0.97
+REQUIRED_SHARE = 0.97
 """Least share of the mutants that the judge has to reject."""
 
 EQUIVALENT = {
@@ -171,11 +171,11 @@ class LessonMutant:
         return f"{self.lesson}/{self.task} line {self.line}: {self.kind}\n-    {self.before}\n+    {self.after}"
 
 
-def mutants_of(lesson: Lesson, task: Task) -> Iterator[LessonMutant]:
+def generate_mutants(lesson: Lesson, task: Task) -> Iterator[LessonMutant]:
     """Yield a task's solution with one error each."""
-    lines = reference(lesson, task).split("\n")
+    lines = reference_solution(lesson, task).split("\n")
     seen = {"\n".join(lines)}
-    for kind, number, mutant_lines in _edits(lines):
+    for kind, number, mutant_lines in _generate_edits(lines):
         text = "\n".join(mutant_lines)
         if text not in seen:
             seen.add(text)
@@ -183,7 +183,7 @@ def mutants_of(lesson: Lesson, task: Task) -> Iterator[LessonMutant]:
             yield LessonMutant(lesson.name, task.name, kind, number + 1, before, after, text)
 
 
-def _edits(lines: Sequence[str]) -> Iterator[tuple[str, int, list[str]]]:
+def _generate_edits(lines: Sequence[str]) -> Iterator[tuple[str, int, list[str]]]:
     for number, line in enumerate(lines):
         code = line.split("//")[0].rstrip()
         if not code or code.startswith(("__global__", "__constant__")) or "__shared__" in code:
@@ -219,12 +219,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the choice of mutants (default: 1)")
     options = parser.parse_args(arguments)
     chosen: list[tuple[Lesson, Task, LessonMutant]] = []
-    lessons = {lesson.name: lesson for lesson in all_lessons()}
+    lessons = {lesson.name: lesson for lesson in read_all_lessons()}
     if unknown := set(options.lessons) - set(lessons):
         parser.error(f"there is no lesson {', '.join(sorted(unknown))}; there are {', '.join(lessons)}")
     for name in options.lessons or lessons:
         for task in (lesson := lessons[name]).tasks:
-            mutants = list(mutants_of(lesson, task))
+            mutants = list(generate_mutants(lesson, task))
             sample = random.Random(f"{options.seed} {task.name}").sample(mutants, min(options.each, len(mutants)))
             chosen += [(lesson, task, mutant) for mutant in sample]
     counts: Counter[str] = Counter()
@@ -232,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     refused, equivalent, slowest, began = 0, 0, 0.0, time.monotonic()
     for lesson, task, mutant in chosen:
         start = time.process_time()
-        judgment = judge(lesson, task, mutant.text)
+        judgment = grade_submission(lesson, task, mutant.text)
         slowest = max(slowest, time.process_time() - start)
         if not judgment.runs:
             refused += 1
@@ -252,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"solution, {refused} do not compile; "
         f"{time.monotonic() - began:.0f} s, the slowest verdict {slowest:.1f} s of computing"
     )
-    return 0 if share >= WANTED else 1
+    return 0 if share >= REQUIRED_SHARE else 1
 
 
 if __name__ == "__main__":

@@ -20,15 +20,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu.bounds import bounded
 from gpu.errors import LockstepError
 from gpu.files.sources import read_source
 from gpu.program.names import kernel_name
-from gpu.simulator.module import SimulatedModule
+from gpu.resource_limits import limit_resources
+from gpu.simulator.simulated_module import SimulatedModule
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = 120
-_SECONDS = 300
+_LIMIT_S = 300
 """Limit of computing time for nvcc and for the front end, per file."""
 _NVCC = (
     *("nvcc", "-arch=sm_90", "-std=c++17", "-w", "-ptx"),
@@ -63,12 +63,12 @@ class CheckedFile:
         return len(self.lowered) + len(self.refused)
 
 
-def cuda_files(folder: Path, within: str) -> list[Path]:
-    """Return the CUDA files of a collection; `within` is a glob pattern of its folders."""
-    return [path for top in sorted(folder.glob(within)) for path in sorted(top.rglob("*.cu")) if path.is_file()]
+def list_cuda_files(folder: Path, folder_pattern: str) -> list[Path]:
+    """Return the CUDA files of a collection; `folder_pattern` is a glob pattern of its folders."""
+    return [path for top in sorted(folder.glob(folder_pattern)) for path in sorted(top.rglob("*.cu")) if path.is_file()]
 
 
-def options_of(file: Path, top: Path) -> tuple[list[Path], dict[str, str]]:
+def find_compile_options(file: Path, top: Path) -> tuple[list[Path], dict[str, str]]:
     """Return the include folders and macros that the nearest makefile names without variables."""
     for folder in (file.parent, *file.parent.parents):
         for name in ("Makefile", "makefile"):
@@ -84,9 +84,9 @@ def options_of(file: Path, top: Path) -> tuple[list[Path], dict[str, str]]:
     return [], {}
 
 
-def entries(file: Path, top: Path) -> list[str] | None:
+def list_compiled_kernels(file: Path, top: Path) -> list[str] | None:
     """Return the symbols of the kernels that nvcc generates for a file; None if it does not compile."""
-    dirs, macros = options_of(file, top)
+    dirs, macros = find_compile_options(file, top)
     include = [f"-I{each}" for each in (file.parent, *dirs)]
     define = [f"-D{name}={value}" for name, value in macros.items()]
     with tempfile.TemporaryDirectory() as folder:
@@ -98,23 +98,23 @@ def entries(file: Path, top: Path) -> list[str] | None:
 
 
 def _run(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
-    limited = ["/bin/sh", "-c", f'ulimit -t {_SECONDS}; exec "$@"', "sh", *command]
+    limited = ["/bin/sh", "-c", f'ulimit -t {_LIMIT_S}; exec "$@"', "sh", *command]
     return subprocess.run(limited, input=text, capture_output=True, text=True, errors="replace", check=False)
 
 
-def names_of(symbols: Sequence[str]) -> dict[str, str]:
+def demangle_names(symbols: Sequence[str]) -> dict[str, str]:
     """Return the kernels' C++ names by their symbols, without those of the toolkit."""
     demangled = [_INTERNAL.sub("", each) for each in _run(["c++filt"], "\n".join(symbols)).stdout.splitlines()]
     names = {symbol: kernel_name(each, 0) for symbol, each in zip(symbols, demangled, strict=True)}
     return {symbol: name for symbol, name in names.items() if not _TOOLKIT_NAME.match(name)}
 
 
-def checked(file: Path, top: Path, symbols: Sequence[str]) -> CheckedFile:
+def check_file(file: Path, top: Path, symbols: Sequence[str]) -> CheckedFile:
     """Lower each of nvcc's kernels of a file, in a separate process."""
-    names = names_of(symbols)
+    names = demangle_names(symbols)
     command = [sys.executable, "-m", "tools.lowered_kernels", str(file), str(top)]
     process = subprocess.run(
-        ["/bin/sh", "-c", f'ulimit -t {_SECONDS}; exec "$@"', "sh", *command],
+        ["/bin/sh", "-c", f'ulimit -t {_LIMIT_S}; exec "$@"', "sh", *command],
         input=json.dumps(names), capture_output=True, text=True, errors="replace", check=False, cwd=ROOT,
     )  # fmt: skip
     printed_reasons = dict(json.loads(line) for line in process.stdout.splitlines())
@@ -132,15 +132,15 @@ def checked(file: Path, top: Path, symbols: Sequence[str]) -> CheckedFile:
 
 def _lower_all(file: Path, top: Path, names: Mapping[str, str]) -> None:
     """Print a line for each kernel: its symbol, and why it cannot be lowered, or ""."""
-    dirs, macros = options_of(file, top)
+    dirs, macros = find_compile_options(file, top)
     module: SimulatedModule | None = None
     for symbol, name in names.items():
         reason = ""
         try:
             if module is None:
-                with bounded():
+                with limit_resources():
                     module = SimulatedModule(read_source(file), file, macros, dirs, tolerant=True)
-            with bounded():
+            with limit_resources():
                 module.kernel(module.symbols.get(symbol, name))
         except LockstepError as error:
             reason = error.message
@@ -149,13 +149,13 @@ def _lower_all(file: Path, top: Path, names: Mapping[str, str]) -> None:
         print(json.dumps([symbol, reason]), flush=True)
 
 
-def sample(
+def sample_files(
     files: Sequence[Path],
     top: Path,
-    wanted: int,
+    sample_size: int,
     seed: int,
-    known: dict[str, list[str] | None],
-    keep: Callable[[], None],
+    symbols_by_file: dict[str, list[str] | None],
+    save: Callable[[], None],
 ) -> Iterator[tuple[Path, list[str]]]:
     """Yield a random sample of the files that nvcc compiles and that have kernels.
 
@@ -164,11 +164,11 @@ def sample(
     files : sequence of Path
     top : Path
         Folder of the collection.
-    wanted, seed : int
+    sample_size, seed : int
         Size of the sample, and its seed.
-    known : dict
+    symbols_by_file : dict
         nvcc's symbols of each file from earlier runs; new ones are added.
-    keep : callable
+    save : callable
         Called after an addition.
     """
     shuffled = list(files)
@@ -176,22 +176,22 @@ def sample(
     count = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for first in range(0, len(shuffled), 8):
-            if count >= wanted:
+            if count >= sample_size:
                 return
             batch = shuffled[first : first + 8]
-            new = [file for file in batch if str(file.relative_to(top)) not in known]
-            for file, symbols in zip(new, pool.map(lambda each: entries(each, top), new), strict=True):
-                known[str(file.relative_to(top))] = symbols
+            new = [file for file in batch if str(file.relative_to(top)) not in symbols_by_file]
+            for file, symbols in zip(new, pool.map(lambda each: list_compiled_kernels(each, top), new), strict=True):
+                symbols_by_file[str(file.relative_to(top))] = symbols
             if new:
-                keep()
+                save()
             for file in batch:
-                symbols = known[str(file.relative_to(top))]
-                if symbols and names_of(symbols) and count < wanted:
+                symbols = symbols_by_file[str(file.relative_to(top))]
+                if symbols and demangle_names(symbols) and count < sample_size:
                     count += 1
                     yield file, symbols
 
 
-def compiler_is_here() -> bool:
+def has_nvcc() -> bool:
     """Return whether nvcc is on PATH."""
     return shutil.which("nvcc") is not None
 

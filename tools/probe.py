@@ -54,7 +54,7 @@ class Toolkit:
     version: tuple[int, int]
 
 
-def loads(library: str) -> bool:
+def can_load_library(library: str) -> bool:
     """Return whether the system's loader finds a library and all its dependencies."""
     try:
         ctypes.CDLL(library)
@@ -67,16 +67,16 @@ def missing_libraries(libraries: Mapping[str, str], can_load: Callable[[str], bo
     """Return the libraries that do not load, with their packages."""
     if platform.system() != "Linux":
         return {}
-    can_load = can_load or loads
+    can_load = can_load or can_load_library
     return {library: package for library, package in libraries.items() if not can_load(library)}
 
 
-def apt_line(packages: Sequence[str]) -> str:
+def apt_command(packages: Sequence[str]) -> str:
     """Return the command that installs packages."""
     return f"sudo apt-get install -y --no-install-recommends {' '.join(packages)}"
 
 
-def missing_qt_packages(libraries: Mapping[str, str], can_load: Callable[[str], bool] = loads) -> list[str]:
+def missing_qt_packages(libraries: Mapping[str, str], can_load: Callable[[str], bool] = can_load_library) -> list[str]:
     """Return the packages of the libraries that do not load, and of a font if there is none."""
     if platform.system() != "Linux":
         return []
@@ -94,7 +94,7 @@ def _has_font() -> bool:
     )
 
 
-def apt_prefix(which: Callable[[str], str | None] = shutil.which) -> list[str] | None:
+def find_apt_prefix(which: Callable[[str], str | None] = shutil.which) -> list[str] | None:
     """Return the command prefix with which apt-get may install; None without apt or without permission."""
     if not which("apt-get"):
         return None
@@ -166,7 +166,7 @@ def driver_library() -> Path | None:
     return Path(match[1]) if match else None
 
 
-def toolkits() -> list[Toolkit]:
+def find_toolkits() -> list[Toolkit]:
     """Return this machine's CUDA toolkits: the one on PATH first, then the newest first."""
     on_path = shutil.which("nvcc")
     variables = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT") if os.environ.get(name)]

@@ -33,16 +33,16 @@ from tools.lowered_kernels import CheckedFile
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
-_SECONDS = 120
+_LIMIT_S = 120
 """Limit of a program's computing time, all threads together, so that other work does not count."""
-_CLOCK_SECONDS = 15 * _SECONDS
+_CLOCK_LIMIT_S = 15 * _LIMIT_S
 """Limit by the clock, for programs that wait forever."""
 _SAMPLE = 60
 _SEED = 1
-_LARGEST = 1 << 10
+_MAX_ARGUMENT = 1 << 10
 """Limit down to which numbers among a program's arguments are halved: they are meant for GPUs."""
 
-_REPEATED = 10_000
+_MAX_REPETITIONS_ARGUMENT = 10_000
 """Largest value of a program's only argument that is taken as the number of repetitions of a kernel."""
 _SOURCE_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".c")
 
@@ -50,10 +50,10 @@ _LIBRARIES = re.compile(
     r"#\s*include\s*[<\"](thrust/|cub/|cublas|cufft|cusparse|cusolver|curand\.h|cudnn|nccl|mpi|nvml|npp|mma|cutlass"
     r"|cuda/|cute/|nvrtc|GL/|boost/|opencv|omp\.h|cuco)"
 )
-_SAYS_RIGHT = re.compile(r"\bPASS(ED)?\b|\bSUCCESS(FUL)?\b", re.IGNORECASE)
-_MISTAKE = "ended with an error"
+_PASS_PATTERN = re.compile(r"\bPASS(ED)?\b|\bSUCCESS(FUL)?\b", re.IGNORECASE)
+_LAUNCH_ERROR_TEXT = "ended with an error"
 """The command's message about a failed launch."""
-_SAYS_WRONG = re.compile(r"\bFAIL(ED|URE)?\b|\bmismatch", re.IGNORECASE)
+_FAIL_PATTERN = re.compile(r"\bFAIL(ED|URE)?\b|\bmismatch", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,15 @@ class CheckedProgram:
     Parameters
     ----------
     name : str
-    right : bool or None
+    correct : bool or None
         Whether it is correct; None if it prints no verdict.
-    why : str
+    explanation : str
         The error; for a correct program what it was compared with, or "".
     """
 
     name: str
-    right: bool | None
-    why: str = ""
+    correct: bool | None
+    explanation: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class RodiniaProgram:
     arguments : tuple of str
     options : tuple of str
         Options of the command `program`.
-    judged_by : str
+    judging_method : str
         Method of `judge`; "" if only the exit code and the checkers count.
     judge : callable
         Returns the error in an output, or "".
@@ -96,20 +96,20 @@ class RodiniaProgram:
     files: tuple[str, ...]
     arguments: tuple[str, ...]
     options: tuple[str, ...]
-    judged_by: str
+    judging_method: str
     judge: Callable[[str], str]
 
 
-def _no_verdict(output: str) -> str:
+def _accept_output(output: str) -> str:
     """Accept any output: the program prints nothing that could be judged."""
     return ""
 
 
-def _lud(output: str) -> str:
+def _judge_lud(output: str) -> str:
     return "" if ">>>Verify<<<" in output and "dismatch" not in output else "its own check finds a difference"
 
 
-def _pathfinder(output: str) -> str:
+def _judge_pathfinder(output: str) -> str:
     """Judge the printed costs: the output has the weights, the first row again, and the least costs per column."""
     rows = [[int(x) for x in line.split()] for line in output.splitlines() if re.fullmatch(r"(\d+ )+", line)]
     if len(rows) < 3:
@@ -124,9 +124,9 @@ def _pathfinder(output: str) -> str:
 
 RODINIA = (
     RodiniaProgram(
-        "backprop", ("facetrain.c", "imagenet.c", "backprop.c", "backprop_cuda.cu"), ("1024",), (), "", _no_verdict
+        "backprop", ("facetrain.c", "imagenet.c", "backprop.c", "backprop_cuda.cu"), ("1024",), (), "", _accept_output
     ),
-    RodiniaProgram("gaussian", ("gaussian.cu",), ("-s", "16"), (), "", _no_verdict),
+    RodiniaProgram("gaussian", ("gaussian.cu",), ("-s", "16"), (), "", _accept_output),
     RodiniaProgram(
         "lavaMD",
         (
@@ -136,7 +136,7 @@ RODINIA = (
         ("-boxes1d", "2"),
         ("-I", "."),
         "",
-        _no_verdict,
+        _accept_output,
     ),
     RodiniaProgram(
         "lud/cuda",
@@ -144,16 +144,16 @@ RODINIA = (
         ("-s", "64", "-v"),
         ("-I", "../common"),
         "its own check",
-        _lud,
+        _judge_lud,
     ),
-    RodiniaProgram("nw", ("needle.cu",), ("64", "10"), (), "", _no_verdict),
+    RodiniaProgram("nw", ("needle.cu",), ("64", "10"), (), "", _accept_output),
     RodiniaProgram(
         "particlefilter",
         ("ex_particle_CUDA_naive_seq.cu",),
         ("-x", "32", "-y", "32", "-z", "4", "-np", "100"),
         (),
         "",
-        _no_verdict,
+        _accept_output,
     ),
     RodiniaProgram(
         "particlefilter",
@@ -161,7 +161,7 @@ RODINIA = (
         ("-x", "32", "-y", "32", "-z", "4", "-np", "100"),
         (),
         "",
-        _no_verdict,
+        _accept_output,
     ),
     RodiniaProgram(
         "pathfinder",
@@ -169,16 +169,18 @@ RODINIA = (
         ("100", "20", "5"),
         ("-D", "BENCH_PRINT"),
         "least costs, in Python",
-        _pathfinder,
+        _judge_pathfinder,
     ),
-    RodiniaProgram("srad/srad_v2", ("srad.cu",), ("64", "64", "0", "31", "0", "31", "0.5", "2"), (), "", _no_verdict),
+    RodiniaProgram(
+        "srad/srad_v2", ("srad.cu",), ("64", "64", "0", "31", "0", "31", "0.5", "2"), (), "", _accept_output
+    ),
     RodiniaProgram(
         "streamcluster",
         ("streamcluster_cuda_cpu.cpp", "streamcluster_cuda.cu"),
         ("3", "5", "16", "256", "256", "100", "none", "output.txt", "1"),
         (),
         "",
-        _no_verdict,
+        _accept_output,
     ),
 )
 """Programs that need neither a data file nor OpenGL, with sizes for a simulation."""
@@ -187,26 +189,26 @@ RODINIA = (
 def run_rodinia(program: RodiniaProgram, folder: Path) -> CheckedProgram:
     """Run a program of Rodinia."""
     where = folder / "cuda" / program.folder
-    code, output, errors = _program(where, program.files, ["--check", *program.options], program.arguments)
+    code, output, errors = _run_program(where, program.files, ["--check", *program.options], program.arguments)
     name = f"{program.folder} {program.files[0]}"
     if code is None:
         return CheckedProgram(name, False, errors)
     first_finding = re.search(r"^1\. (.*(?:\n   \S.*)*)", errors, re.MULTILINE)
     has_findings = re.search(r"; (\d+) findings?\.", errors)
     if code not in (0, 1) or (code and has_findings is None):
-        return CheckedProgram(name, False, _reason(code, output, errors))
+        return CheckedProgram(name, False, _failure_reason(code, output, errors))
     if has_findings is not None and first_finding is not None:
         return CheckedProgram(name, False, " ".join(first_finding[1].split()))
     reason = program.judge(output)
-    return CheckedProgram(name, not reason, reason or program.judged_by)
+    return CheckedProgram(name, not reason, reason or program.judging_method)
 
 
-def hecbench_programs(folder: Path) -> list[Path]:
+def list_hecbench_programs(folder: Path) -> list[Path]:
     """Return the folders of the programs that check their own result and need neither data nor a library."""
     folders = []
     for makefile in sorted((folder / "src").glob("*-cuda/Makefile")):
-        recipe = hecbench_recipe(makefile.parent)
-        if recipe is None or not all(_is_plain(word) for word in recipe.arguments):
+        recipe = read_hecbench_recipe(makefile.parent)
+        if recipe is None or not all(_is_not_file_name(word) for word in recipe.arguments):
             continue
         texts = [
             path.read_text("utf-8", "replace") for path in makefile.parent.rglob("*") if path.suffix in _SOURCE_SUFFIXES
@@ -216,7 +218,7 @@ def hecbench_programs(folder: Path) -> list[Path]:
     return folders
 
 
-def _is_plain(word: str) -> bool:
+def _is_not_file_name(word: str) -> bool:
     """Return whether an argument is not a file name."""
     is_number = re.fullmatch(r"-?\d+(\.\d*)?(e-?\d+)?", word) is not None
     return is_number or not ("/" in word or "." in word)
@@ -237,7 +239,7 @@ class Recipe:
     options: tuple[str, ...]
 
 
-def hecbench_recipe(folder: Path) -> Recipe | None:
+def read_hecbench_recipe(folder: Path) -> Recipe | None:
     """Return how to build and run a program; None if its makefile uses variables for it."""
     text = (folder / "Makefile").read_text("utf-8", "replace").replace("\\\n", " ")
     files = [word for line in re.findall(r"^(?:\w+_)?source\s*=\s*(.+)$", text, re.MULTILINE) for word in line.split()]
@@ -250,67 +252,74 @@ def hecbench_recipe(folder: Path) -> Recipe | None:
     return Recipe(tuple(files), tuple(arguments), tuple(part for word in options for part in (word[:2], word[2:])))
 
 
-def smaller(arguments: Sequence[str]) -> list[str]:
+def reduce_arguments(arguments: Sequence[str]) -> list[str]:
     """Reduce arguments for a simulation: one repetition, and large numbers halved down to the limit."""
     reduced = list(arguments)
     for place, word in enumerate(reduced):
         if word.isdigit():
             number = int(word)
-            while number > _LARGEST:
+            while number > _MAX_ARGUMENT:
                 number //= 2
             reduced[place] = str(number)
     if reduced and reduced[-1].isdigit():
-        reduced[-1] = "1" if len(reduced) > 1 or int(arguments[-1]) <= _REPEATED else reduced[-1]
+        reduced[-1] = "1" if len(reduced) > 1 or int(arguments[-1]) <= _MAX_REPETITIONS_ARGUMENT else reduced[-1]
     return reduced
 
 
 def run_hecbench(folder: Path) -> CheckedProgram:
     """Run a program of HeCBench, and use its own verdict."""
-    recipe = hecbench_recipe(folder)
+    recipe = read_hecbench_recipe(folder)
     assert recipe is not None
-    code, output, errors = _program(folder, recipe.files, ["--fast", *recipe.options], smaller(recipe.arguments))
+    code, output, errors = _run_program(
+        folder, recipe.files, ["--fast", *recipe.options], reduce_arguments(recipe.arguments)
+    )
     name = folder.name.removesuffix("-cuda")
     if code is None:
         return CheckedProgram(name, False, errors)
-    if code == 0 and not _SAYS_WRONG.search(output) and not _SAYS_RIGHT.search(output) and _MISTAKE not in errors:
+    if (
+        code == 0
+        and not _FAIL_PATTERN.search(output)
+        and not _PASS_PATTERN.search(output)
+        and _LAUNCH_ERROR_TEXT not in errors
+    ):
         return CheckedProgram(name, None, "prints no verdict")
-    if code or _SAYS_WRONG.search(output) or not _SAYS_RIGHT.search(output):
-        return CheckedProgram(name, False, _reason(code, output, errors))
-    if _MISTAKE in errors:
+    if code or _FAIL_PATTERN.search(output) or not _PASS_PATTERN.search(output):
+        return CheckedProgram(name, False, _failure_reason(code, output, errors))
+    if _LAUNCH_ERROR_TEXT in errors:
         return CheckedProgram(name, False, "a launch ended with an error")
     return CheckedProgram(name, True)
 
 
-def _reason(code: int, output: str, errors: str) -> str:
+def _failure_reason(code: int, output: str, errors: str) -> str:
     lines = [line for line in errors.splitlines() if line.startswith("lockstep: ") and "launch" not in line[:40]]
     lines = [line for line in lines if "In file included" not in line and "In function" not in line]
     error_lines = [line for line in errors.splitlines() if "error" in line or "undefined reference" in line]
-    wrong = _SAYS_WRONG.search(output)
+    wrong = _FAIL_PATTERN.search(output)
     verdict = [output[wrong.start() :].partition("\n")[0]] if wrong else []
     text = (*lines, *error_lines, *verdict, f"it ends with {code}")[0]
     return text.removeprefix("lockstep: ")
 
 
-def _program(
+def _run_program(
     folder: Path, files: Sequence[str], options: Sequence[str], arguments: Sequence[str]
 ) -> tuple[int | None, str, str]:
     """Return a program's exit code, output and errors; None, "" and the reason if it takes too long."""
     command = [sys.executable, str(ROOT / "main.py"), "program", *files, *options, "--", *arguments]
     try:
         process = subprocess.run(
-            ["/bin/sh", "-c", f'ulimit -t {_SECONDS}; exec "$@"', "sh", *command],
-            cwd=folder, capture_output=True, timeout=_CLOCK_SECONDS, check=False,
+            ["/bin/sh", "-c", f'ulimit -t {_LIMIT_S}; exec "$@"', "sh", *command],
+            cwd=folder, capture_output=True, timeout=_CLOCK_LIMIT_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return None, "", f"it does not end within {_CLOCK_SECONDS // 60} minutes by the clock"
+        return None, "", f"it does not end within {_CLOCK_LIMIT_S // 60} minutes by the clock"
     errors = process.stderr.decode(errors="replace")
     if re.search("SIGXCPU|crashed: SIGKILL", errors):
-        return None, "", f"it computes for more than {_SECONDS} s"
+        return None, "", f"it computes for more than {_LIMIT_S} s"
     return process.returncode, process.stdout.decode(errors="replace"), errors
 
 
 @dataclass
-class Findings:
+class ProgramResults:
     """Contents of the page.
 
     Parameters
@@ -331,12 +340,12 @@ class Findings:
     kernels: dict[str, list[CheckedFile]] = field(default_factory=dict)
 
 
-def page(found: Findings, day: str) -> str:
+def format_page(results: ProgramResults, day: str) -> str:
     """Return the text of the page."""
-    return "\n".join((*_program_lines(found, day), *_kernel_lines(found.kernels))) + "\n"
+    return "\n".join((*_program_lines(results, day), *_kernel_lines(results.kernels))) + "\n"
 
 
-def _program_lines(found: Findings, day: str) -> Iterator[str]:
+def _program_lines(results: ProgramResults, day: str) -> Iterator[str]:
     yield "# CUDA programs on the simulator"
     yield ""
     yield f"`make program_check` clones public programs ([Rodinia]({_SOURCES['rodinia']}),"
@@ -345,37 +354,39 @@ def _program_lines(found: Findings, day: str) -> Iterator[str]:
     yield ""
     yield "| programs | correct | of | share |"
     yield "| --- | ---: | ---: | ---: |"
-    for name, each in (("Rodinia", found.rodinia), ("HeCBench", found.hecbench)):
-        correct, total = _counts(each)
+    for name, each in (("Rodinia", results.rodinia), ("HeCBench", results.hecbench)):
+        correct, total = _count_correct(each)
         yield f"| {name} | {correct} | {total} | {100 * correct / max(total, 1):.0f} % |"
     yield ""
     yield "Rodinia: all programs that need neither a data file nor OpenGL, with sizes for a simulation. A program is"
     yield "correct if it ends normally, no checker finds anything, and its output equals the reference, if there is"
     yield "one."
-    yield f"The limit is {_SECONDS} s of computing, all threads of a processor together."
+    yield f"The limit is {_LIMIT_S} s of computing, all threads of a processor together."
     yield ""
     yield "| Rodinia | |"
     yield "| --- | --- |"
-    for program in found.rodinia:
-        note = f" {note}" if (note := _NOTES.get(program.name, "")) and not program.right else ""
-        yield f"| `{program.name}` | {'correct' if program.right else 'not correct'}{_also(program.why)}{note} |"
+    for program in results.rodinia:
+        note = f" {note}" if (note := _NOTES.get(program.name, "")) and not program.correct else ""
+        verdict = "correct" if program.correct else "not correct"
+        yield f"| `{program.name}` | {verdict}{_format_explanation(program.explanation)}{note} |"
     yield ""
-    yield f"HeCBench: {len(found.hecbench)} drawn at random from the {found.candidates} that print PASS when their own"
+    sample_size = len(results.hecbench)
+    yield f"HeCBench: {sample_size} drawn at random from the {results.candidates} that print PASS when their own"
     yield "host code accepts the result, and need neither a file nor a library. Repetitions for measuring run once;"
-    yield f"numbers among the arguments above {_LARGEST:,} are halved until they are not. Kernels run with"
-    silent = [f"`{program.name}`" for program in found.hecbench if program.right is None]
+    yield f"numbers among the arguments above {_MAX_ARGUMENT:,} are halved until they are not. Kernels run with"
+    silent = [f"`{program.name}`" for program in results.hecbench if program.correct is None]
     yield f"`--fast`. Not counted, since they print no verdict for these arguments: {', '.join(silent) or 'none'}."
-    if found.left_out:
+    if results.left_out:
         yield ""
-        yield f"{found.left_out} more of the sample did not run within the time limit."
+        yield f"{results.left_out} more of the sample did not run within the time limit."
     yield ""
-    yield f"Correct: {', '.join(f'`{program.name}`' for program in found.hecbench if program.right)}."
+    yield f"Correct: {', '.join(f'`{program.name}`' for program in results.hecbench if program.correct)}."
     yield ""
     yield "| not correct | why |"
     yield "| --- | --- |"
-    for program in found.hecbench:
-        if program.right is False:
-            why, note = _short(program.why), _NOTES.get(program.name, "")
+    for program in results.hecbench:
+        if program.correct is False:
+            why, note = _shorten(program.explanation), _NOTES.get(program.name, "")
             yield f"| `{program.name}` | {why.removesuffix('.') + '. ' + note if note else why} |"
 
 
@@ -414,26 +425,26 @@ def _kernel_lines(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]
             for kernel, why in file.refused.items():
                 if (file.name, kernel) not in listed:
                     listed.add((file.name, kernel))
-                    yield f"| {file.name} | `{_short(kernel, 60)}` | {_short(why)} |"
+                    yield f"| {file.name} | `{_shorten(kernel, 60)}` | {_shorten(why)} |"
 
 
-def _also(why: str) -> str:
-    return f": {_short(why)}" if why else ""
+def _format_explanation(explanation: str) -> str:
+    return f": {_shorten(explanation)}" if explanation else ""
 
 
-def _short(reason: str, letters: int = 160) -> str:
+def _shorten(reason: str, letters: int = 160) -> str:
     line = " ".join(re.sub(r"(?<![:/\w])/\S*/", "", reason).split()).replace("<", r"\<").replace("|", r"\|")
     return line if len(line) <= letters else f"{line[: letters - 3]}..."
 
 
-def _clone(name: str, folder: Path | None, parent: Path) -> Path:
+def _clone_collection(name: str, folder: Path | None, parent: Path) -> Path:
     if folder is not None:
         return folder
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", _SOURCES[name], str(parent / name)], check=True)
     return parent / name
 
 
-class Kept:
+class SavedResults:
     """Results of earlier runs, with new ones added; in memory only without a folder.
 
     Parameters
@@ -446,11 +457,11 @@ class Kept:
     def __init__(self, folder: Path | None, name: str) -> None:
         self._path = folder / f"{name}.json" if folder is not None else None
         has = self._path is not None and self._path.is_file()
-        self.found: dict[str, Any] = json.loads(self._path.read_text("utf-8")) if has and self._path else {}
+        self.results: dict[str, Any] = json.loads(self._path.read_text("utf-8")) if has and self._path else {}
 
-    def keep(self, key: str, value: object) -> None:
+    def add(self, key: str, value: object) -> None:
         """Add a result and save."""
-        self.found[key] = value
+        self.results[key] = value
         self.save()
 
     def save(self) -> None:
@@ -458,48 +469,48 @@ class Kept:
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             new = self._path.with_suffix(".new")
-            new.write_text(json.dumps(self.found, indent=1), "utf-8")
+            new.write_text(json.dumps(self.results, indent=1), "utf-8")
             new.replace(self._path)
 
 
 def _run_all(
-    jobs: Mapping[str, Callable[[], CheckedProgram]], kept: Kept, deadline: float, pool: ThreadPoolExecutor
+    jobs: Mapping[str, Callable[[], CheckedProgram]], saved: SavedResults, deadline: float, pool: ThreadPoolExecutor
 ) -> list[CheckedProgram]:
     """Run the jobs without a result until a deadline; return all results known then."""
     lock = threading.Lock()
 
     def run_one(key: str) -> None:
-        if key in kept.found or time.monotonic() >= deadline:
+        if key in saved.results or time.monotonic() >= deadline:
             return
         program = _print_result(jobs[key]())
         with lock:
-            kept.keep(key, [program.name, program.right, program.why])
+            saved.add(key, [program.name, program.correct, program.explanation])
 
     list(pool.map(run_one, jobs))
-    return [CheckedProgram(*kept.found[key]) for key in jobs if key in kept.found]
+    return [CheckedProgram(*saved.results[key]) for key in jobs if key in saved.results]
 
 
 def _check_kernels(
     tops: Mapping[str, Path], folder: Path | None, sample: int, pool: ThreadPoolExecutor
 ) -> dict[str, list[CheckedFile]]:
     """Lower the kernels that nvcc compiles: all of Rodinia, and two samples of HeCBench."""
-    results = Kept(folder, "kernels")
+    results = SavedResults(folder, "kernels")
     tables: dict[str, list[CheckedFile]] = {}
     for title, name, within, seed, sample_size in (
         ("Rodinia", "rodinia", "cuda", 1, sys.maxsize),
         ("HeCBench, the sample used to improve the front end", "hecbench", "src/*-cuda", 1, sample),
         ("HeCBench, another sample", "hecbench", "src/*-cuda", 2, sample),
     ):
-        top, symbols = tops[name], Kept(folder, f"nvcc_{name}")
-        files = lowered_kernels.cuda_files(top, within)
-        picked = lowered_kernels.sample(files, top, sample_size, seed, symbols.found, symbols.save)
+        top, symbols = tops[name], SavedResults(folder, f"nvcc_{name}")
+        files = lowered_kernels.list_cuda_files(top, within)
+        picked = lowered_kernels.sample_files(files, top, sample_size, seed, symbols.results, symbols.save)
 
         def check(each: tuple[Path, list[str]], top: Path = top, name: str = name) -> CheckedFile:
             key = f"{name}/{each[0].relative_to(top)}"
-            if key not in results.found:
-                file = lowered_kernels.checked(each[0], top, each[1])
-                results.found[key] = [file.name, file.lowered, file.refused]
-            label, lowered, refused = results.found[key]
+            if key not in results.results:
+                file = lowered_kernels.check_file(each[0], top, each[1])
+                results.results[key] = [file.name, file.lowered, file.refused]
+            label, lowered, refused = results.results[key]
             return CheckedFile(label, tuple(lowered), refused)
 
         tables[title] = list(pool.map(check, picked))
@@ -534,11 +545,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     deadline = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        tops = {name: _clone(name, getattr(options, name), Path(folder)) for name in _SOURCES}
-        kept = Kept(options.kept, "programs")
-        candidates = hecbench_programs(tops["hecbench"])
+        tops = {name: _clone_collection(name, getattr(options, name), Path(folder)) for name in _SOURCES}
+        kept = SavedResults(options.kept, "programs")
+        candidates = list_hecbench_programs(tops["hecbench"])
         sample = sorted(random.Random(_SEED).sample(candidates, min(options.sample, len(candidates))))
-        found = Findings(candidates=len(candidates))
+        found = ProgramResults(candidates=len(candidates))
         rodinia_jobs = {
             f"rodinia/{each.folder}/{each.files[0]}": partial(run_rodinia, each, tops["rodinia"]) for each in RODINIA
         }
@@ -547,23 +558,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             {f"hecbench/{each.name}": partial(run_hecbench, each) for each in sample}, kept, deadline, pool
         )
         found.left_out = len(sample) - len(found.hecbench)
-        if lowered_kernels.compiler_is_here() and options.files:
+        if lowered_kernels.has_nvcc() and options.files:
             found.kernels = _check_kernels(tops, options.kept, options.files, pool)
-    PAGE.write_text(page(found, datetime.date.today().isoformat()), "utf-8")
-    shares = [correct / max(total, 1) for correct, total in (_counts(found.rodinia), _counts(found.hecbench))]
+    PAGE.write_text(format_page(found, datetime.date.today().isoformat()), "utf-8")
+    shares = [
+        correct / max(total, 1) for correct, total in (_count_correct(found.rodinia), _count_correct(found.hecbench))
+    ]
     return 0 if shares[0] >= 0.8 and shares[1] >= 0.75 else 1
 
 
-def _counts(programs: Sequence[CheckedProgram]) -> tuple[int, int]:
+def _count_correct(programs: Sequence[CheckedProgram]) -> tuple[int, int]:
     """Return the number of correct programs, and of programs with a verdict."""
-    return sum(each.right is True for each in programs), sum(each.right is not None for each in programs)
+    return sum(each.correct is True for each in programs), sum(each.correct is not None for each in programs)
 
 
-_WORDS = {True: "correct", False: "not correct", None: "unknown"}
+_VERDICT_TEXTS = {True: "correct", False: "not correct", None: "unknown"}
 
 
 def _print_result(program: CheckedProgram) -> CheckedProgram:
-    print(f"{program.name}: {_WORDS[program.right]} {program.why}".rstrip(), flush=True)
+    print(f"{program.name}: {_VERDICT_TEXTS[program.correct]} {program.explanation}".rstrip(), flush=True)
     return program
 
 

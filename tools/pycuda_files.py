@@ -15,12 +15,12 @@ _TOOLKIT = ("lib64/libcudadevrt.a", "lib/x64/cudadevrt.lib")
 """Empty files in place of a toolkit's: PyCUDA checks that they exist."""
 
 
-def folder(venv: Path) -> Path:
+def files_folder(venv: Path) -> Path:
     """Return the folder of the files, where `gpu/pycuda/driver.py` looks for them."""
     return venv / "share" / "lockstep" / f"pycuda-{VERSION}"
 
 
-def ensure(python: Path, venv: Path, *, again: bool = False) -> str:
+def ensure_files(python: Path, venv: Path, *, retry: bool = False) -> str:
     """Download and unpack the files if they are missing.
 
     Parameters
@@ -28,7 +28,7 @@ def ensure(python: Path, venv: Path, *, again: bool = False) -> str:
     python : Path
         The virtual environment's Python.
     venv : Path
-    again : bool
+    retry : bool
         Retry after an earlier failure.
 
     Returns
@@ -36,12 +36,12 @@ def ensure(python: Path, venv: Path, *, again: bool = False) -> str:
     str
         Why they are missing; "" if they are not.
     """
-    if (folder(venv) / "pycuda" / "driver.py").is_file():
+    if (files_folder(venv) / "pycuda" / "driver.py").is_file():
         return ""
     stamp = venv / _STAMP
-    if stamp.exists() and stamp.read_text("utf-8").startswith(f"{VERSION}\n") and not again:
+    if stamp.exists() and stamp.read_text("utf-8").startswith(f"{VERSION}\n") and not retry:
         return stamp.read_text("utf-8").partition("\n")[2]
-    failure = _fetch(python, folder(venv))
+    failure = _fetch(python, files_folder(venv))
     if failure:
         stamp.write_text(f"{VERSION}\n{failure}", "utf-8")
     return failure
@@ -53,9 +53,9 @@ def _fetch(python: Path, target: Path) -> str:
         return failure if archive is None else unpack(archive, target)
 
 
-def download(python: Path, held: Path) -> tuple[Path | None, str]:
+def download(python: Path, download_folder: Path) -> tuple[Path | None, str]:
     """Download PyCUDA's source archive into a folder; return it, or None and the reason."""
-    options = ["--no-deps", "--no-binary", "pycuda", f"pycuda=={VERSION}", "--dest", str(held)]
+    options = ["--no-deps", "--no-binary", "pycuda", f"pycuda=={VERSION}", "--dest", str(download_folder)]
     process = subprocess.run(
         [python, "-m", "pip", "download", "--quiet", *options],
         capture_output=True,
@@ -63,7 +63,7 @@ def download(python: Path, held: Path) -> tuple[Path | None, str]:
         env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
         check=False,
     )
-    archive = next(held.glob("pycuda-*.tar.gz"), None)
+    archive = next(download_folder.glob("pycuda-*.tar.gz"), None)
     if process.returncode != 0 or archive is None:
         errors = [line for line in process.stderr.splitlines() if line.startswith("ERROR")]
         return None, errors[-1].removeprefix("ERROR: ") if errors else "pip could not download it"

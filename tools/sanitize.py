@@ -30,8 +30,8 @@ _LIMIT_S = 300.0
 _SUMMARY = re.compile(r"^=+ ((?:ERROR|RACECHECK) SUMMARY: .*)$", re.MULTILINE)
 _REPORT = re.compile(r"^=+ (?!COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY)(\S.*)$", re.MULTILINE)
 _STEPS = 2
-_MOST, _MOST_ALONE = 5003, 67
-_BLIND = "CUDA Dynamic Parallelism is not supported by the selected tool"
+_MAX_SIZE, _MAX_SINGLE_THREAD_SIZE = 5003, 67
+_UNSUPPORTED_TEXT = "CUDA Dynamic Parallelism is not supported by the selected tool"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SanitizerRun:
     pattern, variant, tool : str
     clean : bool
         Whether the run succeeded and the tool found nothing.
-    said : str
+    report_text : str
         The tool's summary, or the end of the output without one.
     """
 
@@ -51,19 +51,19 @@ class SanitizerRun:
     variant: str
     tool: str
     clean: bool
-    said: str
+    report_text: str
 
 
-def excuse(variant: Variant, seen: SanitizerRun) -> str:
+def find_excuse(variant: Variant, run: SanitizerRun) -> str:
     """Return why a tool's report about a variant is excused; "" if it is not."""
-    if variant.cautionary:
+    if variant.deliberate_error:
         return "wrong by design"
-    if _BLIND in seen.said and re.search(r"SUMMARY: 1 (error|hazard)", seen.said):
+    if _UNSUPPORTED_TEXT in run.report_text and re.search(r"SUMMARY: 1 (error|hazard)", run.report_text):
         return "only memcheck supports kernels that launch kernels"
     return ""
 
 
-def options(pattern: Pattern, variant: Variant) -> list[str]:
+def awkward_size_options(pattern: Pattern, variant: Variant) -> list[str]:
     """Return options for an awkward size: several blocks, the last one not full, or few elements for one thread."""
     words = []
     defaults = pattern.check({})
@@ -71,21 +71,21 @@ def options(pattern: Pattern, variant: Variant) -> list[str]:
         if not parameter.applies(defaults):
             continue
         if isinstance(parameter, Integer) and parameter.role is Role.SIZE:
-            most = _MOST_ALONE if variant.alone else _MOST
+            most = _MAX_SINGLE_THREAD_SIZE if variant.is_single_thread else _MAX_SIZE
             words += [f"--{parameter.name}", str(min(most, parameter.default // 4 + 3))]
         elif isinstance(parameter, Integer) and parameter.role is Role.STEPS:
             words += [f"--{parameter.name}", str(_STEPS)]
     return words
 
 
-def watch(sanitizer: str, pattern: Pattern, variant: Variant, tool: str) -> SanitizerRun:
+def run_sanitizer(sanitizer: str, pattern: Pattern, variant: Variant, tool: str) -> SanitizerRun:
     """Run one variant under one tool."""
     command = [sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", str(_ERROR_EXIT_CODE)]
     if tool == "memcheck":
         # The driver's Python bindings request entry points that an older driver lacks, which is not a kernel's error.
         command += ["--report-api-errors", "no"]
     command += [sys.executable, str(ROOT / "main.py"), "run", pattern.name, "--engine", "cuda"]
-    command += ["--variant", variant.name, *options(pattern, variant), "--json"]
+    command += ["--variant", variant.name, *awkward_size_options(pattern, variant), "--json"]
     try:
         process = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=_LIMIT_S, check=False,
@@ -118,14 +118,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not variant.library
     ]
     with ThreadPoolExecutor(options_given.jobs) as pool:
-        runs = list(pool.map(lambda case: watch(sanitizer, *case), cases))
+        runs = list(pool.map(lambda case: run_sanitizer(sanitizer, *case), cases))
     failed = 0
     for (_, variant, _), each in zip(cases, runs, strict=True):
         if each.clean:
             continue
-        reason = excuse(variant, each)
+        reason = find_excuse(variant, each)
         failed += not reason
-        print(f"{each.pattern} {each.variant}, {each.tool}: {f'excused, {reason}: ' if reason else ''}{each.said}")
+        print(
+            f"{each.pattern} {each.variant}, {each.tool}: {f'excused, {reason}: ' if reason else ''}{each.report_text}"
+        )
     print(f"{len(runs)} runs, {sum(each.clean for each in runs)} clean, {failed} with reports that are not excused")
     return 1 if failed else 0
 

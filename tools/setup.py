@@ -36,7 +36,7 @@ class SetupError(Exception):
     """Set-up cannot go on; the message says why and what to do."""
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print one line, at once."""
     print(f"lockstep: {line}", flush=True)
 
@@ -57,11 +57,13 @@ def apt_install(packages: Sequence[str], prefix: Sequence[str] | None) -> bool:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
         complaint = [line for line in done.stdout.splitlines() if line.startswith("E:")]
-        say(f"apt-get could not install them: {complaint[0] if complaint else 'see its output when run by hand'}")
+        print_line(
+            f"apt-get could not install them: {complaint[0] if complaint else 'see its output when run by hand'}"
+        )
     return done.returncode == 0
 
 
-def fingerprint(requirements: bytes, python_version: str) -> str:
+def venv_fingerprint(requirements: bytes, python_version: str) -> str:
     """Return what a virtual environment was made from; another value means that it is out of date."""
     return hashlib.sha256(requirements + b"\0" + python_version.encode()).hexdigest()
 
@@ -70,15 +72,15 @@ def ensure_venv(venv: Path = VENV) -> Path:
     """Make the virtual environment where it is missing or broken; return its Python."""
     python = venv_python(venv)
     inside = Path(sys.prefix).resolve() == venv.resolve()
-    if importlib.util.find_spec("pip") if inside else _runs(python, "-m", "pip", "--version"):
+    if importlib.util.find_spec("pip") if inside else _is_runnable(python, "-m", "pip", "--version"):
         return python
-    say(f"making {venv.name} with Python {platform.python_version()}")
+    print_line(f"making {venv.name} with Python {platform.python_version()}")
     if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
         packages = [f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"]
         if shutil.which("apt-get"):
-            say(f"installing {packages[0]}")
-        if not apt_install(packages, probe.apt_prefix()):
-            raise SetupError(f"Python's venv module is not complete here. Type: {probe.apt_line(packages)}")
+            print_line(f"installing {packages[0]}")
+        if not apt_install(packages, probe.find_apt_prefix()):
+            raise SetupError(f"Python's venv module is not complete here. Type: {probe.apt_command(packages)}")
     # From a broken environment's own Python, the one it was made with makes it again.
     maker = getattr(sys, "_base_executable", sys.executable)
     done = subprocess.run([maker, "-m", "venv", "--clear", str(venv)], capture_output=True, text=True, check=False)
@@ -88,7 +90,7 @@ def ensure_venv(venv: Path = VENV) -> Path:
     return python
 
 
-def _runs(*command: str | Path) -> bool:
+def _is_runnable(*command: str | Path) -> bool:
     try:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
     except OSError:
@@ -98,34 +100,34 @@ def _runs(*command: str | Path) -> bool:
 def ensure_packages(python: Path, venv: Path = VENV, requirements: Path = REQUIREMENTS) -> None:
     """Install requirements.txt where it changed since the last time."""
     stamp = venv / PACKAGES_STAMP
-    wanted = fingerprint(requirements.read_bytes(), platform.python_version())
+    wanted = venv_fingerprint(requirements.read_bytes(), platform.python_version())
     if stamp.exists() and stamp.read_text("utf-8") == wanted:
         return
-    say("installing the Python packages; the first time this takes a few minutes")
-    if not _installed(python, requirements):
+    print_line("installing the Python packages; the first time this takes a few minutes")
+    if not _has_requirements(python, requirements):
         raise SetupError("The Python packages could not be installed; pip says why above. Is there a network?")
     stamp.write_text(wanted, "utf-8")
 
 
-def _installed(python: Path, requirements: Path) -> bool:
+def _has_requirements(python: Path, requirements: Path) -> bool:
     environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     command = [str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)]
     return subprocess.run(command, env=environment, check=False).returncode == 0
 
 
 def ensure_dask(
-    python: Path, venv: Path = VENV, requirements: Path = DASK_REQUIREMENTS, *, again: bool = False
+    python: Path, venv: Path = VENV, requirements: Path = DASK_REQUIREMENTS, *, retry: bool = False
 ) -> None:
     """Install what runs patterns on several GPUs and machines. A failure is told, and is no reason to stop."""
     stamp = venv / DASK_STAMP
-    wanted = fingerprint(requirements.read_bytes(), platform.python_version())
+    wanted = venv_fingerprint(requirements.read_bytes(), platform.python_version())
     last = stamp.read_text("utf-8") if stamp.exists() else ""
-    if last == wanted or (last == f"{wanted} failed" and not again):
+    if last == wanted or (last == f"{wanted} failed" and not retry):
         return
-    failed = not _installed(python, requirements)
+    failed = not _has_requirements(python, requirements)
     stamp.write_text(f"{wanted} failed" if failed else wanted, "utf-8")
     if failed:
-        say("no Dask, which several GPUs need: pip says why above (`make setup` tries again)")
+        print_line("no Dask, which several GPUs need: pip says why above (`make setup` tries again)")
 
 
 def ensure_qt_libraries(libraries: Mapping[str, str], purpose: str) -> None:
@@ -136,56 +138,56 @@ def ensure_qt_libraries(libraries: Mapping[str, str], purpose: str) -> None:
     if not shutil.which("apt-get"):
         names = ", ".join(library for library, package in libraries.items() if package in packages) or "a font"
         raise SetupError(f"{purpose} needs {names}: install them with this system's package manager.")
-    prefix = probe.apt_prefix()
+    prefix = probe.find_apt_prefix()
     if prefix is not None:
-        say(f"installing Qt's system libraries: {' '.join(packages)}")
+        print_line(f"installing Qt's system libraries: {' '.join(packages)}")
     if not apt_install(packages, prefix):
-        raise SetupError(f"{purpose} needs system libraries that are missing here. Type: {probe.apt_line(packages)}")
+        raise SetupError(f"{purpose} needs system libraries that are missing here. Type: {probe.apt_command(packages)}")
 
 
-def ensure_pycuda(python: Path, venv: Path = VENV, *, again: bool = False) -> None:
+def ensure_pycuda(python: Path, venv: Path = VENV, *, retry: bool = False) -> None:
     """Install PyCUDA where there is an NVIDIA driver. A failure is told, and is no reason to stop."""
     driver = probe.driver_cuda_version()
     if driver is None or platform.system() != "Linux":
         return
     stamp = venv / PYCUDA_STAMP
-    key = f"{driver} {platform.python_version()} {fingerprint(CUDA_REQUIREMENTS.read_bytes(), '')}"
+    key = f"{driver} {platform.python_version()} {venv_fingerprint(CUDA_REQUIREMENTS.read_bytes(), '')}"
     last = json.loads(stamp.read_text("utf-8")) if stamp.exists() else {}
-    if last.get("key") == key and not (again and last.get("failure")):
+    if last.get("key") == key and not (retry and last.get("failure")):
         if last["failure"]:
-            say(f"no PyCUDA: {last['failure']}; kernels run on the simulator (`make setup` tries again)")
+            print_line(f"no PyCUDA: {last['failure']}; kernels run on the simulator (`make setup` tries again)")
         return
     failure = _install_pycuda(python, venv, driver)
     stamp.write_text(json.dumps({"key": key, "failure": failure}), "utf-8")
     if failure:
-        say(f"PyCUDA could not be installed: {failure}; kernels run on the simulator")
+        print_line(f"PyCUDA could not be installed: {failure}; kernels run on the simulator")
 
 
 def _install_pycuda(python: Path, venv: Path, driver: tuple[int, int]) -> str:
-    if _runs(python, "-c", "import pycuda.driver"):
+    if _is_runnable(python, "-c", "import pycuda.driver"):
         return ""
     needed = probe.missing_build_packages()
-    if needed and (prefix := probe.apt_prefix()) is not None:
-        say(f"installing what builds PyCUDA: {' '.join(needed)}")
+    if needed and (prefix := probe.find_apt_prefix()) is not None:
+        print_line(f"installing what builds PyCUDA: {' '.join(needed)}")
         apt_install(needed, prefix)
         needed = probe.missing_build_packages()
-    how = gpu_support.plan(driver, probe.toolkits(), needed)
+    how = gpu_support.plan_build(driver, probe.find_toolkits(), needed)
     if how.obstacle:
-        return how.obstacle + (f" (type: {probe.apt_line(needed)})" if needed and shutil.which("apt-get") else "")
+        return how.obstacle + (f" (type: {probe.apt_command(needed)})" if needed and shutil.which("apt-get") else "")
     source = f"the CUDA toolkit in {how.toolkit.folder}" if how.toolkit else "CUDA's compiler from PyPI"
-    say(f"building PyCUDA with {source}; this takes about two minutes, once")
+    print_line(f"building PyCUDA with {source}; this takes about two minutes, once")
     return gpu_support.install(python, CUDA_REQUIREMENTS, how, probe.driver_library(), venv)
 
 
-def ensure_pycuda_files(python: Path, venv: Path = VENV, *, again: bool = False) -> None:
+def ensure_pycuda_files(python: Path, venv: Path = VENV, *, retry: bool = False) -> None:
     """Fetch what PyCUDA scripts need on the simulator. A failure is told, and is no reason to stop."""
-    if not pycuda_files.folder(venv).exists():
-        say("fetching PyCUDA's Python files, for scripts on the simulator")
-    if failure := pycuda_files.ensure(python, venv, again=again):
-        say(f"no PyCUDA scripts on the simulator: {failure} (`make setup` tries again)")
+    if not pycuda_files.files_folder(venv).exists():
+        print_line("fetching PyCUDA's Python files, for scripts on the simulator")
+    if failure := pycuda_files.ensure_files(python, venv, retry=retry):
+        print_line(f"no PyCUDA scripts on the simulator: {failure} (`make setup` tries again)")
 
 
-def prepare(*, window: bool, again: bool = False) -> Path:
+def prepare(*, window: bool, retry: bool = False) -> Path:
     """Bring everything up to date; return the virtual environment's Python."""
     if sys.version_info < OLDEST_PYTHON:
         raise SetupError(f"Python 3.11 or newer is needed; this is {platform.python_version()}.")
@@ -195,9 +197,9 @@ def prepare(*, window: bool, again: bool = False) -> Path:
         ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
     else:
         ensure_qt_libraries(probe.OFFSCREEN_LIBRARIES, "Qt")
-    ensure_dask(python, again=again)
-    ensure_pycuda(python, again=again)
-    ensure_pycuda_files(python, again=again)
+    ensure_dask(python, retry=retry)
+    ensure_pycuda(python, retry=retry)
+    ensure_pycuda_files(python, retry=retry)
     return python
 
 
@@ -213,7 +215,7 @@ def start(python: Path, arguments: Sequence[str], environment: Mapping[str, str]
 def run(arguments: Sequence[str]) -> int:
     """Open the window, or make the tour where there is no display."""
     if not probe.has_display():
-        say("there is no display here, so this makes the tour instead: pictures of the window in tour/")
+        print_line("there is no display here, so this makes the tour instead: pictures of the window in tour/")
         return tour(arguments)
     return start(prepare(window=True), ["main.py", *arguments], os.environ)
 
@@ -282,8 +284,8 @@ def _headless(*arguments: str) -> int:
 
 def setup(_arguments: Sequence[str]) -> int:
     """Prepare everything, and try again what failed before."""
-    python = prepare(window=probe.has_display(), again=True)
-    say(f"ready: {shlex.quote(os.path.relpath(python))} main.py opens the window")
+    python = prepare(window=probe.has_display(), retry=True)
+    print_line(f"ready: {shlex.quote(os.path.relpath(python))} main.py opens the window")
     return 0
 
 
@@ -299,7 +301,7 @@ COMMANDS = {command.__name__: command for command in (setup, run, test, sweep, t
 def main(arguments: Sequence[str]) -> int:
     """Run one command; return its exit status."""
     if not arguments or arguments[0] not in COMMANDS:
-        say(f"python -m tools.setup takes one of {', '.join(COMMANDS)}")
+        print_line(f"python -m tools.setup takes one of {', '.join(COMMANDS)}")
         return 2
     try:
         return COMMANDS[arguments[0]](arguments[1:])

@@ -12,9 +12,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu.bench.record import FEWEST
+from gpu.bench.recording_engine import MIN_REPETITIONS
 from gpu.errors import InputError
-from gpu.files import opening
+from gpu.files import file_access
 
 if TYPE_CHECKING:
     from gpu.bench.measurement import Measurement
@@ -89,7 +89,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--workers", metavar="N", type=int, default=0, help="with cluster: number of workers (default: one per GPU)"
     )
     parser.add_argument(
-        "--size", metavar="NAME=N", type=_size, action="append", default=[],
+        "--size", metavar="NAME=N", type=_parse_size, action="append", default=[],
         help="with cluster: size of a benchmark, such as sort=2^31; 0 skips it. Names: nbody (bodies), matmul (rows), "
         "sort, scan, reduction, histogram, convolution (elements), overhead (elements), disk (bytes)",
     )  # fmt: skip
@@ -99,10 +99,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _size(text: str) -> tuple[str, int]:
-    from gpu.bench.cluster.sizes import size_of
+def _parse_size(text: str) -> tuple[str, int]:
+    from gpu.bench.cluster.sizes import parse_size
 
-    return size_of(text)
+    return parse_size(text)
 
 
 Openings = Callable[[int], Sequence[Any]]
@@ -130,24 +130,24 @@ def run(
         raise InputError("--sweep requires `bench gpu`; --data requires `bench gpu` or `bench model`.")
     if options.beside and (options.device != "gpu" or options.sweep):
         raise InputError("--beside requires `bench gpu` without --sweep.")
-    opening.check_target(options.document)
+    file_access.check_target(options.document)
     if options.data:
-        opening.check_target(options.data)
+        file_access.check_target(options.data)
     if options.device == CLUSTER:
-        return _cluster(options)
+        return _benchmark_cluster(options)
     if options.size or options.workers:
         raise InputError("--size and --workers require `bench cluster`.")
     if options.device == WINDOW:
         return measure_window(options.document, options.repetitions)
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
     if options.device in (MODEL, DEVICE):
-        return _modeled(seed, options)
+        return _benchmark_model(seed, options)
     if options.beside:
-        return _beside(seed, options)
+        return _benchmark_over_sizes(seed, options)
     devices = [options.device] if options.device else _available_devices()
     pages = [] if options.sweep else devices
-    codes = [_measure(device, seed, options, openings) for device in pages]
-    return max([*codes, *([_record(seed, options)] if "gpu" in devices else [])])
+    codes = [_benchmark_device(device, seed, options, openings) for device in pages]
+    return max([*codes, *([_record_over_sizes(seed, options)] if "gpu" in devices else [])])
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -167,20 +167,20 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _cluster(options: argparse.Namespace) -> int:
-    from gpu.distributed.asked import Asked
-    from gpu.distributed.library import load_dask
+def _benchmark_cluster(options: argparse.Namespace) -> int:
+    from gpu.distributed.cluster_settings import ClusterSettings
+    from gpu.distributed.dask_import import load_dask
 
     if options.workers < 0:
         raise InputError("--workers must be a whole number from 1.")
     load_dask()
     from gpu.bench.cluster import command
 
-    settings = Asked(workers=options.workers)
+    settings = ClusterSettings(workers=options.workers)
     return command.run(settings, dict(options.size), options.repetitions, options.document, options.folder)
 
 
-def _modeled(seed: int, options: argparse.Namespace) -> int:
+def _benchmark_model(seed: int, options: argparse.Namespace) -> int:
     from gpu.bench.model import command
 
     if options.device == DEVICE:
@@ -190,11 +190,11 @@ def _modeled(seed: int, options: argparse.Namespace) -> int:
     if options.counters is not None:
         if options.profile is None:
             raise InputError("--counters requires --profile FILE, which lists the launches that were counted.")
-        return command.count_with(options.profile, options.counters, options.document, options.gpu)
+        return command.compare_counters(options.profile, options.counters, options.document, options.gpu)
     if options.profile is not None:
         return command.profile_launches(options.profile, seed)
     if options.from_file is not None:
-        return command.compare_with(
+        return command.compare_with_model(
             options.from_file, options.document, options.gpu, options.data, nvcc=not options.without_nvcc
         )
     if options.measure is not None:
@@ -202,51 +202,57 @@ def _modeled(seed: int, options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
         times = Path(folder) / "times.json"
         command.measure_launches(times, seed, options.repetitions)
-        return command.compare_with(times, options.document, options.gpu, options.data)
+        return command.compare_with_model(times, options.document, options.gpu, options.data)
 
 
 def _available_devices() -> list[str]:
-    from gpu.devices.survey import survey
+    from gpu.devices.survey import list_device_statuses
 
-    has_gpu = any(status.engine == "cuda" and status.usable for status in survey())
+    has_gpu = any(status.engine == "cuda" and status.usable for status in list_device_statuses())
     return ["gpu", "simulator"] if has_gpu else ["simulator"]
 
 
-def _measure(device: str, seed: int, options: argparse.Namespace, openings: Openings | None) -> int:
-    from gpu.bench import document, on_gpu, on_simulator  # imported here, since every command imports this module
-    from gpu.bench.measurement import table
+def _benchmark_device(device: str, seed: int, options: argparse.Namespace, openings: Openings | None) -> int:
+    from gpu.bench import (  # imported here, since every command imports this module
+        document,
+        gpu_benchmark,
+        simulator_benchmark,
+    )
+    from gpu.bench.measurement import format_table
 
-    benchmark: Any = on_gpu if device == "gpu" else on_simulator
+    benchmark: Any = gpu_benchmark if device == "gpu" else simulator_benchmark
     measurements: Iterable[Measurement] = benchmark.run(seed, options.repetitions)
     if device == "simulator" and openings is not None:
-        measurements = itertools.chain(measurements, [on_simulator.opening(openings, options.repetitions)])
+        measurements = itertools.chain(
+            measurements, [simulator_benchmark.measure_opening(openings, options.repetitions)]
+        )
     rows = _print_rows(measurements)
-    body = f"{_remarks(seed, options)}\n\n{table(rows)}"
+    body = f"{_format_remark(seed, options)}\n\n{format_table(rows)}"
     document.write_section(options.document, _TITLES[device], benchmark.device_name(), body)
-    return _code(rows)
+    return _exit_code(rows)
 
 
-def _beside(seed: int, options: argparse.Namespace) -> int:
+def _benchmark_over_sizes(seed: int, options: argparse.Namespace) -> int:
     """Measure the fastest variants and their peers over sizes; write the page's section and its plot."""
-    from gpu.bench import beside, document, on_gpu
+    from gpu.bench import document, gpu_benchmark, size_comparison
     from gpu.patterns import all_patterns
 
     plot = options.document.parent / "images" / "beside-peers.svg"
     plot.parent.mkdir(parents=True, exist_ok=True)
-    opening.check_target(plot)
-    rows = _print_rows(on_gpu.measure_cases("beside", seed, options.repetitions))
-    declared = [each for pattern in all_patterns().values() for each in pattern.benchmark.beside]
-    curves, device = beside.curves_of(declared, rows), on_gpu.device_name()
-    plot.write_text(beside.picture(curves, f"Compared with libraries: {device}"), encoding="utf-8")
+    file_access.check_target(plot)
+    rows = _print_rows(gpu_benchmark.measure_cases("beside", seed, options.repetitions))
+    declared = [each for pattern in all_patterns().values() for each in pattern.benchmark.size_comparisons]
+    curves, device = size_comparison.build_speedup_curves(declared, rows), gpu_benchmark.device_name()
+    plot.write_text(size_comparison.draw_speedup_plot(curves, f"Compared with libraries: {device}"), encoding="utf-8")
     method = "The fastest of our variants, verified first, and of the libraries, at every size; L2 is cold before each."
     parts = (
-        f"{_remarks(seed, options)} {method}",
+        f"{_format_remark(seed, options)} {method}",
         f"![Speedup over the best peer, by size](images/{plot.name})",
-        beside.summary(curves),
-        beside.table(curves),
+        size_comparison.format_summary(curves),
+        size_comparison.format_table(curves),
     )
     document.write_section(options.document, "Over sizes", device, "\n\n".join(parts))
-    return _code(rows)
+    return _exit_code(rows)
 
 
 def _print_rows(measurements: Iterable[Measurement]) -> list[Measurement]:
@@ -255,42 +261,42 @@ def _print_rows(measurements: Iterable[Measurement]) -> list[Measurement]:
     for row in measurements:
         rows.append(row)
         figures = f"{row.median_ms:10.3f} ms {row.rate:10.4g} {row.unit}" if row.rate is not None else " " * 26
-        print(f"{row.work:<48} {row.who:<44} {figures}  {row.remark}", flush=True)
+        print(f"{row.work:<48} {row.name:<44} {figures}  {row.remark}", flush=True)
     return rows
 
 
-def _remarks(seed: int, options: argparse.Namespace) -> str:
-    fewer = f" ({FEWEST} for long runs)" if options.repetitions > FEWEST else ""
+def _format_remark(seed: int, options: argparse.Namespace) -> str:
+    fewer = f" ({MIN_REPETITIONS} for long runs)" if options.repetitions > MIN_REPETITIONS else ""
     return f"Median of {options.repetitions}{fewer}, seed {seed}."
 
 
-def _code(rows: list[Measurement]) -> int:
+def _exit_code(rows: list[Measurement]) -> int:
     return 1 if any("WRONG" in row.remark for row in rows) else 0
 
 
-def _record(seed: int, options: argparse.Namespace) -> int:
+def _record_over_sizes(seed: int, options: argparse.Namespace) -> int:
     """Measure every variant over sizes on the GPU, and write the measurements as data."""
     from gpu import engines
-    from gpu.bench import over_sizes, recorded
+    from gpu.bench import device_records, size_sweep
     from gpu.devices.probe import driver_version
     from gpu.patterns import all_patterns
 
-    with closing(engines.create("cuda")) as engine:
+    with closing(engines.create_engine("cuda")) as engine:
         runs = []
-        measuring = over_sizes.run(engine, all_patterns().values(), seed, options.repetitions, tell=print)
+        measuring = size_sweep.run(engine, all_patterns().values(), seed, options.repetitions, report=print)
         for run in measuring:
             runs.append(run)
             figures = f"{run.median_ms:10.4f} ms {run.rate:10.4g} {run.unit}" if run.verified else "WRONG, so not timed"
             print(f"{run.pattern:<12} {run.variant:<20} {run.size:>10}  {figures}", flush=True)
-        path = options.data or recorded.path_of(engine.device.name)
-        about = recorded.DeviceRecord(
+        path = options.data or device_records.record_path(engine.device.name)
+        about = device_records.DeviceRecord(
             engine.device.name,
             datetime.datetime.now(datetime.UTC).date().isoformat(),
             driver_version(),
-            f"Median of {options.repetitions} warm repetitions (at least {FEWEST} for long runs), the cache cold "
-            f"before each launch, timed with device events around the kernels alone; seed {seed}.",
+            f"Median of {options.repetitions} warm repetitions (at least {MIN_REPETITIONS} for long runs), the cache "
+            f"cold before each launch, timed with device events around the kernels alone; seed {seed}.",
             tuple(run for run in runs if run.verified),
         )
-    recorded.write(path, about)
+    device_records.write_record(path, about)
     print(f"written: {path}")
     return 0 if all(run.verified for run in runs) else 1

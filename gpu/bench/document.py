@@ -8,7 +8,7 @@ from pathlib import Path
 from gpu.bench import page, sections
 from gpu.bench.sections import ResultSection
 from gpu.errors import InputError
-from gpu.files import opening
+from gpu.files import file_access
 
 
 def data_folder(path: Path) -> Path:
@@ -38,7 +38,7 @@ def write_section(path: Path, name: str, device: str, body: str) -> None:
 def write_page(path: Path) -> None:
     """Write the page from its data files."""
     text = page.render(sections.load_sections(data_folder(path)))
-    with opening.replacing(path) as file:
+    with file_access.replace_file(path) as file:
         file.write(text.encode())
 
 

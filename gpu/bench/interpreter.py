@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.bench.measurement import Measurement
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 _PRODUCT = """
 __global__ void multiply(const float *a, const float *b, float *c, int n) {
@@ -55,17 +55,17 @@ __global__ void reduce_{number}(const float *in, float *out, int n) {{
 
 def run(seed: int, repetitions: int) -> Iterator[Measurement]:
     """Measure, and yield the rows."""
-    yield _product(seed, repetitions)
-    yield _arithmetic(repetitions)
-    yield _reading(repetitions)
+    yield _measure_product(seed, repetitions)
+    yield _measure_arithmetic(repetitions)
+    yield _measure_parsing(repetitions)
 
 
-def _product(seed: int, repetitions: int) -> Measurement:
+def _measure_product(seed: int, repetitions: int) -> Measurement:
     n = 512
     rng = np.random.default_rng(seed)
     left, right = (rng.random((n, n), np.float32) for _ in range(2))
     product = np.zeros((n, n), np.float32)
-    kernel = _module(_PRODUCT).kernel("multiply")
+    kernel = _compile_module(_PRODUCT).kernel("multiply")
     memories = [array.reshape(-1).view(np.uint8) for array in (left, right, product)]
     times = time_ms(lambda: kernel.launch((32, 32, 1), (16, 16, 1), [*memories, np.int32(n)]), min(repetitions, 5))
     exact = left.astype(np.float64) @ right.astype(np.float64)
@@ -76,9 +76,9 @@ def _product(seed: int, repetitions: int) -> Measurement:
     )
 
 
-def _arithmetic(repetitions: int) -> Measurement:
+def _measure_arithmetic(repetitions: int) -> Measurement:
     blocks, threads, rounds = 4096, 256, 50
-    kernel = _module(_ARITHMETIC).kernel("work")
+    kernel = _compile_module(_ARITHMETIC).kernel("work")
     out = np.zeros(blocks * threads, np.float32).view(np.uint8)
     counters = Counters()
     kernel.launch((1, 1, 1), (threads, 1, 1), [out, np.int32(rounds)], observers=[counters])
@@ -87,20 +87,20 @@ def _arithmetic(repetitions: int) -> Measurement:
     return Measurement("arithmetic in 2^20 threads", "Loop", True, times, statements / 1e9, "G lane-statements/s")
 
 
-def _reading(repetitions: int) -> Measurement:
+def _measure_parsing(repetitions: int) -> Measurement:
     text = "".join(_REDUCTION.format(number=number) for number in range(23))
     lines = text.count("\n")
 
-    def read() -> None:
-        module = _module(text)
+    def parse() -> None:
+        module = _compile_module(text)
         for name in module.kernels:
             module.kernel(name)
 
     work = f"parsing and lowering {lines} lines, 23 kernels"
-    return Measurement(work, "Front end", True, time_ms(read, repetitions), lines / 1e3, "k lines/s")
+    return Measurement(work, "Front end", True, time_ms(parse, repetitions), lines / 1e3, "k lines/s")
 
 
-def _module(text: str) -> SimulatedModule:
+def _compile_module(text: str) -> SimulatedModule:
     return SimulatedModule(text, Path("benchmark.cu"), {})
 
 

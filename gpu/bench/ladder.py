@@ -11,97 +11,99 @@ from typing import Any
 import numpy as np
 
 from gpu.bench.measurement import Measurement
-from gpu.bench.record import RecordingEngine
+from gpu.bench.recording_engine import RecordingEngine
 from gpu.declaration.benchmark import Case
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.rounding import RoundingBound
 from gpu.engines.base import Engine
 from gpu.errors import CompileError, LaunchError
-from gpu.run import verify
+from gpu.run import verification
 
 
-def inputs_of(pattern: Pattern, case: Case, seed: int) -> tuple[Inputs, dict[str, Any]]:
+def prepare_inputs(pattern: Pattern, case: Case, seed: int) -> tuple[Inputs, dict[str, Any]]:
     """Return the inputs of a case and the values of all parameters."""
     params = pattern.check(case.params)
     arrays = case.make_inputs(np.random.default_rng(seed)) if case.make_inputs else {}
-    return pattern.inputs(arrays, params, seed), params
+    return pattern.prepare_inputs(arrays, params, seed), params
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExpectedResult:
     """The reference result and its tolerance, computed once: on many elements both take long."""
 
     reference: Array
     tolerance: float | Array | RoundingBound
 
     @classmethod
-    def of(cls, pattern: Pattern, inputs: Inputs, params: Params) -> Exact:
+    def compute(cls, pattern: Pattern, inputs: Inputs, params: Params) -> ExpectedResult:
         return cls(pattern.reference(inputs, params), pattern.tolerance(inputs, params))
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCase:
     """A case with its inputs and reference result."""
 
     pattern: Pattern
     case: Case
     inputs: Inputs
     params: dict[str, Any]
-    exact: Exact
+    expected: ExpectedResult
 
 
-def prepare(pattern: Pattern, case: Case, seed: int) -> Prepared:
+def prepare_case(pattern: Pattern, case: Case, seed: int) -> PreparedCase:
     """Generate a case's inputs, and compute its reference result, which can take longer than the timing."""
-    inputs, params = inputs_of(pattern, case, seed)
-    return Prepared(pattern, case, inputs, params, Exact.of(pattern, inputs, params))
+    inputs, params = prepare_inputs(pattern, case, seed)
+    return PreparedCase(pattern, case, inputs, params, ExpectedResult.compute(pattern, inputs, params))
 
 
-def prepared_ahead(cases: Iterable[tuple[Pattern, Case]], seed: int, ahead: int) -> Iterator[Prepared]:
-    """Prepare cases, up to `ahead` of them on other threads while one is measured; yield them in order."""
-    with ThreadPoolExecutor(ahead) as pool:
-        waiting: deque[Future[Prepared]] = deque()
+def prepare_cases_ahead(cases: Iterable[tuple[Pattern, Case]], seed: int, lookahead: int) -> Iterator[PreparedCase]:
+    """Prepare cases, up to `lookahead` of them on other threads while one is measured; yield them in order."""
+    with ThreadPoolExecutor(lookahead) as pool:
+        waiting: deque[Future[PreparedCase]] = deque()
         for pattern, case in cases:
-            waiting.append(pool.submit(prepare, pattern, case, seed))
-            if len(waiting) > ahead:
+            waiting.append(pool.submit(prepare_case, pattern, case, seed))
+            if len(waiting) > lookahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def measure(engine: Engine, prepared: Prepared, repetitions: int) -> Iterator[Measurement]:
+def measure(engine: Engine, prepared: PreparedCase, repetitions: int) -> Iterator[Measurement]:
     """Measure each variant, and yield its row.
 
     Parameters
     ----------
     engine : Engine
-    prepared : Prepared
+    prepared : PreparedCase
     repetitions : int
     """
     pattern, case, inputs, params = prepared.pattern, prepared.case, prepared.inputs, prepared.params
-    amount, unit = amount_of(pattern, inputs, params)
+    amount, unit = compute_amount(pattern, inputs, params)
     for variant in pattern.variants:
-        if variant.cautionary or variant.library or (case.variants and variant.name not in case.variants):
+        if variant.deliberate_error or variant.library or (case.variants and variant.name not in case.variants):
             continue
-        if variant.alone or variant.missing(engine.device) or variant.obstacle(inputs, params):
+        if variant.is_single_thread or variant.unsupported_reason(engine.device) or variant.obstacle(inputs, params):
             continue
         try:
-            verified, times = timed(
+            verified, times = verify_and_time(
                 engine,
                 pattern,
                 variant,
                 inputs,
                 params,
-                prepared.exact,
+                prepared.expected,
                 repetitions=repetitions,
-                anew=case.anew,
+                restore_inputs=case.restores_inputs,
             )
         except (CompileError, LaunchError) as error:
-            yield Measurement(case.work, variant.title, ours=True, times_ms=(), amount=0, unit="", remark=error.message)
+            yield Measurement(
+                case.work, variant.title, is_variant=True, times_ms=(), amount=0, unit="", remark=error.message
+            )
             continue
         yield Measurement(
             case.work,
             variant.title,
-            ours=True,
+            is_variant=True,
             times_ms=times,
             amount=amount,
             unit=unit,
@@ -109,16 +111,16 @@ def measure(engine: Engine, prepared: Prepared, repetitions: int) -> Iterator[Me
         )
 
 
-def timed(
+def verify_and_time(
     engine: Engine,
     pattern: Pattern,
     variant: Variant,
     inputs: Inputs,
     params: Params,
-    exact: Exact,
+    expected: ExpectedResult,
     *,
     repetitions: int,
-    anew: bool,
+    restore_inputs: bool,
 ) -> tuple[bool, tuple[float, ...]]:
     """Run a variant, compare its result with the reference result and, if it is correct, time its launches.
 
@@ -128,9 +130,9 @@ def timed(
     pattern : Pattern
     variant : Variant
     inputs, params : mapping
-    exact : Exact
+    expected : ExpectedResult
     repetitions : int
-    anew : bool
+    restore_inputs : bool
         Upload the inputs again before each repetition, for launches that overwrite them.
 
     Returns
@@ -148,18 +150,18 @@ def timed(
     recorder = RecordingEngine(engine)
     try:
         result = _run(recorder, variant, inputs, params)[pattern.result]
-        _, verified = verify.compare(
+        _, verified = verification.compare_results(
             variant.comparable(params, result),
-            variant.comparable(params, exact.reference),
-            exact.tolerance,
+            variant.comparable(params, expected.reference),
+            expected.tolerance,
         )
         del result
-        return verified, recorder.replay(repetitions, anew=anew) if verified else ()
+        return verified, recorder.replay(repetitions, restore_inputs=restore_inputs) if verified else ()
     finally:
         recorder.finish()
 
 
-def amount_of(pattern: Pattern, inputs: Inputs, params: Params) -> tuple[float, str]:
+def compute_amount(pattern: Pattern, inputs: Inputs, params: Params) -> tuple[float, str]:
     """Return the amount and rate unit of a row: operations if the pattern's work is in them, else minimum traffic."""
     work, cost = pattern.work(inputs, params), pattern.cost(inputs, params)
     if work.unit in ("FLOP", "interaction"):

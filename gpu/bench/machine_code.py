@@ -10,15 +10,15 @@ from contextlib import contextmanager
 
 from gpu.bench.measurement import Measurement
 from gpu.engines.base import KERNELS
-from gpu.simulator.compiled.assembly import NotCompiled
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.compiled.assembly import UnsupportedKernel
+from gpu.simulator.simulated_module import SimulatedModule
 
 _BLOCK = (32, 8, 1)
 
 
 def run() -> Iterator[Measurement]:
     """Measure, and yield a row for all kernels, compiled and from the cache."""
-    with tempfile.TemporaryDirectory() as folder, _cache_in(folder):
+    with tempfile.TemporaryDirectory() as folder, _use_cache_folder(folder):
         for name, goal in (("First time", "1000 ms"), ("From the cache", "50 ms")):
             times, not_compiled = _prepare_all()
             slowest = max(times, key=lambda name: times[name])
@@ -34,11 +34,11 @@ def _prepare_all() -> tuple[dict[str, float], list[str]]:
     for path in sorted(KERNELS.glob("*.cu")):
         module = SimulatedModule(path.read_text(encoding="utf-8"), path, {})
         for name in module.kernels:
-            kernel = module.compiled(name)
+            kernel = module.compiled_kernel(name)
             start = time.perf_counter()
             try:
                 kernel.prepare((1, 1, 1), _BLOCK)
-            except NotCompiled:
+            except UnsupportedKernel:
                 not_compiled.append(name)
             else:
                 times[name] = 1e3 * (time.perf_counter() - start)
@@ -46,7 +46,7 @@ def _prepare_all() -> tuple[dict[str, float], list[str]]:
 
 
 @contextmanager
-def _cache_in(folder: str) -> Iterator[None]:
+def _use_cache_folder(folder: str) -> Iterator[None]:
     before = os.environ.get("LOCKSTEP_CACHE")
     os.environ["LOCKSTEP_CACHE"] = folder
     try:

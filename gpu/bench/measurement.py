@@ -15,9 +15,9 @@ class Measurement:
     ----------
     work : str
         The task, the same for a variant and its peers.
-    who : str
+    name : str
         Title of the variant, or name of the peer.
-    ours : bool
+    is_variant : bool
         Whether it is a variant.
     times_ms : tuple of float
         One for each repetition; empty if it could not be measured.
@@ -30,8 +30,8 @@ class Measurement:
     """
 
     work: str
-    who: str
-    ours: bool
+    name: str
+    is_variant: bool
     times_ms: tuple[float, ...]
     amount: float
     unit: str
@@ -47,12 +47,12 @@ class Measurement:
         return self.amount / median * 1e3 if median else None
 
     @property
-    def spread(self) -> str:
+    def time_range(self) -> str:
         """The fastest and the slowest repetition, in ms."""
         return f"{min(self.times_ms):.3g} to {max(self.times_ms):.3g}" if self.times_ms else ""
 
 
-def table(rows: Sequence[Measurement]) -> str:
+def format_table(rows: Sequence[Measurement]) -> str:
     """Return a Markdown table, grouped by work, with each rate as a multiple of the group's best peer's."""
     lines = [
         "| work | variant or peer | median ms | min to max | rate | of the best peer | |",
@@ -60,17 +60,17 @@ def table(rows: Sequence[Measurement]) -> str:
     ]
     for work in dict.fromkeys(row.work for row in rows):
         group = [row for row in rows if row.work == work]
-        peers = [row.rate for row in group if not row.ours and row.rate is not None]
+        peers = [row.rate for row in group if not row.is_variant and row.rate is not None]
         for row in group:
             if row.rate is None:
-                lines.append(f"| {work} | {row.who} | | | | | {row.remark} |")
+                lines.append(f"| {work} | {row.name} | | | | | {row.remark} |")
                 continue
             share = f"{row.rate / max(peers):.2f} x" if peers else ""
-            name = f"**{row.who}**" if row.ours else row.who
-            figures = f"{row.median_ms:.3f} | {row.spread} | {_four_digits(row.rate)} {row.unit} | {share}"
+            name = f"**{row.name}**" if row.is_variant else row.name
+            figures = f"{row.median_ms:.3f} | {row.time_range} | {_format_rate(row.rate)} {row.unit} | {share}"
             lines.append(f"| {work} | {name} | {figures} | {row.remark} |")
     return "\n".join(lines)
 
 
-def _four_digits(rate: float) -> str:
+def _format_rate(rate: float) -> str:
     return f"{rate:.4g}" if rate < 1000 else f"{float(f'{rate:.4g}'):,.0f}"

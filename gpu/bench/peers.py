@@ -24,8 +24,10 @@ Timer = Callable[[Callable[[], Any]], list[float]]
 """Function of an action; returns the milliseconds of each repetition."""
 
 
-def _print_row(work: str, who: str, times_ms: list[float], amount: float = 0, unit: str = "", remark: str = "") -> None:
-    row = {"work": work, "who": who, "ours": False, "times_ms": times_ms, "amount": amount, "unit": unit}
+def _print_row(
+    work: str, name: str, times_ms: list[float], amount: float = 0, unit: str = "", remark: str = ""
+) -> None:
+    row = {"work": work, "who": name, "ours": False, "times_ms": times_ms, "amount": amount, "unit": unit}
     print(json.dumps({**row, "remark": remark}), flush=True)
 
 
@@ -80,23 +82,25 @@ TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _torch_timer, "c
 """Factories of timers by module name; their arguments are the module, a seed and the repetitions."""
 
 
-def cases_of(pattern: Pattern, of: str) -> tuple[Case, ...]:
+def select_cases(pattern: Pattern, case_kind: str) -> tuple[Case, ...]:
     """Return a pattern's cases of a kind: "gpu", or "beside" for those over sizes."""
-    if of == "beside":
-        return tuple(case for each in pattern.benchmark.beside for case in each.cases.values())
+    if case_kind == "beside":
+        return tuple(case for each in pattern.benchmark.size_comparisons for case in each.cases.values())
     return pattern.benchmark.gpu
 
 
-def _measure(module: str, of: str, amounts: dict[str, tuple[float, str]], seed: int, repetitions: int) -> None:
+def _measure_library(
+    module: str, case_kind: str, amounts: dict[str, tuple[float, str]], seed: int, repetitions: int
+) -> None:
     library = importlib.import_module(module)
     time = TIMERS[module](library, seed, repetitions)
     for pattern in all_patterns().values():
-        for case in cases_of(pattern, of):
+        for case in select_cases(pattern, case_kind):
             if module not in case.libraries:
                 continue
             amount, unit = amounts.get(case.work, (0.0, ""))
             for peer in case.libraries[module](library, seed):
-                _print_row(case.work, peer.who, time(peer.action), amount * peer.part, unit)
+                _print_row(case.work, peer.name, time(peer.action), amount * peer.work_fraction, unit)
 
 
 def main() -> None:
@@ -104,7 +108,7 @@ def main() -> None:
     arguments = json.loads(sys.argv[1])
     for module in TIMERS:
         try:
-            _measure(module, **arguments)
+            _measure_library(module, **arguments)
         except ImportError:
             _print_row("peers", module, [], remark="not installed here")
         except Exception as error:

@@ -21,17 +21,17 @@ _Build = tuple[str, tuple[str, ...]]
 """A file and its compiler options."""
 
 
-_NEWEST = "nvidia/*/include/cccl/cub/version.cuh"
+_CUB_HEADER_PATTERN = "nvidia/*/include/cccl/cub/version.cuh"
 """Path of CUB in PyPI's nvidia-cuda-cccl, which is newer than the installed toolkit's."""
 
 
-def newest_headers() -> Path | None:
+def find_newest_headers() -> Path | None:
     """Return the folder of nvidia-cuda-cccl's headers; None if it is not installed."""
-    headers = (header for folder in sys.path for header in sorted(Path(folder).glob(_NEWEST)))
+    headers = (header for folder in sys.path for header in sorted(Path(folder).glob(_CUB_HEADER_PATTERN)))
     return next((header.resolve().parents[1] for header in headers), None)
 
 
-class Programs:
+class PeerPrograms:
     """All programs of some cases, compiled in the background; leaving the context stops compilers still running.
 
     Parameters
@@ -44,7 +44,7 @@ class Programs:
     def __init__(self, cases: Sequence[Case], folder: str | Path) -> None:
         self._cases = cases
         self._folder = Path(folder)
-        self._newest = newest_headers()
+        self._newest_headers = find_newest_headers()
         self._compiling: dict[_Build, subprocess.Popen[str] | OSError] = {}
         programs = (program for case in cases for program in case.programs)
         for build in dict.fromkeys(build for program in programs for build in self._builds(program)):
@@ -62,36 +62,47 @@ class Programs:
     def _builds(self, program: CudaProgram) -> tuple[_Build, ...]:
         """Return a program's builds: one, or two for a versioned one, with the toolkit's headers and newer ones."""
         build = program.file, program.options
-        if not program.versioned or self._newest is None:
+        if not program.prints_version or self._newest_headers is None:
             return (build,)
-        return build, (program.file, (*program.options, f"-I{self._newest}"))
+        return build, (program.file, (*program.options, f"-I{self._newest_headers}"))
 
     def _compile(self, build: _Build) -> subprocess.Popen[str] | OSError:
         nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         file, options = build
         source = Path(__file__).with_name(file)
-        command = [nvcc, "-O3", "-arch=native", "-std=c++17", *options, str(source), "-o", str(self._program(build))]
+        command = [
+            nvcc,
+            "-O3",
+            "-arch=native",
+            "-std=c++17",
+            *options,
+            str(source),
+            "-o",
+            str(self._program_path(build)),
+        ]
         try:
             return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         except OSError as error:
             return error
 
-    def _program(self, build: _Build) -> Path:
+    def _program_path(self, build: _Build) -> Path:
         file, options = build
         return self._folder / "".join((Path(file).stem, *(each.replace("/", "-") for each in options)))
 
     def run(self, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
         """Wait for the compilers, run the programs, and yield their rows."""
-        failures = {build: reason for build in self._compiling if (reason := self._failure(build))}
+        failures = {build: reason for build in self._compiling if (reason := self._compile_failure(build))}
         for case in self._cases:
             for program in case.programs:
                 for build in self._builds(program):
                     if build in failures:
-                        yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {failures[build]}")
+                        yield Measurement(case.work, program.name, False, (), 0, "", f"failed: {failures[build]}")
                     else:
-                        yield self._row(case, program, build, amounts.get(case.work, (0.0, "")), seed, repetitions)
+                        yield self._run_program(
+                            case, program, build, amounts.get(case.work, (0.0, "")), seed, repetitions
+                        )
 
-    def _failure(self, build: _Build) -> str:
+    def _compile_failure(self, build: _Build) -> str:
         """Return why a file was not compiled; "" if it was."""
         compiling = self._compiling[build]
         if isinstance(compiling, OSError):
@@ -99,7 +110,7 @@ class Programs:
         errors = compiling.communicate()[1]
         return "" if not compiling.returncode else next(iter(errors.strip().splitlines()), "it does not compile")
 
-    def _row(
+    def _run_program(
         self,
         case: Case,
         program: CudaProgram,
@@ -108,12 +119,12 @@ class Programs:
         seed: int,
         repetitions: int,
     ) -> Measurement:
-        command = map(str, (self._program(build), *program.arguments, seed, WARM_UP, repetitions))
+        command = map(str, (self._program_path(build), *program.arguments, seed, WARM_UP, repetitions))
         try:
             process = subprocess.run([*command], check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
             reason = str(getattr(error, "stderr", "") or error).strip().splitlines()[0]
-            return Measurement(case.work, program.who, False, (), 0, "", f"failed: {reason}")
+            return Measurement(case.work, program.name, False, (), 0, "", f"failed: {reason}")
         words = process.stdout.split()
-        name = f"{program.who} {words.pop(0)}" if program.versioned else program.who
+        name = f"{program.name} {words.pop(0)}" if program.prints_version else program.name
         return Measurement(case.work, name, False, tuple(map(float, words)), *amount)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu.errors import InputError
-from gpu.files import opening
+from gpu.files import file_access
 
 _MOST_BYTES = 2**25
 
@@ -115,7 +115,7 @@ def save_section(folder: Path, section: ResultSection) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     blocks = ",\n".join(_lines(block) for block in section.blocks)
     head = "".join(f"{_json(key)}: {_json(getattr(section, key))},\n" for key in ("name", "device", "date"))
-    with opening.replacing(file_of(folder, section.name)) as file:
+    with file_access.replace_file(file_of(folder, section.name)) as file:
         file.write(f'{{\n{head}"blocks": [\n{blocks}\n]\n}}\n'.encode())
 
 
@@ -144,7 +144,7 @@ def load_sections(folder: Path) -> list[ResultSection]:
 def _load(folder: Path) -> Iterator[ResultSection]:
     for path in sorted(folder.glob("*.json")):
         try:
-            data = json.loads(opening.read_bytes(path, _MOST_BYTES))
+            data = json.loads(file_access.read_bytes(path, _MOST_BYTES))
             blocks = tuple(block if isinstance(block, str) else _table(block) for block in data["blocks"])
             yield ResultSection(data["name"], data["device"], data["date"], blocks)
         except (ValueError, KeyError, TypeError) as error:

@@ -15,9 +15,18 @@ from gpu import engines
 from gpu.declaration.pattern import Inputs, Pattern
 from gpu.declaration.presentation import ATOMICS
 from gpu.declaration.roles import Role
-from gpu.engines.base import TO_SIMULATE
+from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.errors import InputError
-from gpu.messages.atomics import VARIANTS, AtomicsStudy, Interleaving, Latencies, Moment, chain, chain_in_words, model
+from gpu.messages.atomics import (
+    VARIANTS,
+    AtomicsStudy,
+    Interleaving,
+    Latencies,
+    ThreadStep,
+    compute_latency_chain,
+    describe_latency_chain,
+    model_atomics,
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -65,16 +74,16 @@ def run(options: argparse.Namespace) -> None:
         The input cannot be read, or an option is not a positive number.
     """
     from gpu.patterns import pattern_with_lesson
-    from gpu.patterns.histogram.counted import letters_of
-    from gpu.run.atomics import study
-    from gpu.run.execute import run_pattern
+    from gpu.patterns.histogram.counting_input import strip_to_letters
+    from gpu.run.atomics import study_atomics
+    from gpu.run.engine_requests import run_pattern
 
     pattern = pattern_with_lesson(ATOMICS)
-    latencies = Latencies(*(_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))
-    inputs, texts = _input(pattern, options)
-    result = study(pattern, inputs, texts, lambda progress: None)
-    letter_params = letters_of(pattern.check(texts))
-    with closing(engines.create(options.engine, options.executor)) as engine:
+    latencies = Latencies(*(_parse_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))
+    inputs, texts = _read_input(pattern, options)
+    result = study_atomics(pattern, inputs, texts, lambda progress: None)
+    letter_params = strip_to_letters(pattern.check(texts))
+    with closing(engines.create_engine(options.engine, options.executor)) as engine:
         times = []
         for variant in map(pattern.variant, VARIANTS):
             for _ in range(2):  # the first run is a warm-up
@@ -92,16 +101,16 @@ def run(options: argparse.Namespace) -> None:
             "simulated": simulated,
             "kernel_ms": times,
         }
-        latency_chain = chain(result.of_memory, latencies)
+        latency_chain = compute_latency_chain(result.global_memory_counts, latencies)
         data["chain"] = asdict(latency_chain) if latency_chain is not None else None
-        data["modeled"] = [asdict(model(counts, latencies)) for counts in result.counts]
+        data["modeled"] = [asdict(model_atomics(counts, latencies)) for counts in result.counts]
         print(json.dumps(data, indent=2))
     else:
         titles = [pattern.variant(name).title for name in VARIANTS]
-        print(as_text(result, latencies, titles, times, measured_on, simulated=simulated))
+        print(format_study(result, latencies, titles, times, measured_on, simulated=simulated))
 
 
-def _input(pattern: Pattern, options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:
+def _read_input(pattern: Pattern, options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:
     from gpu.files import images
     from gpu.files import text as text_files
 
@@ -109,13 +118,13 @@ def _input(pattern: Pattern, options: argparse.Namespace) -> tuple[Inputs, dict[
     if text is None and options.input and Path(options.input).suffix.lower() == ".txt":
         text = text_files.read_text(options.input)
     if text is not None:
-        return {}, pattern.for_file("text", text)
+        return {}, pattern.params_for_file("text", text)
     image = images.read_image(options.input or images.DEFAULT_SAMPLE)
     inputs = {"image": image.pixels, "maxval": np.array(image.maxval, image.pixels.dtype)}
-    return inputs, pattern.with_value(Role.BINS, options.bins) if options.bins else {}
+    return inputs, pattern.params_for_role(Role.BINS, options.bins) if options.bins else {}
 
 
-def _positive(options: argparse.Namespace, name: str) -> float:
+def _parse_positive(options: argparse.Namespace, name: str) -> float:
     text = getattr(options, name)
     try:
         value = float(text)
@@ -126,8 +135,8 @@ def _positive(options: argparse.Namespace, name: str) -> float:
     return value
 
 
-def as_text(
-    found: AtomicsStudy,
+def format_study(
+    study_result: AtomicsStudy,
     latencies: Latencies,
     titles: Sequence[str],
     times: Sequence[float],
@@ -139,7 +148,7 @@ def as_text(
 
     Parameters
     ----------
-    found : AtomicsStudy
+    study_result : AtomicsStudy
     latencies : Latencies
     titles : sequence of str
         The variants' titles.
@@ -150,14 +159,15 @@ def as_text(
     simulated : bool
         Whether the times are the simulator's.
     """
-    elements = found.counts[0].elements
-    cut = f", of {found.elements}" if elements < found.elements else ""
-    ignored = f" (without {found.ignored} other characters)" if found.ignored else ""
+    elements = study_result.counts[0].elements
+    cut = f", of {study_result.elements}" if elements < study_result.elements else ""
+    ignored = f" (without {study_result.ignored} other characters)" if study_result.ignored else ""
+    unit = "letters" if study_result.ignored else "elements"
     lines = [
-        f"Atomics of {elements} {'letters' if found.ignored else 'elements'}{cut}{ignored}: counted by the simulator",
+        f"Atomics of {elements} {unit}{cut}{ignored}: counted by the simulator",
         "  variant                   memory    atomics  addresses  hottest  warp queue  block queue",
     ]
-    for title, counts in zip(titles, found.counts, strict=True):
+    for title, counts in zip(titles, study_result.counts, strict=True):
         for memory, each in (("global", counts.of_global), ("shared", counts.of_shared)):
             if each.operations:
                 lines.append(
@@ -174,25 +184,28 @@ def as_text(
         f"Modeled at {latencies.clock_ghz:g} GHz",
         f"  global memory: {global_rate}",
         f"  shared memory: {shared_rate}",
-        *(f"  {figure:>20}  {what}" for figure, what in chain_in_words(found.of_memory, latencies)),
+        *(
+            f"  {figure:>20}  {what}"
+            for figure, what in describe_latency_chain(study_result.global_memory_counts, latencies)
+        ),
         f"  {'variant':<26}{'modeled':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
     ]
-    for title, counts, time in zip(titles, found.counts, times, strict=True):
-        modeled = model(counts, latencies)
+    for title, counts, time in zip(titles, study_result.counts, times, strict=True):
+        modeled = model_atomics(counts, latencies)
         lines.append(f"  {title:<26}{modeled.time_ms:>9.4f} ms{time:>11.4f} ms  {modeled.bound_by or 'none'}")
-    clock = f"{TO_SIMULATE}, no GPU's time:" if simulated else "measured: kernel time of"
+    clock = f"{SIMULATION_TIME_LABEL}, no GPU's time:" if simulated else "measured: kernel time of"
     lines += [f"  {clock} the whole input on {measured_on}", ""]
-    for name, orders in (("read, add, write", found.racy), ("atomic", found.atomic)):
-        correct = sum(order.right for order in orders)
+    for name, orders in (("read, add, write", study_result.racy), ("atomic", study_result.atomic)):
+        correct = sum(order.is_correct for order in orders)
         lines.append(f"Two threads each add one to 0, {name}: correct in {correct} of {len(orders)} orders")
-        lines += [f"  {_order(order)}" for order in orders]
+        lines += [f"  {_format_order(order)}" for order in orders]
     return "\n".join(lines)
 
 
-def _order(order: Interleaving) -> str:
-    steps = "   ".join(f"{_moment(moment):<10}" for moment in order.moments)
-    return f"{steps} -> {order.result}{'' if order.right else '  an update is lost'}"
+def _format_order(order: Interleaving) -> str:
+    steps = "   ".join(f"{_format_moment(moment):<10}" for moment in order.moments)
+    return f"{steps} -> {order.result}{'' if order.is_correct else '  an update is lost'}"
 
 
-def _moment(moment: Moment) -> str:
+def _format_moment(moment: ThreadStep) -> str:
     return f"{'AB'[moment.thread]} {moment.step} {moment.value}"

@@ -11,23 +11,23 @@ from pathlib import Path
 from gpu import engines
 from gpu.cli import report as cli_text
 from gpu.cli import run as cli_run
-from gpu.cli.cluster_options import OnCluster
-from gpu.cli.judged import Judged, judged
+from gpu.cli.cluster_options import ClusterRunOptions
+from gpu.cli.kernel_check import KernelCheck, check_kernel
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.declaration.roles import Role
-from gpu.engines.base import TO_SIMULATE, Engine
+from gpu.engines.base import SIMULATION_TIME_LABEL, Engine
 from gpu.errors import InputError
-from gpu.files import images, opening
-from gpu.messages.bodies import BodyFigures, Camera, figures_of
+from gpu.files import file_access, images
+from gpu.messages.bodies import BodyFigures, Camera, compute_body_figures
 from gpu.messages.distributed import DistributedRun
 from gpu.patterns.nbody import files as nbody_files
-from gpu.patterns.nbody.divided import CONSERVED, MOVING
-from gpu.patterns.nbody.forces import Motion, motion_of
+from gpu.patterns.nbody.forces import Motion, motion_from_params
+from gpu.patterns.nbody.multi_device import CONSERVED, TIME_STEP_NAMES
 from gpu.patterns.nbody.physics import half_mass_radius
-from gpu.patterns.nbody.simulation import BodySimulation, conserved, energy
-from gpu.run.execute import Outcome, run_pattern
+from gpu.patterns.nbody.simulation import BodySimulation, conserved_quantities, total_energy
+from gpu.run.engine_requests import Outcome, run_pattern
 
-_FRAME = (1280, 720)
+_FRAME_SIZE = (1280, 720)
 _CAMERA_RADII = 3.5
 _PROGRESS_WIDTH = 40
 
@@ -46,7 +46,7 @@ def run(
     frames: str | None,
     seed: int,
     as_json: bool,
-    cluster: OnCluster | None = None,
+    cluster: ClusterRunOptions | None = None,
 ) -> bool:
     """Verify the first forces, simulate the steps and print a report; return whether the verdict is good.
 
@@ -68,7 +68,7 @@ def run(
     seed : int
         Seed of generated bodies.
     as_json : bool
-    cluster : OnCluster or None
+    cluster : ClusterRunOptions or None
         Cluster to run on instead of an engine.
     """
     variant = pattern.variant(variant_name)
@@ -77,40 +77,40 @@ def run(
     if output_file:
         nbody_files.check_target(output_file)
     inputs, params, about = read_inputs(pattern, texts, input_file, seed)
-    folder = None if frames is None else opening.folder(frames)
-    forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
-    kernel_check = judged(pattern, variant, source_file, inputs, forces_alone, seed=seed)
-    if kernel_check.ended:
-        return cli_run.refused(pattern, variant, kernel_check, as_json=as_json)
+    folder = None if frames is None else file_access.ensure_folder(frames)
+    forces_alone = {**params, **pattern.params_for_role(Role.STEPS, 0)}
+    kernel_check = check_kernel(pattern, variant, source_file, inputs, forces_alone, seed=seed)
+    if kernel_check.aborted:
+        return cli_run.report_refusal(pattern, variant, kernel_check, as_json=as_json)
     if cluster is not None:
         return _run_on_cluster(
             pattern, variant, inputs, params, about, kernel_check, output_file, cluster, seed=seed, as_json=as_json
         )
-    with closing(engines.create(engine_name, executor, schedule)) as engine:
+    with closing(engines.create_engine(engine_name, executor, schedule)) as engine:
         outcome = run_pattern(
             engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=kernel_check.sources
         )
         steps = pattern.value(params, Role.STEPS)
         engine.sources = dict(kernel_check.sources)
-        figures = _simulate(engine, variant.name, inputs, steps, motion_of(params), output_file, folder)
+        figures = _simulate(engine, variant.name, inputs, steps, motion_from_params(params), output_file, folder)
     verdict = kernel_check.verdict(outcome.report.verified, variant)
-    counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, kernel_check.sources, seed)
+    counts = cli_run.count_work(outcome.report, pattern, variant, inputs, forces_alone, kernel_check.sources, seed)
     if as_json:
         data = {
             **cli_text.report_data(outcome.report, counts),
             **kernel_check.data(verdict),
             "simulation": asdict(figures),
         }
-        print(cli_text.as_json(data))
+        print(cli_text.format_json(data))
     else:
-        print(cli_text.report_as_text(outcome.report, counts, verdict, pattern, about, None, None))
+        print(cli_text.format_report(outcome.report, counts, verdict, pattern, about, None, None))
         rows = [
-            *_rows(figures, simulated=outcome.report.simulated),
+            *_format_rows(figures, simulated=outcome.report.simulated),
             *(("saved", str(path)) for path in (output_file, frames) if path),
         ]
-        print(cli_text.rows_as_text(rows))
+        print(cli_text.format_rows(rows))
         cli_run.print_findings(kernel_check, verdict)
-    return not verdict.bad
+    return not verdict.is_bad
 
 
 def _run_on_cluster(
@@ -118,54 +118,59 @@ def _run_on_cluster(
     variant: Variant,
     inputs: Inputs,
     params: Params,
-    about: str,
-    kernel_check: Judged,
+    input_description: str,
+    kernel_check: KernelCheck,
     output_file: str | None,
-    cluster: OnCluster,
+    cluster: ClusterRunOptions,
     *,
     seed: int,
     as_json: bool,
 ) -> bool:
     """Compute the first forces and the steps in one run; the bodies stay on the devices until the end."""
-    from gpu.cli.cluster import Runner
-    from gpu.distributed.cluster import opened
+    from gpu.cli.cluster import ClusterRunner
+    from gpu.distributed.cluster import open_cluster
 
-    with opened(cluster.settings) as workers:
-        outcome, distributed = Runner(workers, cluster)(
+    with open_cluster(cluster.settings) as workers:
+        outcome, distributed = ClusterRunner(workers, cluster)(
             pattern, variant, inputs, params, kernel_check.sources, (CONSERVED,)
         )
-    figures = _figures_of(distributed, outcome, inputs, pattern.value(params, Role.STEPS), motion_of(params))
+    figures = _collect_figures(
+        distributed, outcome, inputs, pattern.value(params, Role.STEPS), motion_from_params(params)
+    )
     if output_file:
         nbody_files.write_bodies(output_file, outcome.outputs["bodies"], figures.time)
     verdict = kernel_check.verdict(outcome.report.verified, variant)
-    forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
-    counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, kernel_check.sources, seed)
+    forces_alone = {**params, **pattern.params_for_role(Role.STEPS, 0)}
+    counts = cli_run.count_work(outcome.report, pattern, variant, inputs, forces_alone, kernel_check.sources, seed)
     if as_json:
         data = {**cli_text.report_data(outcome.report, counts), **distributed.data(), **kernel_check.data(verdict)}
-        print(cli_text.as_json({**data, "simulation": asdict(figures)}))
+        print(cli_text.format_json({**data, "simulation": asdict(figures)}))
     else:
-        report_arguments = (outcome.report, counts, verdict, pattern, about, None, None)
-        print(cli_text.report_as_text(*report_arguments, distributed=distributed))
-        rows = [*_rows(figures, simulated=outcome.report.simulated), *([("saved", output_file)] if output_file else [])]
-        print(cli_text.rows_as_text(rows))
+        report_arguments = (outcome.report, counts, verdict, pattern, input_description, None, None)
+        print(cli_text.format_report(*report_arguments, distributed=distributed))
+        rows = [
+            *_format_rows(figures, simulated=outcome.report.simulated),
+            *([("saved", output_file)] if output_file else []),
+        ]
+        print(cli_text.format_rows(rows))
         cli_run.print_findings(kernel_check, verdict)
-    return not verdict.bad
+    return not verdict.is_bad
 
 
-def _figures_of(
+def _collect_figures(
     distributed: DistributedRun, outcome: Outcome, inputs: Inputs, steps: int, motion: Motion
 ) -> BodyFigures:
     """Return the figures of a run on several devices, with the kernel time of the slowest worker."""
     count, (start, end) = len(inputs["bodies"]), outcome.outputs[CONSERVED]
-    return figures_of(
+    return compute_body_figures(
         count,
         steps * motion.time_step,
         steps,
-        lately=steps,
-        kernel_ms=distributed.times_of(*MOVING).kernel,
+        recent_steps=steps,
+        kernel_ms=distributed.phase_times(*TIME_STEP_NAMES).kernel,
         radius=half_mass_radius(inputs["bodies"]),
         executor=outcome.report.executor,
-        conserved=conserved(end, energy(start)),
+        conserved=conserved_quantities(end, total_energy(start)),
     )
 
 
@@ -175,7 +180,7 @@ def read_inputs(
     """Read or generate the bodies; return them, all parameters and a description."""
     params = pattern.check(texts)
     cli_run.refuse_idle_parameters(pattern, texts, params)
-    inputs = pattern.inputs({"bodies": nbody_files.read_bodies(input_file)} if input_file else {}, params, seed)
+    inputs = pattern.prepare_inputs({"bodies": nbody_files.read_bodies(input_file)} if input_file else {}, params, seed)
     pattern.accept(inputs, params)
     origin = Path(input_file).name if input_file else f"{pattern.value(params, Role.SOURCE)}, seed {seed}"
     count = len(inputs["bodies"])
@@ -197,26 +202,26 @@ def _simulate(
 
     def save_frame() -> None:
         if folder is not None:
-            picture = simulation.draw(camera, *_FRAME)
+            picture = simulation.draw(camera, *_FRAME_SIZE)
             images.write_image(str(folder / f"frame-{simulation.steps:06}.png"), picture, None)
 
-    simulation.conserved(motion.softening)
+    simulation.measure_conserved(motion.softening)
     save_frame()
     kernel_ms = 0.0
     engine.take_times()
-    executed = engine.executed
+    executed = engine.executor_choice
     for step in simulation.advance(variant, steps, motion):
         _show_progress(f"step {step} of {steps}" if step < steps else "")
         if folder is not None:
-            executed = engine.executed
+            executed = engine.executor_choice
             kernel_ms += engine.take_times().kernel
             save_frame()
             engine.take_times()
-    executed = engine.executed if folder is None else executed
+    executed = engine.executor_choice if folder is None else executed
     kernel_ms += engine.take_times().kernel
-    figures = simulation.figures(steps, kernel_ms, executed, simulation.conserved(motion.softening))
+    figures = simulation.figures(steps, kernel_ms, executed, simulation.measure_conserved(motion.softening))
     if output_file:
-        nbody_files.write_bodies(output_file, simulation.bodies(), simulation.time)
+        nbody_files.write_bodies(output_file, simulation.download_bodies(), simulation.time)
     simulation.close()
     return figures
 
@@ -227,11 +232,11 @@ def _show_progress(progress: str) -> None:
         print(f"{progress:<{_PROGRESS_WIDTH}}\r", end="", file=sys.stderr, flush=True)
 
 
-def _rows(figures: BodyFigures, *, simulated: bool) -> list[tuple[str, str]]:
+def _format_rows(figures: BodyFigures, *, simulated: bool) -> list[tuple[str, str]]:
     rows = []
     if figures.steps:
         rate = f"{figures.interactions_per_s / 1e6:.4g} Minteraction/s, {figures.gflops:.4g} GFLOP/s"
-        clock = f"{TO_SIMULATE}," if simulated else "for"
+        clock = f"{SIMULATION_TIME_LABEL}," if simulated else "for"
         rows.append(("steps", f"{figures.steps}, to time {figures.time:.6g}"))
         rows.append(("kernels", f"{figures.kernel_ms:.4g} ms {clock} all steps: {rate}"))
     conservation = figures.conserved

@@ -7,26 +7,26 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from gpu.cli.cluster_options import OnCluster
+from gpu.cli.cluster_options import ClusterRunOptions
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
-from gpu.distributed.asked import Asked
-from gpu.distributed.cluster import Cluster, opened
-from gpu.distributed.library import load_dask
-from gpu.distributed.picture import task_graph
-from gpu.files import opening
+from gpu.distributed.cluster import Cluster, open_cluster
+from gpu.distributed.cluster_settings import ClusterSettings
+from gpu.distributed.dask_import import load_dask
+from gpu.distributed.picture import draw_task_graph
+from gpu.files import file_access
 from gpu.messages.distributed import DistributedRun, WorkerStatus, is_loss
-from gpu.run.execute import Outcome
+from gpu.run.engine_requests import Outcome
 
-_BAR = 30
+_BAR_WIDTH = 30
 
 
-class Runner:
+class ClusterRunner:
     """Runs patterns on an open cluster.
 
     Parameters
     ----------
     cluster : Cluster
-    asked : OnCluster
+    options : ClusterRunOptions
 
     Raises
     ------
@@ -34,11 +34,11 @@ class Runner:
         The file for the graph cannot be written.
     """
 
-    def __init__(self, cluster: Cluster, asked: OnCluster) -> None:
-        if asked.graph:
-            opening.check_target(asked.graph)
+    def __init__(self, cluster: Cluster, options: ClusterRunOptions) -> None:
+        if options.graph:
+            file_access.check_target(options.graph)
         self._cluster = cluster
-        self._options = asked
+        self._options = options
         self.device = cluster.workers[0].device
 
     def __call__(
@@ -48,12 +48,12 @@ class Runner:
         inputs: Inputs,
         params: Params,
         sources: Mapping[str, str],
-        also: Collection[str] = (),
+        extra_outputs: Collection[str] = (),
     ) -> tuple[Outcome, DistributedRun]:
         """Run a variant as `run_distributed` does, and save the task graph if requested."""
-        from gpu.distributed.run import run_distributed
+        from gpu.distributed.distributed_run import run_distributed
 
-        bar = Bar(len(self._cluster.workers))
+        bar = ProgressBar(len(self._cluster.workers))
         try:
             outcome, distributed = run_distributed(
                 self._cluster,
@@ -64,24 +64,24 @@ class Runner:
                 bar,
                 chunks=self._options.chunks,
                 sources=sources,
-                also=also,
+                extra_outputs=extra_outputs,
             )
         finally:
             bar.close()
         if self._options.graph:
-            picture = task_graph(
+            picture = draw_task_graph(
                 distributed, f"{pattern.title}: {len(distributed.tasks)} tasks on {outcome.report.device}"
             )
-            with opening.replacing(self._options.graph) as file:
+            with file_access.replace_file(self._options.graph) as file:
                 file.write(picture.encode())
         return outcome, distributed
 
 
-class Bar:
+class ProgressBar:
     """Progress bar on a terminal; lost workers are reported on a line even without a terminal."""
 
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
+    def __init__(self, worker_count: int) -> None:
+        self._worker_count = worker_count
         self._is_terminal = sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
@@ -89,9 +89,9 @@ class Bar:
             self.close()
             print(f"lockstep: {progress.message}.", file=sys.stderr)
         elif progress.fraction is not None and self._is_terminal:
-            full = round(_BAR * progress.fraction)
-            bar = "█" * full + "·" * (_BAR - full)
-            print(f"\r{bar} {progress.message}, {self._workers} workers ", end="", file=sys.stderr, flush=True)
+            full = round(_BAR_WIDTH * progress.fraction)
+            bar = "█" * full + "·" * (_BAR_WIDTH - full)
+            print(f"\r{bar} {progress.message}, {self._worker_count} workers ", end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Erase the bar."""
@@ -99,10 +99,10 @@ class Bar:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def workers_of(asked: Asked) -> tuple[WorkerStatus, ...]:
+def find_workers(settings: ClusterSettings) -> tuple[WorkerStatus, ...]:
     """Return the workers of a scheduler."""
     load_dask()
-    with opened(asked) as cluster:
+    with open_cluster(settings) as cluster:
         return cluster.workers
 
 
@@ -111,6 +111,6 @@ def workers_data(workers: tuple[WorkerStatus, ...]) -> list[dict[str, Any]]:
     return [asdict(each) for each in workers]
 
 
-def workers_text(workers: tuple[WorkerStatus, ...]) -> str:
+def format_workers(workers: tuple[WorkerStatus, ...]) -> str:
     """Return the workers as text, one per line."""
     return "\n".join(f"{each.address:<28}{each.device.engine:<12}{each.device.name}" for each in workers)

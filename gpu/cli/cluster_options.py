@@ -13,18 +13,18 @@ from gpu.errors import InputError
 from gpu.schedules import ROUND_ROBIN
 
 if TYPE_CHECKING:
-    from gpu.distributed.asked import Asked
+    from gpu.distributed.cluster_settings import ClusterSettings
 
-ENGINE = "dask"
+DASK_ENGINE = "dask"
 
 
 @dataclass(frozen=True)
-class OnCluster:
+class ClusterRunOptions:
     """Cluster and options of a run on it.
 
     Parameters
     ----------
-    settings : Asked
+    settings : ClusterSettings
         The cluster.
     chunks : tuple of int
         As in `run_distributed`.
@@ -32,24 +32,24 @@ class OnCluster:
         File for the graph of the recorded Dask tasks; "" for none.
     """
 
-    settings: Asked
+    settings: ClusterSettings
     chunks: tuple[int, ...] = ()
     graph: str = ""
 
 
-_WINDOW = "window_"
+_WINDOW_PREFIX = "window_"
 """Prefix of the window options' destinations: commands have options with the same names."""
-_TLS = ("tls_ca", "tls_cert", "tls_key")
-_MOST_CHUNKS = 2**16
-_MOST_WORKERS = 256
+_TLS_NAMES = ("tls_ca", "tls_cert", "tls_key")
+_MAX_CHUNKS = 2**16
+_MAX_WORKERS = 256
 
 
-def add_scheduler(parser: argparse.ArgumentParser) -> None:
+def add_scheduler_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose a Dask scheduler."""
-    _add_cluster(parser.add_argument_group("a cluster"))
+    _add_cluster_options(parser.add_argument_group("a cluster"))
 
 
-def _add_cluster(group: argparse._ArgumentGroup, prefix: str = "") -> None:
+def _add_cluster_options(group: argparse._ArgumentGroup, prefix: str = "") -> None:
     group.add_argument(
         "--scheduler",
         dest=f"{prefix}scheduler",
@@ -57,62 +57,62 @@ def _add_cluster(group: argparse._ArgumentGroup, prefix: str = "") -> None:
         help="use the workers of this Dask scheduler; it has to be one that you trust",
     )
     meanings = ("certificate authority to trust", "this machine's certificate", "that certificate's private key")
-    for name, meaning in zip(_TLS, meanings, strict=True):
+    for name, meaning in zip(_TLS_NAMES, meanings, strict=True):
         option = f"--{name.replace('_', '-')}"
         group.add_argument(option, dest=prefix + name, metavar="FILE.pem", help=f"with tls://: {meaning}")
 
 
-def add_window(parser: argparse.ArgumentParser) -> None:
+def add_window_options(parser: argparse.ArgumentParser) -> None:
     """Add the window's options: its engine and, for several devices, the cluster."""
     group = parser.add_argument_group("the window")
-    names = {f"--{name}": f"{_WINDOW}{name}" for name in ("engine", "workers", "scheduler")}
+    names = {f"--{name}": f"{_WINDOW_PREFIX}{name}" for name in ("engine", "workers", "scheduler")}
     group.add_argument(
         "--engine",
         dest=names["--engine"],
-        choices=(*NAMES, ENGINE),
+        choices=(*NAMES, DASK_ENGINE),
         help="engine at startup; dask uses all GPUs of this machine, or a cluster's (default: the last one used)",
     )
     group.add_argument(
         "--workers",
         dest=names["--workers"],
-        type=_count(_MOST_WORKERS),
+        type=_count_parser(_MAX_WORKERS),
         metavar="N",
         help="with --engine dask: workers on this machine",
     )
-    _add_cluster(group, _WINDOW)
+    _add_cluster_options(group, _WINDOW_PREFIX)
 
 
-def of_window(options: argparse.Namespace) -> str | Asked:
+def read_window_engine(options: argparse.Namespace) -> str | ClusterSettings:
     """Return the window's engine at startup: its name, a cluster, or "" for the last one used."""
-    engine = getattr(options, f"{_WINDOW}engine") or ""
-    if engine == ENGINE:
-        return asked_of(options, _WINDOW)
-    for name in ("scheduler", "workers", *_TLS):
-        if getattr(options, _WINDOW + name):
-            raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {ENGINE}.")
+    engine = getattr(options, f"{_WINDOW_PREFIX}engine") or ""
+    if engine == DASK_ENGINE:
+        return read_cluster_settings(options, _WINDOW_PREFIX)
+    for name in ("scheduler", "workers", *_TLS_NAMES):
+        if getattr(options, _WINDOW_PREFIX + name):
+            raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {DASK_ENGINE}.")
     return engine
 
 
-def refuse_before_command(options: argparse.Namespace) -> None:
+def refuse_window_options(options: argparse.Namespace) -> None:
     """Refuse window options before a command, where they have no effect."""
-    for name in ("engine", "scheduler", "workers", *_TLS):
-        if options.command_name and getattr(options, _WINDOW + name):
+    for name in ("engine", "scheduler", "workers", *_TLS_NAMES):
+        if options.command_name and getattr(options, _WINDOW_PREFIX + name):
             raise InputError(f"--{name.replace('_', '-')} must follow the command: `{options.command_name} ...`.")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the cluster options of the command `run`."""
-    add_scheduler(parser)
+    add_scheduler_options(parser)
     group = parser.add_argument_group("with --engine dask")
     group.add_argument(
         "--workers",
-        type=_count(_MOST_WORKERS),
+        type=_count_parser(_MAX_WORKERS),
         metavar="N",
         help="workers on this machine (default: one per GPU, or up to four simulators)",
     )
     group.add_argument(
         "--chunks",
-        type=_chunk_sizes,
+        type=_parse_chunk_sizes,
         metavar="N|N,N,...",
         help="number of chunks, or the elements or rows of each (default: one chunk per worker)",
     )
@@ -130,7 +130,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def asked_of(options: argparse.Namespace, prefix: str = "") -> Asked:
+def read_cluster_settings(options: argparse.Namespace, prefix: str = "") -> ClusterSettings:
     """Return the chosen cluster, and warn if its connections are not protected.
 
     Raises
@@ -138,15 +138,15 @@ def asked_of(options: argparse.Namespace, prefix: str = "") -> Asked:
     InputError
         Some but not all of the three TLS files are given.
     """
-    from gpu.distributed.asked import Asked, Tls
+    from gpu.distributed.cluster_settings import ClusterSettings, Tls
 
-    files = [getattr(options, prefix + name) for name in _TLS]
+    files = [getattr(options, prefix + name) for name in _TLS_NAMES]
     if any(files) and not all(files):
         raise InputError("--tls-ca, --tls-cert and --tls-key must be given together.")
     tls = Tls(*files) if all(files) else None
     scheduler, workers = (getattr(options, prefix + name, None) for name in ("scheduler", "workers"))
-    settings = Asked(scheduler or "", workers or 0, tls)
-    if settings.exposed:
+    settings = ClusterSettings(scheduler or "", workers or 0, tls)
+    if settings.is_exposed:
         print(
             f"lockstep: {settings.scheduler} is not protected: anyone on the network can run programs on its workers. "
             "tls:// with --tls-ca, --tls-cert and --tls-key protects it.",
@@ -155,12 +155,14 @@ def asked_of(options: argparse.Namespace, prefix: str = "") -> Asked:
     return settings
 
 
-def refuse_without(options: argparse.Namespace) -> None:
+def refuse_unused_options(options: argparse.Namespace) -> None:
     """Refuse cluster options without a cluster, and options of a single engine with one."""
-    if options.engine == ENGINE:
+    if options.engine == DASK_ENGINE:
         for name, default in (("executor", "auto"), ("schedule", ROUND_ROBIN)):
             if getattr(options, name) != default:
-                raise InputError(f"--{name} has no effect with --engine {ENGINE}: it applies to a single simulator.")
+                raise InputError(
+                    f"--{name} has no effect with --engine {DASK_ENGINE}: it applies to a single simulator."
+                )
         if options.raw and not options.stream:
             raise InputError("--raw has no effect without --stream.")
         if options.stream and options.graph:
@@ -168,24 +170,24 @@ def refuse_without(options: argparse.Namespace) -> None:
         if options.stream and options.source:
             raise InputError("--source cannot be used with --stream: checking it needs an input in memory.")
         return
-    for name in ("scheduler", "workers", "chunks", "graph", "stream", "raw", *_TLS):
+    for name in ("scheduler", "workers", "chunks", "graph", "stream", "raw", *_TLS_NAMES):
         if getattr(options, name):
-            raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {ENGINE}.")
+            raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {DASK_ENGINE}.")
 
 
-def _count(most: int) -> Callable[[str], int]:
-    def count(text: str) -> int:
-        if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {most}, not {text[:20]!r}")
+def _count_parser(maximum: int) -> Callable[[str], int]:
+    def parse_count(text: str) -> int:
+        if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= maximum:
+            raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {maximum}, not {text[:20]!r}")
         return int(text)
 
-    return count
+    return parse_count
 
 
-def _chunk_sizes(text: str) -> tuple[int, ...]:
+def _parse_chunk_sizes(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if len(parts) == 1:
-        return (_count(_MOST_CHUNKS)(text),)
-    if len(parts) > _MOST_CHUNKS:
-        raise argparse.ArgumentTypeError(f"there are more than {_MOST_CHUNKS} chunks")
-    return tuple(_count(10**9 - 1)(part) for part in parts)
+        return (_count_parser(_MAX_CHUNKS)(text),)
+    if len(parts) > _MAX_CHUNKS:
+        raise argparse.ArgumentTypeError(f"there are more than {_MAX_CHUNKS} chunks")
+    return tuple(_count_parser(10**9 - 1)(part) for part in parts)

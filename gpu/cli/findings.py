@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpu.errors import SourcePosition
-from gpu.files.sources import Sources
+from gpu.files.sources import SourceLines
 from gpu.simulator.checkers.findings import Finding
 
 _WIDTH = 100
 # Most characters shown of a source line, around the position of the finding.
-_EXCERPT = 160
+_EXCERPT_WIDTH = 160
 
 
 def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def finding_text(number: int, finding: Finding, sources: Sources) -> str:
+def format_finding(number: int, finding: Finding, sources: SourceLines) -> str:
     """Return a finding as text with its source lines."""
     times = f", {finding.count} times" if finding.count > 1 else ""
     lines = textwrap.wrap(
@@ -43,17 +43,17 @@ def finding_text(number: int, finding: Finding, sources: Sources) -> str:
     for place, position in enumerate(finding.positions):
         thread = finding.threads[place] if place < len(finding.threads) else ""
         lines.append(f"  {position}" + (f"  {thread}" if thread else ""))
-        if position not in finding.positions[place + 1 :] and (shown := excerpt(sources, position)):
+        if position not in finding.positions[place + 1 :] and (shown := format_excerpt(sources, position)):
             lines.append(shown)
     if not finding.positions:
         lines += [f"  {thread}" for thread in finding.threads]
     return "\n".join(lines)
 
 
-def excerpt(sources: Sources, position: SourcePosition) -> str:
+def format_excerpt(sources: SourceLines, position: SourcePosition) -> str:
     """Return a source line with a caret below it; "" if the line is not available."""
     text, caret = sources.line(position.file, position.line), sources.caret(position)
-    if len(text) > _EXCERPT:
-        first = max(0, len(caret) - _EXCERPT // 2)
-        text, caret = text[first : first + _EXCERPT], caret[first:]
+    if len(text) > _EXCERPT_WIDTH:
+        first = max(0, len(caret) - _EXCERPT_WIDTH // 2)
+        text, caret = text[first : first + _EXCERPT_WIDTH], caret[first:]
     return "\n".join(f"    {line}" for line in (text, caret) if line) if text else ""

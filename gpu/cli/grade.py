@@ -12,12 +12,12 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from gpu.cli.exit_codes import FAILED, OK
-from gpu.cli.report import as_json
+from gpu.cli.report import format_json
 from gpu.errors import InputError
-from gpu.files.opening import check_target, name_of, replacing
-from gpu.process.grader import Graded, grade, left_out, submitted
+from gpu.files.file_access import check_target, format_path, replace_file
+from gpu.process.grader import GradedSubmission, find_ignored_files, find_submissions, grade_submissions
 
-_MOST_OTHERS = 10
+_MAX_OTHERS = 10
 """Most files listed that are not submissions."""
 _COLUMNS = ("submission", "accepted", "verdict", "smallest input", "lines", "limits", "report")
 
@@ -40,19 +40,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Grade the submissions; return the exit code, which is OK if all are accepted."""
-    lesson, task = _task(options.task)
+    lesson, task = _find_task(options.task)
     for target in filter(None, (options.junit, options.csv)):
         check_target(target)
-    paths = submitted(options.submissions)
+    paths = find_submissions(options.submissions)
     graded = []
-    for each in grade(lesson, task, paths, seed=options.seed):
+    for each in grade_submissions(lesson, task, paths, seed=options.seed):
         graded.append(each)
         if not options.json:
-            print(_as_text(each), flush=True)
-    accepted, others = sum(each.accepted for each in graded), left_out(options.submissions)
+            print(_format_graded(each), flush=True)
+    accepted, others = sum(each.accepted for each in graded), find_ignored_files(options.submissions)
     if options.json:
         print(
-            as_json(
+            format_json(
                 {
                     "task": options.task,
                     "accepted": accepted,
@@ -64,37 +64,37 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(f"{accepted} of {len(graded)} accepted.")
         if others:
-            more = f" and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
-            print(f"Not graded: {', '.join(others[:_MOST_OTHERS])}{more}. The names do not end in .cu.")
+            more = f" and {len(others) - _MAX_OTHERS} more" if len(others) > _MAX_OTHERS else ""
+            print(f"Not graded: {', '.join(others[:_MAX_OTHERS])}{more}. The names do not end in .cu.")
     if options.junit:
-        _write(options.junit, junit(options.task, graded))
+        _write_text(options.junit, format_junit(options.task, graded))
     if options.csv:
-        _write(options.csv, table(graded))
+        _write_text(options.csv, format_csv(graded))
     return OK if accepted == len(graded) else FAILED
 
 
-def _task(text: str) -> tuple[Path, str]:
+def _find_task(text: str) -> tuple[Path, str]:
     """Return a lesson's folder and its task's name; raise InputError if there is no such task."""
-    from gpu.lessons.reading import FILE, LIBRARY, read_lesson
+    from gpu.lessons.lesson_reader import LESSON_FILE, LIBRARY, read_lesson
 
     folder, slash, name = text.rstrip("/").rpartition("/")
     if not slash:
         raise InputError(f"{text!r} is not a task: give LESSON/NAME, such as 01-threads-and-indices/add.")
     for place in (Path(folder), LIBRARY / folder):
         with suppress(OSError):  # the name is too long
-            if (place / FILE).is_file():
+            if (place / LESSON_FILE).is_file():
                 read_lesson(place).task(name)
                 return place, name
-    raise InputError(f"There is no lesson {name_of(folder)!r}: `lessons` lists them.")
+    raise InputError(f"There is no lesson {format_path(folder)!r}: `lessons` lists them.")
 
 
-def _as_text(graded: Graded) -> str:
+def _format_graded(graded: GradedSubmission) -> str:
     lines = [f"{graded.name}: {'accepted' if graded.accepted else graded.words}"]
     shown = graded.sentences if graded.accepted else graded.sentences[1:]
     return "\n".join([*lines, *(f"    {sentence}" for sentence in shown)])
 
 
-def table(graded: Sequence[Graded]) -> str:
+def format_csv(graded: Sequence[GradedSubmission]) -> str:
     """Return graded submissions as CSV, with cells quoted that a spreadsheet would evaluate as formulas."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -112,30 +112,32 @@ def table(graded: Sequence[Graded]) -> str:
     return text.getvalue()
 
 
-def junit(task: str, graded: Sequence[Graded]) -> str:
+def format_junit(task: str, graded: Sequence[GradedSubmission]) -> str:
     """Return graded submissions as JUnit XML, one test case per submission."""
     failures = sum(not each.accepted for each in graded)
-    head = f'<testsuite name={quoteattr(_legal(task))} tests="{len(graded)}" failures="{failures}">'
+    head = f'<testsuite name={quoteattr(_replace_illegal(task))} tests="{len(graded)}" failures="{failures}">'
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', head]
     for each in graded:
-        name = f"  <testcase classname={quoteattr(_legal(task))} name={quoteattr(_legal(each.name))}"
+        name = (
+            f"  <testcase classname={quoteattr(_replace_illegal(task))} name={quoteattr(_replace_illegal(each.name))}"
+        )
         if each.accepted:
             lines.append(f"{name}/>")
             continue
-        detail = escape(_legal("\n".join(each.sentences)))
+        detail = escape(_replace_illegal("\n".join(each.sentences)))
         lines += [
             f"{name}>",
-            f"    <failure message={quoteattr(_legal(each.words))}>{detail}</failure>",
+            f"    <failure message={quoteattr(_replace_illegal(each.words))}>{detail}</failure>",
             "  </testcase>",
         ]
     return "\n".join([*lines, "</testsuite>", ""])
 
 
-def _legal(text: str) -> str:
+def _replace_illegal(text: str) -> str:
     """Replace characters that are not allowed in XML."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 
-def _write(path: str, text: str) -> None:
-    with replacing(path) as file:
+def _write_text(path: str, text: str) -> None:
+    with replace_file(path) as file:
         file.write(text.encode())

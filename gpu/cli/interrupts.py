@@ -10,13 +10,13 @@ import sys
 import threading
 from collections.abc import Iterator
 
-SENTENCE = "lockstep: Stopped."
-GRACE = 1.0
+STOPPED_MESSAGE = "lockstep: Stopped."
+GRACE_S = 1.0
 """Seconds that a KeyboardInterrupt has to end the command cleanly."""
 
 
 @contextlib.contextmanager
-def ctrl_c_reaches_everywhere(exit_code: int) -> Iterator[None]:
+def end_on_ctrl_c(exit_code: int) -> Iterator[None]:
     """End the process on Ctrl+C even where Python cannot raise KeyboardInterrupt, as while it waits for a GPU.
 
     Python raises KeyboardInterrupt on the main thread, between two bytecodes; a call that waits for an endless kernel
@@ -38,11 +38,11 @@ def ctrl_c_reaches_everywhere(exit_code: int) -> Iterator[None]:
         signalled.close()
 
 
-def _end_after_grace(listening: socket.socket, over: threading.Event, exit_code: int) -> None:
-    with listening:
-        while received := listening.recv(1):
+def _end_after_grace(receiver: socket.socket, ended: threading.Event, exit_code: int) -> None:
+    with receiver:
+        while received := receiver.recv(1):
             if received[0] == signal.SIGINT:
-                if not over.wait(GRACE):
-                    print(SENTENCE, file=sys.stderr, flush=True)
+                if not ended.wait(GRACE_S):
+                    print(STOPPED_MESSAGE, file=sys.stderr, flush=True)
                     os._exit(exit_code)
                 return

@@ -6,33 +6,33 @@ import argparse
 from pathlib import Path
 
 from gpu.cli.exit_codes import FAILED, OK
-from gpu.cli.report import as_json
+from gpu.cli.report import format_json
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options and actions."""
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=_list, folder=None)
+    parser.set_defaults(command=_list_lessons, folder=None)
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
     check = actions.add_parser("check", help="check the lessons in a folder completely", allow_abbrev=False)
     check.add_argument("folder", metavar="DIR", nargs="?", help="a lesson, or several (default: Lockstep's own)")
-    check.set_defaults(command=_check)
+    check.set_defaults(command=_check_lessons)
 
 
-def _list(options: argparse.Namespace) -> int:
-    from gpu.lessons.reading import all_lessons
+def _list_lessons(options: argparse.Namespace) -> int:
+    from gpu.lessons.lesson_reader import read_all_lessons
 
-    lessons = all_lessons()
+    lessons = read_all_lessons()
     if options.json:
         print(
-            as_json(
+            format_json(
                 {
                     "lessons": [
                         {
                             "name": lesson.name,
                             "title": lesson.title,
                             "minutes": lesson.minutes,
-                            "needs": list(lesson.needs),
+                            "needs": list(lesson.prerequisites),
                             "questions": len(lesson.questions),
                             "tasks": [task.name for task in lesson.tasks],
                         }
@@ -50,21 +50,21 @@ def _list(options: argparse.Namespace) -> int:
     return OK
 
 
-def _check(options: argparse.Namespace) -> int:
-    from gpu.lessons.checking import faults
-    from gpu.lessons.reading import LIBRARY, all_lessons
+def _check_lessons(options: argparse.Namespace) -> int:
+    from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons
+    from gpu.lessons.validation import find_faults
 
     count = 0
-    for lesson in all_lessons(Path(options.folder) if options.folder else LIBRARY):
-        lesson_faults = [*faults(lesson)]
+    for lesson in read_all_lessons(Path(options.folder) if options.folder else LIBRARY):
+        lesson_faults = [*find_faults(lesson)]
         for fault in lesson_faults:
             print(fault)
         contents = f"{len(lesson.steps)} steps, {len(lesson.questions)} questions, {len(lesson.tasks)} tasks"
         mistakes = sum(len(task.mistakes) for task in lesson.tasks)
-        print(f"{lesson.name}: {contents}, {mistakes} mistakes: {_faults(len(lesson_faults))}", flush=True)
+        print(f"{lesson.name}: {contents}, {mistakes} mistakes: {_format_fault_count(len(lesson_faults))}", flush=True)
         count += len(lesson_faults)
     return FAILED if count else OK
 
 
-def _faults(number: int) -> str:
+def _format_fault_count(number: int) -> str:
     return "no faults" if not number else "1 fault" if number == 1 else f"{number} faults"

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, NoReturn
 from gpu import __version__, schedules
 from gpu.cli import cluster_options, interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
-from gpu.cli.program import arguments_apart
-from gpu.cli.pycuda import program_apart
+from gpu.cli.program import split_arguments
+from gpu.cli.pycuda import split_program
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text
 from gpu.errors import CompileError, InputError, KernelError, LockstepError
-from gpu.process.temporaries import own_temporaries
+from gpu.process.temporary_files import own_temporary_folder
 
 _EPILOG = f"""\
 exit codes:
@@ -33,14 +33,14 @@ exit codes:
   {STOPPED}  stopped by Ctrl+C
 """
 
-_PARAMETER = "parameter "
+_PARAMETER_PREFIX = "parameter "
 """Prefix of the parameters' destinations, so that no parameter collides with an option of every pattern."""
 
 _SEED_HELP = "seed of random inputs; an image has no random part (default: 0)"
-_LONGEST_LINE = 2000
-_MOST_DIGITS = 1000
-_MOST_ELEMENTS = 10**12
-_MOST_OPTIONS = 5000
+_MAX_LINE_LENGTH = 2000
+_MAX_DIGITS = 1000
+_MAX_ELEMENTS = 10**12
+_MAX_OPTIONS = 5000
 """Limit on the number of options: argparse takes longer per option the more there are."""
 
 _STREAM_ERRORS = (
@@ -74,29 +74,29 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(REFUSED, f"{_on_one_line(f'{self.prog}: {message} (see --help)')}\n")
+        self.exit(REFUSED, f"{_to_one_line(f'{self.prog}: {message} (see --help)')}\n")
 
 
 class Desktop(NamedTuple):
-    """Window functions that the commands call; all but `openings` return an exit code or None.
+    """Window functions that the commands call; all but `measure_openings` return an exit code or None.
 
     Parameters
     ----------
-    open : callable
-        Opens the window with a file or None and, optionally, an engine: its name, or a cluster's `Asked`.
-    tour : callable
+    open_window : callable
+        Opens the window with a file or None and, optionally, an engine: its name, or a cluster's `ClusterSettings`.
+    run_tour : callable
         Shows every pattern in the window and saves pictures in a folder.
-    measure : callable
+    measure_actions : callable
         Measures the duration of user actions, a given number of times each, and writes the results to a page.
-    openings : callable or None
+    measure_openings : callable or None
         Opens the window a given number of times; returns `wall_ms` and `cpu_ms` up to its first picture for each.
         Raises RuntimeError with the reason if it does not open.
     """
 
-    open: Callable[..., int]
-    tour: Callable[[str], int]
-    measure: Callable[[Path, int], int]
-    openings: Callable[[int], Sequence[Any]] | None = None
+    open_window: Callable[..., int]
+    run_tour: Callable[[str], int]
+    measure_actions: Callable[[Path, int], int]
+    measure_openings: Callable[[int], Sequence[Any]] | None = None
 
 
 def main(arguments: Sequence[str], desktop: Desktop) -> int:
@@ -112,23 +112,23 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack some characters
     try:
-        if _is_file(arguments):
-            return desktop.open(Path(arguments[0]))
-        words, program = program_apart(arguments)
+        if _is_file_argument(arguments):
+            return desktop.open_window(Path(arguments[0]))
+        words, program = split_program(arguments)
         if not program:
-            words, program = arguments_apart(arguments)
-        if sum(word.startswith("-") for word in words) > _MOST_OPTIONS:
-            raise InputError(f"There are more than {_MOST_OPTIONS:,} options.")
-        options = _parser(desktop).parse_args(_insert_kernel_word(words))
+            words, program = split_arguments(arguments)
+        if sum(word.startswith("-") for word in words) > _MAX_OPTIONS:
+            raise InputError(f"There are more than {_MAX_OPTIONS:,} options.")
+        options = _create_parser(desktop).parse_args(_insert_kernel_word(words))
         options.program = program
         _refuse_empty_names(options)
-        cluster_options.refuse_before_command(options)
+        cluster_options.refuse_window_options(options)
         command: Command = options.command
         code = command(options)
         sys.stdout.flush()
         return code
     except LockstepError as error:
-        _complain(error)
+        _print_error(error)
         return FAILED if isinstance(error, KernelError) else REFUSED
     except MemoryError:
         print("lockstep: There is not enough memory for this. Use a smaller input.", file=sys.stderr)
@@ -142,14 +142,14 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
         _discard_output()
         failure = "The output cannot be written" if error.errno in _STREAM_ERRORS else "The operating system reports"
         reason = (error.strerror or str(error)).rstrip(".").lower()
-        print(_on_one_line(f"lockstep: {failure}: {reason}."), file=sys.stderr)
+        print(_to_one_line(f"lockstep: {failure}: {reason}."), file=sys.stderr)
         return REFUSED
     except KeyboardInterrupt:
-        print(interrupts.SENTENCE, file=sys.stderr)
+        print(interrupts.STOPPED_MESSAGE, file=sys.stderr)
         return STOPPED
 
 
-def _is_file(arguments: Sequence[str]) -> bool:
+def _is_file_argument(arguments: Sequence[str]) -> bool:
     """Return whether the only argument is a file to open; no command's name ends in a file suffix."""
     return len(arguments) == 1 and Path(arguments[0]).suffix != "" and Path(arguments[0]).is_file()
 
@@ -175,7 +175,7 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
             raise InputError(f"{'DIR' if name == 'folder' else f'--{name}'} is empty: give a name.")
 
 
-def _parser(desktop: Desktop) -> argparse.ArgumentParser:
+def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
     from gpu.cli import own_code
     from gpu.cli import program as cli_program
     from gpu.cli import pycuda as cli_pycuda
@@ -191,7 +191,7 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     )
     parser.set_defaults(command=lambda options: _open_window(desktop, options))
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}", help="print the version")
-    cluster_options.add_window(parser)
+    cluster_options.add_window_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command_name")
     running = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
     running.fill = _add_run
@@ -200,18 +200,18 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="print JSON")
     listing.add_argument(
         "--textbook",
-        type=_elements,
+        type=_parse_element_count,
         metavar="N",
         help="add textbook figures for N elements: operations, steps, average and peak parallelism",
     )
-    listing.set_defaults(command=_list)
+    listing.set_defaults(command=_list_patterns)
 
     devices = commands.add_parser(
         "devices", help="list available devices, and why others are unavailable", allow_abbrev=False
     )
     devices.add_argument("--json", action="store_true", help="print JSON")
-    cluster_options.add_scheduler(devices)
-    devices.set_defaults(command=_with_temporary_files(_devices))
+    cluster_options.add_scheduler_options(devices)
+    devices.set_defaults(command=_with_temporary_files(_list_devices))
 
     simulating = commands.add_parser(
         "simulate",
@@ -225,12 +225,12 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     simulating.set_defaults(command=_with_temporary_files(_simulate))
 
     scripts = commands.add_parser(
-        "pycuda", help="run a PyCUDA script on the simulator, without a GPU", **cli_pycuda.ABOUT
+        "pycuda", help="run a PyCUDA script on the simulator, without a GPU", **cli_pycuda.PARSER_OPTIONS
     )
     own_code.add_options(scripts)
     scripts.set_defaults(command=lambda options: cli_pycuda.run(options, options.program))
     programs = commands.add_parser(
-        "program", help="run a whole CUDA C++ program on the simulator, without a GPU", **cli_program.ABOUT
+        "program", help="run a whole CUDA C++ program on the simulator, without a GPU", **cli_program.PARSER_OPTIONS
     )
     own_code.add_options(programs)
     cli_program.add_options(programs)
@@ -269,20 +269,20 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
 
     touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
     touring.add_argument("folder", metavar="DIR", help="folder for the pictures and the table of results")
-    touring.set_defaults(command=_with_temporary_files(lambda options: desktop.tour(options.folder)))
+    touring.set_defaults(command=_with_temporary_files(lambda options: desktop.run_tour(options.folder)))
     return parser
 
 
 def _open_window(desktop: Desktop, options: argparse.Namespace) -> int:
-    engine = cluster_options.of_window(options)
-    return desktop.open(None, engine) if engine else desktop.open(None)
+    engine = cluster_options.read_window_engine(options)
+    return desktop.open_window(None, engine) if engine else desktop.open_window(None)
 
 
 def _with_temporary_files(command: Command) -> Command:
     """Return the command wrapped so that its temporary files are deleted however it ends."""
 
     def run(options: argparse.Namespace) -> int:
-        with own_temporaries():
+        with own_temporary_folder():
             return command(options)
 
     return run
@@ -305,7 +305,7 @@ def _add_run(run: _Parser) -> None:
         pattern_parser.set_defaults(command=_with_temporary_files(_run), pattern=pattern)
         pattern_parser.add_argument(
             "--engine",
-            choices=(*NAMES, cluster_options.ENGINE),
+            choices=(*NAMES, cluster_options.DASK_ENGINE),
             default="auto",
             help="auto uses a GPU if one is usable, else the simulator; dask uses all GPUs of this machine, or a "
             "cluster's (default: auto)",
@@ -330,7 +330,7 @@ def _add_run(run: _Parser) -> None:
             metavar="FILE.cu",
             help="use this file instead of the pattern's kernel file, and check it for races and other errors",
         )
-        pattern_parser.add_argument("--seed", metavar="N", type=_seed, default=0, help=_SEED_HELP)
+        pattern_parser.add_argument("--seed", metavar="N", type=_parse_seed, default=0, help=_SEED_HELP)
         pattern_parser.add_argument("--json", action="store_true", help="print JSON")
         cluster_options.add_options(pattern_parser)
         _add_parameters(pattern_parser, pattern)
@@ -342,9 +342,9 @@ def _add_parameters(pattern_parser: argparse.ArgumentParser, pattern: Pattern) -
         if parameter is not _input_choice(pattern):
             group.add_argument(
                 f"--{parameter.name}",
-                dest=f"{_PARAMETER}{parameter.name}",
-                metavar=_metavar(parameter),
-                help=_help(parameter),
+                dest=f"{_PARAMETER_PREFIX}{parameter.name}",
+                metavar=_find_metavar(parameter),
+                help=_format_help(parameter),
             )
 
 
@@ -352,7 +352,7 @@ def _insert_kernel_word(arguments: Sequence[str]) -> list[str]:
     from gpu.cli import model as cli_model
     from gpu.patterns import all_patterns
 
-    return cli_model.completed(arguments, tuple(all_patterns()) if arguments[:1] == ["model"] else ())
+    return cli_model.insert_kernel_word(arguments, tuple(all_patterns()) if arguments[:1] == ["model"] else ())
 
 
 def _add_model(modeling: _Parser) -> None:
@@ -372,18 +372,18 @@ def _add_model(modeling: _Parser) -> None:
             help=f"variant to model (default: {pattern.default_variant})",
         )
         _add_files(pattern_parser, pattern, results=False)
-        pattern_parser.add_argument("--seed", metavar="N", type=_seed, default=0, help=_SEED_HELP)
-        cli_model.add_common(pattern_parser)
+        pattern_parser.add_argument("--seed", metavar="N", type=_parse_seed, default=0, help=_SEED_HELP)
+        cli_model.add_common_options(pattern_parser)
         _add_parameters(pattern_parser, pattern)
     file = forms.add_parser(
-        cli_model.KERNEL,
+        cli_model.KERNEL_WORD,
         help="a file's kernel; the word `kernel` may be omitted",
         epilog=cli_simulate.EPILOG.partition("\nexit codes")[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     cli_simulate.add_launch_options(file)
-    cli_model.add_common(file)
+    cli_model.add_common_options(file)
     file.set_defaults(command=_with_temporary_files(_model_kernel))
 
 
@@ -421,19 +421,19 @@ def _add_files(pattern_parser: argparse.ArgumentParser, pattern: Pattern, *, res
         pattern_parser.add_argument("--output", metavar="FILE", help=output)
 
 
-def _seed(text: str) -> int:
-    if not text.isdecimal() or len(text) > _MOST_DIGITS:
+def _parse_seed(text: str) -> int:
+    if not text.isdecimal() or len(text) > _MAX_DIGITS:
         raise argparse.ArgumentTypeError(f"a seed is a whole number from 0, not {text!r}")
     return int(text)
 
 
-def _elements(text: str) -> int:
-    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) > _MOST_ELEMENTS:
+def _parse_element_count(text: str) -> int:
+    if not text.isdecimal() or len(text) > _MAX_DIGITS or int(text) > _MAX_ELEMENTS:
         raise argparse.ArgumentTypeError(f"a number of elements is a whole number up to 10^12, not {text[:20]!r}")
     return int(text)
 
 
-def _metavar(parameter: Parameter) -> str:
+def _find_metavar(parameter: Parameter) -> str:
     if isinstance(parameter, Choice):
         return "|".join(parameter.options)
     if isinstance(parameter, Text):
@@ -441,7 +441,7 @@ def _metavar(parameter: Parameter) -> str:
     return "FILE" if isinstance(parameter, Matrix) else "N,N,..." if isinstance(parameter, BinEdges | Numbers) else "N"
 
 
-def _help(parameter: Parameter) -> str:
+def _format_help(parameter: Parameter) -> str:
     text = parameter.help
     if isinstance(parameter, Choice | Integer | Real):
         unit = f" {parameter.unit}" if parameter.unit else ""
@@ -451,36 +451,40 @@ def _help(parameter: Parameter) -> str:
     return text.replace("%", "%%")
 
 
-def _complain(error: LockstepError, *, evidence: bool = False) -> None:
+def _print_error(error: LockstepError, *, with_detail: bool = False) -> None:
     position = f"{error.position}: " if isinstance(error, KernelError) and error.position else ""
     if error.message.startswith(position):
         position = ""
-    print(_on_one_line(f"lockstep: {position}{error.message} {error.advice}"), file=sys.stderr)
-    if error.detail and (evidence or isinstance(error, CompileError)):
+    print(_to_one_line(f"lockstep: {position}{error.message} {error.advice}"), file=sys.stderr)
+    if error.detail and (with_detail or isinstance(error, CompileError)):
         print(error.detail, file=sys.stderr)
 
 
-def _on_one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     """Return a text as one line without control characters, whatever file names and arguments it contains."""
     line = " ".join(text.split())
     line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
-    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE // 2]} … {line[-_LONGEST_LINE // 2 :]}"
+    return (
+        line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH // 2]} … {line[-_MAX_LINE_LENGTH // 2 :]}"
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
     from gpu.cli import bodies as cli_bodies
     from gpu.cli import run as cli_run
 
-    cluster_options.refuse_without(options)
+    cluster_options.refuse_unused_options(options)
     texts, input_file = _parameter_texts(options)
     has_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
     run = partial(cli_bodies.run, frames=options.frames) if has_bodies else cli_run.run
     if options.stream:
         return _stream(options, texts, input_file)
-    if options.engine == cluster_options.ENGINE:
-        settings = cluster_options.asked_of(options)
-        run = partial(run, cluster=cluster_options.OnCluster(settings, options.chunks or (), options.graph or ""))
-    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+    if options.engine == cluster_options.DASK_ENGINE:
+        settings = cluster_options.read_cluster_settings(options)
+        run = partial(
+            run, cluster=cluster_options.ClusterRunOptions(settings, options.chunks or (), options.graph or "")
+        )
+    with interrupts.end_on_ctrl_c(STOPPED):
         correct = run(
             options.pattern,
             options.variant or options.pattern.default_variant,
@@ -498,14 +502,14 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _stream(options: argparse.Namespace, texts: Mapping[str, str], input_file: str | None) -> int:
-    from gpu.cli import streamed as cli_streamed
+    from gpu.cli import streaming as cli_streamed
 
-    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+    with interrupts.end_on_ctrl_c(STOPPED):
         cli_streamed.run(
             options.pattern,
             options.variant or options.pattern.default_variant,
             texts,
-            cluster_options.asked_of(options),
+            cluster_options.read_cluster_settings(options),
             input_file=input_file,
             raw=options.raw or "",
             output_file=options.output or "",
@@ -518,9 +522,9 @@ def _stream(options: argparse.Namespace, texts: Mapping[str, str], input_file: s
 def _parameter_texts(options: argparse.Namespace) -> tuple[dict[str, str], str | None]:
     """Return the texts of the parameters given on the command line, and the input file or None."""
     texts = {
-        name.removeprefix(_PARAMETER): value
+        name.removeprefix(_PARAMETER_PREFIX): value
         for name, value in vars(options).items()
-        if name.startswith(_PARAMETER) and value is not None
+        if name.startswith(_PARAMETER_PREFIX) and value is not None
     }
     input_file = options.input
     choice = _input_choice(options.pattern)
@@ -537,14 +541,14 @@ def _model(options: argparse.Namespace) -> int:
     from gpu.cli import run as cli_run
 
     texts, input_file = _parameter_texts(options)
-    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+    with interrupts.end_on_ctrl_c(STOPPED):
         if isinstance(options.pattern.presentation, BodiesPresentation):
             inputs, params, _ = cli_bodies.read_inputs(options.pattern, texts, input_file, options.seed)
-            params = {**params, **options.pattern.with_value(Role.STEPS, 0)}
+            params = {**params, **options.pattern.params_for_role(Role.STEPS, 0)}
         else:
             inputs, params, _ = cli_run.read_inputs(options.pattern, texts, input_file, None, options.seed)
         variant = options.variant or options.pattern.default_variant
-        cli_model.of_pattern(options.pattern, variant, params, inputs, options.gpu, json=options.json)
+        cli_model.print_modeled_pattern(options.pattern, variant, params, inputs, options.gpu, json=options.json)
     return OK
 
 
@@ -552,8 +556,8 @@ def _model_kernel(options: argparse.Namespace) -> int:
     from gpu.cli import model as cli_model
     from gpu.cli import simulate as cli_simulate
 
-    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
-        cli_model.of_kernel(options, cli_simulate.defined(options))
+    with interrupts.end_on_ctrl_c(STOPPED):
+        cli_model.print_modeled_kernel(options, cli_simulate.parse_defines(options))
     return OK
 
 
@@ -575,7 +579,9 @@ def _add_bench(desktop: Desktop, benching: _Parser) -> None:
 
     benchmark.add_options(benching)
     benching.set_defaults(
-        command=_with_temporary_files(lambda options: benchmark.run(options, desktop.measure, desktop.openings))
+        command=_with_temporary_files(
+            lambda options: benchmark.run(options, desktop.measure_actions, desktop.measure_openings)
+        )
     )
 
 
@@ -583,13 +589,13 @@ def _add_atomics(parser: _Parser) -> None:
     from gpu.cli import atomics as cli_atomics
 
     cli_atomics.add_options(parser)
-    parser.set_defaults(command=_with_temporary_files(_atomics))
+    parser.set_defaults(command=_with_temporary_files(_study_atomics))
 
 
-def _atomics(options: argparse.Namespace) -> int:
+def _study_atomics(options: argparse.Namespace) -> int:
     from gpu.cli import atomics as cli_atomics
 
-    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+    with interrupts.end_on_ctrl_c(STOPPED):
         cli_atomics.run(options)
     return OK
 
@@ -600,31 +606,31 @@ def _simulate(options: argparse.Namespace) -> int:
     try:
         return OK if cli_simulate.run(options) else FAILED
     except LockstepError as error:
-        _complain(error, evidence=True)
+        _print_error(error, with_detail=True)
         return REFUSED
 
 
-def _list(options: argparse.Namespace) -> int:
+def _list_patterns(options: argparse.Namespace) -> int:
     from gpu.cli import report as cli_text
     from gpu.patterns import all_patterns
 
     patterns = tuple(all_patterns().values())
-    format_patterns = cli_text.patterns_as_json if options.json else cli_text.patterns_as_text
+    format_patterns = cli_text.format_patterns_json if options.json else cli_text.format_patterns_text
     print(format_patterns(patterns, options.textbook))
     return OK
 
 
-def _devices(options: argparse.Namespace) -> int:
+def _list_devices(options: argparse.Namespace) -> int:
     from gpu.cli import report as cli_text
-    from gpu.devices.survey import survey
+    from gpu.devices.survey import list_device_statuses
 
     if options.scheduler:
         from gpu.cli import cluster as cli_cluster
 
-        workers = cli_cluster.workers_of(cluster_options.asked_of(options))
+        workers = cli_cluster.find_workers(cluster_options.read_cluster_settings(options))
         data = cli_cluster.workers_data(workers)
-        print(cli_text.as_json({"workers": data}) if options.json else cli_cluster.workers_text(workers))
+        print(cli_text.format_json({"workers": data}) if options.json else cli_cluster.format_workers(workers))
         return OK
-    statuses = survey()
-    print(cli_text.devices_as_json(statuses) if options.json else cli_text.devices_as_text(statuses))
+    statuses = list_device_statuses()
+    print(cli_text.format_devices_json(statuses) if options.json else cli_text.format_devices_text(statuses))
     return OK

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu.cli.report import as_json, rows_as_text
+from gpu.cli.report import format_json, format_rows
 from gpu.declaration.pattern import Params, Pattern
 from gpu.errors import InputError
 from gpu.files.sources import read_source
 
 if TYPE_CHECKING:
-    from gpu.run.model import ModeledRun
+    from gpu.run.timing_model import ModeledRun
 
-KERNEL = "kernel"
+KERNEL_WORD = "kernel"
 """Word between `model` and a file's name; it can be omitted, and gives access to that form's --help."""
 
 DEFAULT_GPU = "h200"
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
+def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of both forms of the command."""
     parser.add_argument(
         "--gpu",
@@ -32,38 +32,38 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def completed(arguments: Sequence[str], patterns: Sequence[str]) -> list[str]:
+def insert_kernel_word(arguments: Sequence[str], patterns: Sequence[str]) -> list[str]:
     """Insert the word `kernel` into `model FILE.cu`, to distinguish it from `model PATTERN`."""
     words = list(arguments)
     if (
         words[:1] == ["model"]
         and len(words) > 1
-        and words[1] not in (*patterns, KERNEL)
+        and words[1] not in (*patterns, KERNEL_WORD)
         and not words[1].startswith("-")
     ):
-        words.insert(1, KERNEL)
+        words.insert(1, KERNEL_WORD)
     return words
 
 
-def of_pattern(
+def print_modeled_pattern(
     pattern: Pattern, variant_name: str, params: Params, inputs: Mapping[str, Any], gpu: str, *, json: bool
 ) -> None:
     """Model a variant of a pattern and print the result."""
-    from gpu.run import model
+    from gpu.run import timing_model
 
     variant = pattern.variant(variant_name)
-    modeled_run = model.model_pattern(variant, inputs, params, gpu, pattern=pattern.name)
+    modeled_run = timing_model.model_pattern(variant, inputs, params, gpu, pattern=pattern.name)
     about = {"pattern": pattern.name, "variant": variant.name}
-    _print(about, f"{pattern.title}: {variant.title}", modeled_run, json=json)
+    _print_result(about, f"{pattern.title}: {variant.title}", modeled_run, json=json)
 
 
-def of_kernel(options: argparse.Namespace, defines: Mapping[str, str]) -> None:
+def print_modeled_kernel(options: argparse.Namespace, defines: Mapping[str, str]) -> None:
     """Model a launch of a file's kernel and print the result."""
-    from gpu.run import model
+    from gpu.run import timing_model
 
     if options.textures:
         raise InputError("--texture cannot be modeled: the timing model has no cache for texture references.")
-    modeled_run = model.model_kernel(
+    modeled_run = timing_model.model_kernel(
         options.file,
         read_source(options.file),
         options.kernel,
@@ -77,8 +77,10 @@ def of_kernel(options: argparse.Namespace, defines: Mapping[str, str]) -> None:
         constants=dict(options.constants),
     )
     about = {"file": str(options.file), "kernel": options.kernel}
-    _print(about, f"{Path(options.file).name}: {options.kernel}", modeled_run, json=options.json)
+    _print_result(about, f"{Path(options.file).name}: {options.kernel}", modeled_run, json=options.json)
 
 
-def _print(about: Mapping[str, Any], title: str, modeled_run: ModeledRun, *, json: bool) -> None:
-    print(as_json({**about, **modeled_run.data()}) if json else f"{title}\n{rows_as_text(modeled_run.rows())}")
+def _print_result(identification: Mapping[str, Any], title: str, modeled_run: ModeledRun, *, json: bool) -> None:
+    print(
+        format_json({**identification, **modeled_run.data()}) if json else f"{title}\n{format_rows(modeled_run.rows())}"
+    )

@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpu import bounds
+from gpu import resource_limits
 from gpu.cli import launches
-from gpu.cli.amounts import megabytes, seconds
+from gpu.cli.amounts import parse_megabytes, parse_seconds
 from gpu.cli.exit_codes import FAILED, OK, TOO_LONG
-from gpu.files import opening
+from gpu.files import file_access
 from gpu.schedules import HELP, NAMES, ROUND_ROBIN, Schedule
 
 if TYPE_CHECKING:
     from gpu.driver.journal import Journal
 
-WITH_VALUE = ("--gpu", "--report", "--schedule", "--trace", "--max-seconds", "--max-memory")
+OPTIONS_WITH_VALUE = ("--gpu", "--report", "--schedule", "--trace", "--max-seconds", "--max-memory")
 """Options that take the next word as their value."""
 
 
@@ -40,9 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace", metavar="DIR", type=Path, help="record every step of every launch, in one file per launch"
     )
-    parser.add_argument("--max-seconds", metavar="S", type=seconds, help="time limit by the clock (default: none)")
     parser.add_argument(
-        "--max-memory", metavar="MB", type=megabytes, help="memory limit, the simulator's included (default: none)"
+        "--max-seconds", metavar="S", type=parse_seconds, help="time limit by the clock (default: none)"
+    )
+    parser.add_argument(
+        "--max-memory",
+        metavar="MB",
+        type=parse_megabytes,
+        help="memory limit, the simulator's included (default: none)",
     )
 
 
@@ -54,54 +59,54 @@ def check_options(options: argparse.Namespace) -> None:
     InputError
         The schedule or the GPU is unknown, or a file or folder cannot be created.
     """
-    Schedule.of(options.schedule)
+    Schedule.parse(options.schedule)
     if options.gpu is not None:
         # These imports are slow and rarely needed.
-        from gpu.driver.attributes import describe
+        from gpu.driver.attributes import emulate_gpu_attributes
         from gpu.timing.gpus import find_gpu
 
-        describe(find_gpu(options.gpu))
+        emulate_gpu_attributes(find_gpu(options.gpu))
     if options.report is not None:
-        opening.check_target(options.report)
+        file_access.check_target(options.report)
     if options.trace is not None:
         launches.make_folder(options.trace)
 
 
-def hold(options: argparse.Namespace, said: Callable[[], None] = lambda: None) -> None:
+def apply_limits(options: argparse.Namespace, on_limit: Callable[[], None] = lambda: None) -> None:
     """Apply the time and memory limits in the options to this process.
 
     Parameters
     ----------
     options : argparse.Namespace
-    said : callable
+    on_limit : callable
         Called after the message, before the process exits at the time limit.
     """
     if options.max_memory is not None:
-        bounds.hold_memory(options.max_memory)
+        resource_limits.set_memory_limit(options.max_memory)
     if options.max_seconds is not None:
-        timer = threading.Timer(options.max_seconds, _exit_at_limit, (options.max_seconds, said))
+        timer = threading.Timer(options.max_seconds, _exit_at_limit, (options.max_seconds, on_limit))
         timer.daemon = True
         timer.start()
 
 
-def _exit_at_limit(limit: float, said: Callable[[], None]) -> None:
+def _exit_at_limit(limit: float, on_limit: Callable[[], None]) -> None:
     print(f"lockstep: Stopped: it took longer than the {limit:g} s of --max-seconds.", file=sys.stderr)
-    said()
+    on_limit()
     sys.stderr.flush()
     os._exit(TOO_LONG)
 
 
-def report(options: argparse.Namespace, journal: Journal, words: Sequence[str], code: int) -> int:
+def print_report(options: argparse.Namespace, journal: Journal, program_arguments: Sequence[str], code: int) -> int:
     """Print and save the report on the launches; return the exit code, given the program's own."""
-    say(journal)
+    print_summary(journal)
     if options.report is not None:
-        with opening.replacing(options.report) as file:
-            file.write(launches.as_json(journal, words).encode())
+        with file_access.replace_file(options.report) as file:
+            file.write(launches.format_json(journal, program_arguments).encode())
     has_findings = options.check and any(entry.findings for entry in journal.entries)
     return FAILED if code == OK and has_findings else code
 
 
-def say(journal: Journal) -> None:
+def print_summary(journal: Journal) -> None:
     """Print the summary of the launches."""
     if journal.entries:
-        print("\n".join(launches.summary(journal)), file=sys.stderr)
+        print("\n".join(launches.format_summary(journal)), file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu.cli import interrupts, own_code
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
-from gpu.cli.supervised import end_with_parent
+from gpu.cli.supervision import end_with_parent
 from gpu.errors import InputError, KernelError, LockstepError
 from gpu.files.scratch import ScratchFolder
 from gpu.schedules import ROUND_ROBIN
@@ -27,7 +27,7 @@ exit codes: the program's own, 128 plus the signal's number if it crashes; with 
 are findings, 2 if the simulator does not support a kernel; 2 if nothing was run; 124 if --max-seconds stopped it
 """
 USAGE = "lockstep program FILE.cu [MORE.cu ...] [options] [-- ARGS ...]"
-ABOUT: dict[str, Any] = {
+PARSER_OPTIONS: dict[str, Any] = {
     "usage": USAGE,
     "description": "Compiles a program's host code for this machine, and runs it with its kernels on the simulator.",
     "epilog": EPILOG,
@@ -37,7 +37,7 @@ ABOUT: dict[str, Any] = {
 """Keyword arguments of the command's parser."""
 
 
-def arguments_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split the words of `program` into the command's own and, after --, the program's arguments."""
     words = list(arguments)
     if words[:1] == ["program"] and "--" in words:
@@ -76,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace, words: Sequence[str]) -> int:
+def run(options: argparse.Namespace, program_arguments: Sequence[str]) -> int:
     """Run the program in a separate process; return the exit code."""
     if not hasattr(os, "fork"):
         raise InputError(
@@ -91,12 +91,12 @@ def run(options: argparse.Namespace, words: Sequence[str]) -> int:
     own_code.check_options(options)
     scratch = ScratchFolder()
     try:
-        return _run_in_child(options, words, Path(scratch.path))
+        return _run_in_child(options, program_arguments, Path(scratch.path))
     finally:
         scratch.close()
 
 
-def _run_in_child(options: argparse.Namespace, words: Sequence[str], folder: Path) -> int:
+def _run_in_child(options: argparse.Namespace, program_arguments: Sequence[str], folder: Path) -> int:
     reading, writing = os.pipe()
     child_end, parent_end = os.pipe()
     sys.stdout.flush()
@@ -106,9 +106,9 @@ def _run_in_child(options: argparse.Namespace, words: Sequence[str], folder: Pat
         os.close(parent_end)
         threading.Thread(target=end_with_parent, args=(child_end,), daemon=True).start()
         code = FAILED
-        own_code.hold(options)
+        own_code.apply_limits(options)
         try:
-            code = _program(options, words, folder, writing)
+            code = _run_program(options, program_arguments, folder, writing)
         finally:
             os._exit(code)
     os.close(writing)
@@ -127,12 +127,12 @@ def _run_in_child(options: argparse.Namespace, words: Sequence[str], folder: Pat
         with suppress(BlockingIOError):
             while data := os.read(reading, 1 << 20):
                 received += data
-        print(interrupts.SENTENCE, file=sys.stderr)
+        print(interrupts.STOPPED_MESSAGE, file=sys.stderr)
         code = STOPPED
-    from gpu.driver.journal import Journal, take_down
+    from gpu.driver.journal import Journal, append_received_entries
 
     journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
-    _, refused = take_down(journal, bytes(received))
+    _, refused = append_received_entries(journal, bytes(received))
     if code < 0:
         if code != -signal.SIGPIPE:  # the reading process has closed the pipe; a shell reports nothing either
             limit = (
@@ -140,7 +140,7 @@ def _run_in_child(options: argparse.Namespace, words: Sequence[str], folder: Pat
             )
             print(f"lockstep: The program crashed: {_signal_name(-code)}.{limit}", file=sys.stderr)
         code = 128 - code
-    code = own_code.report(options, journal, [*map(str, options.files), *words], code)
+    code = own_code.print_report(options, journal, [*map(str, options.files), *program_arguments], code)
     return REFUSED if code == OK and refused else code
 
 
@@ -151,10 +151,10 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _program(options: argparse.Namespace, words: Sequence[str], folder: Path, writing: int) -> int:
+def _run_program(options: argparse.Namespace, program_arguments: Sequence[str], folder: Path, write_end: int) -> int:
     """Compile and run the program in this process, which is its own; return the exit code."""
     try:
-        return _compile_and_run(options, words, folder, writing)
+        return _compile_and_run(options, program_arguments, folder, write_end)
     except LockstepError as error:
         print(f"lockstep: {error.detail or error.message} {error.advice}".rstrip(), file=sys.stderr)
         return FAILED if isinstance(error, KernelError) else REFUSED
@@ -168,27 +168,29 @@ def _program(options: argparse.Namespace, words: Sequence[str], folder: Path, wr
         sys.stderr.flush()
 
 
-def _compile_and_run(options: argparse.Namespace, words: Sequence[str], folder: Path, writing: int) -> int:
-    from gpu.driver.journal import Journal, JournalNews
+def _compile_and_run(
+    options: argparse.Namespace, program_arguments: Sequence[str], folder: Path, write_end: int
+) -> int:
+    from gpu.driver.journal import Journal, JournalPacker
     from gpu.program.host_compiler import HostOptions
-    from gpu.program.whole import compile_and_run
+    from gpu.program.program_runner import compile_and_run
 
     checked = options.check or options.report is not None
     journal = Journal(checked, options.schedule, options.trace, options.fast)
-    news = JournalNews(journal)
+    news = JournalPacker(journal)
 
-    def send(refused: bool) -> None:
-        rest = memoryview(news.packed(refused=refused))
+    def send_entries(refused: bool) -> None:
+        rest = memoryview(news.pack_new_entries(refused=refused))
         while rest:
-            rest = rest[os.write(writing, rest) :]
+            rest = rest[os.write(write_end, rest) :]
 
     host_options = HostOptions(
-        tuple(options.include_dirs), tuple(_define(each) for each in options.defines), tuple(options.libraries)
+        tuple(options.include_dirs), tuple(_parse_define(each) for each in options.defines), tuple(options.libraries)
     )
-    program = [str(options.files[0].with_suffix("")), *words]
-    return compile_and_run(options.files, host_options, program, folder, journal, send)
+    program = [str(options.files[0].with_suffix("")), *program_arguments]
+    return compile_and_run(options.files, host_options, program, folder, journal, send_entries)
 
 
-def _define(text: str) -> tuple[str, str]:
+def _parse_define(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     return name, value if equals else "1"

@@ -20,7 +20,7 @@ exit codes: the script's own; with --check 1 if it ends with 0 and there are fin
 --max-seconds stopped it
 """
 USAGE = "lockstep pycuda [options] (SCRIPT.py | -m MODULE) [ARGS ...]"
-ABOUT: dict[str, Any] = {
+PARSER_OPTIONS: dict[str, Any] = {
     "usage": USAGE,
     "description": "Runs an unmodified PyCUDA script on the simulator.",
     "epilog": EPILOG,
@@ -30,14 +30,14 @@ ABOUT: dict[str, Any] = {
 """Keyword arguments of the command's parser."""
 
 
-def program_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_program(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split the words of `pycuda` into the command's own and the script's, which begin at its name or at -m."""
     words = list(arguments)
     place = 1
     while words[:1] == ["pycuda"] and place < len(words):
         if words[place] == "-m" or not words[place].startswith("-"):
             return words[:place], words[place:]
-        place += 2 if words[place] in own_code.WITH_VALUE else 1
+        place += 2 if words[place] in own_code.OPTIONS_WITH_VALUE else 1
     return words, []
 
 
@@ -48,14 +48,14 @@ def run(options: argparse.Namespace, program: Sequence[str]) -> int:
     if program[0] != "-m" and not Path(program[0]).is_file():
         raise InputError(f"There is no script {program[0]!r}.")
     own_code.check_options(options)
-    from gpu.driver.journal import Journal, begin
+    from gpu.driver.journal import Journal, set_current_journal
     from gpu.pycuda import driver
     from gpu.pycuda.script import run_script
 
     journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
-    begin(journal)
+    set_current_journal(journal)
     driver.install()
-    own_code.hold(options, lambda: own_code.say(journal))
+    own_code.apply_limits(options, lambda: own_code.print_summary(journal))
     code = run_script(program)
     sys.stdout.flush()
-    return own_code.report(options, journal, program, code)
+    return own_code.print_report(options, journal, program, code)

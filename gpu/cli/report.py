@@ -9,22 +9,22 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu.declaration.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Real, Variant
-from gpu.declaration.text_parameters import BinEdges, Text, as_text
+from gpu.declaration.text_parameters import BinEdges, Text, format_edges
 from gpu.devices.survey import DeviceStatus
 from gpu.engines import libraries
-from gpu.engines.base import TO_SIMULATE
-from gpu.messages.counted import RunCounts, figures_of, short
+from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.messages.distributed import DistributedRun
 from gpu.messages.requests import Report
+from gpu.messages.run_counts import RunCounts, format_figure, list_figures
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Verdict
 
 _NAME_WIDTH = 12
 _PRINTED_ELEMENTS = 10
-_SHOWN_CHARACTERS = 30
+_MAX_DEFAULT_CHARACTERS = 30
 
 
-def as_json(data: Mapping[str, Any]) -> str:
+def format_json(data: Mapping[str, Any]) -> str:
     """Return data as indented JSON text."""
     return json.dumps(data, indent=2, allow_nan=False)
 
@@ -45,8 +45,8 @@ def report_data(report: Report, counts: RunCounts | None) -> dict[str, Any]:
         "time_ms": {phase: getattr(report.time_ms, phase) for phase in ("upload", "kernel", "download")},
         "throughput": asdict(report.throughput),
         "error": {
-            "max_abs": _finite(deviation.max_abs if deviation else None),
-            "max_rel": _finite(deviation.max_rel if deviation else None),
+            "max_abs": _finite_or_none(deviation.max_abs if deviation else None),
+            "max_rel": _finite_or_none(deviation.max_rel if deviation else None),
         },
         "verified": report.verified,
         **({"counted": counts.data()} if counts is not None else {}),
@@ -54,12 +54,12 @@ def report_data(report: Report, counts: RunCounts | None) -> dict[str, Any]:
     }
 
 
-def report_as_text(
+def format_report(
     report: Report,
     counts: RunCounts | None,
     verdict: Verdict,
     pattern: Pattern,
-    about: str,
+    input_description: str,
     result: Array | None,
     target: str | None,
     names: Sequence[str] = (),
@@ -74,7 +74,7 @@ def report_as_text(
         The simulator's counts; None for a run on a GPU.
     verdict : Verdict
     pattern : Pattern
-    about : str
+    input_description : str
         Description of the input.
     result : array of shape (n,) or None
         Values to print, of which only the first few may be shown; None for an image.
@@ -87,95 +87,100 @@ def report_as_text(
     """
     variant = pattern.variant(report.variant)
     times = report.time_ms
-    clock = TO_SIMULATE if report.simulated else "measured by device events"
+    clock = SIMULATION_TIME_LABEL if report.simulated else "measured by device events"
     rows = [
         ("engine", f"{report.engine} ({report.executor}{f': {report.fallback}' if report.fallback else ''})"),
         ("device", report.device),
-        *cluster_rows(distributed),
+        *format_cluster_rows(distributed),
         ("variant", f"{variant.name}: {variant.title}"),
-        ("input", about),
-        *_counted_rows(counts),
-        ("upload", f"{_figure(times.upload)} ms  {clock}"),
-        ("kernel", f"{_figure(times.kernel)} ms  {clock}"),
-        ("download", f"{_figure(times.download)} ms  {clock}"),
+        ("input", input_description),
+        *_format_count_rows(counts),
+        ("upload", f"{_format_figure(times.upload)} ms  {clock}"),
+        ("kernel", f"{_format_figure(times.kernel)} ms  {clock}"),
+        ("download", f"{_format_figure(times.download)} ms  {clock}"),
         (
             "simulated" if report.simulated else "throughput",
-            f"{_figure(report.throughput.value)} {report.throughput.unit}  {clock}, kernel time alone",
+            f"{_format_figure(report.throughput.value)} {report.throughput.unit}  {clock}, kernel time alone",
         ),
-        *_timing_rows(report.timing),
+        *_format_timing_rows(report.timing),
     ]
     if deviation := report.deviation:
         errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
         rows.append(("error", f"{errors}  against a reference result computed on the CPU"))
-    rows.append(("verified", verdict_text(verdict)))
+    rows.append(("verified", format_verdict(verdict)))
     if result is not None and names:
-        named_values = [f"{name} {_exact(value)}" for name, value in zip(names, result.tolist(), strict=True)]
+        named_values = [f"{name} {_format_exact(value)}" for name, value in zip(names, result.tolist(), strict=True)]
         rows.append(("result", "   ".join(named_values)))
     elif result is not None:
         more = f" ... ({result.size} in all)" if result.size > _PRINTED_ELEMENTS else ""
-        rows.append(("result", " ".join(map(_exact, result[:_PRINTED_ELEMENTS].tolist())) + more))
+        rows.append(("result", " ".join(map(_format_exact, result[:_PRINTED_ELEMENTS].tolist())) + more))
     if target:
         rows.append(("saved", target))
-    return f"{pattern.title}\n{rows_as_text(rows)}"
+    return f"{pattern.title}\n{format_rows(rows)}"
 
 
-def cluster_rows(run: DistributedRun | None) -> list[tuple[str, str]]:
+def format_cluster_rows(run: DistributedRun | None) -> list[tuple[str, str]]:
     """Return the rows that describe a run on a cluster."""
     if run is None:
         return []
-    busy = f"{run.scaling:.1f} of {run.ideal} busy on average"
+    busy = f"{run.mean_busy_workers:.1f} of {run.concurrent_workers} busy on average"
     rows = [
         ("workers", f"{busy}, {len(run.tasks)} Dask tasks in {run.wall_s:.3g} s  phases of the busiest worker"),
         ("exchanged", f"{run.exchanged_bytes} bytes between workers, {run.gathered_bytes} gathered here"),
     ]
-    return rows + [("lost", f"worker {each.address}; {each.again} Dask tasks were repeated") for each in run.lost]
+    return rows + [
+        ("lost", f"worker {each.address}; {each.again} Dask tasks were repeated") for each in run.lost_workers
+    ]
 
 
-def _timing_rows(timing: Timing | None) -> list[tuple[str, str]]:
+def _format_timing_rows(timing: Timing | None) -> list[tuple[str, str]]:
     """Return how a run on a GPU was timed, and a larger size to use if the time is too short."""
     if timing is None:
         return []
-    spread = f"{_figure(timing.minimum)} to {_figure(timing.maximum)} ms"
+    spread = f"{_format_figure(timing.minimum)} to {_format_figure(timing.maximum)} ms"
     rows = [("timed", f"median of {timing.repetitions} warm runs, {spread}" if timing.repetitions > 1 else "once")]
     if timing.gaps:
-        rows.append(("gaps", f"{_figure(timing.gaps)} ms between its {timing.launches} launches, not counted above"))
+        rows.append(
+            ("gaps", f"{_format_figure(timing.gaps)} ms between its {timing.launches} launches, not counted above")
+        )
     if timing.sentence:
         rows.append(("note", timing.sentence))
-    if timing.offered:
-        image = f"an image of {timing.offered} x {timing.offered} pixels"
-        rows.append(("try", f"{f'--{timing.of} {timing.offered}' if timing.of else image}, to compare variants"))
+    if timing.recommended_size:
+        image = f"an image of {timing.recommended_size} x {timing.recommended_size} pixels"
+        size = f"--{timing.size_parameter} {timing.recommended_size}" if timing.size_parameter else image
+        rows.append(("try", f"{size}, to compare variants"))
     return rows
 
 
-def _counted_rows(counts: RunCounts | None) -> list[tuple[str, str]]:
+def _format_count_rows(counts: RunCounts | None) -> list[tuple[str, str]]:
     if counts is None:
         return []
-    moved, least = (short(counts.per_element(amount)) for amount in (counts.moved_bytes, counts.least_bytes))
-    rows = [("moved", f"{moved} bytes {counts.each}; minimum traffic {least}  counted with {counts.input}")]
-    return rows + [(each.name, each.text) for each in figures_of(counts)]
+    moved, least = (format_figure(counts.per_element(amount)) for amount in (counts.moved_bytes, counts.least_bytes))
+    rows = [("moved", f"{moved} bytes {counts.per_element_unit}; minimum traffic {least}  counted with {counts.input}")]
+    return rows + [(each.name, each.text) for each in list_figures(counts)]
 
 
-def rows_as_text(rows: Iterable[tuple[str, str]]) -> str:
+def format_rows(rows: Iterable[tuple[str, str]]) -> str:
     """Return rows of names and texts as indented lines."""
     return "\n".join(f"  {name:<{_NAME_WIDTH}}{text}" for name, text in rows)
 
 
-def patterns_as_json(patterns: Iterable[Pattern], n: int | None = None) -> str:
+def format_patterns_json(patterns: Iterable[Pattern], n: int | None = None) -> str:
     """Return the declarations as JSON: names, titles, variants, parameters and, for n, textbook figures."""
     return json.dumps([_pattern_data(pattern, n) for pattern in patterns], indent=2)
 
 
-def patterns_as_text(patterns: Iterable[Pattern], n: int | None = None) -> str:
+def format_patterns_text(patterns: Iterable[Pattern], n: int | None = None) -> str:
     """Return the declarations as an indented list, with textbook figures for n elements."""
     return "\n\n".join("\n".join(_pattern_lines(pattern, n)) for pattern in patterns)
 
 
-def devices_as_json(devices: Sequence[DeviceStatus]) -> str:
+def format_devices_json(devices: Sequence[DeviceStatus]) -> str:
     """Return the devices as JSON."""
     return json.dumps([asdict(device) for device in devices], indent=2)
 
 
-def devices_as_text(devices: Sequence[DeviceStatus]) -> str:
+def format_devices_text(devices: Sequence[DeviceStatus]) -> str:
     """Return the devices as text, one per line, each with why it is unavailable and what to do."""
     lines = []
     for device in devices:
@@ -191,7 +196,8 @@ def _pattern_data(pattern: Pattern, n: int | None) -> dict[str, Any]:
         "summary": pattern.summary,
         "default_variant": pattern.default_variant,
         "variants": [
-            {key: getattr(variant, key) for key in ("name", "title", "idea", "limit", "cautionary", "library")}
+            {key: getattr(variant, key) for key in ("name", "title", "idea", "limit", "library")}
+            | {"cautionary": variant.deliberate_error}
             | ({} if n is None else {"textbook": _textbook_data(pattern, variant, n)})
             for variant in pattern.variants
         ],
@@ -224,16 +230,18 @@ def _parameter_data(parameter: Parameter) -> dict[str, Any]:
 def _textbook_data(pattern: Pattern, variant: Variant, n: int) -> dict[str, Any] | None:
     """Return textbook figures for n elements and default parameters; None without any."""
     book = pattern.textbook_of(variant, pattern.check({}), n)
-    return None if book is None else asdict(book) | {"average": book.average}
+    return None if book is None else asdict(book) | {"average": book.average_parallelism}
 
 
 def _textbook_text(pattern: Pattern, variant: Variant, n: int) -> str:
     book = pattern.textbook_of(variant, pattern.check({}), n)
     if book is None:
         return "textbook: no figures"
-    if book.average is None:
+    if book.average_parallelism is None:
         return f"textbook: {book.operations} operations"
-    average = f"{book.average:.1f}" if book.average < 1000 else str(round(book.average))
+    average = (
+        f"{book.average_parallelism:.1f}" if book.average_parallelism < 1000 else str(round(book.average_parallelism))
+    )
     return f"textbook: {book.operations} operations in {book.steps} steps, parallelism {average}, peak {book.peak}"
 
 
@@ -256,7 +264,7 @@ def _library_text(variant: Variant) -> str:
     """Return where a library variant runs and, if known, why it cannot run here."""
     if not variant.library:
         return ""
-    return f"; NVIDIA GPU only. {libraries.why_none()}".rstrip()
+    return f"; NVIDIA GPU only. {libraries.explain_missing_library()}".rstrip()
 
 
 def _parameter_text(parameter: Parameter) -> str:
@@ -270,17 +278,16 @@ def _parameter_text(parameter: Parameter) -> str:
         case Real():
             return f"{parameter.minimum:g} to {parameter.maximum:g} (default {parameter.default:g})"
         case Text():
-            return (
-                f"a text of up to {parameter.maximum} characters (default: {parameter.default[:_SHOWN_CHARACTERS]}...)"
-            )
+            excerpt = parameter.default[:_MAX_DEFAULT_CHARACTERS]
+            return f"a text of up to {parameter.maximum} characters (default: {excerpt}...)"
         case BinEdges():
-            return f"increasing numbers, up to {parameter.maximum} (default {as_text(parameter.default)})"
+            return f"increasing numbers, up to {parameter.maximum} (default {format_edges(parameter.default)})"
         case Matrix():
             return f"a .npy or .csv file, up to {parameter.maximum} x {parameter.maximum}"
     return parameter.help
 
 
-def verdict_text(verdict: Verdict) -> str:
+def format_verdict(verdict: Verdict) -> str:
     """Return a verdict in one line."""
     match verdict.kind:
         case "verified":
@@ -298,7 +305,7 @@ def verdict_text(verdict: Verdict) -> str:
     return verdict.words
 
 
-def _figure(value: float) -> str:
+def _format_figure(value: float) -> str:
     """Return a number with about three significant digits, without an exponent."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
@@ -306,10 +313,10 @@ def _figure(value: float) -> str:
     return f"{value:.{min(digits, 6)}f}"
 
 
-def _exact(value: float) -> str:
+def _format_exact(value: float) -> str:
     """Return a whole number, or a float32 with enough digits to identify it."""
     return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 
-def _finite(value: float | None) -> float | None:
+def _finite_or_none(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None

@@ -11,8 +11,8 @@ import numpy as np
 
 from gpu import engines
 from gpu.cli import report as cli_text
-from gpu.cli.cluster_options import OnCluster
-from gpu.cli.judged import Judged, judged
+from gpu.cli.cluster_options import ClusterRunOptions
+from gpu.cli.kernel_check import KernelCheck, check_kernel
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.presentation import CountsPresentation
 from gpu.declaration.roles import FROM_FILE, Role
@@ -20,15 +20,15 @@ from gpu.errors import InputError, KernelError
 from gpu.files import arrays as array_files
 from gpu.files import images
 from gpu.files import text as text_files
-from gpu.messages.counted import RunCounts
 from gpu.messages.distributed import DistributedRun
 from gpu.messages.requests import Report
+from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Verdict
 from gpu.run import chart, export
-from gpu.run.drive import Tell
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.host_program import ProgressCallback
 
-CarryOut = Callable[[Pattern, Variant, Inputs, Params, Mapping[str, str]], tuple[Outcome, DistributedRun | None]]
+RunVariant = Callable[[Pattern, Variant, Inputs, Params, Mapping[str, str]], tuple[Outcome, DistributedRun | None]]
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
     source_file: str | None,
     seed: int,
     as_json: bool,
-    cluster: OnCluster | None = None,
+    cluster: ClusterRunOptions | None = None,
 ) -> bool:
     """Run a variant, print its report and save the result; return whether the verdict is good.
 
@@ -67,7 +67,7 @@ def run(
     seed : int
         Seed of generated inputs.
     as_json : bool
-    cluster : OnCluster or None
+    cluster : ClusterRunOptions or None
         Cluster to run on instead of an engine.
     """
     variant = pattern.variant(variant_name)
@@ -77,20 +77,20 @@ def run(
         return _run_on_cluster(
             pattern, variant, param_values, input_file, output_file, source_file, seed, cluster, as_json=as_json
         )
-    with closing(engines.create(engine_name, executor, schedule)) as engine:
+    with closing(engines.create_engine(engine_name, executor, schedule)) as engine:
 
-        def carry_out(
+        def run_on_engine(
             pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, sources: Mapping[str, str]
         ) -> tuple[Outcome, None]:
-            progress_callback: Tell = lambda progress: None  # noqa: E731
+            progress_callback: ProgressCallback = lambda progress: None  # noqa: E731
             outcome = run_pattern(
                 engine, pattern, variant, inputs, params, progress_callback, sources=sources, seed=seed
             )
             return outcome, None
 
-        pattern = pattern.on(engine.device)
-        return _run_on(
-            carry_out, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
+        pattern = pattern.with_device_defaults(engine.device)
+        return _run_and_report(
+            run_on_engine, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
         )
 
 
@@ -102,26 +102,26 @@ def _run_on_cluster(
     output_file: str | None,
     source_file: str | None,
     seed: int,
-    cluster: OnCluster,
+    cluster: ClusterRunOptions,
     *,
     as_json: bool,
 ) -> bool:
-    from gpu.cli.cluster import Runner
-    from gpu.distributed.cluster import opened
-    from gpu.distributed.library import load_dask
+    from gpu.cli.cluster import ClusterRunner
+    from gpu.distributed.cluster import open_cluster
+    from gpu.distributed.dask_import import load_dask
 
-    pattern.over_devices()  # raises InputError for an unsupported pattern, even where Dask is not installed
+    pattern.require_distributed()  # raises InputError for an unsupported pattern, even where Dask is not installed
     load_dask()
-    with opened(cluster.settings) as workers:
-        runner = Runner(workers, cluster)
-        pattern = pattern.on(runner.device)
-        return _run_on(
+    with open_cluster(cluster.settings) as workers:
+        runner = ClusterRunner(workers, cluster)
+        pattern = pattern.with_device_defaults(runner.device)
+        return _run_and_report(
             runner, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
         )
 
 
-def _run_on(
-    carry_out: CarryOut,
+def _run_and_report(
+    run_variant: RunVariant,
     pattern: Pattern,
     variant: Variant,
     param_values: Params,
@@ -132,28 +132,28 @@ def _run_on(
     *,
     as_json: bool,
 ) -> bool:
-    """Run a variant through `carry_out`; otherwise like `run`."""
-    inputs, params, about = _read(pattern, param_values, input_file, output_file, seed)
-    is_image = pattern.takes(params) == "image"
-    kernel_check = judged(pattern, variant, source_file, inputs, params, seed=seed)
-    if kernel_check.ended:
-        return refused(pattern, variant, kernel_check, as_json=as_json)
-    outcome, distributed = carry_out(pattern, variant, inputs, params, kernel_check.sources)
+    """Run a variant through `run_on_engine`; otherwise like `run`."""
+    inputs, params, about = _read_inputs_and_params(pattern, param_values, input_file, output_file, seed)
+    is_image = pattern.input_kind(params) == "image"
+    kernel_check = check_kernel(pattern, variant, source_file, inputs, params, seed=seed)
+    if kernel_check.aborted:
+        return report_refusal(pattern, variant, kernel_check, as_json=as_json)
+    outcome, distributed = run_variant(pattern, variant, inputs, params, kernel_check.sources)
     if output_file:
-        _save(output_file, pattern, inputs, outcome)
+        _save_result(output_file, pattern, inputs, outcome)
     verdict = kernel_check.verdict(outcome.report.verified, variant)
-    counts = counted(outcome.report, pattern, variant, inputs, params, kernel_check.sources, seed)
+    counts = count_work(outcome.report, pattern, variant, inputs, params, kernel_check.sources, seed)
     if as_json:
         cluster_data = distributed.data() if distributed is not None else {}
         data = {**cli_text.report_data(outcome.report, counts), **cluster_data, **kernel_check.data(verdict)}
-        print(cli_text.as_json(data))
+        print(cli_text.format_json(data))
     else:
         values = None if is_image else outcome.outputs[pattern.result].ravel()
-        names = pattern.names(params) if pattern.names else ()
+        names = pattern.value_names(params) if pattern.value_names else ()
         report_arguments = (outcome.report, counts, verdict, pattern, about, values, output_file, names)
-        print(cli_text.report_as_text(*report_arguments, distributed=distributed))
+        print(cli_text.format_report(*report_arguments, distributed=distributed))
         print_findings(kernel_check, verdict)
-    return not verdict.bad
+    return not verdict.is_bad
 
 
 def read_inputs(
@@ -170,23 +170,25 @@ def read_inputs(
         Files for the input and the result; an output file that cannot be written raises InputError.
     seed : int
     """
-    return _read(pattern, _parameter_values(pattern, texts, input_file, output_file), input_file, output_file, seed)
+    return _read_inputs_and_params(
+        pattern, _parameter_values(pattern, texts, input_file, output_file), input_file, output_file, seed
+    )
 
 
-def _read(
+def _read_inputs_and_params(
     pattern: Pattern, param_values: Params, input_file: str | None, output_file: str | None, seed: int
 ) -> tuple[Inputs, Params, str]:
     """Read the inputs for parameters that `_parameter_values` has checked; add default parameters."""
     params = pattern.check(param_values)
-    match pattern.takes(params):
+    match pattern.input_kind(params):
         case "image":
             inputs, about = _read_image(input_file, output_file)
         case "text":
-            inputs = pattern.inputs({}, params, seed)
+            inputs = pattern.prepare_inputs({}, params, seed)
             about = f"{Path(input_file).name if input_file else 'text'}, {inputs['text'].size} characters"
         case _:
             if input_file:
-                params = {**params, **pattern.with_value(Role.SOURCE, FROM_FILE)}
+                params = {**params, **pattern.params_for_role(Role.SOURCE, FROM_FILE)}
             inputs, about = _read_values(pattern, params, input_file, seed)
     pattern.accept(inputs, params)
     return inputs, params, about
@@ -196,21 +198,21 @@ def _parameter_values(
     pattern: Pattern, texts: Mapping[str, str], input_file: str | None, output_file: str | None
 ) -> Params:
     """Return the given and implied parameters; raise InputError if they or the output file are invalid."""
-    param_values: dict[str, Any] = {**_implied(pattern, texts), **texts}
-    if input_file and pattern.takes(pattern.check(param_values)) == "text":
-        param_values |= pattern.with_value(Role.TEXT, text_files.read_text(input_file))
+    param_values: dict[str, Any] = {**_find_implied_choices(pattern, texts), **texts}
+    if input_file and pattern.input_kind(pattern.check(param_values)) == "text":
+        param_values |= pattern.params_for_role(Role.TEXT, text_files.read_text(input_file))
     params = pattern.check(param_values)
     refuse_idle_parameters(pattern, param_values, params)
     if output_file:
         export.check_target(output_file)
-        if pattern.takes(params) != "image" and export.is_image(output_file):
+        if pattern.input_kind(params) != "image" and export.is_image(output_file):
             raise InputError(
                 f"{output_file} cannot be written: the result is an array, not an image. Use .npy or .csv."
             )
     return param_values
 
 
-def counted(
+def count_work(
     report: Report,
     pattern: Pattern,
     variant: Variant,
@@ -223,7 +225,7 @@ def counted(
 
     Also return None if an edited kernel fails on the small input; the checkers report that failure.
     """
-    from gpu.run.count import count_pattern
+    from gpu.run.work_count import count_pattern
 
     if not report.simulated:
         return None
@@ -233,23 +235,23 @@ def counted(
         return None
 
 
-def refused(pattern: Pattern, variant: Variant, kernel_check: Judged, *, as_json: bool) -> bool:
+def report_refusal(pattern: Pattern, variant: Variant, kernel_check: KernelCheck, *, as_json: bool) -> bool:
     """Print why a kernel was not run; return False."""
     verdict = kernel_check.verdict(None, variant)
     if as_json:
         about = {"pattern": pattern.name, "variant": variant.name}
-        print(cli_text.as_json({**about, **kernel_check.data(verdict)}))
+        print(cli_text.format_json({**about, **kernel_check.data(verdict)}))
     else:
-        print(f"{pattern.title}\n{cli_text.rows_as_text([('verified', cli_text.verdict_text(verdict))])}")
+        print(f"{pattern.title}\n{cli_text.format_rows([('verified', cli_text.format_verdict(verdict))])}")
         print_findings(kernel_check, verdict)
     return False
 
 
-def print_findings(kernel_check: Judged, verdict: Verdict) -> None:
+def print_findings(kernel_check: KernelCheck, verdict: Verdict) -> None:
     """Print the checks of an edited kernel and their findings."""
     if kernel_check.check is not None:
-        print(cli_text.rows_as_text([("checked", verdict.sentence)]))
-    if findings := kernel_check.text():
+        print(cli_text.format_rows([("checked", verdict.sentence)]))
+    if findings := kernel_check.format_findings():
         print(f"\n{findings}")
 
 
@@ -269,7 +271,7 @@ def _read_image(input_file: str | None, output_file: str | None) -> tuple[Inputs
 def _read_values(pattern: Pattern, params: Params, input_file: str | None, seed: int) -> tuple[Inputs, str]:
     """Read or generate an array; return it as a pattern's inputs, and a description."""
     arrays = {"values": array_files.read_array(input_file, pattern.dimensions)} if input_file else {}
-    inputs = pattern.inputs(arrays, params, seed)
+    inputs = pattern.prepare_inputs(arrays, params, seed)
     kind = pattern.value(params, Role.SOURCE)
     is_typed = pattern.value(params, Role.VALUES) is not None
     origin = Path(input_file).name if input_file else kind if is_typed else f"{kind}, seed {seed}"
@@ -277,17 +279,17 @@ def _read_values(pattern: Pattern, params: Params, input_file: str | None, seed:
     return inputs, f"{origin}, {shape} x {pattern.value(params, Role.TYPE) or 'float32'}"
 
 
-def asked_of_file(pattern: Pattern, texts: Mapping[str, str]) -> Params:
+def read_stream_params(pattern: Pattern, texts: Mapping[str, str]) -> Params:
     """Return all parameters of a run whose input stays in a file; raise InputError if one is invalid."""
     choice = pattern.source
     file_choice = {choice.name: FROM_FILE} if choice is not None else {}
-    param_values = {**_implied(pattern, {**texts, **file_choice}), **file_choice, **texts}
+    param_values = {**_find_implied_choices(pattern, {**texts, **file_choice}), **file_choice, **texts}
     params = pattern.check(param_values)
     refuse_idle_parameters(pattern, texts, params)
     return params
 
 
-def _implied(pattern: Pattern, texts: Params) -> dict[str, str]:
+def _find_implied_choices(pattern: Pattern, texts: Params) -> dict[str, str]:
     """Return the input choices implied by parameters that apply to one kind of input only."""
     implied: dict[str, str] = {}
     choices = {choice.name for choice in (pattern.subject, pattern.source) if choice is not None}
@@ -309,18 +311,18 @@ def refuse_idle_parameters(pattern: Pattern, texts: Params, params: Params) -> N
             )
 
 
-def _save(output_file: str, pattern: Pattern, inputs: Inputs, outcome: Outcome) -> None:
+def _save_result(output_file: str, pattern: Pattern, inputs: Inputs, outcome: Outcome) -> None:
     if not export.is_image(output_file):
-        export.save(output_file, outcome.outputs[pattern.result])
+        export.save_array(output_file, outcome.outputs[pattern.result])
         return
-    pixels, maxval = _as_image(pattern, inputs, outcome)
-    export.save(output_file, pixels, maxval=maxval)
+    pixels, maxval = _to_image(pattern, inputs, outcome)
+    export.save_array(output_file, pixels, maxval=maxval)
 
 
-def _as_image(pattern: Pattern, inputs: Inputs, outcome: Outcome) -> tuple[Array, int | None]:
+def _to_image(pattern: Pattern, inputs: Inputs, outcome: Outcome) -> tuple[Array, int | None]:
     """Return the result as pixels and the value of white, which is the input's if the pattern keeps its levels."""
     if isinstance(pattern.presentation, CountsPresentation):
         return chart.draw_counts(outcome.outputs[pattern.result]), None
-    if "image" in outcome.presented:
-        return outcome.presented["image"], int(inputs["maxval"])
-    return outcome.presented["picture"], None
+    if "image" in outcome.presented_arrays:
+        return outcome.presented_arrays["image"], int(inputs["maxval"])
+    return outcome.presented_arrays["picture"], None

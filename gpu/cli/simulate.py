@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpu import bounds
-from gpu.cli.amounts import MOST_DIGITS, megabytes, seconds, whole
+from gpu import resource_limits
+from gpu.cli.amounts import MAX_DIGITS, parse_megabytes, parse_seconds, parse_whole_number
 from gpu.errors import InputError, KernelError
-from gpu.files import opening
-from gpu.files.sources import Sources
+from gpu.files import file_access
+from gpu.files.sources import SourceLines
 from gpu.schedules import HELP, NAMES, ROUND_ROBIN
 
 if TYPE_CHECKING:
@@ -53,13 +53,16 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         "the name",
     )
     parser.add_argument(
-        "--grid", metavar="X[,Y[,Z]]", type=_extent, help="blocks (default: as in the file's <<<...>>>)"
+        "--grid", metavar="X[,Y[,Z]]", type=_parse_extent, help="blocks (default: as in the file's <<<...>>>)"
     )
     parser.add_argument(
-        "--block", metavar="X[,Y[,Z]]", type=_extent, help="threads per block (default: as in the file)"
+        "--block", metavar="X[,Y[,Z]]", type=_parse_extent, help="threads per block (default: as in the file)"
     )
     parser.add_argument(
-        "--shared", metavar="BYTES", type=whole, help="size of the extern __shared__ array (default: as in the file)"
+        "--shared",
+        metavar="BYTES",
+        type=parse_whole_number,
+        help="size of the extern __shared__ array (default: as in the file)",
     )
     parser.add_argument(
         "-D",
@@ -86,7 +89,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=SPEC",
         dest="constants",
         action="append",
-        type=_named,
+        type=_parse_named_value,
         default=[],
         help="initial value of a __constant__ or __device__ variable, written as for --arg",
     )
@@ -95,7 +98,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         dest="textures",
         action="append",
-        type=_named_file,
+        type=_parse_named_file,
         default=[],
         help="image of a texture reference: a .npy file of one or two dimensions, or an image; followed, after commas, "
         "by linear, normalized, and clamp, border, wrap or mirror",
@@ -110,25 +113,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="I=FILE.npy",
         dest="dumps",
         action="append",
-        type=_dump,
+        type=_parse_dump,
         default=[],
         help="save array argument I after the launch; the first is 0",
     )
-    parser.add_argument("--max-steps", metavar="N", type=whole, help="loop-iteration limit (default: 200000)")
+    parser.add_argument(
+        "--max-steps", metavar="N", type=parse_whole_number, help="loop-iteration limit (default: 200000)"
+    )
     parser.add_argument(
         "--max-seconds",
         metavar="S",
-        type=seconds,
-        default=bounds.SECONDS,
+        type=parse_seconds,
+        default=resource_limits.CPU_SECONDS,
         help="limit on the computing time, for parsing the file and for each batch of blocks; all blocks together may "
-        f"take twelve times as long (default: {bounds.SECONDS:g})",
+        f"take twelve times as long (default: {resource_limits.CPU_SECONDS:g})",
     )
     parser.add_argument(
         "--max-memory",
         metavar="MB",
-        type=megabytes,
-        default=bounds.MEMORY,
-        help=f"memory limit (default: {bounds.MEMORY >> 20})",
+        type=parse_megabytes,
+        default=resource_limits.MEMORY_BYTES,
+        help=f"memory limit (default: {resource_limits.MEMORY_BYTES >> 20})",
     )
     parser.add_argument(
         "--schedule",
@@ -149,8 +154,8 @@ def run(options: argparse.Namespace) -> bool:
     dumps: dict[int, Path] = dict(options.dumps)
     _check_dumps(dumps, options.arguments)
     if options.trace is not None:
-        opening.check_target(options.trace)
-    sources = Sources(options.file, options.include_dirs)
+        file_access.check_target(options.trace)
+    sources = SourceLines(options.file, options.include_dirs)
     try:
         simulation = simulate(
             options.file,
@@ -159,7 +164,7 @@ def run(options: argparse.Namespace) -> bool:
             options.block,
             options.arguments,
             shared_bytes=options.shared,
-            defines=defined(options),
+            defines=parse_defines(options),
             include_dirs=options.include_dirs,
             max_seconds=options.max_seconds,
             max_memory=options.max_memory,
@@ -172,16 +177,16 @@ def run(options: argparse.Namespace) -> bool:
     except KernelError as error:
         # An error from clang includes its source line; an error from the simulator gets it here.
         if error.position is not None and not error.detail:
-            error.detail = findings.excerpt(sources, error.position)
+            error.detail = findings.format_excerpt(sources, error.position)
         raise
-    _save(dumps, simulation)
+    _save_arrays(dumps, simulation)
     if simulation.trace is not None:
-        with opening.replacing(options.trace) as file:
+        with file_access.replace_file(options.trace) as file:
             simulation.trace.save(file)
     if options.json:
-        print(cli_simulate_text.as_json(simulation, options.trace))
+        print(cli_simulate_text.format_json(simulation, options.trace))
     else:
-        print(cli_simulate_text.as_text(simulation, sources, options.trace))
+        print(cli_simulate_text.format_text(simulation, sources, options.trace))
     return not simulation.findings
 
 
@@ -191,47 +196,47 @@ def _check_dumps(dumps: Mapping[int, Path], arguments: Sequence[str]) -> None:
             raise InputError(f"--dump {number}={target}: there are only {len(arguments)} arguments, numbered from 0.")
         if target.suffix != ".npy":
             raise InputError(f"--dump {number}={target}: the file's name must end in .npy.")
-        opening.check_target(target)
+        file_access.check_target(target)
         word = arguments[number].partition(":")
         if word[0] == "texture" or (not (word[1] and word[2]) and "," not in word[0]):
             raise InputError(f"--dump {number}={target}: argument {number} is {arguments[number]!r}, not an array.")
 
 
-def _save(dumps: Mapping[int, Path], simulation: Simulation) -> None:
+def _save_arrays(dumps: Mapping[int, Path], simulation: Simulation) -> None:
     for number, target in dumps.items():
-        with opening.replacing(target) as file:
+        with file_access.replace_file(target) as file:
             np.save(file, simulation.arrays[number])
 
 
-def _named(text: str) -> tuple[str, str]:
+def _parse_named_value(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=SPEC")
     return name, value
 
 
-def _named_file(text: str) -> tuple[str, str]:
+def _parse_named_file(text: str) -> tuple[str, str]:
     name, equals, file = text.partition("=")
     if not (name and equals and file):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=FILE")
     return name, file
 
 
-def defined(options: argparse.Namespace) -> dict[str, str]:
+def parse_defines(options: argparse.Namespace) -> dict[str, str]:
     """Return the macros of the -D options."""
-    return dict(_define(text) for text in options.defines)
+    return dict(_parse_define(text) for text in options.defines)
 
 
-def _define(text: str) -> tuple[str, str]:
+def _parse_define(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     return name, value if equals else "1"
 
 
-def _extent(text: str) -> tuple[int, ...]:
+def _parse_extent(text: str) -> tuple[int, ...]:
     words = text.split(",")
     if not 1 <= len(words) <= 3 or not all(word.strip().isascii() and word.strip().isdigit() for word in words):
         raise argparse.ArgumentTypeError(f"{text!r} is not X, X,Y or X,Y,Z")
-    if len(text) > MOST_DIGITS:
+    if len(text) > MAX_DIGITS:
         raise argparse.ArgumentTypeError(f"{text!r} is more than any GPU supports")
     extents = tuple(int(word) for word in words)
     if min(extents) < 1:
@@ -239,7 +244,7 @@ def _extent(text: str) -> tuple[int, ...]:
     return extents
 
 
-def _dump(text: str) -> tuple[int, Path]:
+def _parse_dump(text: str) -> tuple[int, Path]:
     number, equals, name = text.partition("=")
     if not (number.isascii() and number.isdigit() and equals and name):
         raise argparse.ArgumentTypeError(f"{text!r} is not I=FILE.npy")

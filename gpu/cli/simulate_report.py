@@ -8,29 +8,29 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu.cli.findings import finding_text, findings_data
-from gpu.files.sources import Sources
+from gpu.cli.findings import findings_data, format_finding
+from gpu.files.sources import SourceLines
 from gpu.kernel.figures import (
-    ASKED,
     ATOMIC_CONFLICTS,
     CONFLICTS,
-    MOVED,
+    MOVED_BYTES,
+    REQUESTED_BYTES,
     REQUESTS,
     SECTORS,
     SHARED_ATOMICS,
     SHARED_REQUESTS,
-    line_figures,
-    total_of,
+    compute_line_figures,
+    sum_counters,
 )
 from gpu.kernel.simulate import Counts, Simulation
-from gpu.kernel.written import WrittenArray
+from gpu.kernel.written_arrays import WrittenArray
 
 _WIDTH = 100
 # Most lines without counts that are shown between lines with counts.
-_GAP = 4
+_MAX_GAP = 4
 
 
-def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
+def format_json(simulation: Simulation, trace_file: Path | None = None) -> str:
     """Return findings, warnings, counters and output as JSON; for a trace, its file and whether it is complete."""
     trace = simulation.trace
     return json.dumps(
@@ -49,13 +49,13 @@ def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
                     "name": each.name,
                     "dtype": each.dtype,
                     "count": each.count,
-                    "first": [_plain(value) for value in each.first],
+                    "first": [_to_json_value(value) for value in each.first_elements],
                 }
-                for each in simulation.written
+                for each in simulation.written_arrays
             ],
             "printf": [{"thread": line.thread, "text": line.text} for line in simulation.printed],
             **(
-                {"trace": {"file": str(trace_file), "events": len(trace.events), "stopped": trace.stopped}}
+                {"trace": {"file": str(trace_file), "events": len(trace.events), "stopped": trace.stop_reason}}
                 if trace is not None
                 else {}
             ),
@@ -65,57 +65,57 @@ def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
     )
 
 
-def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = None) -> str:
+def format_text(simulation: Simulation, sources: SourceLines, trace_file: Path | None = None) -> str:
     """Return findings and warnings with source lines, counters per line, totals, kernel output and saved files."""
     findings = simulation.findings
     head = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "No findings."
-    sections = [head, *(finding_text(number, finding, sources) for number, finding in enumerate(findings, 1))]
+    sections = [head, *(format_finding(number, finding, sources) for number, finding in enumerate(findings, 1))]
     if warnings := simulation.warnings:
         sections.append(f"{len(warnings)} warning{'' if len(warnings) == 1 else 's'}: suspicious, but not an error")
-        sections += [finding_text(number, warning, sources) for number, warning in enumerate(warnings, 1)]
-    sections += list(_tables(simulation, sources))
-    sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
-    if simulation.written:
-        sections.append("\n".join(["Written by the kernel", *map(_array_text, simulation.written)]))
+        sections += [format_finding(number, warning, sources) for number, warning in enumerate(warnings, 1)]
+    sections += list(_format_tables(simulation, sources))
+    sections.append("\n".join(["Totals, counted", *_format_totals(simulation.counters.total)]))
+    if simulation.written_arrays:
+        sections.append("\n".join(["Written by the kernel", *map(_format_array, simulation.written_arrays)]))
     if simulation.printed:
         sections.append("Printed by the kernel\n" + "".join(line.text for line in simulation.printed).rstrip("\n"))
     if simulation.trace is not None:
         saved = f"Recorded {len(simulation.trace.events):,} events in {trace_file}."
-        sections.append(f"{saved} {simulation.trace.stopped}".rstrip())
+        sections.append(f"{saved} {simulation.trace.stop_reason}".rstrip())
     return "\n\n".join(sections)
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """Return a value as JSON data, with NaN and infinities as strings: JSON cannot represent them as numbers."""
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_to_json_value(part) for part in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _array_text(array: WrittenArray) -> str:
+def _format_array(array: WrittenArray) -> str:
     head = f"  {array.name}, {array.count} of {array.dtype}: "
-    words = ["-" if value is None else _number_text(value) for value in array.first]
+    words = ["-" if value is None else _format_number(value) for value in array.first_elements]
     while len(head) + len(" ".join(words)) + 4 > _WIDTH and len(words) > 1:
         words.pop()
     more = " ..." if len(words) < array.count else ""
     return f"{head}{' '.join(words)}{more}"[:_WIDTH]
 
 
-def _number_text(value: Any) -> str:
+def _format_number(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return f"({', '.join(map(_number_text, value))})"
+        return f"({', '.join(map(_format_number, value))})"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _tables(simulation: Simulation, sources: Sources) -> Iterator[str]:
+def _format_tables(simulation: Simulation, sources: SourceLines) -> Iterator[str]:
     by_file: dict[str, dict[int, Counts]] = {}
     for (file, line), counts in simulation.counters.per_line.items():
         by_file.setdefault(file, {})[line] = counts
     for file, counts_by_line in by_file.items():
-        yield _table(file, counts_by_line, sources)
+        yield _format_table(file, counts_by_line, sources)
 
 
-def _table(file: str, counts_by_line: Mapping[int, Counts], sources: Sources) -> str:
+def _format_table(file: str, counts_by_line: Mapping[int, Counts], sources: SourceLines) -> str:
     header = f"{'line':>5} {'warp stmts':>11} {'lanes':>6} {'sect/req':>9} {'conflicts':>10}  "
     rows = [
         f"Counters of {file}, line by line",
@@ -125,25 +125,25 @@ def _table(file: str, counts_by_line: Mapping[int, Counts], sources: Sources) ->
     ]
     numbers = sorted(counts_by_line)
     texts = {number: sources.line(file, number) for number in range(numbers[0], numbers[-1] + 1)}
-    margin = min((_indent(text) for text in texts.values() if text and text[0] != "#"), default=0)
-    shown = {number: text[min(margin, _indent(text)) :] for number, text in texts.items()}
+    margin = min((_indent_width(text) for text in texts.values() if text and text[0] != "#"), default=0)
+    shown = {number: text[min(margin, _indent_width(text)) :] for number, text in texts.items()}
     previous = numbers[0]
     for number in numbers:
-        if number - previous - 1 > _GAP:
+        if number - previous - 1 > _MAX_GAP:
             rows.append(f"{'...':>5}")
         else:
             rows += [
                 f"{between:>5}{'':{len(header) - 5}}{shown[between]}"[:_WIDTH].rstrip()
                 for between in range(previous + 1, number)
             ]
-        rows.append((_row(number, counts_by_line[number]) + shown[number])[:_WIDTH].rstrip())
+        rows.append((_format_row(number, counts_by_line[number]) + shown[number])[:_WIDTH].rstrip())
         previous = number
     return "\n".join(rows)
 
 
-def _row(number: int, counts: Counts) -> str:
+def _format_row(number: int, counts: Counts) -> str:
     """Return the cells of a line's counts, empty where a count does not apply."""
-    figures = line_figures(counts)
+    figures = compute_line_figures(counts)
     cells = (
         f"{figures.statements}" if figures.statements else "",
         f"{figures.lanes:.1f}" if figures.statements else "",
@@ -153,35 +153,41 @@ def _row(number: int, counts: Counts) -> str:
     return f"{number:>5} {cells[0]:>11} {cells[1]:>6} {cells[2]:>9} {cells[3]:>10}  "
 
 
-def _indent(text: str) -> int:
+def _indent_width(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _totals(total: Counts) -> Iterator[str]:
-    def line(name: str, text: str) -> str:
+def _format_totals(total: Counts) -> Iterator[str]:
+    def format_line(name: str, text: str) -> str:
         return f"  {name:<22}{text}"
 
-    def whole(name: str) -> str:
+    def format_count(name: str) -> str:
         return f"{int(total.get(name, 0)):,}"
 
-    yield line("warp statements", f"{whole('warp_statements')}, {whole('lane_statements')} lane statements")
+    yield format_line(
+        "warp statements", f"{format_count('warp_statements')}, {format_count('lane_statements')} lane statements"
+    )
     if lanes := total.get("lanes_per_warp_statement"):
-        yield line("active lanes", f"{lanes:.1f} of 32 on average")
+        yield format_line("active lanes", f"{lanes:.1f} of 32 on average")
     if total.get("branches"):
-        yield line("branches", f"{whole('branches')}, {whole('divergent_branches')} of them divergent")
+        yield format_line(
+            "branches", f"{format_count('branches')}, {format_count('divergent_branches')} of them divergent"
+        )
     if total.get("operations"):
-        yield line("operations", whole("operations"))
-    if requests := total_of(total, REQUESTS):
-        sectors, moved, requested = (total_of(total, names) for names in (SECTORS, MOVED, ASKED))
-        yield line("global memory", f"{requests:,} requests, {sectors / requests:.1f} sectors each")
-        yield line("", f"{moved:,} bytes moved for {requested:,} requested")
-    if shared := total_of(total, (*SHARED_REQUESTS, SHARED_ATOMICS)):
-        conflicts = total_of(total, (*CONFLICTS, ATOMIC_CONFLICTS))
-        worst = f", at worst {whole('worst_bank_conflict')} words of one bank" if conflicts else ""
-        yield line("shared memory", f"{shared:,} requests, {conflicts:,} bank conflicts{worst}")
+        yield format_line("operations", format_count("operations"))
+    if requests := sum_counters(total, REQUESTS):
+        sectors, moved, requested = (sum_counters(total, names) for names in (SECTORS, MOVED_BYTES, REQUESTED_BYTES))
+        yield format_line("global memory", f"{requests:,} requests, {sectors / requests:.1f} sectors each")
+        yield format_line("", f"{moved:,} bytes moved for {requested:,} requested")
+    if shared := sum_counters(total, (*SHARED_REQUESTS, SHARED_ATOMICS)):
+        conflicts = sum_counters(total, (*CONFLICTS, ATOMIC_CONFLICTS))
+        worst = f", at worst {format_count('worst_bank_conflict')} words of one bank" if conflicts else ""
+        yield format_line("shared memory", f"{shared:,} requests, {conflicts:,} bank conflicts{worst}")
     for space in ("global", "shared"):
         if total.get(f"atomic_queues_{space}"):
-            hottest, queue = whole(f"hottest_atomics_{space}"), whole(f"longest_atomic_queue_{space}")
-            yield line(f"{space} atomics", f"{hottest} on the busiest address, at most {queue} by one warp at once")
+            hottest, queue = format_count(f"hottest_atomics_{space}"), format_count(f"longest_atomic_queue_{space}")
+            yield format_line(
+                f"{space} atomics", f"{hottest} on the busiest address, at most {queue} by one warp at once"
+            )
     if total.get("block_barriers"):
-        yield line("barriers", f"{whole('block_barriers')} by blocks")
+        yield format_line("barriers", f"{format_count('block_barriers')} by blocks")

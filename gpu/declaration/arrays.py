@@ -9,28 +9,28 @@ import numpy as np
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
 from gpu.declaration.roles import FROM_FILE, Role
-from gpu.declaration.text_parameters import Numbers, numbers_of
+from gpu.declaration.text_parameters import Numbers, parse_numbers
 from gpu.errors import InputError
 from gpu.warp import WARP
 
 KINDS = ("random", "signed", "ones", "ramp", "alternating", "sausage")
 TYPED = "typed"
 """The option of a source for values that the user types."""
-MOST_TYPED = 2048
+MAX_TYPED_VALUES = 2048
 
-SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
+SAUSAGE_INCHES = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 """Inches of sausage that ten people order: Kirk and Hwu's example of a scan."""
 
 OUTLINE_COLUMNS = 1024
 _ERROR_COLUMNS = 64
-_CHECKED = 2**20
-_LEVELS = 48
+_CHECK_CHUNK = 2**20
+_MAX_RANGES = 48
 _MAX_SAMPLES_PER_COLUMN, _MIN_SAMPLES_PER_COLUMN = 256, 8
-READ_OUT = 2**22
+MAX_READOUT_VALUES = 2**22
 """Number of leading values that a window can read one by one, and of evenly spread values that it counts."""
 READABLE_ELEMENTS = 1024
 """Up to this many elements, random whole numbers have two digits for every operator, so that they are readable."""
-FACTORS = 1024
+MAX_RANDOM_FACTORS = 1024
 """Number of random factors of a float product that are not 1: the product stays in range, and its error small."""
 
 
@@ -71,7 +71,7 @@ def values_parameter() -> Numbers:
         label="Values",
         help="The elements, as numbers separated by spaces or commas.",
         default="3 1 7 0 4 1 6 3",
-        maximum=MOST_TYPED,
+        maximum=MAX_TYPED_VALUES,
         only_if=("input", (TYPED,)),
         role=Role.VALUES,
     )
@@ -103,7 +103,7 @@ def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
     )
 
 
-def whole_warps(params: Params) -> int:
+def warp_aligned_block_size(params: Params) -> int:
     """Return the number of threads per block from the parameter `block`, at least one warp."""
     return max(int(params["block"]), WARP)
 
@@ -116,14 +116,14 @@ def make_input(params: Params, seed: int) -> Inputs:
     InputError
         The source is a file, but none is open.
     """
-    refuse_missing_file(params)
+    require_generated_input(params)
     if params["input"] == TYPED:
-        return {"values": numbers_of(params["values"])}
+        return {"values": parse_numbers(params["values"])}
     made = make_values(params["input"], params["n"], params["dtype"], seed, operator=params.get("operator", "sum"))
     return {"values": made}
 
 
-def refuse_missing_file(params: Params) -> None:
+def require_generated_input(params: Params) -> None:
     """Raise InputError if `input` is a file: code that generates values has none."""
     if params["input"] == FROM_FILE:
         raise InputError("No file of numbers is open.", advice="Open one, or choose another input.")
@@ -157,15 +157,15 @@ def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "su
             signs[1::2] = -1
             return signs
         case "sausage":
-            return np.resize(np.array(SAUSAGE, dtype), n)
+            return np.resize(np.array(SAUSAGE_INCHES, dtype), n)
         case "ramp":
-            return _ramp(n, dtype, operator)
+            return _make_ramp(n, dtype, operator)
     rng = np.random.default_rng(seed)
-    made = _random(n, dtype, operator, rng)
+    made = _make_random_values(n, dtype, operator, rng)
     return made * rng.choice(np.array([-1, 1], dtype), n) if kind == "signed" else made
 
 
-def _ramp(n: int, dtype: str, operator: str) -> Array:
+def _make_ramp(n: int, dtype: str, operator: str) -> Array:
     if operator != "product":
         return np.arange(n, dtype=dtype)
     if dtype == "int32":
@@ -175,12 +175,12 @@ def _ramp(n: int, dtype: str, operator: str) -> Array:
     return np.linspace(1 - reach, 1 + reach, n, dtype=np.float32)
 
 
-def _random(n: int, dtype: str, operator: str, rng: np.random.Generator) -> Array:
+def _make_random_values(n: int, dtype: str, operator: str, rng: np.random.Generator) -> Array:
     if dtype == "float32":
         if operator != "product":
             return rng.random(n, np.float32)
         factors = np.ones(n, np.float32)
-        others = rng.choice(n, min(n, FACTORS), replace=False, shuffle=False)
+        others = rng.choice(n, min(n, MAX_RANDOM_FACTORS), replace=False, shuffle=False)
         factors[others] = np.exp2(rng.uniform(-1, 1, others.size))
         return factors
     if operator in ("min", "max") and n > READABLE_ELEMENTS:
@@ -190,7 +190,7 @@ def _random(n: int, dtype: str, operator: str, rng: np.random.Generator) -> Arra
     return rng.integers(0, 100, n, np.int32)
 
 
-def typed(inputs: Inputs, params: Params) -> Array:
+def cast_values(inputs: Inputs, params: Params) -> Array:
     """Return the values in the type of the parameter `dtype`; `accept_values` has checked that they fit."""
     return np.ascontiguousarray(inputs["values"], params["dtype"])
 
@@ -200,27 +200,29 @@ def accept_values(inputs: Inputs, params: Params, *, finite: bool = True) -> Non
     values, dtype = inputs["values"], np.dtype(params["dtype"])
     if values.dtype == dtype and dtype.kind != "f":
         return
-    for start in range(0, values.size, _CHECKED):
-        _accept_piece(values[start : start + _CHECKED], dtype, start, finite or dtype.kind != "f")
+    for start in range(0, values.size, _CHECK_CHUNK):
+        _accept_piece(values[start : start + _CHECK_CHUNK], dtype, start, finite or dtype.kind != "f")
 
 
 def _accept_piece(values: Array, dtype: np.dtype[Any], start: int, finite: bool) -> None:
     if values.dtype.kind == "f" and finite:
-        _refuse(~np.isfinite(values), values, start, "is not a finite number")
+        _refuse_first(~np.isfinite(values), values, start, "is not a finite number")
     if values.dtype == dtype:
         return
     limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
     exact = values.astype(np.float64) if dtype.kind == "f" else values
     outside = (exact < float(limits.min)) | (exact > float(limits.max))
-    _refuse(outside & np.isfinite(exact), values, start, f"does not fit {dtype}")
+    _refuse_first(outside & np.isfinite(exact), values, start, f"does not fit {dtype}")
     if values.dtype.kind == "f" and dtype.kind != "f":
-        _refuse(values != np.trunc(values), values, start, f"is not whole, as {dtype} requires; float32 can hold it")
+        _refuse_first(
+            values != np.trunc(values), values, start, f"is not whole, as {dtype} requires; float32 can hold it"
+        )
 
 
-def _refuse(bad: Array, values: Array, start: int, why: str) -> None:
+def _refuse_first(bad: Array, values: Array, start: int, reason: str) -> None:
     if bad.any():
         place = int(bad.argmax())
-        raise InputError(f"Element {start + place} of the input, {values[place].item()!r}, {why}.")
+        raise InputError(f"Element {start + place} of the input, {values[place].item()!r}, {reason}.")
 
 
 def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
@@ -244,17 +246,17 @@ def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
     return np.stack([np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)])
 
 
-def outline_of_kept(values: Array, kept: Array) -> Array:
-    """Return the outline of the values that `kept` selects: float64, NaN in columns without any."""
+def outline_selected(values: Array, mask: Array) -> Array:
+    """Return the outline of the values that `mask` selects: float64, NaN in columns without any."""
     with np.errstate(invalid="ignore"):
         # fmin and fmax would do it in one pass, but reduceat of them is several times slower.
-        low = outline(np.where(kept, values, np.inf))[0]
-        high = outline(np.where(kept, values, -np.inf))[1]
+        low = outline(np.where(mask, values, np.inf))[0]
+        high = outline(np.where(mask, values, -np.inf))[1]
     there = low <= high
     return np.where(there, np.stack([low, high]).astype(np.float64), np.nan)
 
 
-def middle_half(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
+def compute_quartiles(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
     """Return the lower and upper quartile of each group of neighboring values, with the groups of `outline`.
 
     Parameters
@@ -278,8 +280,8 @@ def middle_half(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
     return np.ascontiguousarray(partitioned[:, (low, high)].T)
 
 
-def levels_of(values: Array) -> Outputs:
-    """Return the distribution of the values, of all of them or of `READ_OUT` that are spread evenly.
+def compute_distribution(values: Array) -> Outputs:
+    """Return the distribution of the values, of all of them or of `MAX_READOUT_VALUES` that are spread evenly.
 
     Returns
     -------
@@ -287,14 +289,14 @@ def levels_of(values: Array) -> Outputs:
         `levels`, int64, of shape (ranges,): the number of values in each of equal ranges; `level edges`, float64, of
         shape (ranges + 1,). Whole numbers of a small span have one range each.
     """
-    stride = -(-values.size // READ_OUT)
+    stride = -(-values.size // MAX_READOUT_VALUES)
     # In float64 the difference of the smallest and the largest float32 does not overflow.
     samples = values[::stride].astype(np.float64) if values.dtype.kind == "f" else values[::stride]
     low, high = float(samples.min()), float(samples.max())
-    ranges: int | Array = _LEVELS
+    ranges: int | Array = _MAX_RANGES
     if values.dtype.kind in "ui" and high - low < 2**31:
         span = int(high - low) + 1
-        least = -(-span // _LEVELS)
+        least = -(-span // _MAX_RANGES)
         # Equal ranges where possible: a last range of fewer numbers would look like rare values.
         width = next((each for each in range(least, 2 * least + 1) if span % each == 0), least)
         count = -(-span // width)
@@ -303,7 +305,7 @@ def levels_of(values: Array) -> Outputs:
     return {"levels": counts.astype(np.int64), "level edges": np.asarray(edges, np.float64)}
 
 
-def present_many(values: Array, result: Array) -> Outputs:
+def present_large_array(values: Array, result: Array) -> Outputs:
     """Return the arrays that a window shows if there are more values than columns; nothing for fewer values.
 
     Parameters
@@ -314,25 +316,26 @@ def present_many(values: Array, result: Array) -> Outputs:
     Returns
     -------
     mapping of str to array
-        `levels` and `level edges` as from `levels_of`, and `made levels` and `made edges` for a result of several
-        values; `values`, the first `READ_OUT`; `middle` as from `middle_half`, where groups are long enough.
+        `levels` and `level edges` as from `compute_distribution`, and `made levels` and `made edges` for a result of
+        several values; `values`, the first `MAX_READOUT_VALUES`; `middle` as from `compute_quartiles`, where groups are
+        long enough.
     """
     if values.size <= OUTLINE_COLUMNS:
         return {}
-    arrays = {"values": values[:READ_OUT], **levels_of(values)}
+    arrays = {"values": values[:MAX_READOUT_VALUES], **compute_distribution(values)}
     if result.size > 1 and np.isfinite(result).all():
-        distribution = levels_of(result)
+        distribution = compute_distribution(result)
         arrays |= {"made levels": distribution["levels"], "made edges": distribution["level edges"]}
     if values.size < _MIN_SAMPLES_PER_COLUMN * OUTLINE_COLUMNS:
         return arrays
-    return {**arrays, "middle": middle_half(values)}
+    return {**arrays, "middle": compute_quartiles(values)}
 
 
 def present(inputs: Inputs, params: Params, result: Array) -> Outputs:
     """Return the arrays that a window shows of a run: outlines, number of elements, and their distribution."""
-    values = typed(inputs, params)
+    values = cast_values(inputs, params)
     arrays = {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
-    return {**arrays, **present_many(values, result)}
+    return {**arrays, **present_large_array(values, result)}
 
 
 def present_error(result: Array, reference: Array) -> Outputs:
@@ -364,6 +367,6 @@ def present_error(result: Array, reference: Array) -> Outputs:
     return {"right": outline(reference), "error": error}
 
 
-def first_values(inputs: Inputs, most: int = 32) -> Inputs:
-    """Truncate an array to `most` elements, few enough to follow every step."""
-    return {**inputs, "values": inputs["values"][:most]}
+def truncate_values(inputs: Inputs, max_count: int = 32) -> Inputs:
+    """Truncate an array to `max_count` elements, few enough to follow every step."""
+    return {**inputs, "values": inputs["values"][:max_count]}

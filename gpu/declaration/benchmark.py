@@ -18,23 +18,23 @@ class Peer:
 
     Parameters
     ----------
-    who : str
+    name : str
     action : callable
         Does the work once, and is timed; its return value is ignored.
     package : str
         A package that it needs and that Lockstep does not require.
-    part : float
+    work_fraction : float
         The fraction of the case's work that it does.
     """
 
-    who: str
+    name: str
     action: Callable[[], Any]
     package: str = ""
-    part: float = 1.0
+    work_fraction: float = 1.0
 
 
 @dataclass(frozen=True)
-class SelfTimed:
+class SelfTimedPeer:
     """A peer that has to be timed in a separate process.
 
     Parameters
@@ -45,10 +45,10 @@ class SelfTimed:
         seed -> milliseconds, and a remark on them; raises RuntimeError if it cannot measure.
     """
 
-    who: str
+    name: str
     measure: Callable[[int], tuple[float, str]]
     package: str = ""
-    part: float = 1.0
+    work_fraction: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -57,22 +57,22 @@ class CudaProgram:
 
     Parameters
     ----------
-    who : str
+    name : str
     file : str
         Its source file under `gpu/bench/`.
     arguments : tuple
         Its first arguments; a seed, warm-up rounds and repetitions follow. It prints the milliseconds of each
         repetition.
-    versioned : bool
+    prints_version : bool
         Whether it prints the version of the measured library first.
     options : tuple of str
         Compiler options in addition to -O3: those that its users build it with.
     """
 
-    who: str
+    name: str
     file: str
     arguments: tuple[str | int, ...]
-    versioned: bool = False
+    prints_version: bool = False
     options: tuple[str, ...] = ()
 
 
@@ -89,7 +89,7 @@ class Case:
         A random generator -> inputs; None to generate them from the parameters.
     variants : tuple of str
         Names of variants; empty for all correct ones. A variant that does not support the inputs is left out.
-    anew : bool
+    restores_inputs : bool
         Whether the inputs are restored before each repetition, which overwrites them.
     libraries : mapping of str to callable
         By a library's module, "torch" or "cupy": (the module, a seed) -> the peers, with their input on the GPU.
@@ -100,7 +100,7 @@ class Case:
     params: Mapping[str, Any] = field(default_factory=dict)
     make_inputs: Callable[[np.random.Generator], Mapping[str, Array]] | None = None
     variants: tuple[str, ...] = ()
-    anew: bool = False
+    restores_inputs: bool = False
     libraries: Mapping[str, Callable[[Any, int], Iterator[Peer]]] = field(default_factory=dict)
     programs: tuple[CudaProgram, ...] = ()
 
@@ -115,17 +115,17 @@ class SizeCurve:
         Powers of two, ascending: elements, columns or bodies; for image patterns, pixels per side.
     params : mapping
         Values of parameters that differ from the defaults.
-    anew : bool
+    restores_inputs : bool
         As in Case.
     """
 
     sizes: tuple[int, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
-    anew: bool = False
+    restores_inputs: bool = False
 
 
 @dataclass(frozen=True)
-class Beside:
+class SizeComparison:
     """Comparison of the fastest variants with their peers over sizes, since a single size can mislead.
 
     Parameters
@@ -143,7 +143,7 @@ class Beside:
     cases: Mapping[int, Case] | Mapping[str, Case]
 
 
-def _no_peers(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Peer | SelfTimed]:
+def _no_peers(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Peer | SelfTimedPeer]:
     """Yield no peers."""
     yield from ()
 
@@ -158,14 +158,14 @@ class Benchmark:
         Cases on a GPU, larger than its L2 unless the case is about small sizes; and on the simulator's two executors.
     curve : SizeCurve
         Sizes measured on a GPU.
-    wanted : mapping of str to str
+    goals : mapping of str to str
         Performance targets on the compiled executor, by variant, such as "4 x SciPy".
     peers : callable
         (inputs, params) -> CPU libraries, on the same input.
-    timed : tuple of Case
+    timing_model_cases : tuple of Case
         Cases on which the timing model is compared with a GPU: from sizes that fit in L2 to larger ones, and with
         other block sizes.
-    beside : tuple of Beside
+    size_comparisons : tuple of SizeComparison
         Comparisons on a GPU of the fastest variants with their peers over sizes.
     """
 
@@ -173,13 +173,13 @@ class Benchmark:
     compiled: tuple[Case, ...] = ()
     lockstep: tuple[Case, ...] = ()
     curve: SizeCurve = field(default_factory=SizeCurve)
-    wanted: Mapping[str, str] = field(default_factory=dict)
-    peers: Callable[[Mapping[str, Array], Mapping[str, Any]], Iterator[Peer | SelfTimed]] = _no_peers
-    timed: tuple[Case, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    goals: Mapping[str, str] = field(default_factory=dict)
+    peers: Callable[[Mapping[str, Array], Mapping[str, Any]], Iterator[Peer | SelfTimedPeer]] = _no_peers
+    timing_model_cases: tuple[Case, ...] = ()
+    size_comparisons: tuple[SizeComparison, ...] = ()
 
 
-def powers(*exponents: int) -> tuple[int, ...]:
+def powers_of_two(*exponents: int) -> tuple[int, ...]:
     """Return powers of two."""
     return tuple(2**exponent for exponent in exponents)
 
@@ -197,7 +197,7 @@ def constant_image(height: int, width: int) -> Callable[[np.random.Generator], M
     }
 
 
-def of_floats(n: int, call: Callable[[Any, Any], Any]) -> Mapping[str, Callable[[Any, int], Iterator[Peer]]]:
+def float_array_peers(n: int, call: Callable[[Any, Any], Any]) -> Mapping[str, Callable[[Any, int], Iterator[Peer]]]:
     """Return the PyTorch and CuPy peers for n float32 values from 0 to 1; `call` takes the module and the values."""
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:

@@ -19,7 +19,7 @@ from gpu.engines.base import Array, Engine, OverlappingEngine
 
 Arrays = Mapping[str, Array]
 
-PART_BYTES = 2**22
+OVERLAP_PART_BYTES = 2**22
 """Size of the parts of a chunk, for engines that overlap copying one part with computing another.
 
 An 8-bit image of this size, converted to float32, still fits in memory that malloc reuses: new pages take longer.
@@ -30,14 +30,14 @@ _ROW_INPUTS = ("values", "image")
 
 
 @dataclass(frozen=True)
-class Piece:
+class ChunkInput:
     """A chunk's input, as passed to a step.
 
     Parameters
     ----------
     inputs : mapping of str to array
         Divided inputs: this chunk's elements and its halo. All other inputs: complete.
-    place : int
+    index : int
         The chunk's index, from 0.
     start, stop : int
         The range of its own elements, or rows, in the complete input.
@@ -46,7 +46,7 @@ class Piece:
     """
 
     inputs: Arrays
-    place: int
+    index: int
     start: int
     stop: int
     before: int = 0
@@ -59,7 +59,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class OnWorker:
+class WorkerContext:
     """Worker context of a step: engine, parameters and host program.
 
     Parameters
@@ -89,7 +89,7 @@ class OnWorker:
                 outputs: Arrays = end.value
                 return outputs
 
-    def run_by_turns(self, parts: Iterable[Arrays]) -> Generator[Arrays, None, None]:
+    def run_overlapped(self, parts: Iterable[Arrays]) -> Generator[Arrays, None, None]:
         """Run the variant on parts of the input, and yield the outputs of each, in order.
 
         An OverlappingEngine processes two parts at a time, on two streams: while one is computed, the next part is
@@ -132,31 +132,31 @@ class OnWorker:
             engine.join_streams()
 
 
-class Made(Protocol):
+class FutureResult(Protocol):
     """The future result of a Dask task, to pass to other Dask tasks; an index selects one of several named results."""
 
-    def __getitem__(self, name: str) -> Made: ...
+    def __getitem__(self, name: str) -> FutureResult: ...
 
 
 Step = Callable[..., Any]
 """`step(worker, *arguments)`: a module-level function, so that workers can import it by name.
 
-`worker` is an `OnWorker`. Arguments are a chunk's `Piece`, arrays, buffers, or lists of them; a step must not modify
-them, because a lost worker's results are computed again from the same arguments. It returns an array, a buffer, or a
-mapping of names to them.
+`worker` is a `WorkerContext`. Arguments are a chunk's `ChunkInput`, arrays, buffers, or lists of them; a step must not
+modify them, because a lost worker's results are computed again from the same arguments. It returns an array, a buffer,
+or a mapping of names to them.
 """
 
 
-class Tasks(Protocol):
+class TaskCollector(Protocol):
     """Collects the Dask tasks of a distributed run; none has to have run while others are added."""
 
     @property
-    def chunks(self) -> Sequence[Made]:
-        """The input's chunks in order, at least one; a step receives a chunk as a `Piece`."""
+    def chunks(self) -> Sequence[FutureResult]:
+        """The input's chunks in order, at least one; a step receives a chunk as a `ChunkInput`."""
         ...
 
     @property
-    def shares(self) -> Sequence[Sequence[int]]:
+    def chunks_by_device(self) -> Sequence[Sequence[int]]:
         """The indices of each device's chunks, which are consecutive; devices without chunks are left out.
 
         Combining results of one device's chunks needs no exchange, and its Dask tasks run one after the other anyway.
@@ -164,7 +164,7 @@ class Tasks(Protocol):
         ...
 
     @property
-    def beside(self) -> Mapping[str, Sequence[Made]]:
+    def separate_chunks(self) -> Mapping[str, Sequence[FutureResult]]:
         """The chunks of separately divided inputs, at most as many as the main input has."""
         ...
 
@@ -178,10 +178,10 @@ class Tasks(Protocol):
         """The name of the chosen variant."""
         ...
 
-    def make(self, step: Step, *taken: Any, place: int = 0) -> Made:
+    def add_task(self, step: Step, *step_arguments: Any, chunk_index: int = 0) -> FutureResult:
         """Add a Dask task that calls a step with arguments: results of other Dask tasks, lists of them, or values.
 
-        `place` is the index of the chunk that it belongs to: it runs on that chunk's worker where possible.
+        `index` is the index of the chunk that it belongs to: it runs on that chunk's worker where possible.
         """
         ...
 
@@ -192,15 +192,15 @@ class Parts:
 
     Parameters
     ----------
-    parts : tuple of Made
+    parts : tuple of FutureResult
         Arrays, in order.
-    starts : Made or None
+    starts : FutureResult or None
         An int64 array with the first index of each part, so that a part can be written before all are computed. None
         if each part has as many elements, or rows, as its chunk, or if there is only one part.
     """
 
-    parts: tuple[Made, ...]
-    starts: Made | None = None
+    parts: tuple[FutureResult, ...]
+    starts: FutureResult | None = None
 
 
 @dataclass(frozen=True)
@@ -214,16 +214,16 @@ class Streaming:
         of each other except halos: they are then read, computed and written a part at a time.
     dtype : callable or None
         params -> element type of a result that is written in parts; None for a small result.
-    sized : callable
+    is_input_sized : callable
         params -> whether such a result is as long as the input, so that its length is known before the run.
     """
 
-    plan: Callable[[Tasks], Mapping[str, Parts]] | None
+    plan: Callable[[TaskCollector], Mapping[str, Parts]] | None
     dtype: Callable[[Mapping[str, Any]], str] | None = None
-    sized: Callable[[Mapping[str, Any]], bool] = lambda params: True
+    is_input_sized: Callable[[Mapping[str, Any]], bool] = lambda params: True
 
 
-Rule = Callable[[Mapping[str, Any]], int]
+ElementCountRule = Callable[[Mapping[str, Any]], int]
 """params -> number of elements, or rows."""
 
 
@@ -238,16 +238,16 @@ class DistributedProgram:
         nothing.
     plan : callable
         Adds the Dask tasks, and returns the outputs by name, as the pattern's variants do.
-    divided : tuple of str
+    divided_inputs : tuple of str
         Names of the inputs that are divided along their first axis; absent ones are ignored.
-    beside : tuple of str
+    separately_divided_inputs : tuple of str
         Names of further inputs that are divided separately, each along its own first axis.
-    ragged : mapping of str to str
+    ragged_inputs : mapping of str to str
         Inputs with rows of different lengths, and for each the input with its row offsets, including the end of the
         last row. A chunk has both for its rows; the offsets count from the first row of the complete input.
     halo : callable
         params -> number of halo elements, or rows, on either side of a chunk.
-    together : callable
+    granularity : callable
         params -> granularity: a chunk has a multiple of this number of elements, or rows.
     on_demand : tuple of str
         Outputs that are computed only on request.
@@ -258,59 +258,65 @@ class DistributedProgram:
     local: str
     exchange: str
     fix_up: str
-    plan: Callable[[Tasks], Mapping[str, Parts]]
-    divided: tuple[str, ...] = ("values", "image", "text")
-    beside: tuple[str, ...] = ()
-    ragged: Mapping[str, str] = field(default_factory=dict)
-    halo: Rule = lambda params: 0
-    together: Rule = lambda params: 1
+    plan: Callable[[TaskCollector], Mapping[str, Parts]]
+    divided_inputs: tuple[str, ...] = ("values", "image", "text")
+    separately_divided_inputs: tuple[str, ...] = ()
+    ragged_inputs: Mapping[str, str] = field(default_factory=dict)
+    halo: ElementCountRule = lambda params: 0
+    granularity: ElementCountRule = lambda params: 1
     on_demand: tuple[str, ...] = ()
     streaming: Streaming | None = None
 
 
-def rows_alone(
-    result: str, *, halo: Rule = lambda params: 0, together: Rule = lambda params: 1
-) -> Callable[[Tasks], dict[str, Parts]]:
+def independent_chunks_plan(
+    result: str, *, halo: ElementCountRule = lambda params: 0, granularity: ElementCountRule = lambda params: 1
+) -> Callable[[TaskCollector], dict[str, Parts]]:
     """Return the plan of a pattern with chunks that need nothing of each other except halos.
 
-    `result` is the name of the output; `halo` and `together` are as in DistributedProgram.
+    `result` is the name of the output; `halo` and `granularity` are as in DistributedProgram.
     """
 
-    def plan(tasks: Tasks) -> dict[str, Parts]:
-        rules = halo(tasks.params), together(tasks.params)
-        parts = [tasks.make(run_alone, chunk, result, *rules, place=place) for place, chunk in enumerate(tasks.chunks)]
+    def plan(tasks: TaskCollector) -> dict[str, Parts]:
+        rules = halo(tasks.params), granularity(tasks.params)
+        parts = [
+            tasks.add_task(run_independent_chunk, chunk, result, *rules, chunk_index=place)
+            for place, chunk in enumerate(tasks.chunks)
+        ]
         return {result: Parts(tuple(parts))}
 
     return plan
 
 
-def run_alone(worker: OnWorker, piece: Piece, result: str, halo: int, together: int) -> Array:
+def run_independent_chunk(worker: WorkerContext, piece: ChunkInput, result: str, halo: int, granularity: int) -> Array:
     """Run the variant on a chunk and its halo, and return the result of the chunk's own rows."""
-    count = piece.nbytes // PART_BYTES if isinstance(worker.engine, OverlappingEngine) else 1
-    lengths = equal_lengths((piece.stop - piece.start) // together, count)
+    count = piece.nbytes // OVERLAP_PART_BYTES if isinstance(worker.engine, OverlappingEngine) else 1
+    lengths = split_evenly((piece.stop - piece.start) // granularity, count)
     if len(lengths) == 1:
         rows_out = worker.run(piece.inputs)[result]
         return rows_out[piece.before : len(rows_out) - piece.after]
-    ends = piece.before + together * np.cumsum([0, *lengths])
+    ends = piece.before + granularity * np.cumsum([0, *lengths])
     total, parts, own_rows = piece.before + piece.stop - piece.start + piece.after, [], []
     for first, end in pairwise(ends.tolist()):
         before, after = min(halo, first), min(halo, total - end)
         rows = slice(first - before, end + after)
         parts.append({name: each[rows] if name in _ROW_INPUTS else each for name, each in piece.inputs.items()})
         own_rows.append(slice(before, before + end - first))
-    all_outputs = worker.run_by_turns(parts)
+    all_outputs = worker.run_overlapped(parts)
     return np.concatenate([outputs[result][own] for outputs, own in zip(all_outputs, own_rows, strict=True)])
 
 
-def as_tree(tasks: Tasks, step: Step, made: Sequence[Made], fan_in: int = 8) -> Made:
+def reduce_as_tree(tasks: TaskCollector, step: Step, results: Sequence[FutureResult], fan_in: int = 8) -> FutureResult:
     """Reduce results by a step that takes a list, `fan_in` results at a time, until one is left."""
-    level = list(made)
+    level = list(results)
     while len(level) > 1:
-        level = [tasks.make(step, level[first : first + fan_in], place=first) for first in range(0, len(level), fan_in)]
+        level = [
+            tasks.add_task(step, level[first : first + fan_in], chunk_index=first)
+            for first in range(0, len(level), fan_in)
+        ]
     return level[0]
 
 
-def equal_lengths(total: int, count: int) -> tuple[int, ...]:
+def split_evenly(total: int, count: int) -> tuple[int, ...]:
     """Return the lengths of at most `count` chunks of `total`, as equal as possible; only a single one may be empty."""
     count = max(1, min(count, total))
     bounds = np.arange(count + 1, dtype=np.int64) * total // count

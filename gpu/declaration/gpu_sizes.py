@@ -14,21 +14,21 @@ SizeRule = Callable[[int], int]
 """Number of multiprocessors of a GPU -> size, a power of two."""
 
 
-def elements(each: int) -> SizeRule:
-    """Return the rule for about `each` elements, bodies or rows per multiprocessor."""
-    return lambda multiprocessors: _power(multiprocessors * each)
+def elements_rule(per_multiprocessor: int) -> SizeRule:
+    """Return the rule for about `per_multiprocessor` elements, bodies or rows per multiprocessor."""
+    return lambda multiprocessors: _nearest_power_of_two(multiprocessors * per_multiprocessor)
 
 
-def side(each: int) -> SizeRule:
-    """Return the rule for the side of a square with about `each` elements per multiprocessor."""
-    return lambda multiprocessors: _power(math.sqrt(multiprocessors * each))
+def square_side_rule(per_multiprocessor: int) -> SizeRule:
+    """Return the rule for the side of a square with about `per_multiprocessor` elements per multiprocessor."""
+    return lambda multiprocessors: _nearest_power_of_two(math.sqrt(multiprocessors * per_multiprocessor))
 
 
-def cube(each: int) -> SizeRule:
-    """Return the rule for the edge of a cube with about `each` points per multiprocessor."""
-    return lambda multiprocessors: _power(math.cbrt(multiprocessors * each))
+def cube_edge_rule(per_multiprocessor: int) -> SizeRule:
+    """Return the rule for the edge of a cube with about `per_multiprocessor` points per multiprocessor."""
+    return lambda multiprocessors: _nearest_power_of_two(math.cbrt(multiprocessors * per_multiprocessor))
 
 
-def _power(amount: float) -> int:
+def _nearest_power_of_two(amount: float) -> int:
     """Return the nearest power of two, by ratio."""
     return 1 << max(0, round(math.log2(amount)))

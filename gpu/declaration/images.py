@@ -7,27 +7,27 @@ import numpy.typing as npt
 
 from gpu.declaration.pattern import Array, Inputs
 
-_POSITIONS = 16
+_CANDIDATE_POSITIONS = 16
 """Number of candidate positions of a part of an image in each direction."""
 
 
-def planes_of(image: Array, dtype: npt.DTypeLike) -> Array:
+def to_planes(image: Array, dtype: npt.DTypeLike) -> Array:
     """Convert an image of shape (height, width) or (height, width, channels) into (channels, height, width)."""
     stacked = image[np.newaxis] if image.ndim == 2 else np.moveaxis(image, 2, 0)
     return np.ascontiguousarray(stacked, dtype)
 
 
-def channels_last(planes: Array, like: Array) -> Array:
-    """Return planes as an image of the same shape as `like`, as a view: the inverse of `planes_of`."""
-    return planes[0] if like.ndim == 2 else np.moveaxis(planes, 0, 2)
+def to_channels_last(planes: Array, original: Array) -> Array:
+    """Return planes as an image of the same shape as `original`, as a view: the inverse of `to_planes`."""
+    return planes[0] if original.ndim == 2 else np.moveaxis(planes, 0, 2)
 
 
-def blocks_for(extent: tuple[int, int], block: tuple[int, int, int]) -> tuple[int, int]:
+def count_covering_blocks(extent: tuple[int, int], block: tuple[int, int, int]) -> tuple[int, int]:
     """Return the numbers of blocks that cover `extent` in x and y."""
     return -(-extent[0] // block[0]), -(-extent[1] // block[1])
 
 
-def screen_picture(image: Array, maxval: int) -> Array:
+def to_screen_picture(image: Array, maxval: int) -> Array:
     """Scale an image with white at `maxval` to uint8; return an image that needs no scaling unchanged."""
     if image.dtype == np.uint8 and maxval == 255:
         return image
@@ -35,7 +35,7 @@ def screen_picture(image: Array, maxval: int) -> Array:
     return ((levels * 255 + maxval // 2) // maxval).astype(np.uint8)[image]
 
 
-def middle(inputs: Inputs, height: int, width: int) -> Inputs:
+def crop_middle(inputs: Inputs, height: int, width: int) -> Inputs:
     """Crop the middle of one channel, small enough to follow every step; the other channels behave the same."""
     image = inputs["image"]
     image = image[..., 1] if image.ndim == 3 else image
@@ -43,7 +43,7 @@ def middle(inputs: Inputs, height: int, width: int) -> Inputs:
     return {**inputs, "image": np.ascontiguousarray(image[top : top + height, left : left + width])}
 
 
-def liveliest(inputs: Inputs, height: int, width: int) -> Inputs:
+def crop_most_varied(inputs: Inputs, height: int, width: int) -> Inputs:
     """Crop one channel to the part with the largest standard deviation among parts spread over the image.
 
     For data-dependent kernels that are followed step by step: a part of equal values would show nothing.
@@ -51,7 +51,7 @@ def liveliest(inputs: Inputs, height: int, width: int) -> Inputs:
     image = inputs["image"]
     image = image[..., 1] if image.ndim == 3 else image
     rows, columns = (
-        np.unique(np.linspace(0, max(0, length - part), _POSITIONS).astype(np.int64))
+        np.unique(np.linspace(0, max(0, length - part), _CANDIDATE_POSITIONS).astype(np.int64))
         for length, part in zip(image.shape, (height, width), strict=True)
     )
     parts = [image[top : top + height, left : left + width] for top in rows for left in columns]

@@ -12,9 +12,9 @@ from gpu.declaration.roles import FROM_FILE, Role
 from gpu.errors import InputError
 
 KINDS = ("random", "digits", "ones")
-LARGEST = 16384
+MAX_SIDE = 16384
 
-SHOWN = 2048
+MAX_DISPLAYED_SIDE = 2048
 """The most rows or columns that are shown; of larger matrices, every second, third and so on."""
 
 _CHUNK = 2**22
@@ -25,7 +25,7 @@ _COLORS = np.array(
      [170, 220, 50], [253, 231, 37]],
     np.float64,
 )  # fmt: skip
-_NOT_A_NUMBER = (214, 39, 40)
+_NAN_COLOR = (214, 39, 40)
 
 
 def input_parameter(kinds: tuple[str, ...] = KINDS, default: str = "random") -> Choice:
@@ -47,7 +47,7 @@ def side_parameter(
     unit: str,
     default: int,
     minimum: int = 1,
-    largest: int = LARGEST,
+    largest: int = MAX_SIDE,
     role: Role | None = None,
     on_gpu: SizeRule | None = None,
 ) -> Integer:
@@ -61,7 +61,7 @@ def side_parameter(
         default=default,
         minimum=minimum,
         maximum=largest,
-        least=least,
+        minimum_label=least,
         role=role,
         on_gpu=on_gpu,
     )
@@ -82,7 +82,7 @@ def accept_matrix(
     name: str,
     *,
     finite: bool = True,
-    largest: int = LARGEST,
+    largest: int = MAX_SIDE,
     dtype: type[np.float16] | type[np.float32] = np.float32,
 ) -> None:
     """Raise InputError if a matrix is empty, has more than `largest` rows or columns, or an element is not finite.
@@ -95,7 +95,7 @@ def accept_matrix(
             f"{name[0].upper()}{name[1:]} has {rows} rows and {columns} columns; 1 to {largest} are allowed."
         )
     limit = float(np.finfo(dtype).max)
-    for first, piece in pieces(values):
+    for first, piece in iterate_row_blocks(values):
         size = np.abs(piece.astype(np.float64, copy=False))
         bad = ~(size <= limit) if finite else ~((size <= limit) | np.isinf(size))
         if bad.any():
@@ -107,14 +107,14 @@ def accept_matrix(
             raise InputError(f"Row {first + row}, column {column} of {name}, {value!r}, {why}.")
 
 
-def pieces(values: Array) -> Iterator[tuple[int, Array]]:
+def iterate_row_blocks(values: Array) -> Iterator[tuple[int, Array]]:
     """Yield a matrix a few rows at a time, each part with the number of its first row."""
     step = max(1, _CHUNK // max(1, values.shape[1]))
     for first in range(0, values.shape[0], step):
         yield first, values[first : first + step]
 
 
-def single(values: Array) -> Array:
+def to_float32(values: Array) -> Array:
     """Return a matrix as kernels need it: float32, contiguous rows; `accept_matrix` has checked that it fits."""
     return np.ascontiguousarray(values, np.float32)
 
@@ -132,35 +132,36 @@ def present(matrices: Mapping[str, Array], first: int = 0) -> Outputs:
     Returns
     -------
     mapping of str to array
-        For a matrix "A": `A`, its elements, subsampled where it has more than `SHOWN` rows or columns; `A picture`,
-        uint8, of the same shape with three channels; `A shape`, its numbers of rows and columns; `A first`, which is
-        `first`; and `A range`, float64, the minimum and maximum of the finite elements that are shown, NaN without any.
+        For a matrix "A": `A`, its elements, subsampled where it has more than `MAX_DISPLAYED_SIDE` rows or columns;
+        `A picture`, uint8, of the same shape with three channels; `A shape`, its numbers of rows and columns;
+        `A first`, which is `first`; and `A range`, float64, the minimum and maximum of the finite elements that are
+        shown, NaN without any.
     """
     arrays: dict[str, Array] = {}
     for name, values in matrices.items():
-        stride = every(values.shape)
+        stride = display_stride(values.shape)
         arrays[name] = np.ascontiguousarray(values[::stride, ::stride], np.float32)
-        low, high = _range(arrays[name])
-        arrays[f"{name} picture"] = picture(arrays[name], low, high)
+        low, high = _finite_range(arrays[name])
+        arrays[f"{name} picture"] = color_matrix(arrays[name], low, high)
         arrays[f"{name} range"] = np.array([low, high])
         arrays[f"{name} shape"] = np.array(values.shape)
         arrays[f"{name} first"] = np.array(first)
     return arrays
 
 
-def every(shape: tuple[int, ...]) -> int:
+def display_stride(shape: tuple[int, ...]) -> int:
     """Return the stride between the rows and columns of a matrix that are shown."""
-    return max(1, -(-max(shape) // SHOWN))
+    return max(1, -(-max(shape) // MAX_DISPLAYED_SIDE))
 
 
-def _range(values: Array) -> tuple[float, float]:
+def _finite_range(values: Array) -> tuple[float, float]:
     finite = np.isfinite(values)
     if not finite.any():
         return np.nan, np.nan
     return float(values.min(where=finite, initial=np.inf)), float(values.max(where=finite, initial=-np.inf))
 
 
-def picture(values: Array, low: float, high: float) -> Array:
+def color_matrix(values: Array, low: float, high: float) -> Array:
     """Color a matrix from dark blue (`low` or less) to yellow (`high` or more), and NaN red.
 
     Parameters
@@ -180,10 +181,10 @@ def picture(values: Array, low: float, high: float) -> Array:
     missing = np.isnan(level)
     level[missing] = 0
     colored: Array = table[level.astype(np.uint8)]
-    colored[missing] = _NOT_A_NUMBER
+    colored[missing] = _NAN_COLOR
     return colored
 
 
-def corner(inputs: Inputs, rows: int, columns: int) -> Inputs:
+def crop_corner(inputs: Inputs, rows: int, columns: int) -> Inputs:
     """Truncate a matrix to its first rows and columns, few enough to follow every step."""
     return {**inputs, "values": np.ascontiguousarray(inputs["values"][:rows, :columns])}

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gpu.declaration.benchmark import Benchmark
 from gpu.declaration.distributed import DistributedProgram
 from gpu.declaration.gpu_sizes import SizeRule
-from gpu.declaration.presentation import CountsPresentation, Kind, Presentation
+from gpu.declaration.presentation import CountsPresentation, InputKind, Presentation
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.rounding import RoundingBound
 from gpu.engines.base import Device, Engine
@@ -43,7 +43,7 @@ class Progress:
     partials: Callable[[], Array] | None = None
 
 
-def compiling(kernel: str) -> Progress:
+def compiling_progress(kernel: str) -> Progress:
     """Return the progress to report while the engine compiles a kernel."""
     return Progress(None, f"compiling {kernel} for this processor")
 
@@ -79,7 +79,7 @@ class Parameter:
         """The initial value in a form."""
         raise NotImplementedError
 
-    def initial_with(self, given: Params) -> Value:
+    def initial_for(self, params: Params) -> Value:
         """Return the default value, given other parameters' values."""
         return self.initial
 
@@ -116,11 +116,11 @@ class Integer(Parameter):
 
     Parameters
     ----------
-    least : str
+    minimum_label : str
         Text that a form shows for the minimum.
     reason : str
         Sentence why other values are rejected, where it is not obvious.
-    own : tuple of (str, int)
+    defaults_by_option : tuple of (str, int)
         Different defaults, by options of the Choice in `only_if`.
     on_gpu : SizeRule or None
         The default on a GPU, for the parameter that determines the amount of work.
@@ -130,18 +130,18 @@ class Integer(Parameter):
     minimum: int
     maximum: int
     step: int = 1
-    least: str = ""
+    minimum_label: str = ""
     reason: str = ""
-    own: tuple[tuple[str, int], ...] = ()
+    defaults_by_option: tuple[tuple[str, int], ...] = ()
     on_gpu: SizeRule | None = None
 
     @property
     def initial(self) -> int:
         return self.default
 
-    def initial_with(self, given: Params) -> int:
-        option = given.get(self.only_if[0]) if self.only_if is not None else None
-        return dict(self.own).get(str(option), self.default)
+    def initial_for(self, params: Params) -> int:
+        option = params.get(self.only_if[0]) if self.only_if is not None else None
+        return dict(self.defaults_by_option).get(str(option), self.default)
 
     def check(self, value: Any) -> int:
         try:
@@ -180,7 +180,7 @@ class Real(Parameter):
         return number
 
 
-NO_MIDDLE = "With an even number of rows, no row is centered on the result's pixel."
+NO_CENTER_ROW = "With an even number of rows, no row is centered on the result's pixel."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +199,9 @@ class Matrix(Parameter):
         rows = matrix.shape[0] if matrix.ndim == 2 else 0
         if matrix.ndim != 2 or matrix.shape[1] != rows or rows % 2 == 0 or rows > self.maximum:
             shape = " x ".join(map(str, matrix.shape)) or "a single number"
-            even = f" {NO_MIDDLE}" if matrix.ndim == 2 and rows and rows % 2 == 0 and matrix.shape[1] == rows else ""
+            even = (
+                f" {NO_CENTER_ROW}" if matrix.ndim == 2 and rows and rows % 2 == 0 and matrix.shape[1] == rows else ""
+            )
             raise InputError(
                 f"--{self.name} is a square matrix with an odd number of rows up to {self.maximum}, not {shape}.{even}"
             )
@@ -226,7 +228,7 @@ class Textbook:
     Parameters
     ----------
     operations : int
-        Work: operations of all threads, as counted by `gpu.simulator.executor.work`.
+        Work: operations of all threads, as counted by `gpu.simulator.executor.operation_counter`.
     steps : int
         Span: length of the longest chain of dependent operations.
     peak : int
@@ -238,12 +240,12 @@ class Textbook:
     peak: int
 
     @property
-    def average(self) -> float | None:
+    def average_parallelism(self) -> float | None:
         """The average parallelism, operations per step; None without steps."""
         return self.operations / self.steps if self.steps else None
 
     @classmethod
-    def one_by_one(cls, operations: int) -> Textbook:
+    def sequential(cls, operations: int) -> Textbook:
         """Return work and span of one thread that executes all operations in sequence."""
         return cls(operations, operations, min(operations, 1))
 
@@ -272,7 +274,7 @@ class Variant:
         What this variant does differently, and what still limits it: the reason for the next variant.
     kernels : tuple of str
         The `__global__` functions it launches.
-    cautionary : str
+    deliberate_error : str
         Why its results are wrong by design, for example a race; empty for a correct variant.
     textbook : callable or None
         (params, n) -> theoretical work and span for n elements; None to use the pattern's. See `Pattern.textbook_of`.
@@ -291,16 +293,17 @@ class Variant:
         engines that support libraries.
     warpgroups : bool
         Whether it multiplies tiles by warpgroups, which not every device supports.
-    alone : bool
+    is_single_thread : bool
         Whether one thread does all the work, like a sequential program: a far smaller input shows everything than for
         parallel variants, and large inputs take long.
-    checked : callable or None
+    checked_side : callable or None
         params -> side of the matrices on which its kernels are checked, if they behave differently on smaller ones or
         take long at the usual size.
-    most : int
-        Upper limit of the default of `Pattern.growing`, if its work grows faster than that parameter; 0 for none.
-    lifted_by : str
-        The name of the variant that removes its limit, if it is not the next one. See `Pattern.lifts`.
+    max_default_size : int
+        Upper limit of the default of `Pattern.device_sized_parameter`, if its work grows faster than that parameter; 0
+        for none.
+    successor : str
+        The name of the variant that removes its limit, if it is not the next one. See `Pattern.find_successor`.
     """
 
     name: str
@@ -309,7 +312,7 @@ class Variant:
     idea: str
     limit: str
     kernels: tuple[str, ...]
-    cautionary: str = ""
+    deliberate_error: str = ""
     textbook: Callable[[Params, int], Textbook] | None = None
     comparable: Callable[[Params, Array], Array] = _identity
     obstacle: Callable[[Inputs, Params], str] = _no_obstacle
@@ -317,12 +320,12 @@ class Variant:
     file: str = ""
     library: str = ""
     warpgroups: bool = False
-    alone: bool = False
-    checked: Callable[[Params], int] | None = None
-    most: int = 0
-    lifted_by: str = ""
+    is_single_thread: bool = False
+    checked_side: Callable[[Params], int] | None = None
+    max_default_size: int = 0
+    successor: str = ""
 
-    def missing(self, device: Device) -> str:
+    def unsupported_reason(self, device: Device) -> str:
         """Return a sentence why a device cannot run it; "" if it can."""
         if self.library:
             return device.no_library
@@ -348,24 +351,24 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class LengthsPresentation:
     """Presentation of elements as lengths laid end to end, at the positions that their scan computes.
 
     Parameters
     ----------
-    whole : int
+    total_length : int
         Total length that they are cut from; 0 for their sum.
     unit : str
         Unit of the lengths, such as "inches".
-    rest : str
+    remainder_label : str
         Label of the remaining length, such as "left".
     inclusive : bool
         Whether the scan gives the ends of the lengths instead of the starts.
     """
 
-    whole: int
+    total_length: int
     unit: str
-    rest: str = ""
+    remainder_label: str = ""
     inclusive: bool = True
 
 
@@ -381,7 +384,7 @@ class Preset:
         Values of parameters; the others take their defaults.
     variant : str
         The variant to select; "" keeps the selection.
-    pieces : Pieces or None
+    lengths : LengthsPresentation or None
         How to draw the elements as lengths.
     """
 
@@ -389,7 +392,7 @@ class Preset:
     text: str
     params: Params
     variant: str = ""
-    pieces: Pieces | None = None
+    lengths: LengthsPresentation | None = None
 
 
 @dataclass(frozen=True)
@@ -416,7 +419,7 @@ def _no_text(params: Params) -> CountedText | None:
     return None
 
 
-def with_role(parameters: Iterable[Parameter], role: Role) -> Parameter | None:
+def find_by_role(parameters: Iterable[Parameter], role: Role) -> Parameter | None:
     """Return the parameter with a role; None if there is none."""
     return next((parameter for parameter in parameters if parameter.role is role), None)
 
@@ -430,16 +433,16 @@ def _cast(kind: type[_Kind], parameter: Parameter | None) -> _Kind | None:
     return parameter
 
 
-def _accept(inputs: Inputs, params: Params) -> None:
+def _accept_any(inputs: Inputs, params: Params) -> None:
     """Accept every combination of input and parameters."""
 
 
-def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
+def _add_no_inputs(supplied: Inputs, params: Params, seed: int) -> Inputs:
     """Add no inputs."""
-    return given
+    return supplied
 
 
-def _uncropped(inputs: Inputs) -> Inputs:
+def _keep_uncropped(inputs: Inputs) -> Inputs:
     """Return the inputs unchanged."""
     return inputs
 
@@ -454,7 +457,7 @@ class Pattern:
         The name on the command line, the displayed one, and a description of at most 45 characters.
     order : int
         Its position among the patterns, from 1, unique.
-    kernels : str
+    kernel_file : str
         The file under `kernels/` with the ladder's kernels; variants may name other files.
     presentation : Presentation
         How the window's Run tab shows a result, and the kind of input. Image patterns take `image` and `maxval`; array
@@ -485,7 +488,7 @@ class Pattern:
         (inputs, params) -> None; raises InputError if they are not compatible.
     make_input : callable or None
         (params, seed) -> generated inputs, for a run without input; None if input is always required.
-    complete : callable
+    complete_inputs : callable
         (inputs, params, seed) -> inputs, completed by those that a file does not contain. Complete inputs stay
         unchanged.
     step_params : mapping
@@ -493,7 +496,7 @@ class Pattern:
     textbook : callable or None
         (params, n) -> theoretical work and span for n elements, the pixels of an image. A variant with a different
         algorithm declares its own.
-    sequential : callable or None
+    sequential_operations : callable or None
         (params, n) -> operations of the sequential algorithm for n elements; divided by a variant's operations, they
         are its work efficiency.
     step_input : callable
@@ -506,9 +509,9 @@ class Pattern:
         Lessons with a separate tab in the window: `ATOMICS`.
     benchmark : Benchmark
         Workloads and peers of the command `bench`.
-    names : callable or None
+    value_names : callable or None
         params -> names of the result's values; empty if they have only positions.
-    text : callable
+    describe_text : callable
         params -> how a text is counted, for its picture; None for no text.
     side_on_gpu : SizeRule or None
         The smallest side of an image from which variants can be compared on a GPU.
@@ -520,7 +523,7 @@ class Pattern:
     title: str
     summary: str
     order: int
-    kernels: str
+    kernel_file: str
     presentation: Presentation
     parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
@@ -531,25 +534,25 @@ class Pattern:
     cost: Callable[[Inputs, Params], Cost]
     work: Callable[[Inputs, Params], Work]
     present: Callable[[Inputs, Params, Outputs], Outputs]
-    accept: Callable[[Inputs, Params], None] = field(default=_accept)
+    accept: Callable[[Inputs, Params], None] = field(default=_accept_any)
     make_input: Callable[[Params, int], Inputs] | None = None
-    complete: Callable[[Inputs, Params, int], Inputs] = field(default=_complete)
+    complete_inputs: Callable[[Inputs, Params, int], Inputs] = field(default=_add_no_inputs)
     step_params: Params = field(default_factory=dict)
     textbook: Callable[[Params, int], Textbook] | None = None
-    sequential: Callable[[Params, int], int] | None = None
-    step_input: Callable[[Inputs], Inputs] = field(default=_uncropped)
+    sequential_operations: Callable[[Params, int], int] | None = None
+    step_input: Callable[[Inputs], Inputs] = field(default=_keep_uncropped)
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
     benchmark: Benchmark = field(default_factory=Benchmark)
-    names: Callable[[Params], tuple[str, ...]] | None = None
-    text: Callable[[Params], CountedText | None] = field(default=_no_text)
+    value_names: Callable[[Params], tuple[str, ...]] | None = None
+    describe_text: Callable[[Params], CountedText | None] = field(default=_no_text)
     side_on_gpu: SizeRule | None = None
     distributed: DistributedProgram | None = None
 
     def parameter(self, role: Role) -> Parameter | None:
         """Return the parameter with a role; None if there is none."""
-        return with_role(self.parameters, role)
+        return find_by_role(self.parameters, role)
 
     def textbook_of(self, variant: Variant, params: Params, n: int) -> Textbook | None:
         """Return the theoretical work and span of a variant for n elements; None if they are not declared."""
@@ -559,20 +562,22 @@ class Pattern:
     @property
     def first_rung(self) -> Variant:
         """The first parallel variant, at which a ladder starts."""
-        return next(each for each in self.variants if not each.alone)
+        return next(each for each in self.variants if not each.is_single_thread)
 
-    def over_devices(self) -> DistributedProgram:
+    def require_distributed(self) -> DistributedProgram:
         """Return the distributed program; raise InputError if there is none."""
         if self.distributed is None:
             raise InputError(f"{self.title} runs on one device only.", advice="Leave out --engine dask.")
         return self.distributed
 
-    def lifts(self, variant: Variant) -> Variant | None:
+    def find_successor(self, variant: Variant) -> Variant | None:
         """Return the variant that removes a variant's limit; None for the last one and for library variants."""
-        if variant.lifted_by:
-            return self.variant(variant.lifted_by)
+        if variant.successor:
+            return self.variant(variant.successor)
         following = self.variants[self.variants.index(variant) + 1 :][:1]
-        return next((each for each in following if not (each.library or each.cautionary or variant.library)), None)
+        return next(
+            (each for each in following if not (each.library or each.deliberate_error or variant.library)), None
+        )
 
     @property
     def size(self) -> Integer | None:
@@ -604,27 +609,27 @@ class Pattern:
         return _cast(Choice, self.parameter(Role.SUBJECT))
 
     @property
-    def growing(self) -> Integer | None:
+    def device_sized_parameter(self) -> Integer | None:
         """The parameter with a default that depends on the GPU's size; None if there is none."""
         integers = (each for each in self.parameters if isinstance(each, Integer))
         return next((each for each in integers if each.on_gpu is not None), None)
 
-    def on(self, device: Device) -> Pattern:
+    def with_device_defaults(self, device: Device) -> Pattern:
         """Return the pattern with defaults for a device: on a GPU, enough work for meaningful times."""
-        grown, growing = self.comparable_from(device), self.growing
+        grown, growing = self.min_comparable_size(device), self.device_sized_parameter
         if growing is None or not grown:
             return self
         changed = (replace(each, default=grown) if each is growing else each for each in self.parameters)
         return replace(self, parameters=tuple(changed))
 
-    def comparable_from(self, device: Device) -> int:
-        """Return the smallest value of `growing` for comparing variants on a device; 0 if it is not a GPU."""
-        growing = self.growing
+    def min_comparable_size(self, device: Device) -> int:
+        """Return the smallest value of `device_sized_parameter` for comparing variants on a device, 0 if not a GPU."""
+        growing = self.device_sized_parameter
         if growing is None or growing.on_gpu is None or device.executor != "gpu":
             return 0
         return min(growing.on_gpu(device.multiprocessors), growing.maximum)
 
-    def comparable(self, inputs: Inputs, params: Params, device: Device) -> tuple[str, int, int]:
+    def comparison_sizes(self, inputs: Inputs, params: Params, device: Device) -> tuple[str, int, int]:
         """Return the size of a run, and the smallest size for comparing variants on a device.
 
         Returns
@@ -638,51 +643,51 @@ class Pattern:
             if self.side_on_gpu is None or device.executor != "gpu":
                 return "", 0, 0
             return "", math.isqrt(math.prod(inputs["image"].shape[:2])), self.side_on_gpu(device.multiprocessors)
-        growing = self.growing
-        if growing is None or not growing.applies(params) or self.from_file(params):
+        growing = self.device_sized_parameter
+        if growing is None or not growing.applies(params) or self.reads_file(params):
             return "", 0, 0
-        return growing.name, params[growing.name], self.comparable_from(device)
+        return growing.name, params[growing.name], self.min_comparable_size(device)
 
     def value(self, params: Params, role: Role) -> Any:
         """Return the value of the parameter with a role; None if there is none, or it does not apply."""
         parameter = self.parameter(role)
         return params.get(parameter.name) if parameter is not None and parameter.applies(params) else None
 
-    def elements(self, params: Params) -> int | None:
+    def count_elements(self, params: Params) -> int | None:
         """Return the number of generated or typed elements; None if the parameters do not determine it."""
         typed = self.value(params, Role.VALUES)
         size = len(typed.replace(",", " ").split()) if typed is not None else self.value(params, Role.SIZE)
         return None if size is None else int(size)
 
-    def with_value(self, role: Role, value: Any) -> dict[str, Any]:
+    def params_for_role(self, role: Role, value: Any) -> dict[str, Any]:
         """Return {name: value} for the parameter with a role; an empty dictionary if there is none."""
         parameter = self.parameter(role)
         return {} if parameter is None else {parameter.name: value}
 
-    def takes(self, params: Params) -> Kind:
+    def input_kind(self, params: Params) -> InputKind:
         """Return the kind of input of a run with these parameters."""
         if isinstance(self.presentation, CountsPresentation) and self.subject is not None:
             return self.presentation.kinds[params[self.subject.name]]
         return self.presentation.kind
 
-    def from_file(self, params: Params) -> bool:
+    def reads_file(self, params: Params) -> bool:
         """Return whether a run with these parameters reads its values from a file."""
         return bool(self.value(params, Role.SOURCE) == FROM_FILE)
 
-    def for_file(self, kind: Kind, text: str = "") -> dict[str, Any]:
-        """Return the parameters for input of a kind from a file; for "text", `text` is its content."""
+    def params_for_file(self, kind: InputKind, text: str = "") -> dict[str, Any]:
+        """Return the parameters for input of a kind from a file; for "text", `describe_text` is its content."""
         settings: dict[str, Any] = {}
         if isinstance(self.presentation, CountsPresentation) and self.subject is not None:
             kinds = self.presentation.kinds
             settings[self.subject.name] = next(option for option in self.subject.options if kinds[option] == kind)
         if kind == "text":
-            settings |= self.with_value(Role.TEXT, text)
+            settings |= self.params_for_role(Role.TEXT, text)
         if kind == "values":
-            settings |= self.with_value(Role.SOURCE, FROM_FILE)
+            settings |= self.params_for_role(Role.SOURCE, FROM_FILE)
         return settings
 
     @property
-    def of_images(self) -> bool:
+    def is_image_pattern(self) -> bool:
         """Whether it is an image pattern, even if it supports other kinds of input too."""
         return self.presentation.kind == "image"
 
@@ -700,35 +705,35 @@ class Pattern:
         raise InputError(f"{self.title} has no variant {name!r}; there are {names}.")
 
     @property
-    def files(self) -> tuple[str, ...]:
+    def kernel_files(self) -> tuple[str, ...]:
         """Every kernel file of the ladder, the pattern's own first."""
-        return tuple(dict.fromkeys([self.kernels, *(variant.file for variant in self.variants if variant.file)]))
+        return tuple(dict.fromkeys([self.kernel_file, *(variant.file for variant in self.variants if variant.file)]))
 
-    def file_of(self, variant: str) -> str:
+    def kernel_file_of(self, variant: str) -> str:
         """Return the kernel file of the variant of that name; "" for a library variant."""
-        return "" if self.variant(variant).library else self.variant(variant).file or self.kernels
+        return "" if self.variant(variant).library else self.variant(variant).file or self.kernel_file
 
-    def check(self, given: Params) -> dict[str, Any]:
+    def check(self, supplied: Params) -> dict[str, Any]:
         """Return the values of all parameters, with defaults; raise InputError for an invalid or unknown parameter."""
         parameters = {parameter.name: parameter for parameter in self.parameters}
-        for name in given:
+        for name in supplied:
             if name not in parameters:
                 raise InputError(f"{self.title} has no parameter {name!r}; there are {', '.join(parameters)}.")
         return {
-            name: parameter.check(given[name] if name in given else parameter.initial_with(given))
+            name: parameter.check(supplied[name] if name in supplied else parameter.initial_for(supplied))
             for name, parameter in parameters.items()
         }
 
-    def inputs(self, given: Inputs, params: Params, seed: int) -> Inputs:
-        """Return `given`, completed by further inputs, or an input generated from `params` and `seed`.
+    def prepare_inputs(self, supplied: Inputs, params: Params, seed: int) -> Inputs:
+        """Return `params`, completed by further inputs, or an input generated from `params` and `seed`.
 
         Raises
         ------
         InputError
             Nothing is given, and the pattern cannot generate an input.
         """
-        if given:
-            return self.complete(given, params, seed)
+        if supplied:
+            return self.complete_inputs(supplied, params, seed)
         if self.make_input is None:
             raise InputError(f"{self.title} needs an image; none is open.")
         return self.make_input(params, seed)

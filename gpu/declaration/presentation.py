@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-Kind = Literal["image", "text", "values", "bodies"]
+InputKind = Literal["image", "text", "values", "bodies"]
 """A pattern's kind of input: `image` and `maxval`; `text`; `values`; or `bodies` of shape (n, 7)."""
 
 ATOMICS = "atomics"
@@ -24,18 +24,18 @@ class Filter:
     ----------
     weights : callable
         params -> a square matrix.
-    words : callable
+    describe : callable
         params -> description of the filter.
-    why_not_separable : callable
+    separability_obstacle : callable
         The matrix -> sentence why it is not a column times a row; empty if it is.
-    beside : callable
+    second_filter : callable
         params -> filter that the image goes through in addition to these weights; empty without one.
     """
 
     weights: Callable[[Mapping[str, Any]], npt.NDArray[np.float32]]
-    words: Callable[[Mapping[str, Any]], str]
-    why_not_separable: Callable[[npt.NDArray[np.float32]], str]
-    beside: Callable[[Mapping[str, Any]], str] = lambda params: ""
+    describe: Callable[[Mapping[str, Any]], str]
+    separability_obstacle: Callable[[npt.NDArray[np.float32]], str]
+    second_filter: Callable[[Mapping[str, Any]], str] = lambda params: ""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ImagePresentation:
     """An image as the result of another image, with or without a filter."""
 
     filter: Filter | None = None
-    kind: ClassVar[Kind] = "image"
+    kind: ClassVar[InputKind] = "image"
     dimensions: ClassVar[int] = 0
 
 
@@ -53,16 +53,16 @@ class CountsPresentation:
 
     Parameters
     ----------
-    kinds : mapping of str to Kind
+    kinds : mapping of str to InputKind
         Kind of input by option of the parameter with the role SUBJECT; empty if the pattern takes images only.
     """
 
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
-    kind: ClassVar[Kind] = "image"
+    kinds: Mapping[str, InputKind] = field(default_factory=dict)
+    kind: ClassVar[InputKind] = "image"
     dimensions: ClassVar[int] = 1
 
 
-def _nothing(params: Mapping[str, Any]) -> tuple[str, ...]:
+def _no_terms(params: Mapping[str, Any]) -> tuple[str, ...]:
     """Add nothing to a result's description."""
     return ()
 
@@ -73,15 +73,15 @@ class ArrayPresentation:
 
     Parameters
     ----------
-    folds : bool
+    is_single_value : bool
         Whether the result is one value.
-    words : callable
+    describe : callable
         params -> words that describe a result; none for stream compaction, which is described by its counts.
     """
 
-    folds: bool = False
-    words: Callable[[Mapping[str, Any]], tuple[str, ...]] = _nothing
-    kind: ClassVar[Kind] = "values"
+    is_single_value: bool = False
+    describe: Callable[[Mapping[str, Any]], tuple[str, ...]] = _no_terms
+    kind: ClassVar[InputKind] = "values"
     dimensions: ClassVar[int] = 1
 
 
@@ -102,13 +102,13 @@ class MatrixPresentation:
     ----------
     product : Product or None
         The names of factors and product, if the result is a matrix product.
-    turned : bool
+    transposed : bool
         Whether the result is transposed: an element's row is its column in the result.
     """
 
     product: Product | None = None
-    turned: bool = False
-    kind: ClassVar[Kind] = "values"
+    transposed: bool = False
+    kind: ClassVar[InputKind] = "values"
     dimensions: ClassVar[int] = 2
 
 
@@ -118,12 +118,12 @@ class BodiesPresentation:
 
     Parameters
     ----------
-    forces : str
+    forces_output : str
         The output that has a row with the force or acceleration of each body.
     """
 
-    forces: str
-    kind: ClassVar[Kind] = "bodies"
+    forces_output: str
+    kind: ClassVar[InputKind] = "bodies"
     dimensions: ClassVar[int] = 0
 
 

@@ -36,16 +36,16 @@ class RoundingBound:
     absolute: float
     relative: float
 
-    def of(self, right: Array) -> Array:
+    def allowed_errors(self, reference: Array) -> Array:
         """Return the largest error allowed for each element of the correct result, float64."""
-        allowed: Array = self.absolute + self.relative * np.abs(right, dtype=np.float64)
+        allowed: Array = self.absolute + self.relative * np.abs(reference, dtype=np.float64)
         return allowed
 
 
-def rounded_to_half(off: float) -> RoundingBound:
-    """Return the error bound of values with an error of at most `off` that were then rounded to float16.
+def half_rounding_bound(error: float) -> RoundingBound:
+    """Return the error bound of values with an error of at most `error` that were then rounded to float16.
 
     A float16 has 11 significant bits, and below 2^-14 a resolution of 2^-24: rounding moves a value by at most 2^-11 of
-    itself, or by 2^-25. If `off` is 0, the values are whole numbers.
+    itself, or by 2^-25. If `error` is 0, the values are whole numbers.
     """
-    return RoundingBound(off * (1 + 2.0**-11) + (2.0**-25 if off else 0.0), 2.0**-11)
+    return RoundingBound(error * (1 + 2.0**-11) + (2.0**-25 if error else 0.0), 2.0**-11)

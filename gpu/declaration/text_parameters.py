@@ -45,7 +45,7 @@ class BinEdges(Parameter):
 
     def check(self, value: Any) -> tuple[float, ...]:
         parts: Iterable[Any] = value.replace(",", " ").split() if isinstance(value, str) else value
-        edges = tuple(_number(self.name, part) for part in parts)
+        edges = tuple(_parse_number(self.name, part) for part in parts)
         if not 2 <= len(edges) <= self.maximum:
             raise InputError(f"--{self.name} has 2 to {self.maximum} numbers, not {len(edges)}.")
         for low, high in itertools.pairwise(edges):
@@ -79,7 +79,7 @@ class Numbers(Parameter):
         return " ".join(parts)
 
 
-def numbers_of(text: str) -> Array:
+def parse_numbers(text: str) -> Array:
     """Parse numbers that have been checked: int64 if all are whole and fit, else float64."""
     parts = text.split()
     try:
@@ -88,12 +88,12 @@ def numbers_of(text: str) -> Array:
         return np.array([float(part) for part in parts], np.float64)
 
 
-def as_text(edges: Iterable[float]) -> str:
+def format_edges(edges: Iterable[float]) -> str:
     """Format edges as text."""
     return ", ".join(f"{edge:.9g}" for edge in edges)
 
 
-def _number(name: str, part: Any) -> float:
+def _parse_number(name: str, part: Any) -> float:
     try:
         with np.errstate(over="ignore"):
             number = float(np.float32(part))

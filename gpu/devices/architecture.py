@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-_WITH_WARPGROUPS = "9.0"
+_WARPGROUP_CAPABILITY = "9.0"
 _ARCHITECTURE_SPECIFIC = re.compile(r"\b(?:wgmma|setmaxnreg)\.")
 """Instructions that exist on one architecture only, and on none after it."""
 
 
-def architecture(capability: tuple[int, int], text: str) -> str:
+def target_architecture(capability: tuple[int, int], text: str) -> str:
     """Return nvcc's name of the target architecture, such as "sm_90".
 
     Parameters
@@ -22,8 +22,8 @@ def architecture(capability: tuple[int, int], text: str) -> str:
     return "sm_{}{}".format(*capability) + ("a" if _ARCHITECTURE_SPECIFIC.search(text) else "")
 
 
-def why_no_warpgroups(capability: str) -> str:
+def explain_missing_warpgroups(capability: str) -> str:
     """Return a sentence why a compute capability has no warpgroup instructions; "" if it has."""
-    if capability == _WITH_WARPGROUPS:
+    if capability == _WARPGROUP_CAPABILITY:
         return ""
-    return f"Warpgroup instructions need compute capability {_WITH_WARPGROUPS}; this GPU has {capability}."
+    return f"Warpgroup instructions need compute capability {_WARPGROUP_CAPABILITY}; this GPU has {capability}."

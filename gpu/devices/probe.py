@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 _COMPUTE_MAJOR, _COMPUTE_MINOR = 75, 76
-_NVIDIA_ON_PCI = "0x10de"
+_NVIDIA_VENDOR_ID = "0x10de"
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ProbeResult:
     """Results of the probe.
 
     Parameters
     ----------
     system : str
         `sys.platform`.
-    on_the_bus : bool
+    has_pci_device : bool
         Whether the PCI bus has an NVIDIA device, with or without a driver.
     driver_library, driver_tool : bool
         Whether libcuda can be loaded, and whether nvidia-smi exists.
@@ -49,14 +49,14 @@ class Facts:
         Its path, or "".
     host_compiler : bool
         Whether the C++ compiler that nvcc needs exists.
-    visible : str or None
+    visible_devices : str or None
         CUDA_VISIBLE_DEVICES.
-    complaint : str
+    failure : str
         Why the probe has no results: it timed out or failed.
     """
 
     system: str
-    on_the_bus: bool = False
+    has_pci_device: bool = False
     driver_library: bool = False
     driver_tool: bool = False
     status: int = 0
@@ -66,17 +66,17 @@ class Facts:
     pycuda: str = "missing"
     nvcc: str = ""
     host_compiler: bool = False
-    visible: str | None = None
-    complaint: str = ""
+    visible_devices: str | None = None
+    failure: str = ""
 
 
-def look() -> Facts:
+def run_probe() -> ProbeResult:
     """Probe in this process, which initializes the driver."""
     status, driver_cuda, gpus = _query_driver()
     nvcc = find_nvcc()
-    return Facts(
+    return ProbeResult(
         system=sys.platform,
-        on_the_bus=_on_the_bus(),
+        has_pci_device=_has_nvidia_pci_device(),
         driver_library=status is not None,
         driver_tool=shutil.which("nvidia-smi") is not None,
         status=status or 0,
@@ -86,11 +86,11 @@ def look() -> Facts:
         pycuda=_try_pycuda(),
         nvcc=nvcc,
         host_compiler=shutil.which("cl" if sys.platform == "win32" else "g++") is not None,
-        visible=os.environ.get("CUDA_VISIBLE_DEVICES"),
+        visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
     )
 
 
-def look_from_outside(timeout: float = 60.0) -> Facts:
+def run_probe_in_subprocess(timeout: float = 60.0) -> ProbeResult:
     """Probe in another process, so that this one gets neither a context nor a hanging driver."""
     root = Path(__file__).resolve().parents[2]
     try:
@@ -98,25 +98,25 @@ def look_from_outside(timeout: float = 60.0) -> Facts:
             [sys.executable, "-m", "gpu.devices.probe"], cwd=root, capture_output=True, text=True, timeout=timeout
         )
     except subprocess.TimeoutExpired:
-        return Facts(sys.platform, complaint=f"the NVIDIA driver did not answer within {timeout:.0f} s")
+        return ProbeResult(sys.platform, failure=f"the NVIDIA driver did not answer within {timeout:.0f} s")
     if run.returncode:
         last = (run.stderr.strip().splitlines() or [f"code {run.returncode}"])[-1]
-        return Facts(sys.platform, complaint=f"looking for one failed: {last}")
+        return ProbeResult(sys.platform, failure=f"looking for one failed: {last}")
     return from_json(run.stdout)
 
 
-def from_json(text: str) -> Facts:
+def from_json(text: str) -> ProbeResult:
     """Parse the output of `to_json`."""
     fields: dict[str, Any] = json.loads(text)
     fields["gpus"] = tuple(Gpu(gpu["name"], tuple(gpu["capability"])) for gpu in fields["gpus"])
     fields["driver_cuda"] = tuple(fields["driver_cuda"])
     fields["toolkit_cuda"] = tuple(fields["toolkit_cuda"])
-    return Facts(**fields)
+    return ProbeResult(**fields)
 
 
-def to_json(facts: Facts) -> str:
+def to_json(result: ProbeResult) -> str:
     """Return the results as JSON, for the calling process."""
-    return json.dumps(asdict(facts))
+    return json.dumps(asdict(result))
 
 
 def driver_version() -> str:
@@ -161,10 +161,10 @@ def _query_driver() -> tuple[int | None, tuple[int, int], tuple[Gpu, ...]]:
     if status:
         return status, version, ()
     cuda.cuDeviceGetCount(ctypes.byref(number))
-    return 0, version, tuple(_describe(cuda, ordinal) for ordinal in range(number.value))
+    return 0, version, tuple(_read_gpu(cuda, ordinal) for ordinal in range(number.value))
 
 
-def _describe(cuda: Any, ordinal: int) -> Gpu:
+def _read_gpu(cuda: Any, ordinal: int) -> Gpu:
     device, name, number = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_int()
     cuda.cuDeviceGet(ctypes.byref(device), ordinal)
     cuda.cuDeviceGetName(name, len(name), device)
@@ -196,11 +196,11 @@ def _try_pycuda() -> str:
     return ""
 
 
-def _on_the_bus() -> bool:
+def _has_nvidia_pci_device() -> bool:
     """Return whether the PCI bus has an NVIDIA display or compute device; False on systems other than Linux."""
     for device in Path("/sys/bus/pci/devices").glob("*"):
         try:
-            if (device / "vendor").read_text().strip() == _NVIDIA_ON_PCI and (
+            if (device / "vendor").read_text().strip() == _NVIDIA_VENDOR_ID and (
                 (device / "class").read_text().startswith("0x03")
             ):
                 return True
@@ -210,4 +210,4 @@ def _on_the_bus() -> bool:
 
 
 if __name__ == "__main__":
-    print(to_json(look()))
+    print(to_json(run_probe()))

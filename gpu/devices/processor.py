@@ -24,7 +24,7 @@ def processor_name() -> str:
     return platform.processor() or platform.machine() or "processor"
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -39,12 +39,12 @@ def peak_gflops() -> float:
     except (OSError, ValueError):
         highest_khz = 0.0  # unavailable in virtual machines, which have a constant clock
     try:
-        return peak_of(Path("/proc/cpuinfo").read_text(), cores(), highest_khz / 1e3)
+        return compute_peak_gflops(Path("/proc/cpuinfo").read_text(), count_cores(), highest_khz / 1e3)
     except OSError:
         return 0.0
 
 
-def peak_of(cpuinfo: str, threads: int, highest_mhz: float = 0.0) -> float:
+def compute_peak_gflops(cpuinfo: str, threads: int, highest_mhz: float = 0.0) -> float:
     """Return the peak rate in 1e9 float32 operations per second, from the text of /proc/cpuinfo.
 
     Parameters

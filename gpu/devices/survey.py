@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpu.devices import probe
-from gpu.devices.probe import Facts, Gpu
-from gpu.devices.processor import cores, processor_name
+from gpu.devices.probe import Gpu, ProbeResult
+from gpu.devices.processor import count_cores, processor_name
 
-_SIMULATOR_GOES_ON = "The simulator runs all kernels without a GPU."
+_SIMULATOR_HINT = "The simulator runs all kernels without a GPU."
 _INSTALL_DRIVER = "Install NVIDIA's driver (https://www.nvidia.com/drivers) and restart the machine."
 _INSTALL_PYCUDA = "Run `make setup`, or `pip install -r requirements-cuda.txt`."
 
 _NO_DEVICE, _DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER = 100, 803, 804
 
-_OLDEST = {13: (7, 5), 12: (5, 0), 11: (3, 5)}
+_OLDEST_CAPABILITIES = {13: (7, 5), 12: (5, 0), 11: (3, 5)}
 """The oldest compute capability that a toolkit's nvcc compiles for, by its major version."""
 
 
@@ -42,26 +42,30 @@ class DeviceStatus:
     remedy: str = ""
 
 
-def survey(look: Callable[[], Facts] = probe.look_from_outside) -> list[DeviceStatus]:
+def list_device_statuses(run_probe: Callable[[], ProbeResult] = probe.run_probe_in_subprocess) -> list[DeviceStatus]:
     """Return the status of every NVIDIA GPU, or one entry with the reason why there is none; then the simulator's."""
-    return [*judge_gpus(look()), judge_simulator(importlib.util.find_spec("clang") is not None)]
+    return [*check_gpus(run_probe()), check_simulator(importlib.util.find_spec("clang") is not None)]
 
 
-def judge_gpus(facts: Facts) -> list[DeviceStatus]:
+def check_gpus(probe_result: ProbeResult) -> list[DeviceStatus]:
     """Return the status of each GPU, or one status with the reason why none is available."""
-    obstacle = _no_gpu(facts)
+    obstacle = _explain_missing_gpu(probe_result)
     if obstacle:
         return [DeviceStatus("cuda", "NVIDIA GPU", False, *obstacle)]
     statuses = []
-    for gpu in facts.gpus:
-        obstacle = _no_pycuda(facts) or _no_compiler(facts) or _too_old(gpu, facts)
+    for gpu in probe_result.gpus:
+        obstacle = (
+            _explain_missing_pycuda(probe_result)
+            or _explain_missing_compiler(probe_result)
+            or _explain_old_gpu(gpu, probe_result)
+        )
         statuses.append(DeviceStatus("cuda", gpu.name, not obstacle, *(obstacle or ("", ""))))
     return statuses
 
 
-def judge_simulator(has_clang: bool) -> DeviceStatus:
+def check_simulator(has_clang: bool) -> DeviceStatus:
     """Return the simulator's status."""
-    count = cores()
+    count = count_cores()
     name = f"{processor_name()}, {count} core{'s' if count > 1 else ''}"
     if has_clang:
         return DeviceStatus("simulator", name, True)
@@ -69,65 +73,72 @@ def judge_simulator(has_clang: bool) -> DeviceStatus:
     return DeviceStatus("simulator", name, False, reason, "Run `make setup`, or `pip install -r requirements.txt`.")
 
 
-def _no_gpu(facts: Facts) -> tuple[str, str] | None:
+def _explain_missing_gpu(probe_result: ProbeResult) -> tuple[str, str] | None:
     """Return why the driver reports no GPU, and the remedy."""
-    if facts.complaint:
-        return f"The search for GPUs failed: {facts.complaint}.", "Restart the machine, then try nvidia-smi."
-    if facts.system == "darwin":
-        return "NVIDIA has no driver for macOS.", _SIMULATOR_GOES_ON
-    if not facts.driver_library:
-        if facts.driver_tool:
+    if probe_result.failure:
+        return f"The search for GPUs failed: {probe_result.failure}.", "Restart the machine, then try nvidia-smi."
+    if probe_result.system == "darwin":
+        return "NVIDIA has no driver for macOS.", _SIMULATOR_HINT
+    if not probe_result.driver_library:
+        if probe_result.driver_tool:
             reason = "nvidia-smi is installed, but the driver's library libcuda is not found."
             return reason, "In a container, start it with `--gpus all` and NVIDIA_DRIVER_CAPABILITIES=compute,utility."
-        if facts.on_the_bus:
+        if probe_result.has_pci_device:
             return "There is an NVIDIA GPU, but no NVIDIA driver is installed.", _INSTALL_DRIVER
-        return "No NVIDIA driver is installed.", f"{_SIMULATOR_GOES_ON} With a GPU: {_INSTALL_DRIVER}"
-    if facts.status in (_DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER):
-        reason = f"The NVIDIA driver's library and its kernel module do not match (CUDA error {facts.status})."
+        return "No NVIDIA driver is installed.", f"{_SIMULATOR_HINT} With a GPU: {_INSTALL_DRIVER}"
+    if probe_result.status in (_DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER):
+        reason = f"The NVIDIA driver's library and its kernel module do not match (CUDA error {probe_result.status})."
         return reason, "Restart the machine; in a container, use an image with a CUDA version not above the driver's."
-    if facts.status not in (0, _NO_DEVICE):
-        return f"The NVIDIA driver does not start (CUDA error {facts.status}).", "Check the output of nvidia-smi."
-    if facts.gpus:
+    if probe_result.status not in (0, _NO_DEVICE):
+        return (
+            f"The NVIDIA driver does not start (CUDA error {probe_result.status}).",
+            "Check the output of nvidia-smi.",
+        )
+    if probe_result.gpus:
         return None
-    if facts.visible is not None:
-        reason = f"CUDA_VISIBLE_DEVICES={facts.visible} hides every GPU."
+    if probe_result.visible_devices is not None:
+        reason = f"CUDA_VISIBLE_DEVICES={probe_result.visible_devices} hides every GPU."
         return reason, "Unset CUDA_VISIBLE_DEVICES, or name a GPU that nvidia-smi -L lists."
     reason = "The NVIDIA driver is installed, but it finds no GPU."
     return reason, "Check the output of nvidia-smi -L; a container needs `--gpus all`."
 
 
-def _no_pycuda(facts: Facts) -> tuple[str, str] | None:
-    if not facts.pycuda:
+def _explain_missing_pycuda(probe_result: ProbeResult) -> tuple[str, str] | None:
+    if not probe_result.pycuda:
         return None
-    if facts.pycuda == "missing":
+    if probe_result.pycuda == "missing":
         return "PyCUDA is not installed.", _INSTALL_PYCUDA
-    return f"PyCUDA cannot be loaded: {facts.pycuda}.", f"Rebuild it for this driver: {_INSTALL_PYCUDA}"
+    return f"PyCUDA cannot be loaded: {probe_result.pycuda}.", f"Rebuild it for this driver: {_INSTALL_PYCUDA}"
 
 
-def _no_compiler(facts: Facts) -> tuple[str, str] | None:
-    if not facts.nvcc:
+def _explain_missing_compiler(probe_result: ProbeResult) -> tuple[str, str] | None:
+    if not probe_result.nvcc:
         reason = "The CUDA compiler nvcc is not found."
         return reason, "Install the CUDA toolkit and put nvcc's folder on PATH, or run `make setup`."
-    if not facts.toolkit_cuda[0]:
-        return f"The CUDA compiler {facts.nvcc} does not run.", "Reinstall the CUDA toolkit, or run `make setup`."
-    if not facts.host_compiler:
-        if facts.system == "win32":
+    if not probe_result.toolkit_cuda[0]:
+        return (
+            f"The CUDA compiler {probe_result.nvcc} does not run.",
+            "Reinstall the CUDA toolkit, or run `make setup`.",
+        )
+    if not probe_result.host_compiler:
+        if probe_result.system == "win32":
             return "nvcc needs Visual C++, and cl.exe is not found.", "Start from a Developer Command Prompt."
         return "nvcc needs a C++ compiler, and g++ is not found.", "Install it, for example by `apt install g++`."
-    if facts.driver_cuda[0] < facts.toolkit_cuda[0]:
-        driver, toolkit = _dots(facts.driver_cuda), _dots(facts.toolkit_cuda)
+    if probe_result.driver_cuda[0] < probe_result.toolkit_cuda[0]:
+        driver, toolkit = _format_version(probe_result.driver_cuda), _format_version(probe_result.toolkit_cuda)
         reason = f"The driver is too old: it supports CUDA {driver}, nvcc is {toolkit}."
-        return reason, f"Update the driver, or install a toolkit of CUDA {facts.driver_cuda[0]}."
+        return reason, f"Update the driver, or install a toolkit of CUDA {probe_result.driver_cuda[0]}."
     return None
 
 
-def _too_old(gpu: Gpu, facts: Facts) -> tuple[str, str] | None:
-    oldest = _OLDEST.get(facts.toolkit_cuda[0])
+def _explain_old_gpu(gpu: Gpu, probe_result: ProbeResult) -> tuple[str, str] | None:
+    oldest = _OLDEST_CAPABILITIES.get(probe_result.toolkit_cuda[0])
     if oldest is None or gpu.capability >= oldest:
         return None
-    reason = f"CUDA {_dots(facts.toolkit_cuda)} does not support its compute capability {_dots(gpu.capability)}."
+    toolkit, capability = _format_version(probe_result.toolkit_cuda), _format_version(gpu.capability)
+    reason = f"CUDA {toolkit} does not support its compute capability {capability}."
     return reason, "Install an older toolkit: CUDA 12 supports 5.0 and later, CUDA 11 3.5 and later."
 
 
-def _dots(version: tuple[int, int]) -> str:
+def _format_version(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"

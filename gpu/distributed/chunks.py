@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gpu.declaration.distributed import Arrays, Piece
+from gpu.declaration.distributed import Arrays, ChunkInput
 from gpu.distributed.sources import Excerpt
 
 _READ_AHEAD = 1
@@ -18,34 +18,34 @@ _READ_AHEAD = 1
 
 @dataclass(frozen=True)
 class Chunk:
-    """One chunk of the input: its sources and its position; see `Piece` for its numbers.
+    """One chunk of the input: its sources and its position; see `ChunkInput` for its numbers.
 
     Parameters
     ----------
-    divided : mapping of str to Excerpt
+    excerpts : mapping of str to Excerpt
         Sources of the chunk's elements, including its halo.
-    whole : mapping of str to array
+    common_inputs : mapping of str to array
         Inputs that every chunk receives complete.
     """
 
-    divided: Mapping[str, Excerpt]
-    whole: Arrays
-    place: int
+    excerpts: Mapping[str, Excerpt]
+    common_inputs: Arrays
+    index: int
     start: int
     stop: int
     before: int = 0
     after: int = 0
 
-    def read(self) -> Piece:
+    def read(self) -> ChunkInput:
         """Read the chunk, in the worker."""
-        inputs = {name: excerpt.read() for name, excerpt in self.divided.items()}
-        return Piece({**inputs, **self.whole}, self.place, self.start, self.stop, self.before, self.after)
+        inputs = {name: excerpt.read() for name, excerpt in self.excerpts.items()}
+        return ChunkInput({**inputs, **self.common_inputs}, self.index, self.start, self.stop, self.before, self.after)
 
-    def part(self, first: int, last: int, halo: int) -> Chunk:
+    def slice_rows(self, first: int, last: int, halo: int) -> Chunk:
         """Return rows [first, last) as a chunk, with up to `halo` rows of its neighbors on each side."""
         begin, end = max(first - halo, self.start - self.before), min(last + halo, self.stop + self.after)
-        divided = {name: Excerpt(excerpt.source, begin, end) for name, excerpt in self.divided.items()}
-        return replace(self, divided=divided, start=first, stop=last, before=first - begin, after=end - last)
+        divided = {name: Excerpt(excerpt.source, begin, end) for name, excerpt in self.excerpts.items()}
+        return replace(self, excerpts=divided, start=first, stop=last, before=first - begin, after=end - last)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ChunkInParts:
     rows : int
         Rows per part, except for the last one.
     row_bytes : int
-    at_once : bool
+    read_at_once : bool
         Whether reading the whole chunk at once is faster than reading parts, as for compressed data, where
         parts overlap.
     """
@@ -66,83 +66,85 @@ class ChunkInParts:
     chunk: Chunk
     rows: int
     row_bytes: int
-    at_once: bool
+    read_at_once: bool
 
 
-class Held:
+class MemoryUsage:
     """Count the bytes in memory and their peak; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._now = 0
-        self.most = 0
+        self._current = 0
+        self.peak = 0
 
     def add(self, nbytes: int) -> None:
         """Add bytes that were allocated, or a negative number of bytes that were freed."""
         with self._lock:
-            self._now += nbytes
-            self.most = max(self.most, self._now)
+            self._current += nbytes
+            self.peak = max(self.peak, self._current)
 
 
-class PartsOfChunk:
+class ChunkPartReader:
     """Reader of a chunk's parts in the worker; its own thread reads one part ahead.
 
     Parameters
     ----------
-    given : ChunkInParts
-    look_at : callable
+    chunk_in_parts : ChunkInParts
+    check_part : callable
         Called in that thread with each part that was read; raises InputError for input that the pattern refuses.
 
     Attributes
     ----------
-    held : Held
+    memory_usage : MemoryUsage
         Memory of the parts and of the results computed from them.
     """
 
-    def __init__(self, given: ChunkInParts, look_at: Callable[[Piece], None]) -> None:
-        self._given = given
-        self._look_at = look_at
-        self.start, self.stop = given.chunk.start, given.chunk.stop
-        self.held = Held()
+    def __init__(self, chunk_in_parts: ChunkInParts, check_part: Callable[[ChunkInput], None]) -> None:
+        self._chunk_in_parts = chunk_in_parts
+        self._check_part = check_part
+        self.start, self.stop = chunk_in_parts.chunk.start, chunk_in_parts.chunk.stop
+        self.memory_usage = MemoryUsage()
 
     @property
     def nbytes(self) -> int:
         """Peak memory in bytes."""
-        return self.held.most
+        return self.memory_usage.peak
 
-    def read(self, halo: int) -> Generator[Piece, None, None]:
-        """Yield the parts in order; the consumer calls `done` after using each."""
-        given, chunk = self._given, self._given.chunk
+    def read(self, halo: int) -> Generator[ChunkInput, None, None]:
+        """Yield the parts in order; the consumer calls `release_part` after using each."""
+        given, chunk = self._chunk_in_parts, self._chunk_in_parts.chunk
         bounds = pairwise([*range(self.start, self.stop, given.rows), self.stop])
-        parts = [chunk.part(first, last, halo) for first, last in bounds]
-        if given.at_once:
-            whole = self._piece(chunk)
+        parts = [chunk.slice_rows(first, last, halo) for first, last in bounds]
+        if given.read_at_once:
+            whole = self._read_piece(chunk)
             begin = self.start - chunk.before
             for part in parts:
-                ((name, excerpt),) = part.divided.items()
+                ((name, excerpt),) = part.excerpts.items()
                 rows = whole.inputs[name][excerpt.first - begin : excerpt.last - begin]
-                yield Piece({**whole.inputs, name: rows}, part.place, part.start, part.stop, part.before, part.after)
+                yield ChunkInput(
+                    {**whole.inputs, name: rows}, part.index, part.start, part.stop, part.before, part.after
+                )
             return
         # No variable may refer to the next part: an exception would keep it and all objects of its frames alive.
-        pending: deque[Future[Piece]] = deque()
+        pending: deque[Future[ChunkInput]] = deque()
         with ThreadPoolExecutor(1, "reading") as thread:
             for part in parts:
-                pending.append(thread.submit(self._piece, part))
+                pending.append(thread.submit(self._read_piece, part))
                 if len(pending) > _READ_AHEAD:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
 
-    def done(self, piece: Piece) -> None:
+    def release_part(self, piece: ChunkInput) -> None:
         """Subtract a part's memory."""
-        if not self._given.at_once:
-            self.held.add(-self._part_bytes(piece))
+        if not self._chunk_in_parts.read_at_once:
+            self.memory_usage.add(-self._count_part_bytes(piece))
 
-    def _piece(self, part: Chunk) -> Piece:
-        self.held.add(self._part_bytes(part))
+    def _read_piece(self, part: Chunk) -> ChunkInput:
+        self.memory_usage.add(self._count_part_bytes(part))
         piece = part.read()
-        self._look_at(piece)
+        self._check_part(piece)
         return piece
 
-    def _part_bytes(self, part: Chunk | Piece) -> int:
-        return (part.before + part.stop - part.start + part.after) * self._given.row_bytes
+    def _count_part_bytes(self, part: Chunk | ChunkInput) -> int:
+        return (part.before + part.stop - part.start + part.after) * self._chunk_in_parts.row_bytes

@@ -18,8 +18,8 @@ from gpu.distributed.zarr_arrays import ZARR, create_zarr, open_zarr, read_rows
 from gpu.engines.base import Array
 from gpu.errors import InputError
 from gpu.files import netpbm
-from gpu.files.arrays import npy_layout
-from gpu.files.opening import check_target, os_errors, reading, replacing_in_parts, write_back
+from gpu.files.arrays import read_npy_layout
+from gpu.files.file_access import check_target, convert_os_errors, open_for_reading, replace_path, write_back
 
 RAW_TYPES = ("uint8", "uint16", "int32", "int64", "float32", "float64")
 _NETPBM = (".pgm", ".ppm")
@@ -49,7 +49,7 @@ class RawRows:
     def read(self, start: int, stop: int) -> Array:
         kind = np.dtype(self.dtype)
         rows = np.empty((stop - start, *self.row), kind)
-        with reading(self.path) as file:
+        with open_for_reading(self.path) as file:
             file.seek(self.offset + start * math.prod(self.row) * kind.itemsize)
             remaining = rows.reshape(-1).view(np.uint8).data if rows.size else memoryview(b"")
             while remaining:
@@ -71,7 +71,7 @@ class ZarrRows:
 
 
 @dataclass(frozen=True)
-class Streamed:
+class StreamedInput:
     """An input file that workers read directly, chunk by chunk.
 
     Parameters
@@ -97,7 +97,7 @@ class Streamed:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def open_streamed(path: str, raw: str = "") -> Streamed:
+def open_streamed_input(path: str, raw: str = "") -> StreamedInput:
     """Open an input file or Zarr array and read its layout.
 
     Parameters
@@ -116,25 +116,25 @@ def open_streamed(path: str, raw: str = "") -> Streamed:
     if raw:
         return _open_raw(where, raw)
     if ending == ".npy":
-        npy = npy_layout(where)
+        npy = read_npy_layout(where)
         _refuse_single(path, npy.shape)
         if npy.dtype.kind not in "biuf":
             raise InputError(f"{Path(path).name} contains {npy.dtype}, not numbers.")
         rows = RawRows(where, npy.offset, npy.dtype.str, npy.shape[1:])
-        return Streamed(where, rows, npy.shape, npy.dtype.newbyteorder("="))
+        return StreamedInput(where, rows, npy.shape, npy.dtype.newbyteorder("="))
     if ending in _NETPBM:
-        header = netpbm.layout(Path(where), Path(path).name)
+        header = netpbm.read_layout(Path(where), Path(path).name)
         stored = header.dtype.newbyteorder(">")
         rows = RawRows(where, header.offset, stored.str, header.shape[1:])
-        return Streamed(where, rows, header.shape, header.dtype, header.maxval)
+        return StreamedInput(where, rows, header.shape, header.dtype, header.maxval)
     if ending in TIFF:
         image = open_tiff(where)
         kind = np.dtype(image.dtype).newbyteorder("=")
-        return Streamed(where, image, image.shape, kind, int(np.iinfo(kind).max))
+        return StreamedInput(where, image, image.shape, kind, int(np.iinfo(kind).max))
     if ending == ZARR:
         array = open_zarr(where)
         _refuse_single(path, array.shape)
-        return Streamed(where, ZarrRows(where), tuple(array.shape), np.dtype(array.dtype))
+        return StreamedInput(where, ZarrRows(where), tuple(array.shape), np.dtype(array.dtype))
     raise InputError(
         f"{path} cannot be read chunk by chunk; .npy, .pgm, .ppm, .tif and .zarr can.",
         advice="For a file of numbers without a header, add --raw TYPE:SHAPE.",
@@ -146,18 +146,18 @@ def _refuse_single(path: str, shape: tuple[int, ...]) -> None:
         raise InputError(f"{Path(path).name} contains a single number, which cannot be divided into chunks.")
 
 
-def _open_raw(path: str, raw: str) -> Streamed:
+def _open_raw(path: str, raw: str) -> StreamedInput:
     match = _RAW.fullmatch(raw)
     if match is None:
         types = ", ".join(RAW_TYPES)
         raise InputError(f"--raw is TYPE:SHAPE, such as float32:1000000, not {raw!r}; types are {types}.")
     kind, shape = np.dtype(match[1]), tuple(map(int, match[2].split("x")))
     expected_size = math.prod(shape) * kind.itemsize
-    with reading(path) as file:
+    with open_for_reading(path) as file:
         size = file.seek(0, 2)
     if size != expected_size:
         raise InputError(f"{Path(path).name} has {size} bytes, but {raw} needs {expected_size}.")
-    return Streamed(path, RawRows(path, 0, kind.newbyteorder("<").str, shape[1:]), shape, kind)
+    return StreamedInput(path, RawRows(path, 0, kind.newbyteorder("<").str, shape[1:]), shape, kind)
 
 
 class Target(Protocol):
@@ -179,7 +179,7 @@ class RawTarget:
     def write(self, start: int, rows: Array) -> None:
         stored = np.ascontiguousarray(rows, self.dtype)
         row_bytes = math.prod(stored.shape[1:]) * stored.dtype.itemsize
-        with os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
+        with convert_os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
             first = self.offset + start * row_bytes
             file.seek(first)
             file.write(stored.reshape(-1).view(np.uint8).data if stored.size else b"")
@@ -206,7 +206,7 @@ class Output:
 
 
 @contextmanager
-def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: int) -> Iterator[Output]:
+def create_output(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: int) -> Iterator[Output]:
     """Create a result's file; it replaces `path` when the block ends without an exception.
 
     Parameters
@@ -227,7 +227,7 @@ def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: i
         If it cannot be written.
     """
     ending, name = Path(path).suffix.lower(), str(Path(path).absolute())
-    with replacing_in_parts(name) as unfinished:
+    with replace_path(name) as unfinished:
         if ending == ZARR:
             create_zarr(str(unfinished), shape, dtype, chunk)
             yield Output(ZarrTarget(str(unfinished)), shape[0])
@@ -235,17 +235,17 @@ def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: i
         if ending in TIFF:
             yield Output(create_tiff(str(unfinished), shape, dtype), shape[0])
             return
-        header = _header(ending, shape, dtype, maxval)
+        header = _format_header(ending, shape, dtype, maxval)
         unfinished.write_bytes(header)
         stored = np.dtype(dtype).newbyteorder(">" if ending in _NETPBM else "<")
         output = Output(RawTarget(str(unfinished), len(header), stored.str), shape[0])
         yield output
         if output.rows != shape[0]:
             with open(unfinished, "r+b") as file:
-                file.write(_header(ending, (output.rows, *shape[1:]), dtype, maxval))
+                file.write(_format_header(ending, (output.rows, *shape[1:]), dtype, maxval))
 
 
-def check_streamed_target(path: str, *, dtype: str, maxval: int, sized: bool) -> None:
+def check_streamed_target(path: str, *, dtype: str, maxval: int, is_input_sized: bool) -> None:
     """Raise InputError if a result cannot be written chunk by chunk.
 
     Parameters
@@ -255,14 +255,14 @@ def check_streamed_target(path: str, *, dtype: str, maxval: int, sized: bool) ->
         The input's type.
     maxval : int
         For an image, the value of white; 0 for numbers.
-    sized : bool
+    is_input_sized : bool
         Whether the number of rows is known in advance.
     """
     ending = Path(path).suffix.lower()
     if ending not in (".npy", ".raw", ZARR, *((*_NETPBM, *TIFF) if maxval else ())):
         images = ", and for images .pgm, .ppm and .tif" if maxval else ""
         raise InputError(f"{path} cannot be written chunk by chunk; .npy, .raw and .zarr can{images}.")
-    if ending == ZARR and not sized:
+    if ending == ZARR and not is_input_sized:
         raise InputError(
             f"{path} cannot be written: the number of rows is known only at the end.", advice="Use .npy or .raw."
         )
@@ -277,12 +277,12 @@ def is_image(path: str) -> bool:
     return Path(path).suffix.lower() in (*_NETPBM, *TIFF)
 
 
-def written_together(path: str) -> int:
+def find_write_granularity(path: str) -> int:
     """Return the granularity of writes in rows: for a TIFF image, the height of its tiles."""
     return TILE if Path(path).suffix.lower() in TIFF else 1
 
 
-def _header(ending: str, shape: tuple[int, ...], dtype: str, maxval: int) -> bytes:
+def _format_header(ending: str, shape: tuple[int, ...], dtype: str, maxval: int) -> bytes:
     if ending == ".raw":
         return b""
     if ending in _NETPBM:
@@ -296,7 +296,7 @@ def _header(ending: str, shape: tuple[int, ...], dtype: str, maxval: int) -> byt
     return header.getvalue()
 
 
-def seen(path: str) -> int:
+def read_file_size(path: str) -> int:
     """Return a file's size in bytes on a worker; 0 for a folder, -1 if it does not exist there."""
     file = Path(path)
     return file.stat().st_size if file.is_file() else 0 if file.is_dir() else -1

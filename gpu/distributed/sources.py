@@ -21,7 +21,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Mapped:
+class MappedSource:
     """A .npy file on the workers' machine; it must not change until the run ends."""
 
     path: str
@@ -33,7 +33,7 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Carried:
+class EmbeddedSource:
     """Elements sent with the Dask task, so that any worker can repeat it; `first` is the index of the first element.
 
     Workers on other machines cannot read this machine's files.
@@ -59,8 +59,8 @@ class Excerpt:
         return self.source.read(self.first, self.last)
 
 
-def written(values: Array, folder: Path, name: str) -> Mapped:
+def write_source(values: Array, folder: Path, name: str) -> MappedSource:
     """Write an array to a file that this machine's workers can read, and return its source."""
     path = folder / f"{name}.npy"
     np.save(path, values)
-    return Mapped(str(path))
+    return MappedSource(str(path))

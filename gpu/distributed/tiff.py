@@ -12,13 +12,13 @@ import numpy as np
 
 from gpu.engines.base import Array
 from gpu.errors import EngineUnavailableError, InputError
-from gpu.files.opening import os_errors, reading, write_back
+from gpu.files.file_access import convert_os_errors, open_for_reading, write_back
 
 TIFF = (".tif", ".tiff")
 TILE = 256
 """Rows and columns of the tiles of written images."""
 
-LARGEST_SEGMENT = 2**28
+MAX_SEGMENT_BYTES = 2**28
 """Bytes of the largest tile or strip; it is read completely even if only a part of it is needed."""
 
 _PLAIN, _DEFLATE = 1, (8, 32946)
@@ -42,7 +42,7 @@ class TiffRows:
         Rows and columns of a segment.
     tiled : bool
         All tiles have the same size; the last strip may have fewer rows.
-    deflated, differences : bool
+    is_deflated, stores_differences : bool
         Whether segments are compressed, and whether samples are stored as differences from the left neighbor.
     """
 
@@ -51,21 +51,21 @@ class TiffRows:
     dtype: str
     segment: tuple[int, int]
     tiled: bool
-    deflated: bool
-    differences: bool
+    is_deflated: bool
+    stores_differences: bool
 
     def read(self, start: int, stop: int) -> Array:
         (down, across), (height, width) = self.segment, self.shape[:2]
         segments_per_row = -(-width // across)
         pixels = np.empty((stop - start, *self.shape[1:]), np.dtype(self.dtype).newbyteorder("="))
-        with reading(self.path) as file:
-            page = _page(file, self.path)
+        with open_for_reading(self.path) as file:
+            page = _open_first_page(file, self.path)
             offsets, counts = page.dataoffsets, page.databytecounts
             for number in range(start // down * segments_per_row, -(-stop // down) * segments_per_row):
                 top, left = number // segments_per_row * down, number % segments_per_row * across
                 rows = down if self.tiled else min(down, height - top)
                 file.seek(offsets[number])
-                values = self._decode_segment(file.read(min(counts[number], 2 * LARGEST_SEGMENT)), rows)
+                values = self._decode_segment(file.read(min(counts[number], 2 * MAX_SEGMENT_BYTES)), rows)
                 first, last, wide = max(start, top), min(stop, top + rows), min(across, width - left)
                 pixels[first - start : last - start, left : left + wide] = values[first - top : last - top, :wide]
         return pixels
@@ -75,13 +75,13 @@ class TiffRows:
         kind, shape = np.dtype(self.dtype), (rows, self.segment[1], *self.shape[2:])
         size = math.prod(shape) * kind.itemsize
         try:
-            expanded = zlib.decompressobj().decompress(data, size) if self.deflated else data[:size]
+            expanded = zlib.decompressobj().decompress(data, size) if self.is_deflated else data[:size]
         except zlib.error as error:
             raise InputError(f"{Path(self.path).name} is damaged: {error}.") from None
         if len(expanded) < size:
             raise InputError(f"{Path(self.path).name} is damaged: some pixels are missing.")
         values: Array = np.frombuffer(expanded, kind).reshape(shape)
-        return values.cumsum(axis=1, dtype=kind.newbyteorder("=")) if self.differences else values
+        return values.cumsum(axis=1, dtype=kind.newbyteorder("=")) if self.stores_differences else values
 
 
 def open_tiff(path: str) -> TiffRows:
@@ -95,8 +95,8 @@ def open_tiff(path: str) -> TiffRows:
         If tifffile is not installed.
     """
     name = Path(path).name
-    with reading(path) as file:
-        page = _page(file, path)
+    with open_for_reading(path) as file:
+        page = _open_first_page(file, path)
         try:
             kind = _COLOR_KINDS.get((int(page.photometric), page.samplesperpixel))
             together = page.samplesperpixel == 1 or int(page.planarconfig) == 1
@@ -111,8 +111,8 @@ def open_tiff(path: str) -> TiffRows:
             if min(down, across, page.imagelength, page.imagewidth) < 1 or len(page.dataoffsets) < segments:
                 raise InputError(f"{name} is damaged: some pixels are missing.")
             stored = np.dtype(page.dtype).newbyteorder(page.parent.byteorder)
-            if down * across * page.samplesperpixel * stored.itemsize > LARGEST_SEGMENT:
-                most = f"{LARGEST_SEGMENT >> 20} MB"
+            if down * across * page.samplesperpixel * stored.itemsize > MAX_SEGMENT_BYTES:
+                most = f"{MAX_SEGMENT_BYTES >> 20} MB"
                 raise InputError(f"{name} has tiles or strips of more than {most}; each is read as a whole.")
             differences = predictor == _HORIZONTAL and compression != _PLAIN
             shape = (page.imagelength, page.imagewidth, *([3] if kind == "RGB" else []))
@@ -136,7 +136,7 @@ class TiffTarget:
     def write(self, start: int, rows: Array) -> None:
         kind, tiles_per_row = np.dtype(self.dtype), -(-self.shape[1] // TILE)
         tile = np.zeros((TILE, TILE, *self.shape[2:]), kind)
-        with os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
+        with convert_os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
             first = self.offset + start // TILE * tiles_per_row * tile.nbytes
             file.seek(first)
             for top in range(0, len(rows), TILE):
@@ -150,7 +150,7 @@ class TiffTarget:
 
 def create_tiff(path: str, shape: tuple[int, ...], dtype: str) -> TiffTarget:
     """Create an image of zeros."""
-    tifffile, kind = _library(), np.dtype(dtype).newbyteorder("<")
+    tifffile, kind = _import_tifffile(), np.dtype(dtype).newbyteorder("<")
     meaning = "rgb" if len(shape) == 3 else "minisblack"
     layout = {"tile": (TILE, TILE), "photometric": meaning, "metadata": None, "byteorder": "<"}
     large = math.prod(shape) * kind.itemsize > 2**31  # padded tiles exceed the pixels, and offsets have 32 bits
@@ -159,16 +159,16 @@ def create_tiff(path: str, shape: tuple[int, ...], dtype: str) -> TiffTarget:
         return TiffTarget(path, file.pages.first.dataoffsets[0], shape, kind.str)
 
 
-def _page(file: IO[bytes], path: str) -> Any:
+def _open_first_page(file: IO[bytes], path: str) -> Any:
     try:
-        return _library().TiffFile(file, name=Path(path).name).pages.first
+        return _import_tifffile().TiffFile(file, name=Path(path).name).pages.first
     except EngineUnavailableError:
         raise
     except Exception as error:  # invalid files raise many types of exceptions
         raise InputError(f"{Path(path).name} is not a readable TIFF image.", detail=str(error)) from None
 
 
-def _library() -> Any:
+def _import_tifffile() -> Any:
     try:
         import tifffile
     except ImportError as error:

@@ -18,15 +18,15 @@ import numpy as np
 from distributed import WorkerPlugin, get_worker
 
 from gpu import __version__, engines
-from gpu.declaration.distributed import OnWorker, Piece, Step
+from gpu.declaration.distributed import ChunkInput, Step, WorkerContext
 from gpu.declaration.pattern import Pattern
-from gpu.devices.probe import look_from_outside
-from gpu.distributed.chunks import Chunk, ChunkInParts, PartsOfChunk
-from gpu.distributed.resident import Resident, settle
-from gpu.distributed.told import tell
-from gpu.engines.base import Buffer, Device, Engine, KeepingEngine, SharingEngine
+from gpu.devices.probe import run_probe_in_subprocess
+from gpu.distributed.chunks import Chunk, ChunkInParts, ChunkPartReader
+from gpu.distributed.resident_arrays import ResidentArray, set_local_owner
+from gpu.distributed.run_events import publish_run_event
+from gpu.engines.base import Buffer, Device, Engine, PoolingEngine, SharingEngine
 from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
-from gpu.messages.distributed import Fetch, Taken, TaskRecord
+from gpu.messages.distributed import TaskDependency, TaskRecord, Transfer
 from gpu.patterns import find_pattern
 
 PLUGIN = "lockstep"
@@ -53,7 +53,7 @@ class ProcessEngine:
 
     engine: Engine | None = None
     thread: int | None = None
-    discarded: deque[Buffer] = field(default_factory=deque)
+    discarded_buffers: deque[Buffer] = field(default_factory=deque)
 
 
 _engines: dict[str, ProcessEngine] = {}
@@ -66,7 +66,7 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
     Parameters
     ----------
     engine : str
-        As for `gpu.engines.create`.
+        As for `gpu.engines.create_engine`.
     ordinals : mapping of str to (int, int)
         For each worker's name, its ordinal among its machine's workers, which selects its GPU, and their number.
     gpus : int
@@ -92,78 +92,82 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
                 advice="Start the workers from the same version.",
             )
         self._worker = worker
-        self._here = _engines.setdefault(self._engine_name, ProcessEngine())
-        self.shares = False
-        self.run = ""
-        self.offered: Buffer | None = None
-        settle(self)
+        self._process_engine = _engines.setdefault(self._engine_name, ProcessEngine())
+        self.sharing_enabled = False
+        self.run_id = ""
+        self.test_buffer: Buffer | None = None
+        set_local_owner(self)
 
     async def teardown(self, worker: Any) -> None:
         """Close the engine if the worker ends; if only the plugin is replaced, the new one reuses the engine."""
-        if worker.status.name != "closing" or self._here.engine is None:
+        if worker.status.name != "closing" or self._process_engine.engine is None:
             return
-        closed = worker.executors["default"].submit(self._close)
+        closed = worker.executors["default"].submit(self._close_engine)
         with suppress(TimeoutError):  # for example, if a kernel does not terminate
             await asyncio.wait_for(asyncio.wrap_future(closed), _CLOSE_TIMEOUT_S)
 
-    def _close(self) -> None:
+    def _close_engine(self) -> None:
         # PyCUDA aborts a process if a thread that owns a context ends first.
         self.engine.close()
-        self._here.engine = None
+        self._process_engine.engine = None
 
     @property
     def engine(self) -> Engine:
         """The engine, in its own thread, after freeing discarded buffers."""
-        here = self._here
+        here = self._process_engine
         if here.engine is None:
             ordinal, workers = self._ordinals.get(str(self._worker.name), (0, 1))
             if workers > 1 and self._engine_name in _GPU_ENGINES:
                 # Counting GPUs starts a process and takes a second.
-                gpus = self._gpus or len(look_from_outside().gpus)
+                gpus = self._gpus or len(run_probe_in_subprocess().gpus)
                 if gpus > 1:
-                    os.environ[_VISIBLE_DEVICES] = rotated(os.environ.get(_VISIBLE_DEVICES, ""), ordinal, gpus)
-            here.engine, here.thread = engines.create(self._engine_name), threading.get_ident()
+                    os.environ[_VISIBLE_DEVICES] = rotate_visible_devices(
+                        os.environ.get(_VISIBLE_DEVICES, ""), ordinal, gpus
+                    )
+            here.engine, here.thread = engines.create_engine(self._engine_name), threading.get_ident()
             # On a shared cluster, other processes may need the memory.
-            if workers <= self._gpus and isinstance(here.engine, KeepingEngine):
-                here.engine.keep_memory()
+            if workers <= self._gpus and isinstance(here.engine, PoolingEngine):
+                here.engine.enable_memory_pool()
         assert here.thread == threading.get_ident(), "an engine belongs to the thread that made it"
-        while here.discarded:
-            here.engine.free(here.discarded.popleft())
+        while here.discarded_buffers:
+            here.engine.free(here.discarded_buffers.popleft())
         return here.engine
 
-    def exchange(self, change: Callable[[Engine], Engine]) -> None:
+    def replace_engine(self, create_replacement: Callable[[Engine], Engine]) -> None:
         """Replace the engine, in its thread."""
-        self._here.engine = change(self.engine)
+        self._process_engine.engine = create_replacement(self.engine)
 
-    def in_engines_thread(self, action: Callable[[Engine], Any]) -> Any:
-        if self._here.thread == threading.get_ident():
+    def run_in_engine_thread(self, action: Callable[[Engine], Any]) -> Any:
+        if self._process_engine.thread == threading.get_ident():
             return action(self.engine)
         executor = self._worker.executors["default"]
         try:
             return executor.submit(lambda: action(self.engine)).result()
         except Exception as error:
             # Dask retries or waits for a failed transfer without end.
-            if self.run:
-                tell(self._worker, self.run, {"unmoved": str(error)})
+            if self.run_id:
+                publish_run_event(self._worker, self.run_id, {"unmoved": str(error)})
             raise
 
     def discard(self, buffer: Buffer) -> None:
-        self._here.discarded.append(buffer)
+        self._process_engine.discarded_buffers.append(buffer)
 
 
-def rotated(visible: str, ordinal: int, count: int) -> str:
+def rotate_visible_devices(visible_devices: str, ordinal: int, count: int) -> str:
     """Rotate CUDA_VISIBLE_DEVICES so that another GPU comes first; all stay visible for peer copies.
 
     Parameters
     ----------
-    visible : str
+    visible_devices : str
         The current value; "" if it is not set.
     ordinal : int
         The worker's ordinal on its machine; may exceed the number of GPUs.
     count : int
         GPUs that CUDA sees now: of a list, those before the first invalid entry.
     """
-    devices = [each.strip() for each in visible.split(",") if each.strip()][:count] or list(map(str, range(count)))
+    devices = [each.strip() for each in visible_devices.split(",") if each.strip()][:count] or list(
+        map(str, range(count))
+    )
     first = ordinal % len(devices)
     return ",".join(devices[first:] + devices[:first])
 
@@ -174,60 +178,60 @@ class TaskCall:
 
     Parameters
     ----------
-    run : str
+    run_id : str
         Id of the run.
     name : str
-    step : Step
+    step : Operation
     pattern, variant : str
     params : mapping
     sources : mapping of str to str
         Text of edited kernel files, by file name.
-    place : int
-    taken : tuple of Taken
-    accept : bool
+    chunk_index : int
+    dependencies : tuple of TaskDependency
+    check_input : bool
         Whether the chunk's input still has to be checked.
-    following : tuple or None
+    following_step : tuple or None
         A step to run on the result, how many of the last values are its arguments, and the name of the part that it
         replaces; "" replaces the whole result.
-    elsewhere : collection of str
+    remote_parts : collection of str
         Parts of the result that other workers will use; "" for the whole result.
-    wanted : bool
+    is_awaited : bool
         Whether the client waits for the result.
     """
 
-    run: str
+    run_id: str
     name: str
     step: Step
     pattern: str
     variant: str
     params: Mapping[str, Any]
     sources: Mapping[str, str]
-    place: int
-    taken: tuple[Taken, ...] = field(default=())
-    accept: bool = False
-    following: tuple[Step, int, str] | None = None
-    elsewhere: Collection[str] = ()
-    wanted: bool = False
+    chunk_index: int
+    dependencies: tuple[TaskDependency, ...] = field(default=())
+    check_input: bool = False
+    following_step: tuple[Step, int, str] | None = None
+    remote_parts: Collection[str] = ()
+    is_awaited: bool = False
 
 
-def carry_out(call: TaskCall, *values: Any) -> Any:
+def run_task(call: TaskCall, *values: Any) -> Any:
     """Run a step on this worker's engine, in the worker's thread, and publish its record."""
     worker = get_worker()
     plugin = worker.plugins[PLUGIN]
-    plugin.run = call.run
+    plugin.run_id = call.run_id
     begin = time.time()
     engine = plugin.engine
     engine.sources = dict(call.sources)
     engine.take_times()
     pattern = find_pattern(call.pattern)
-    read: list[Piece | PartsOfChunk] = []
+    read: list[ChunkInput | ChunkPartReader] = []
     variant = pattern.variant(call.variant)
     try:
-        on_worker = OnWorker(engine, call.params, call.variant, variant.run)
-        following_step, argument_count, part = call.following or (None, 0, "")
+        on_worker = WorkerContext(engine, call.params, call.variant, variant.run)
+        following_step, argument_count, part = call.following_step or (None, 0, "")
         own = len(values) - argument_count
         result = call.step(on_worker, *(_load_argument(value, call, plugin, engine, read) for value in values[:own]))
-        held = sum(piece.nbytes for piece in read) + sum(size for _, size in _sizes(result)) + worker.state.nbytes
+        held = sum(piece.nbytes for piece in read) + sum(size for _, size in _list_sizes(result)) + worker.state.nbytes
         if following_step is not None:
             more = [_load_argument(value, call, plugin, engine, read) for value in values[own:]]
             following_result = following_step(on_worker, result[part] if part else result, *more)
@@ -235,89 +239,93 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         times = engine.take_times()
     except EngineLostError as error:
         # The device's context is unusable; only a new process can create another, and it repeats the chunk.
-        tell(worker, call.run, {"lost": worker.address, "why": error.message})
+        publish_run_event(worker, call.run_id, {"lost": worker.address, "why": error.message})
         time.sleep(_EVENT_DELIVERY_S)
         os._exit(1)
-    kept = _stored_result(plugin, engine, result, call.elsewhere)
+    kept = _wrap_result(plugin, engine, result, call.remote_parts)
     elements = (read[0].start, read[0].stop) if read else None
     step = call.step.__name__.strip("_").replace("_", " ")
     record = TaskRecord(
         call.name,
         step,
-        call.place,
+        call.chunk_index,
         worker.address,
         begin,
         time.time(),
         times,
-        _sizes(result),
-        call.taken,
+        _list_sizes(result),
+        call.dependencies,
         elements,
         held,
-        _transfers(worker),
+        _list_transfers(worker),
     )
-    published = _small_result(kept) if call.wanted else None
-    tell(worker, call.run, {"record": record.data(), "result": published})
+    published = _pack_small_result(kept) if call.is_awaited else None
+    publish_run_event(worker, call.run_id, {"record": record.data(), "result": published})
     return kept
 
 
-def _small_result(kept: Any) -> tuple[str, tuple[int, ...], bytes] | None:
+def _pack_small_result(stored_result: Any) -> tuple[str, tuple[int, ...], bytes] | None:
     """Return a small array of numbers as its type, shape and bytes; None for any other result."""
-    if isinstance(kept, np.ndarray) and kept.nbytes <= _RESULT_BYTES and kept.dtype.kind in "biuf":
-        return kept.dtype.str, kept.shape, kept.tobytes()
+    if (
+        isinstance(stored_result, np.ndarray)
+        and stored_result.nbytes <= _RESULT_BYTES
+        and stored_result.dtype.kind in "biuf"
+    ):
+        return stored_result.dtype.str, stored_result.shape, stored_result.tobytes()
     return None
 
 
-def _transfers(worker: Any) -> tuple[Fetch, ...]:
+def _list_transfers(worker: Any) -> tuple[Transfer, ...]:
     """Return the transfers from other workers that the running task needed."""
     keys = {each.key for each in worker.state.tasks[worker.get_current_task()].dependencies}
     # Dask's log uses the scheduler's clock; records use this machine's.
     delay = worker.scheduler_delay
     return tuple(
-        Fetch(each["who"], each["start"] - delay, each["stop"] - delay)
+        Transfer(each["who"], each["start"] - delay, each["stop"] - delay)
         for each in islice(reversed(worker.transfer_incoming_log), _MAX_TRANSFERS)
         if not keys.isdisjoint(each["keys"])
     )
 
 
 def _load_argument(
-    value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, read: list[Piece | PartsOfChunk]
+    value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, read_pieces: list[ChunkInput | ChunkPartReader]
 ) -> Any:
-    """Convert a value from Dask to a step's argument; append chunks to `read`."""
+    """Convert a value from Dask to a step's argument; append chunks to `read_pieces`."""
 
-    def check(piece: Piece) -> None:
-        if call.accept:
-            _accept(find_pattern(call.pattern), call.variant, piece, call.params)
+    def check_piece(piece: ChunkInput) -> None:
+        if call.check_input:
+            _check_chunk_input(find_pattern(call.pattern), call.variant, piece, call.params)
 
     match value:
         case Chunk():
             piece = value.read()
-            check(piece)
-            read.append(piece)
+            check_piece(piece)
+            read_pieces.append(piece)
             return piece
         case ChunkInParts():
-            parts = PartsOfChunk(value, check)
-            read.append(parts)
+            parts = ChunkPartReader(value, check_piece)
+            read_pieces.append(parts)
             return parts
-        case Resident():
-            return value.on(plugin, engine)
+        case ResidentArray():
+            return value.to_buffer(plugin, engine)
         case list():
-            return [_load_argument(each, call, plugin, engine, read) for each in value]
+            return [_load_argument(each, call, plugin, engine, read_pieces) for each in value]
     return value
 
 
-def _sizes(result: Any) -> tuple[tuple[str, int], ...]:
+def _list_sizes(result: Any) -> tuple[tuple[str, int], ...]:
     """Return names and sizes in bytes of a step's results."""
     named = result if isinstance(result, Mapping) else {"": result}
-    return tuple((name, _nbytes(each)) for name, each in named.items())
+    return tuple((name, _count_bytes(each)) for name, each in named.items())
 
 
-def _nbytes(result: Any) -> int:
+def _count_bytes(result: Any) -> int:
     if isinstance(result, Mapping):
-        return sum(map(_nbytes, result.values()))
+        return sum(map(_count_bytes, result.values()))
     return int(math.prod(result.shape) * result.dtype.itemsize)
 
 
-def _accept(pattern: Pattern, variant: str, piece: Piece, params: Mapping[str, Any]) -> None:
+def _check_chunk_input(pattern: Pattern, variant: str, piece: ChunkInput, params: Mapping[str, Any]) -> None:
     """Raise InputError if the pattern or its variant does not accept a chunk; name the chunk by its first element."""
     try:
         pattern.accept(piece.inputs, params)
@@ -328,39 +336,39 @@ def _accept(pattern: Pattern, variant: str, piece: Piece, params: Mapping[str, A
         raise InputError(obstacle)
 
 
-def _stored_result(
-    plugin: EnginePlugin, engine: Engine, result: Any, elsewhere: Collection[str], part: str = ""
+def _wrap_result(
+    plugin: EnginePlugin, engine: Engine, result: Any, remote_parts: Collection[str], part: str = ""
 ) -> Any:
     """Return a step's result as Dask stores it: arrays unchanged, buffers wrapped so that they are freed in time."""
     if isinstance(result, Mapping):
-        return {name: _stored_result(plugin, engine, each, elsewhere, name) for name, each in result.items()}
+        return {name: _wrap_result(plugin, engine, each, remote_parts, name) for name, each in result.items()}
     if isinstance(result, np.ndarray):
         return result
     # Export the handle now, since a later request would wait for the engine's thread. Results that other workers
     # request unexpectedly, as after the loss of a worker, are sent as arrays.
-    export = plugin.shares and not {"", part}.isdisjoint(elsewhere)
-    return Resident(plugin, result, engine.share(result) if export and isinstance(engine, SharingEngine) else b"")
+    export = plugin.sharing_enabled and not {"", part}.isdisjoint(remote_parts)
+    return ResidentArray(plugin, result, engine.share(result) if export and isinstance(engine, SharingEngine) else b"")
 
 
-def pick(made: Mapping[str, Any], name: str) -> Any:
+def pick_part(result: Mapping[str, Any], name: str) -> Any:
     """Return a part of a task's result."""
-    return made[name]
+    return result[name]
 
 
-def offer() -> bytes | None:
+def export_test_buffer() -> bytes | None:
     """Export a small test buffer for other workers; return its handle, or None if this engine cannot export any."""
     plugin = get_worker().plugins[PLUGIN]
     engine: Engine = plugin.engine
     if not isinstance(engine, SharingEngine):
         return None
-    plugin.offered = engine.upload(np.array(_TEST_VALUES, np.int32))
+    plugin.test_buffer = engine.upload(np.array(_TEST_VALUES, np.int32))
     try:
-        return engine.share(plugin.offered)
+        return engine.share(plugin.test_buffer)
     except LockstepError:  # for example, on Windows and in some containers
         return None
 
 
-def reach(handles: Sequence[bytes]) -> bool:
+def can_copy_test_buffers(handles: Sequence[bytes]) -> bool:
     """Return whether other workers' test buffers can be copied to this worker's device."""
     engine = get_worker().plugins[PLUGIN].engine
     return isinstance(engine, SharingEngine) and all(_can_copy(engine, handle) for handle in handles)
@@ -376,30 +384,30 @@ def _can_copy(engine: SharingEngine, handle: bytes) -> bool:
     return bool(values == [*_TEST_VALUES])
 
 
-def share_from_now_on(shares: bool, dask_worker: Any) -> None:
+def set_buffer_sharing(enabled: bool, dask_worker: Any) -> None:
     """Enable or disable device-to-device copies of this worker's results, and free its test buffer.
 
     A worker that spills results to disk must not use them: it would spill handles of memory that is then freed.
     """
     plugin = dask_worker.plugins[PLUGIN]
-    plugin.shares = shares and type(dask_worker.data) is dict
-    if plugin.offered is not None:
-        plugin.discard(plugin.offered)
-        plugin.offered = None
+    plugin.sharing_enabled = enabled and type(dask_worker.data) is dict
+    if plugin.test_buffer is not None:
+        plugin.discard(plugin.test_buffer)
+        plugin.test_buffer = None
 
 
-def describe() -> tuple[str, Device]:
+def describe_worker() -> tuple[str, Device]:
     """Create this worker's engine; return the worker's name and the engine's device."""
     worker = get_worker()
     return str(worker.name), worker.plugins[PLUGIN].engine.device
 
 
-def exchange_engine(change: Callable[[Engine], Engine]) -> None:
+def replace_engine(create_replacement: Callable[[Engine], Engine]) -> None:
     """Replace this worker's engine."""
-    get_worker().plugins[PLUGIN].exchange(change)
+    get_worker().plugins[PLUGIN].replace_engine(create_replacement)
 
 
-def in_task() -> bool:
+def is_executing_task() -> bool:
     """Return whether this thread executes a task, instead of sending a result."""
     try:
         get_worker()
@@ -408,6 +416,6 @@ def in_task() -> bool:
     return True
 
 
-def with_engine(action: Callable[..., Any], *values: Any) -> Any:
+def call_with_engine(action: Callable[..., Any], *values: Any) -> Any:
     """Call a function with this worker's engine, in its thread, and return its result."""
     return action(get_worker().plugins[PLUGIN].engine, *values)

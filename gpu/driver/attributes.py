@@ -129,13 +129,13 @@ DEVICE_ATTRIBUTES: dict[str, tuple[int, int]] = {
 }
 """Number and value of each attribute, by PyCUDA's name."""
 
-OF_NUMBER = dict(DEVICE_ATTRIBUTES.values())
-"""Value of each attribute by number, including changes by `describe`."""
+VALUE_BY_NUMBER = dict(DEVICE_ATTRIBUTES.values())
+"""Value of each attribute by number, including changes by `emulate_gpu_attributes`."""
 
-_described_names: list[str] = []
+_emulated_names: list[str] = []
 
 
-def describe(gpu: GpuDescription) -> None:
+def emulate_gpu_attributes(gpu: GpuDescription) -> None:
     """Make the device report a GPU's attributes; launches still run in the simulator."""
     major, _, minor = gpu.capability.partition(".")
     values = {
@@ -150,11 +150,11 @@ def describe(gpu: GpuDescription) -> None:
         "COMPUTE_CAPABILITY_MAJOR": int(major),
         "COMPUTE_CAPABILITY_MINOR": int(minor or 0),
     }
-    OF_NUMBER.update({DEVICE_ATTRIBUTES[name][0]: value for name, value in values.items()})
-    _described_names[:] = [gpu.name]
+    VALUE_BY_NUMBER.update({DEVICE_ATTRIBUTES[name][0]: value for name, value in values.items()})
+    _emulated_names[:] = [gpu.name]
 
 
 def device_name() -> str:
     """Return the device's name."""
-    simulator = f"Lockstep's simulator of an {_described_names[0]}" if _described_names else "Lockstep's simulator"
+    simulator = f"Lockstep's simulator of an {_emulated_names[0]}" if _emulated_names else "Lockstep's simulator"
     return f"{simulator} on {processor_name()}"

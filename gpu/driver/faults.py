@@ -34,11 +34,11 @@ class DriverRuntimeError(DriverError):
     """Something does not exist or is not supported."""
 
 
-def said(routine: str, reason: str, detail: str = "") -> str:
+def format_failure(routine: str, reason: str, detail: str = "") -> str:
     """Format the message of a failed driver routine."""
     return f"{routine} failed: {reason}" + (f" - {detail}" if detail else "")
 
 
-def wrong(routine: str, reason: str, detail: str = "") -> DriverLogicError:
+def build_logic_error(routine: str, reason: str, detail: str = "") -> DriverLogicError:
     """Return the exception for an invalid call."""
-    return DriverLogicError(said(routine, reason, detail))
+    return DriverLogicError(format_failure(routine, reason, detail))

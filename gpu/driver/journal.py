@@ -24,9 +24,9 @@ class LaunchEntry:
     Parameters
     ----------
     kernel : str
-    text : int
+    text_index : int
         Index in `Journal.texts` of the text that contains the kernel.
-    place : str
+    call_site : str
         The line that launched it: "script.py:12".
     grid, block : tuple of int
     shared_bytes : int
@@ -44,8 +44,8 @@ class LaunchEntry:
     """
 
     kernel: str
-    text: int
-    place: str
+    text_index: int
+    call_site: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared_bytes: int
@@ -65,12 +65,12 @@ def _ignore() -> None:
     """Ignore a notification."""
 
 
-def _model_none(*launch: Any) -> float | None:
+def _model_nothing(*launch: Any) -> float | None:
     """Return no modeled time."""
     return None
 
 
-def _ignore_launch(kernel: str, place: str) -> None:
+def _ignore_launch(kernel: str, call_site: str) -> None:
     """Ignore a launch."""
 
 
@@ -84,32 +84,32 @@ class Journal:
         Whether checkers and counters observe launches.
     schedule : str
         One of `gpu.schedules.NAMES`.
-    traces : Path or None
+    trace_folder : Path or None
         Folder for recordings.
     fast : bool
         Whether launches run as machine code, without checks, where possible.
-    recorded : callable
+    should_record : callable
         Function (launch number from 1, number of threads) that selects launches to record.
     max_lane_events : int or None
         Limit of recorded lane statements per launch; None for the default.
-    modeled : callable
+    model_launch : callable
         Function (module, kernel, grid, block, shared memory in bytes, argument values) that returns
         `LaunchEntry.modeled_us` before a launch.
-    begun : callable
+    on_begin : callable
         Called with kernel and place before each launch.
-    entered : callable
+    on_entry : callable
         Called after each launch was added.
     """
 
     checked: bool = False
     schedule: str = ROUND_ROBIN
-    traces: Path | None = None
+    trace_folder: Path | None = None
     fast: bool = False
-    recorded: Callable[[int, int], bool] = _record_all
+    should_record: Callable[[int, int], bool] = _record_all
     max_lane_events: int | None = None
-    modeled: Callable[..., float | None] = _model_none
-    begun: Callable[[str, str], None] = _ignore_launch
-    entered: Callable[[], None] = _ignore
+    model_launch: Callable[..., float | None] = _model_nothing
+    on_begin: Callable[[str, str], None] = _ignore_launch
+    on_entry: Callable[[], None] = _ignore
     entries: list[LaunchEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
@@ -117,17 +117,17 @@ class Journal:
 _current = [Journal()]
 
 
-def begin(journal: Journal) -> None:
+def set_current_journal(journal: Journal) -> None:
     """Add further launches to this journal."""
     _current[0] = journal
 
 
-def journal() -> Journal:
+def current_journal() -> Journal:
     """Return the current journal."""
     return _current[0]
 
 
-class JournalNews:
+class JournalPacker:
     """Packer of a journal's new entries for another process, which tolerates a sudden end of this one.
 
     Parameters
@@ -139,7 +139,7 @@ class JournalNews:
         self._journal = journal
         self._sent = (0, 0)
 
-    def packed(self, *, refused: bool = False) -> bytes:
+    def pack_new_entries(self, *, refused: bool = False) -> bytes:
         """Return the entries since the last call; `refused` reports that the simulator does not support a kernel."""
         entries, texts = self._journal.entries, self._journal.texts
         data = pickle.dumps((entries[self._sent[0] :], texts[self._sent[1] :], refused))
@@ -147,8 +147,8 @@ class JournalNews:
         return _LENGTH.pack(len(data)) + data
 
 
-def take_down(journal: Journal, received: bytes) -> tuple[int, bool]:
-    """Add complete messages of a `JournalNews` to a journal.
+def append_received_entries(journal: Journal, received: bytes) -> tuple[int, bool]:
+    """Add complete messages of a `JournalPacker` to a journal.
 
     Returns
     -------

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from gpu.driver import machine_code
-from gpu.driver.faults import INVALID_VALUE, DriverLaunchError, said, wrong
-from gpu.driver.journal import Journal, LaunchEntry, journal
+from gpu.driver.faults import INVALID_VALUE, DriverLaunchError, build_logic_error, format_failure
+from gpu.driver.journal import Journal, LaunchEntry, current_journal
 from gpu.driver.memory import GlobalMemory
 from gpu.errors import LaunchError, LockstepError
-from gpu.files import opening
-from gpu.simulator.checkers.every import every_checker
-from gpu.simulator.checkers.findings import Finding, finding_of, in_order
+from gpu.files import file_access
+from gpu.simulator.checkers.checker_set import create_checkers
+from gpu.simulator.checkers.findings import Finding, build_error_finding, sort_findings
 from gpu.simulator.checkers.heap import HeapRecords
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.pointers import PointerValue, from_number
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.executor.pointers import PointerValue, to_pointer
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type
 
@@ -48,7 +48,7 @@ def alignment_of(type: Type) -> int:
     return type.size
 
 
-def layout(kernel: SimulatedKernel) -> tuple[list[int], int]:
+def compute_parameter_layout(kernel: SimulatedKernel) -> tuple[list[int], int]:
     """Return the offsets of the parameters in the packed arguments, and their total size."""
     offsets, end = [], 0
     for _, type in kernel.parameters:
@@ -59,10 +59,10 @@ def layout(kernel: SimulatedKernel) -> tuple[list[int], int]:
 
 
 def _unpack(kernel: SimulatedKernel, packed: bytes) -> list[Any]:
-    offsets, size = layout(kernel)
+    offsets, size = compute_parameter_layout(kernel)
     if len(packed) < size:
         declaration = ", ".join(f"{type} {name}" for name, type in kernel.parameters) or "nothing"
-        raise wrong(
+        raise build_logic_error(
             _ROUTINE,
             INVALID_VALUE,
             f"{kernel.name} needs {size} bytes of arguments ({declaration}), but got {len(packed)}",
@@ -73,7 +73,7 @@ def _unpack(kernel: SimulatedKernel, packed: bytes) -> list[Any]:
         if isinstance(type, Scalar):
             values.append(np.frombuffer(raw, type.dtype)[0])
         elif isinstance(type, Pointer):
-            values.append(from_number(np.frombuffer(raw, np.int64)[0]))
+            values.append(to_pointer(np.frombuffer(raw, np.int64)[0]))
         else:
             values.append(np.frombuffer(raw, f"V{type.size}")[0])
     return values
@@ -83,7 +83,7 @@ def _name_memories(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list
     """Name allocations after the kernel's parameters; return them, and the names of uninitialized ones."""
     memories: list[GlobalMemory] = []
     for (parameter, type), argument in zip(kernel.parameters, values, strict=True):
-        for name, pointer_type, value in _pointers(parameter, type, argument):
+        for name, pointer_type, value in _iterate_pointers(parameter, type, argument):
             memory = value.memory
             if isinstance(memory, GlobalMemory) and memory not in memories:
                 memory.name, memory.element_bytes = name, pointer_type.element.size if value.offset == 0 else 0
@@ -91,7 +91,7 @@ def _name_memories(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list
     return memories, [memory.name for memory in memories if not memory.written]
 
 
-def _pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, Pointer, PointerValue]]:
+def _iterate_pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, Pointer, PointerValue]]:
     """Yield an argument's pointers, including members of structs and captures of lambdas."""
     if isinstance(type, Pointer) and isinstance(value, PointerValue):
         yield name, type, value
@@ -101,9 +101,9 @@ def _pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, Pointer,
             part = raw[member.offset : member.offset + member.type.size]
             inner = name if member.is_anonymous else f"{name}.{member.name}"
             if isinstance(member.type, Pointer):
-                yield inner, member.type, from_number(np.frombuffer(part, np.int64)[0])
+                yield inner, member.type, to_pointer(np.frombuffer(part, np.int64)[0])
             else:
-                yield from _pointers(inner, member.type, part)
+                yield from _iterate_pointers(inner, member.type, part)
 
 
 class LoadedModule:
@@ -112,7 +112,7 @@ class LoadedModule:
     def __init__(self, module: SimulatedModule, text: str) -> None:
         self.module = module
         self._heaps = HeapRecords()
-        texts = journal().texts
+        texts = current_journal().texts
         if text not in texts:
             texts.append(text)
         self._text = texts.index(text)
@@ -124,7 +124,7 @@ class LoadedModule:
         block: Sequence[int],
         packed: bytes,
         shared_bytes: int = 0,
-        place: str = "",
+        call_site: str = "",
         cluster: Sequence[int] | None = None,
     ) -> None:
         """Run a kernel.
@@ -134,10 +134,10 @@ class LoadedModule:
         name : str
         grid, block : sequence of int
         packed : bytes
-            The arguments, with the layout of `layout`.
+            The arguments, with the layout of `compute_parameter_layout`.
         shared_bytes : int
             Dynamic shared memory per block.
-        place : str
+        call_site : str
             The line that launches it: "script.py:12".
         cluster : sequence of int or None
             Blocks per cluster in x, y and z.
@@ -149,27 +149,29 @@ class LoadedModule:
         DriverLogicError
             If the launch is invalid.
         """
-        clusters = _extents(cluster) if cluster is not None else None
+        clusters = _pad_extents(cluster) if cluster is not None else None
         kernel = self.module.kernel(name, clusters)
-        extents = (_extents(grid), _extents(block))
+        extents = (_pad_extents(grid), _pad_extents(block))
         values = _unpack(kernel, packed)
         memories, unwritten = _name_memories(kernel, values)
-        log = journal()
+        log = current_journal()
         counters = Counters()
         findings: list[Finding] = []
         failure: Finding | None = None
         target: Path | None = None
         refused = False
-        log.begun(name, place)
-        modeled_us = log.modeled(self.module, name, *extents, shared_bytes, values)
+        log.on_begin(name, call_site)
+        modeled_us = log.model_launch(self.module, name, *extents, shared_bytes, values)
         begun = time.perf_counter()
         try:
-            if log.traces is not None and log.recorded(len(log.entries) + 1, _threads(*extents)):
-                target = _trace_file(log, log.traces, name)
+            if log.trace_folder is not None and log.should_record(len(log.entries) + 1, _count_threads(*extents)):
+                target = _trace_path(log, log.trace_folder, name)
                 findings = self._record(name, extents, values, shared_bytes, unwritten, counters, target, clusters)
             else:
-                checkers = every_checker(unwritten, self._heaps) if log.checked else ()
-                if log.fast and machine_code.ran(self.module, kernel, name, extents, values, shared_bytes, clusters):
+                checkers = create_checkers(unwritten, self._heaps) if log.checked else ()
+                if log.fast and machine_code.try_launch(
+                    self.module, kernel, name, extents, values, shared_bytes, clusters
+                ):
                     return
                 try:
                     kernel.launch(
@@ -180,14 +182,16 @@ class LoadedModule:
                         schedule=log.schedule,
                     )
                 finally:
-                    findings = in_order(each for checker in checkers for each in checker.findings)
+                    findings = sort_findings(each for checker in checkers for each in checker.findings)
         except LaunchError as error:
             if not error.kind:
                 refused = True
-                raise wrong(_ROUTINE, INVALID_VALUE, f"{error.message} {error.advice}".strip()) from None
-            failure = finding_of(error)
+                raise build_logic_error(_ROUTINE, INVALID_VALUE, f"{error.message} {error.advice}".strip()) from None
+            failure = build_error_finding(error)
             reason = _REASONS.get(error.kind, "unspecified launch failure")
-            raise DriverLaunchError(said(_ROUTINE, reason, f"{error.message} {error.advice}".strip())) from None
+            raise DriverLaunchError(
+                format_failure(_ROUTINE, reason, f"{error.message} {error.advice}".strip())
+            ) from None
         finally:
             sys.stdout.flush()
             for memory in memories:
@@ -197,7 +201,7 @@ class LoadedModule:
             entry = LaunchEntry(
                 name,
                 self._text,
-                place,
+                call_site,
                 *extents,
                 shared_bytes,
                 milliseconds,
@@ -208,7 +212,7 @@ class LoadedModule:
             )
             if not refused:
                 log.entries.append(entry)
-                log.entered()
+                log.on_entry()
 
     def _record(
         self,
@@ -221,7 +225,7 @@ class LoadedModule:
         target: Path,
         cluster: tuple[int, int, int] | None,
     ) -> list[Finding]:
-        log = journal()
+        log = current_journal()
         trace = self.module.trace(
             name,
             *extents,
@@ -234,26 +238,26 @@ class LoadedModule:
             cluster=cluster,
         )
         try:
-            with opening.replacing(target) as file:
+            with file_access.replace_file(target) as file:
                 trace.save(file)
         except LockstepError as error:
-            raise wrong(_ROUTINE, "the recording cannot be saved", error.message) from None
+            raise build_logic_error(_ROUTINE, "the recording cannot be saved", error.message) from None
         findings = [each.finding for each in trace.findings]
         if trace.failure:
             last = findings.pop()
             raise LaunchError(trace.failure, kind=last.kind, position=(*last.positions, None)[0])
-        return in_order(findings)
+        return sort_findings(findings)
 
 
-def _extents(extents: Sequence[int]) -> tuple[int, int, int]:
+def _pad_extents(extents: Sequence[int]) -> tuple[int, int, int]:
     x, y, z = (*(int(extent) for extent in extents), 1, 1)[:3]
     return x, y, z
 
 
-def _threads(grid: Sequence[int], block: Sequence[int]) -> int:
+def _count_threads(grid: Sequence[int], block: Sequence[int]) -> int:
     return math.prod(grid) * math.prod(block)
 
 
-def _trace_file(log: Journal, folder: Path, name: str) -> Path:
+def _trace_path(log: Journal, folder: Path, name: str) -> Path:
     plain = "".join(letter if letter.isalnum() else "_" for letter in name)
     return folder / f"{len(log.entries) + 1:04}-{plain}.trace"

@@ -10,18 +10,18 @@ from typing import Any
 
 from gpu.driver.memory import GlobalMemory
 from gpu.simulator import ir
-from gpu.simulator.compiled.assembly import NotCompiled
-from gpu.simulator.compiled.children import launch_sites
-from gpu.simulator.compiled.walking import walk
-from gpu.simulator.executor.batches import reachable
+from gpu.simulator.compiled.assembly import UnsupportedKernel
+from gpu.simulator.compiled.children import find_launch_sites
+from gpu.simulator.compiled.traversal import walk
+from gpu.simulator.executor.batches import find_reachable_functions
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 
-def ran(
+def try_launch(
     module: SimulatedModule,
     kernel: SimulatedKernel,
     name: str,
@@ -37,14 +37,16 @@ def ran(
     LaunchError
         If the launch is invalid, or an assertion fails.
     """
-    arrays = [_machine_argument(value) for value in values]
-    if any(array is _INVALID for array in arrays) or any(map(_stores_pointers, _with_children(kernel.function))):
+    arrays = [_convert_argument(value) for value in values]
+    if any(array is _INVALID for array in arrays) or any(
+        map(_stores_pointers, _collect_child_kernels(kernel.function))
+    ):
         return False
-    kernel.check(*extents, shared_bytes)
-    compiled = module.compiled(name, cluster)
+    kernel.check_launch(*extents, shared_bytes)
+    compiled = module.compiled_kernel(name, cluster)
     try:
         compiled.prepare(*extents)
-    except NotCompiled:
+    except UnsupportedKernel:
         return False
     compiled.launch(*extents, arrays, shared_bytes=shared_bytes)
     return True
@@ -53,7 +55,7 @@ def ran(
 _INVALID = object()
 
 
-def _machine_argument(value: Any) -> Any:
+def _convert_argument(value: Any) -> Any:
     """Return an argument for machine code; `_INVALID` for a pointer outside of its memory."""
     if not isinstance(value, PointerValue):
         return value
@@ -64,18 +66,20 @@ def _machine_argument(value: Any) -> Any:
     return None if memory is None and int(value.offset) == 0 else _INVALID
 
 
-def _with_children(kernel: ir.Function) -> list[ir.Function]:
+def _collect_child_kernels(kernel: ir.Function) -> list[ir.Function]:
     """Return a kernel and all kernels that it launches, directly or indirectly."""
     kernels = [kernel]
     for each in kernels:
-        kernels += [site.function for site in launch_sites(each) if not any(site.function is one for one in kernels)]
+        kernels += [
+            site.function for site in find_launch_sites(each) if not any(site.function is one for one in kernels)
+        ]
     return kernels
 
 
 def _stores_pointers(kernel: ir.Function) -> bool:
     if any(isinstance(type, Struct) and _has_pointers(type) for _, type in kernel.parameters):
         return True
-    return any(_accesses_pointer(node) for function in reachable(kernel) for node in walk(function.body))
+    return any(_accesses_pointer(node) for function in find_reachable_functions(kernel) for node in walk(function.body))
 
 
 def _accesses_pointer(node: Any) -> bool:

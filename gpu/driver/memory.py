@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.driver.faults import INVALID_VALUE, DriverMemoryError, said, wrong
+from gpu.driver.faults import INVALID_VALUE, DriverMemoryError, build_logic_error, format_failure
 from gpu.simulator.executor.memory import POISON, FlatMemory
-from gpu.simulator.executor.pointers import PointerValue, from_number
+from gpu.simulator.executor.pointers import PointerValue, to_pointer
 
 Array = npt.NDArray[Any]
 
 _UNNAMED = "an allocation"
-_MAX_MEMORY = 4 << 30
-_LARGEST_POISONED = 64 << 20
+_MAX_MEMORY_BYTES = 4 << 30
+_MAX_POISONED_BYTES = 64 << 20
 """Bytes of the largest allocation that is filled with a pattern; untouched pages of larger ones cost nothing."""
 
 
@@ -63,7 +63,7 @@ def total_memory() -> int:
     """Return the device's memory in bytes, limited by this machine's."""
     import psutil  # imports modules that exist on Unix only
 
-    return min(_MAX_MEMORY, int(psutil.virtual_memory().total) // 2)
+    return min(_MAX_MEMORY_BYTES, int(psutil.virtual_memory().total) // 2)
 
 
 def free_memory() -> int:
@@ -82,13 +82,13 @@ def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False,
         If the size is not positive.
     """
     if size <= 0:
-        raise wrong(routine, INVALID_VALUE, f"an allocation of {size} bytes")
+        raise build_logic_error(routine, INVALID_VALUE, f"an allocation of {size} bytes")
     free = free_memory()
-    message = said(routine, "out of memory", f"{size:,} bytes are requested, but {free:,} are free")
+    message = format_failure(routine, "out of memory", f"{size:,} bytes are requested, but {free:,} are free")
     if size > free:
         raise DriverMemoryError(message)
     try:
-        data = np.zeros(size, np.uint8) if written or size > _LARGEST_POISONED else np.full(size, POISON, np.uint8)
+        data = np.zeros(size, np.uint8) if written or size > _MAX_POISONED_BYTES else np.full(size, POISON, np.uint8)
     except MemoryError:
         raise DriverMemoryError(message) from None
     return GlobalMemory(data, written=written, managed=managed)
@@ -99,11 +99,13 @@ def address_of(memory: FlatMemory) -> int:
     return int(PointerValue(memory).number())
 
 
-def placed(address: int, routine: str) -> tuple[FlatMemory, int]:
+def find_memory(address: int, routine: str) -> tuple[FlatMemory, int]:
     """Return the memory that contains an address, and the offset in it."""
-    place = from_number(np.int64(address)) if address < 1 << 63 else PointerValue(None, address)
+    place = to_pointer(np.int64(address)) if address < 1 << 63 else PointerValue(None, address)
     if not isinstance(place.memory, FlatMemory):
-        raise wrong(routine, INVALID_VALUE, f"there is no memory at {address:#x}: null, freed or not an address")
+        raise build_logic_error(
+            routine, INVALID_VALUE, f"there is no memory at {address:#x}: null, freed or not an address"
+        )
     return place.memory, int(place.offset)
 
 
@@ -117,9 +119,9 @@ def bytes_at(address: Any, size: int, routine: str) -> Array:
     """
     if not size:
         return np.empty(0, np.uint8)
-    memory, offset = placed(int(address), routine)
+    memory, offset = find_memory(int(address), routine)
     if offset < 0 or size < 0 or offset + size > memory.data.size:
-        raise wrong(
+        raise build_logic_error(
             routine,
             INVALID_VALUE,
             f"bytes {offset:,} to {offset + size:,} of {memory.name}, which has {memory.data.size:,} bytes",
@@ -127,11 +129,11 @@ def bytes_at(address: Any, size: int, routine: str) -> Array:
     return memory.data[offset : offset + size]
 
 
-def written_at(address: Any, size: int, routine: str) -> Array:
+def writable_bytes_at(address: Any, size: int, routine: str) -> Array:
     """Return a view of `size` bytes that the caller will write."""
     view = bytes_at(address, size, routine)
     if size:
-        memory, _ = placed(int(address), routine)
+        memory, _ = find_memory(int(address), routine)
         if isinstance(memory, GlobalMemory):
             memory.written = True
     return view

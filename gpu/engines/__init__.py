@@ -21,7 +21,7 @@ EXECUTORS = ("auto", "lockstep", "compiled")
 """The executors of the simulator that a user can choose."""
 
 
-def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> Engine:
+def create_engine(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> Engine:
     """Return a new engine.
 
     Parameters
@@ -42,7 +42,7 @@ def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> En
     EngineUnavailableError
         The engine cannot run on this machine; the error contains the reason and the remedy.
     """
-    if Schedule.of(schedule).kind.seeded:
+    if Schedule.parse(schedule).kind.seeded:
         if name not in ("auto", "simulator") or executor == "compiled":
             raise InputError(
                 f"The schedule {schedule} runs only on the simulator's lockstep executor: "
@@ -51,9 +51,9 @@ def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> En
         name, executor = "simulator", "lockstep"
     if name == "auto":
         try:
-            return create("cuda")
+            return create_engine("cuda")
         except EngineUnavailableError:
-            return create("simulator", executor)
+            return create_engine("simulator", executor)
     target = ENGINES.get(name, name)
     if ":" not in target:
         raise EngineUnavailableError(f"There is no engine {name!r}.", advice=f"Choose one of {', '.join(NAMES)}.")

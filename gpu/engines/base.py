@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
-TO_SIMULATE = "to simulate on this CPU"
+SIMULATION_TIME_LABEL = "to simulate on this CPU"
 """Label of the simulator's times, which are not a GPU's."""
 
 _HEADER = re.compile(r'\s*#\s*include\s*"([^"]+\.cuh)"')
@@ -34,7 +34,7 @@ def kernel_text(file: str, sources: Mapping[str, str]) -> str:
         raise KernelError(f"There is no kernel file {file}.") from None
 
 
-def whole_text(file: str, text: str) -> str:
+def inline_headers(file: str, text: str) -> str:
     """Return a kernel file's text with its own headers inlined; #line directives keep file names and line numbers.
 
     A compiler's cache can then use the text as its key without running the preprocessor.
@@ -44,7 +44,7 @@ def whole_text(file: str, text: str) -> str:
         included = _HEADER.match(line)
         header = KERNELS / included[1] if included else None
         if header is not None and header.is_file():
-            lines += [whole_text(header.name, header.read_text(encoding="utf-8")), f'#line {number + 1} "{file}"']
+            lines += [inline_headers(header.name, header.read_text(encoding="utf-8")), f'#line {number + 1} "{file}"']
         else:
             lines.append(line)
     return "\n".join(lines)
@@ -92,13 +92,13 @@ class Device:
     place: str = ""
 
     @property
-    def most_shared_bytes(self) -> int:
+    def max_shared_bytes(self) -> int:
         """The most shared memory per block, in bytes."""
         return max(self.shared_bytes_per_block, self.shared_bytes_opt_in)
 
 
 @dataclass(frozen=True)
-class Executed:
+class ExecutorChoice:
     """The executor of the launches since `take_times`, as in `Device.executor`, and why it was not a faster one."""
 
     executor: str
@@ -172,16 +172,16 @@ class Engine(Protocol):
     with a fraction in 0..1 during a long launch, if the engine knows it; `on_compiling` with a kernel's name when a
     launch has to wait for its compilation.
 
-    With `apart`, each launch is timed separately: on a busy GPU and with a cold cache. Without, launches follow each
-    other as in a program, and `PhaseTimes.gaps` has the time between them.
+    With `isolates_launches`, each launch is timed separately: on a busy GPU and with a cold cache. Without, launches
+    follow each other as in a program, and `PhaseTimes.gaps` has the time between them.
     """
 
     device: Device
-    executed: Executed
+    executor_choice: ExecutorChoice
     sources: dict[str, str]
     on_progress: Callable[[float], None]
     on_compiling: Callable[[str], None]
-    apart: bool
+    isolates_launches: bool
 
     def build(self, file: str, defines: Mapping[str, int | str] = ...) -> Module:
         """Compile `kernels/<file>` with `-D` constants, or return it from the cache.
@@ -271,10 +271,10 @@ class SharingEngine(Engine, Protocol):
 
 
 @runtime_checkable
-class KeepingEngine(Engine, Protocol):
+class PoolingEngine(Engine, Protocol):
     """An engine that can reuse freed memory for later allocations."""
 
-    def keep_memory(self) -> None:
+    def enable_memory_pool(self) -> None:
         """Return freed memory to the driver only when an allocation fails, and at the end.
 
         For processes that are the only user of the device: others could not allocate that memory.

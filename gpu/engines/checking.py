@@ -8,19 +8,19 @@ from weakref import WeakSet
 
 import numpy.typing as npt
 
-from gpu.bounds import SECONDS
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import LaunchError, SourcePosition
+from gpu.resource_limits import CPU_SECONDS
 from gpu.schedules import ROUND_ROBIN
-from gpu.simulator.checkers.every import every_checker
-from gpu.simulator.checkers.findings import Finding, finding_of
+from gpu.simulator.checkers.checker_set import create_checkers
+from gpu.simulator.checkers.findings import Finding, build_error_finding
 from gpu.simulator.checkers.heap import HeapRecords
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.observe import IssuedStep, Observer
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.executor.observer import IssuedStep, Observer
+from gpu.simulator.simulated_module import SimulatedModule
 
 MAXIMUM_ROUNDS = 20_000
 """Loop-iteration limit of a kernel, which the simulator with checkers reaches in some seconds."""
@@ -60,7 +60,7 @@ class CheckingEngine(SimulatorEngine):
         The most blocks of one launch, including its child launches.
     schedule : str
         One of `gpu.schedules.NAMES`; it may be changed between launches.
-    also : tuple of Observer
+    extra_observers : tuple of Observer
         Additional observers of launches.
     max_rounds : int
         Loop-iteration limit of a launch.
@@ -71,8 +71,8 @@ class CheckingEngine(SimulatorEngine):
     def __init__(self, *, checks: bool = True, on_print: Callable[[str, str], None] | None = None) -> None:
         super().__init__("lockstep")
         self.schedule = ROUND_ROBIN
-        self.also: tuple[Observer, ...] = ()
-        self.max_rounds, self.max_seconds = MAXIMUM_ROUNDS, SECONDS
+        self.extra_observers: tuple[Observer, ...] = ()
+        self.max_rounds, self.max_seconds = MAXIMUM_ROUNDS, CPU_SECONDS
         self._on_print = on_print
         self._checks = checks
         self.findings: list[Finding] = []
@@ -82,9 +82,9 @@ class CheckingEngine(SimulatorEngine):
         self._heaps = HeapRecords()
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
-        return self.built(file, defines)
+        return self.build_simulated_module(file, defines)
 
-    def unreached(self, file: str, lines: Collection[int], kernels: Collection[str]) -> set[int]:
+    def find_unreached_lines(self, file: str, lines: Collection[int], kernels: Collection[str]) -> set[int]:
         """Return the lines among `lines` whose code no thread reached in any build of a file.
 
         Parameters
@@ -96,7 +96,7 @@ class CheckingEngine(SimulatorEngine):
             The kernels to include, in addition to all functions that are not kernels.
         """
         unreached = [
-            module.unreached(lines, self.reached, kernels)
+            module.find_unreached_lines(lines, self.reached, kernels)
             for (name, *_), module in self._modules.items()
             if name == file
         ]
@@ -120,7 +120,7 @@ class CheckingEngine(SimulatorEngine):
             for (name, _), argument in zip(kernel.parameters, arguments, strict=False)
             if isinstance(argument, SimulatedBuffer) and argument in self._unwritten
         ]
-        checkers = every_checker(unwritten, self._heaps) if self._checks else ()
+        checkers = create_checkers(unwritten, self._heaps) if self._checks else ()
         coverage = _Coverage(self.reached)
         try:
             kernel.launch(
@@ -129,7 +129,7 @@ class CheckingEngine(SimulatorEngine):
                 values,  # type: ignore[arg-type]
                 shared_bytes=shared_bytes,
                 on_progress=self.on_progress,
-                observers=(*checkers, coverage, *self.also),
+                observers=(*checkers, coverage, *self.extra_observers),
                 on_print=self._on_print,
                 schedule=self.schedule,
                 max_rounds=self.max_rounds,
@@ -137,7 +137,7 @@ class CheckingEngine(SimulatorEngine):
             )
         except LaunchError as error:
             if error.kind:
-                self.findings.append(finding_of(error))
+                self.findings.append(build_error_finding(error))
             raise
         finally:
             self.blocks = max(self.blocks, coverage.blocks)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from gpu.engines.base import Argument, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.observe import Observer
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.executor.observer import Observer
+from gpu.simulator.simulated_module import SimulatedModule
 
 
 class ObservedEngine(SimulatorEngine):
@@ -19,7 +19,7 @@ class ObservedEngine(SimulatorEngine):
         self._observer = observer
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
-        return self.built(file, defines)
+        return self.build_simulated_module(file, defines)
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.devices.architecture import architecture, why_no_warpgroups
+from gpu.devices.architecture import explain_missing_warpgroups, target_architecture
 from gpu.devices.probe import find_device_runtime, find_nvcc
 from gpu.engines import libraries, textures
 from gpu.engines.base import (
@@ -26,15 +26,15 @@ from gpu.engines.base import (
     Array,
     Buffer,
     Device,
-    Executed,
+    ExecutorChoice,
     Extent,
     Kernel,
     PhaseTimes,
     Routine,
+    inline_headers,
     kernel_text,
-    whole_text,
 )
-from gpu.engines.kept import KeptMemory, OpenedMemory
+from gpu.engines.memory_pool import FreedMemoryPool, IpcMemoryCache
 from gpu.errors import (
     CompileError,
     EngineLostError,
@@ -54,7 +54,7 @@ try:
     from pycuda.compiler import compile as compile_source
     from pycuda.tools import DeviceMemoryPool, PageLockedMemoryPool
 
-    from gpu.engines.lead import Lead
+    from gpu.engines.lead import LeadKernel
     from gpu.engines.streams import SideStream
 except ImportError as error:
     raise EngineUnavailableError(
@@ -160,25 +160,25 @@ class CudaEngine:
             * 2
             * device.get_attribute(attribute.CLOCK_RATE)
             / 1e6,
-            libraries.why_none(),
+            libraries.explain_missing_library(),
             device.compute_capability() >= (9, 0),
-            why_no_warpgroups("{}.{}".format(*device.compute_capability())),
+            explain_missing_warpgroups("{}.{}".format(*device.compute_capability())),
             device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
             device.pci_bus_id(),
         )
         self._capability = device.compute_capability()
-        self.executed = Executed("gpu")
+        self.executor_choice = ExecutorChoice("gpu")
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self.on_compiling: Callable[[str], None] = lambda name: None
-        self.apart = True
+        self.isolates_launches = True
         self._modules: dict[tuple[Any, ...], CudaModule] = {}
         self._events: list[tuple[str, Any, Any]] = []
         self._last_kernel = ""
         self._launch_ms = 0.0
         self._stream: SideStream | None = None
-        self._memory = KeptMemory(cuda)
-        self._opened = OpenedMemory(cuda)
+        self._memory = FreedMemoryPool(cuda)
+        self._ipc_memory = IpcMemoryCache(cuda)
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> CudaModule:
         text = kernel_text(file, self.sources)
@@ -194,14 +194,14 @@ class CudaEngine:
                 # PyCUDA repeats nvcc's warnings on every miss of its cache.
                 warnings.filterwarnings("ignore", category=UserWarning, module="pycuda")
                 warnings.filterwarnings("ignore", message="The CUDA compiler succeeded")
-                options, whole = compiler_options(self._nvcc, macros), whole_text(file, text)
+                options, whole = compiler_options(self._nvcc, macros), inline_headers(file, text)
                 if "<<<" in text:
-                    return _linked(whole, **options), b""
-                image: bytes = compile_source(whole, **options, arch=architecture(self._capability, whole))
+                    return _compile_and_link(whole, **options), b""
+                image: bytes = compile_source(whole, **options, arch=target_architecture(self._capability, whole))
                 return cuda.module_from_buffer(image), image
         except cuda.CompileError as error:
             log = f"{error.stdout or ''}{error.stderr or ''}".strip()
-            position, message = first_error(log, file)
+            position, message = find_first_error(log, file)
             raise CompileError(
                 f"{position}: {message}" if position else f"nvcc rejects {file}: {message}",
                 position=position,
@@ -213,17 +213,17 @@ class CudaEngine:
         text = kernel_text(file, self.sources)
         if "<<<" not in text:
             macros = [f"-D{name}={value}" for name, value in defines.items()]
-            whole = whole_text(file, text)
+            whole = inline_headers(file, text)
             with suppress(cuda.CompileError):
                 compile_source(
-                    whole, **compiler_options(self._nvcc, macros), arch=architecture(self._capability, whole)
+                    whole, **compiler_options(self._nvcc, macros), arch=target_architecture(self._capability, whole)
                 )
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         # The driver may return memory that still has another run's results; poison it so that unwritten elements show.
         buffer = self._reserve(shape, dtype)
         if buffer.size:
-            with self._guarded():
+            with self._convert_errors():
                 if self._stream is not None:
                     self._stream.fill(buffer.memory, np.array([POISON], np.uint8), buffer.size)
                 else:
@@ -234,9 +234,9 @@ class CudaEngine:
         buffer = CudaBuffer(tuple(shape), np.dtype(dtype), None)
         try:
             if self._stream is None:
-                buffer.memory = self._memory.take(max(buffer.size, 1))
+                buffer.memory = self._memory.allocate(max(buffer.size, 1))
             else:
-                buffer.memory = self._memory.with_room(self._stream.reserve, max(buffer.size, 1))
+                buffer.memory = self._memory.allocate_with_retry(self._stream.reserve, max(buffer.size, 1))
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
             raise LaunchError(
@@ -249,7 +249,7 @@ class CudaEngine:
     def upload(self, values: Array) -> CudaBuffer:
         buffer = self._reserve(values.shape, values.dtype)
         if buffer.size:
-            with self._timed("upload"):
+            with self._time_phase("upload"):
                 if self._stream is not None:
                     self._stream.upload(buffer.memory, values)
                 else:
@@ -260,7 +260,7 @@ class CudaEngine:
         assert isinstance(buffer, CudaBuffer)
         values = np.empty(buffer.shape if count is None else (count,), buffer.dtype)
         if values.size:
-            with self._timed("download"):
+            with self._time_phase("download"):
                 if self._stream is not None:
                     self._stream.download(values, buffer.memory)
                 else:
@@ -276,14 +276,14 @@ class CudaEngine:
             self._stream = None
 
     def join_streams(self) -> None:
-        with self._guarded():
+        with self._convert_errors():
             for each in self._streams:
                 each.wait()
         # Other allocations do not use this pool and could fail.
         self._device_pool.free_held()
 
-    def keep_memory(self) -> None:
-        self._memory.keeps = True
+    def enable_memory_pool(self) -> None:
+        self._memory.enabled = True
 
     @cached_property
     def _device_pool(self) -> DeviceMemoryPool:
@@ -296,14 +296,14 @@ class CudaEngine:
 
     def share(self, buffer: Buffer) -> bytes:
         assert isinstance(buffer, CudaBuffer)
-        with self._guarded():
+        with self._convert_errors():
             self._context.synchronize()  # the other process does not wait for this one's launches
             return self._memory.share(buffer.memory)
 
     def copy_shared(self, handle: bytes, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         buffer = self._reserve(shape, dtype)
         try:
-            self._opened.copy(handle, buffer.memory, buffer.size)
+            self._ipc_memory.copy(handle, buffer.memory, buffer.size)
         except cuda.Error as error:
             self.free(buffer)
             raise OSError(f"another process's memory cannot be reached: {error}") from error
@@ -315,8 +315,8 @@ class CudaEngine:
         if not count:
             return
         pattern = np.array([value]).astype(buffer.dtype)
-        self._keep_busy()
-        with self._timed("kernel"):
+        self._queue_lead_kernel()
+        with self._time_phase("kernel"):
             if self._stream is not None:
                 self._stream.fill(buffer.memory, pattern, count)
                 return
@@ -336,18 +336,18 @@ class CudaEngine:
             self._stream.discard(buffer.memory)
             buffer.memory = None
         if buffer.memory is not None:
-            with self._guarded():
-                if buffer.textures or not self._memory.keeps:
+            with self._convert_errors():
+                if buffer.textures or not self._memory.enabled:
                     self._context.synchronize()  # freeing waits too, but holds Python's lock and ignores errors
                 for texture in buffer.textures:
                     textures.destroy(texture)
                 buffer.textures.clear()
-                self._memory.put_back(buffer.memory)
+                self._memory.release(buffer.memory)
             buffer.memory = None
 
     def texture(self, buffer: Buffer) -> np.uint64:
         assert isinstance(buffer, CudaBuffer)
-        with self._guarded():
+        with self._convert_errors():
             limit = cuda.Context.get_device().get_attribute(cuda.device_attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH)
         count = buffer.size // buffer.dtype.itemsize
         if count > limit:
@@ -362,7 +362,7 @@ class CudaEngine:
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, CudaKernel)
         self._last_kernel = kernel.name
-        with self._guarded():
+        with self._convert_errors():
             kernel.function.prepare(
                 ["P" if isinstance(argument, CudaBuffer) else argument.dtype for argument in arguments]
             )
@@ -370,9 +370,9 @@ class CudaEngine:
             static_bytes = kernel.function.get_attribute(attribute.SHARED_SIZE_BYTES) if shared_bytes else 0
             if static_bytes + shared_bytes > self.device.shared_bytes_per_block:
                 kernel.function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
-        self._keep_busy()
+        self._queue_lead_kernel()
         values = [int(argument.memory) if isinstance(argument, CudaBuffer) else argument for argument in arguments]
-        with self._timed("kernel"):
+        with self._time_phase("kernel"):
             stream = self._stream.stream if self._stream is not None else None
             kernel.function.prepared_async_call(tuple(grid), tuple(block), stream, *values, shared_size=shared_bytes)
 
@@ -382,41 +382,41 @@ class CudaEngine:
             assert isinstance(buffer, CudaBuffer)
             memories.append((int(buffer.memory), buffer.shape, buffer.dtype))
         self._last_kernel = "a library's kernel"
-        libraries.call(routine, memories, self._timed_call)
+        libraries.call(routine, memories, self._time_call)
 
     @contextmanager
-    def _timed_call(self) -> Iterator[None]:
-        self._keep_busy()
-        with self._timed("kernel"):
+    def _time_call(self) -> Iterator[None]:
+        self._queue_lead_kernel()
+        with self._time_phase("kernel"):
             yield
 
     @cached_property
-    def _lead(self) -> Lead | None:
+    def _lead_kernel(self) -> LeadKernel | None:
         """The lead kernel before each launch; None if it does not fit in the GPU's memory."""
         with suppress(cuda.MemoryError):
-            return Lead(lambda file, text: self._compile(file, text, [])[0])
+            return LeadKernel(lambda file, text: self._compile(file, text, [])[0])
         return None
 
-    def _keep_busy(self) -> None:
+    def _queue_lead_kernel(self) -> None:
         if self._stream is not None:
             return  # the lead kernel's stream and these streams would wait for each other
         follows = bool(self._events) and self._events[-1][0] == "kernel"
-        with self._guarded():
-            if self._lead is not None and (self.apart or not follows):
-                self._lead.begin()
+        with self._convert_errors():
+            if self._lead_kernel is not None and (self.isolates_launches or not follows):
+                self._lead_kernel.queue()
 
     def take_times(self) -> PhaseTimes:
-        with self._guarded():
+        with self._convert_errors():
             self._context.synchronize()
             times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
             for phase, start, end in self._events:
                 times[phase] += start.time_till(end)
             launches = sum(phase == "kernel" for phase, _, _ in self._events)
-            gaps = 0.0 if self.apart else self._gaps()
+            gaps = 0.0 if self.isolates_launches else self._sum_gaps()
         self._events.clear()
         return PhaseTimes(times["upload"], times["kernel"], times["download"], launches, gaps)
 
-    def _gaps(self) -> float:
+    def _sum_gaps(self) -> float:
         """Return the milliseconds between consecutive launches."""
         gaps: list[float] = [
             end.time_till(start)
@@ -426,15 +426,15 @@ class CudaEngine:
         return sum(gaps)
 
     def launch_ms(self) -> float:
-        if self._lead is None:
+        if self._lead_kernel is None:
             return 0.0
         if not self._launch_ms:
             pending, self._events = self._events, []
             times = []
             for _ in range(_EMPTY_LAUNCHES):
-                self._keep_busy()
-                with self._timed("kernel"):
-                    self._lead.do_nothing()
+                self._queue_lead_kernel()
+                with self._time_phase("kernel"):
+                    self._lead_kernel.queue_empty_kernel()
                 times.append(self.take_times().kernel)
             self._launch_ms, self._events = median(times), pending
         return self._launch_ms
@@ -443,7 +443,7 @@ class CudaEngine:
         self._modules.clear()
         self._events.clear()
         with suppress(cuda.Error):
-            self._opened.close()
+            self._ipc_memory.close()
         for pooled in ("_streams", "_device_pool", "_memory"):
             self.__dict__.pop(pooled, None)  # pools need the context to free their memory
         with suppress(cuda.Error):
@@ -451,8 +451,8 @@ class CudaEngine:
             self._context.detach()
 
     @contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
-        with self._guarded():
+    def _time_phase(self, phase: str) -> Iterator[None]:
+        with self._convert_errors():
             start, end = cuda.Event(), cuda.Event()
             stream = self._stream.stream if self._stream is not None else None
             start.record(stream)
@@ -461,7 +461,7 @@ class CudaEngine:
         self._events.append((phase, start, end))
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         """Convert the driver's errors to ours; an error that destroys the context makes the engine unusable."""
         try:
             yield
@@ -490,7 +490,7 @@ def compiler_options(nvcc: str, macros: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _linked(source: str, **options: Any) -> Any:
+def _compile_and_link(source: str, **options: Any) -> Any:
     """Compile kernels with child launches, and link them with the device runtime."""
     try:
         return DynamicSourceModule(source, cuda_libdir=find_device_runtime(options["nvcc"]), **options)
@@ -503,7 +503,7 @@ def _linked(source: str, **options: Any) -> Any:
         ) from None
 
 
-def first_error(log: str, file: str) -> tuple[SourcePosition | None, str]:
+def find_first_error(log: str, file: str) -> tuple[SourcePosition | None, str]:
     """Return the position of nvcc's first error, and its text."""
     match = re.search(r"^(\S+)\((\d+)\): (?:catastrophic |fatal )?error:? *(.*)$", log, re.MULTILINE)
     if match is None:

@@ -14,7 +14,7 @@ from gpu.engines.base import Routine
 from gpu.errors import LaunchError, LockstepError
 
 
-def why_none() -> str:
+def explain_missing_library() -> str:
     """Return a sentence why no library can be called on this machine's GPU; "" if one can."""
     if importlib.util.find_spec("cupy"):
         return ""
@@ -24,7 +24,7 @@ def why_none() -> str:
 def call(
     routine: Routine,
     memories: Sequence[tuple[int, tuple[int, ...], np.dtype[Any]]],
-    timed: Callable[[], AbstractContextManager[None]],
+    time_call: Callable[[], AbstractContextManager[None]],
 ) -> None:
     """Call a routine on arrays over existing memory.
 
@@ -35,7 +35,7 @@ def call(
     routine : Routine
     memories : sequence of (int, tuple of int, numpy.dtype)
         The address, shape and type of each array.
-    timed : callable
+    time_call : callable
         Returns the context in which the call is timed.
 
     Raises
@@ -43,11 +43,11 @@ def call(
     LaunchError
         CuPy does not load, or the routine fails.
     """
-    cupy = _cupy()
+    cupy = _import_cupy()
     try:
-        arrays = [_array(cupy, *memory) for memory in memories]
+        arrays = [_wrap_memory(cupy, *memory) for memory in memories]
         routine(cupy, *(array.copy() for array in arrays))
-        with timed():
+        with time_call():
             routine(cupy, *arrays)
         cupy.get_default_memory_pool().free_all_blocks()  # the engine cannot see this pool
     except LockstepError:
@@ -57,7 +57,7 @@ def call(
         raise LaunchError(f"CuPy failed: {reason}.", detail=traceback.format_exc()) from error
 
 
-def _cupy() -> Any:
+def _import_cupy() -> Any:
     try:
         import cupy
         import cupy.cublas
@@ -68,7 +68,7 @@ def _cupy() -> Any:
     return cupy
 
 
-def _array(cupy: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _wrap_memory(cupy: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     memory = cupy.cuda.UnownedMemory(address, size, None, 0)  # device 0 is the engine's
     return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))

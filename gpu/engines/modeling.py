@@ -10,24 +10,24 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from gpu.devices.architecture import why_no_warpgroups
-from gpu.engines.base import KERNELS, Argument, Array, Buffer, Extent, Kernel, kernel_text, whole_text
+from gpu.devices.architecture import explain_missing_warpgroups
+from gpu.engines.base import KERNELS, Argument, Array, Buffer, Extent, Kernel, inline_headers, kernel_text
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
 from gpu.timing.compiler import MachineKernel
 from gpu.timing.gpus import GpuDescription
-from gpu.timing.kernels import ModeledFile, modeled_file
+from gpu.timing.kernels import ModeledFile, compile_modeled_file
 from gpu.timing.launch import LaunchEstimate
-from gpu.timing.ptx.running import GridShape
+from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.timeline import LaunchTimelines
 
-_MOST_LANE_INSTRUCTIONS = 2e9
+_MAX_LANE_INSTRUCTIONS = 2e9
 """Limit on lane instructions that are executed here, so that later launches read correct values."""
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 """Limit on the size of the arrays of a launch that is executed here."""
 _RESULT_BYTES = 64 << 10
 """Longer downloads are final results, on which no host program's control flow depends."""
 
-LONGEST = -1
+LONGEST_LAUNCH = -1
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ModelingEngine(SimulatorEngine):
     ----------
     gpu : GpuDescription
         The modeled GPU. Host programs see its number of multiprocessors.
-    timed : int or None
+    timeline_launch : int or None
         Index of the launch for `timelines`, fills included; LONGEST for the launch with the longest time.
     nvcc : bool
         Whether the timing model may use nvcc if it is installed.
@@ -99,7 +99,7 @@ class ModelingEngine(SimulatorEngine):
     ----------
     launches : list of ModeledLaunch
         In order, including fills.
-    all_ran : bool
+    all_executed : bool
         Whether every launch read the actual results of the launches before it.
     source : str
         Source of the register counts: "sass" or "ir".
@@ -109,7 +109,7 @@ class ModelingEngine(SimulatorEngine):
         Index of their launch.
     """
 
-    def __init__(self, gpu: GpuDescription, timed: int | None = None, *, nvcc: bool = True) -> None:
+    def __init__(self, gpu: GpuDescription, timeline_launch: int | None = None, *, nvcc: bool = True) -> None:
         super().__init__("compiled")
         # The timing model does not support clusters, so host programs must not use them.
         self.device = replace(
@@ -117,61 +117,63 @@ class ModelingEngine(SimulatorEngine):
             name=gpu.name,
             multiprocessors=gpu.multiprocessors,
             has_clusters=False,
-            no_warpgroups=why_no_warpgroups(gpu.capability),
+            no_warpgroups=explain_missing_warpgroups(gpu.capability),
             shared_bytes_opt_in=gpu.shared_bytes - gpu.shared_reserved_bytes,
         )
         self._gpu = gpu
-        self._wanted = timed
+        self._timeline_launch = timeline_launch
         self._nvcc = nvcc
         self.timelines: LaunchTimelines | None = None
         self.timed_launch = 0
         self.launches: list[ModeledLaunch] = []
-        self.all_ran = True
+        self.all_executed = True
         self.source = "sass"
         self._files: dict[tuple[Any, ...], ModeledModule] = {}
         self._pending: Callable[[], None] | None = None
-        self._run = 0.0
-        self._left_out = False
-        self._lent: set[SimulatedBuffer] = set()
-        self._alike: dict[tuple[Any, ...], tuple[int, LaunchEstimate]] = {}
+        self._executed_instructions = 0.0
+        self._has_skipped_launch = False
+        self._host_backed_buffers: set[SimulatedBuffer] = set()
+        self._estimate_cache: dict[tuple[Any, ...], tuple[int, LaunchEstimate]] = {}
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Any:
         text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._files:
-            plain = self.built(file, defines)
-            whole = whole_text(file, text)
-            modeled = modeled_file(whole, self._gpu, defines or {}, [KERNELS], Path(file).name, plain,
-                                   lines=self._wanted is not None, nvcc=self._nvcc)  # fmt: skip
+            plain = self.build_simulated_module(file, defines)
+            whole = inline_headers(file, text)
+            modeled = compile_modeled_file(whole, self._gpu, defines or {}, [KERNELS], Path(file).name, plain,
+                                   lines=self._timeline_launch is not None, nvcc=self._nvcc)  # fmt: skip
             self.source = modeled.source
             self._files[key] = ModeledModule(super().build(file, defines), modeled)
         return self._files[key]
 
-    def _memory(self, size: int) -> npt.NDArray[np.uint8]:
+    def _allocate_bytes(self, size: int) -> npt.NDArray[np.uint8]:
         return np.zeros(size, np.uint8)  # the system allocates pages only when they are written
 
     def upload(self, values: Array) -> SimulatedBuffer:
         flags, place = values.flags, values.ctypes.data
-        if not (flags.c_contiguous and flags.writeable) or any(each.data.ctypes.data == place for each in self._lent):
+        if not (flags.c_contiguous and flags.writeable) or any(
+            each.data.ctypes.data == place for each in self._host_backed_buffers
+        ):
             return super().upload(values)
         buffer = SimulatedBuffer(values.shape, values.dtype, values.reshape(-1).view(np.uint8))
-        self._lent.add(buffer)
+        self._host_backed_buffers.add(buffer)
         return buffer
 
     def free(self, buffer: Buffer) -> None:
         super().free(buffer)
-        self._lent.discard(cast(SimulatedBuffer, buffer))
+        self._host_backed_buffers.discard(cast(SimulatedBuffer, buffer))
 
-    def _own(self, buffers: Iterable[SimulatedBuffer]) -> None:
+    def _detach_from_host(self, buffers: Iterable[SimulatedBuffer]) -> None:
         """Copy buffers that share the host's memory."""
-        for buffer in self._lent.intersection(buffers):
+        for buffer in self._host_backed_buffers.intersection(buffers):
             buffer.data = buffer.data.copy()
-            self._lent.remove(buffer)
+            self._host_backed_buffers.remove(buffer)
 
     def fill(self, buffer: Buffer, value: float) -> None:
-        self._settle()
+        self._run_pending_launch()
         assert isinstance(buffer, SimulatedBuffer)
-        self._own([buffer])
+        self._detach_from_host([buffer])
         super().fill(buffer, value)
         time = self._gpu.launch_us * 0.7 + min(buffer.data.size / 750.0, 1.0e9) / 1e3
         time = min(time, self._gpu.launch_us + buffer.data.size / self._gpu.memory_gb_s / 1e3)
@@ -179,18 +181,18 @@ class ModelingEngine(SimulatorEngine):
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, ModeledKernel)
-        self._settle()
-        self.all_ran &= not self._left_out
-        shape = GridShape(_three(grid), _three(block), shared_bytes)
+        self._run_pending_launch()
+        self.all_executed &= not self._has_skipped_launch
+        shape = GridShape(_pad_extents(grid), _pad_extents(block), shared_bytes)
         key = (kernel.name, id(kernel.file), shape)
-        count, estimate = self._alike.get(key, (0, None))
+        count, estimate = self._estimate_cache.get(key, (0, None))
         if estimate is None or count & (count - 1) == 0:
             values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
-            estimate = kernel.file.estimate(kernel.name, shape, values)  # type: ignore[arg-type]
-        self._alike[key] = count + 1, estimate
+            estimate = kernel.file.estimate_launch(kernel.name, shape, values)  # type: ignore[arg-type]
+        self._estimate_cache[key] = count + 1, estimate
         if self._is_timed(estimate):
             values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
-            self.timelines = kernel.file.timelines(kernel.name, shape, values, estimate.time_us)  # type: ignore[arg-type]
+            self.timelines = kernel.file.build_timelines(kernel.name, shape, values, estimate.time_us)  # type: ignore[arg-type]
             self.timed_launch = len(self.launches)
         code = kernel.file.machine_kernel(kernel.name)
         self.launches.append(
@@ -200,22 +202,22 @@ class ModelingEngine(SimulatorEngine):
         buffers = [each for each in arguments if isinstance(each, SimulatedBuffer)]
         size = sum(each.data.size for each in buffers)
         runs = shared_bytes <= self.device.shared_bytes_per_block
-        if not runs or self._run + work > _MOST_LANE_INSTRUCTIONS or size > _MOST_BYTES:
-            self._left_out = True
+        if not runs or self._executed_instructions + work > _MAX_LANE_INSTRUCTIONS or size > _MAX_BYTES:
+            self._has_skipped_launch = True
             return
-        self._own(buffers)
+        self._detach_from_host(buffers)
         # A host program may free the arguments before the launch is executed here.
         copied = [replace(each) if isinstance(each, SimulatedBuffer) else each for each in arguments]
 
         def run() -> None:
-            self._run += work
+            self._executed_instructions += work
             super(ModelingEngine, self).launch(kernel.simulated, grid, block, *copied, shared_bytes=shared_bytes)
 
         self._pending = run
 
     def _is_timed(self, estimate: LaunchEstimate) -> bool:
-        if self._wanted != LONGEST:
-            return self._wanted == len(self.launches)
+        if self._timeline_launch != LONGEST_LAUNCH:
+            return self._timeline_launch == len(self.launches)
         return all(estimate.time_us > each.time_us for each in self.launches if each.estimate is not None)
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
@@ -223,16 +225,16 @@ class ModelingEngine(SimulatorEngine):
         shape = buffer.shape if count is None else (count,)
         if int(np.prod(shape, dtype=np.int64)) * buffer.dtype.itemsize > _RESULT_BYTES:
             return np.zeros(shape, buffer.dtype)
-        self._settle()
+        self._run_pending_launch()
         return super().download(buffer, count)
 
-    def _settle(self) -> None:
+    def _run_pending_launch(self) -> None:
         """Execute the pending launch, because its results are needed now."""
         if self._pending is not None:
             run, self._pending = self._pending, None
             run()
 
 
-def _three(extents: Extent) -> tuple[int, int, int]:
+def _pad_extents(extents: Extent) -> tuple[int, int, int]:
     x, y, z = (*map(int, extents), 1, 1)[:3]
     return x, y, z

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import Argument, Array, Buffer, Device, Executed, Extent, Kernel, PhaseTimes, Routine
+from gpu.engines.base import Argument, Array, Buffer, Device, ExecutorChoice, Extent, Kernel, PhaseTimes, Routine
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class NullEngine:
 
     def __init__(self) -> None:
         self.device = Device("null", "no device", "null", 1024, 48 * 1024, 1)
-        self.executed = Executed("null")
+        self.executor_choice = ExecutorChoice("null")
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self.on_compiling: Callable[[str], None] = lambda name: None
-        self.apart = True
+        self.isolates_launches = True
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> NullModule:
         return NullModule()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpu.errors import LaunchError
 
 _SHARED, _LOCAL, _REGISTERS = 1, 3, 4  # CU_FUNC_ATTRIBUTE_..._SIZE_BYTES, NUM_REGS
-_MOST_DYNAMIC = 8
+_MAX_DYNAMIC_SHARED = 8
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Residency:
     blocks: int
 
 
-def residency(image: bytes, kernel: str, threads: int, dynamic_shared_bytes: int) -> Residency:
+def query_residency(image: bytes, kernel: str, threads: int, dynamic_shared_bytes: int) -> Residency:
     """Query a launch's resource usage from the driver, in the current context.
 
     Parameters
@@ -61,7 +61,7 @@ def residency(image: bytes, kernel: str, threads: int, dynamic_shared_bytes: int
             _check(driver.cuFuncGetAttribute(ctypes.byref(value), attribute, function), kernel)
             attributes.append(value.value)
         blocks = ctypes.c_int()
-        _check(driver.cuFuncSetAttribute(function, _MOST_DYNAMIC, dynamic_shared_bytes), kernel)
+        _check(driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, dynamic_shared_bytes), kernel)
         size = ctypes.c_size_t(dynamic_shared_bytes)
         _check(
             driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(ctypes.byref(blocks), function, threads, size), kernel

@@ -11,9 +11,9 @@ import numpy as np
 
 from gpu.engines.base import Argument, Array, Buffer, Device, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
-from gpu.simulator.executor.observe import Observer
+from gpu.simulator.executor.observer import Observer
 
-MOST_BYTES = 2**28
+MAX_BYTES = 2**28
 """Size limit in bytes of all saved launches; the oldest are dropped first."""
 
 
@@ -22,7 +22,7 @@ class BuiltKernel:
     """A kernel, with the file and macros that it was built from."""
 
     name: str
-    plain: SimulatorKernel
+    simulator_kernel: SimulatorKernel
     file: str
     defines: Mapping[str, int | str]
 
@@ -30,14 +30,14 @@ class BuiltKernel:
 class BuiltModule:
     """A built kernel file; its kernels refer to its name and macros."""
 
-    def __init__(self, plain: Any, file: str, defines: Mapping[str, int | str]) -> None:
-        self._plain, self._file, self._defines = plain, file, defines
+    def __init__(self, module: Any, file: str, defines: Mapping[str, int | str]) -> None:
+        self._module, self._file, self._defines = module, file, defines
 
     def kernel(self, name: str) -> BuiltKernel:
-        return BuiltKernel(name, self._plain.kernel(name), self._file, self._defines)
+        return BuiltKernel(name, self._module.kernel(name), self._file, self._defines)
 
     def set_constant(self, name: str, values: Array) -> None:
-        self._plain.set_constant(name, values)
+        self._module.set_constant(name, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptLaunch:
+class SavedLaunch:
     """A launch, and a copy of the memory before it.
 
     Parameters
@@ -62,7 +62,7 @@ class KeptLaunch:
         As in `Engine.launch`.
     arguments : tuple of Argument
         The arguments, with buffers but not their contents.
-    found : tuple of (array or None)
+    buffer_contents : tuple of (array or None)
         The contents of each argument that is a buffer before the launch, as bytes.
     variables : mapping of str to array
         The contents of the variables of the kernel's file before the launch.
@@ -76,7 +76,7 @@ class KeptLaunch:
     block: tuple[int, ...]
     shared_bytes: int
     arguments: tuple[Argument, ...]
-    found: tuple[Array | None, ...]
+    buffer_contents: tuple[Array | None, ...]
     variables: Mapping[str, Array]
     compiled: bool
 
@@ -93,67 +93,69 @@ class KeptLaunch:
     @property
     def nbytes(self) -> int:
         """The size of the saved memory in bytes."""
-        return sum(each.nbytes for each in (*self.found, *self.variables.values()) if each is not None)
+        return sum(each.nbytes for each in (*self.buffer_contents, *self.variables.values()) if each is not None)
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
+class BufferFill:
     """A buffer that the host program filled with one value."""
 
     buffer: SimulatedBuffer
 
 
-class Rewound:
+class RewoundLaunch:
     """A launch that can run again, block by block, from its saved memory.
 
     Parameters
     ----------
-    kept : KeptLaunch
+    saved_launch : SavedLaunch
     on_progress : callable
         Called while blocks run; an exception from it stops them.
     """
 
-    def __init__(self, kept: KeptLaunch, on_progress: Callable[[], None]) -> None:
-        self.kept = kept
+    def __init__(self, saved_launch: SavedLaunch, on_progress: Callable[[], None]) -> None:
+        self.saved_launch = saved_launch
         self._on_progress = on_progress
-        self._live = {name: data for name, (_, data) in kept.kernel.plain.lockstep.variables.items()}
+        self._variable_data = {
+            name: data for name, (_, data) in saved_launch.kernel.simulator_kernel.lockstep.variables.items()
+        }
         arrays: dict[SimulatedBuffer, Array] = {}
-        for argument, found in zip(kept.arguments, kept.found, strict=True):
+        for argument, found in zip(saved_launch.arguments, saved_launch.buffer_contents, strict=True):
             if isinstance(argument, SimulatedBuffer) and found is not None:
                 arrays.setdefault(argument, found.copy())
         self._arrays = arrays
         self.values: list[Any] = [
-            arrays[each] if isinstance(each, SimulatedBuffer) else each for each in kept.arguments
+            arrays[each] if isinstance(each, SimulatedBuffer) else each for each in saved_launch.arguments
         ]
-        self.restore((kept.variables, {}))
+        self.restore((saved_launch.variables, {}))
 
-    def memory(self, buffer: SimulatedBuffer) -> Array:
+    def current_contents(self, buffer: SimulatedBuffer) -> Array:
         """Return the current contents of a buffer, as bytes."""
         return self._arrays[buffer]
 
-    def variables(self) -> dict[str, Array]:
+    def copy_variables(self) -> dict[str, Array]:
         """Return copies of the current contents of the kernel file's variables, as bytes."""
-        return {name: data.copy() for name, data in self._live.items()}
+        return {name: data.copy() for name, data in self._variable_data.items()}
 
     def save(self) -> tuple[Mapping[str, Array], Mapping[SimulatedBuffer, Array]]:
         """Return a copy of the current memory for `restore`."""
-        return self.variables(), {each: data.copy() for each, data in self._arrays.items()}
+        return self.copy_variables(), {each: data.copy() for each, data in self._arrays.items()}
 
     def restore(self, saved: tuple[Mapping[str, Array], Mapping[SimulatedBuffer, Array]]) -> None:
         """Restore memory that `save` returned."""
         variables, arrays = saved
         for name, data in variables.items():
-            self._live[name][:] = data
+            self._variable_data[name][:] = data
         for buffer, data in arrays.items():
             self._arrays[buffer][:] = data
 
     def run(self, blocks: range) -> None:
         """Run some blocks in order, in the compiled executor if the launch used it."""
-        kept = self.kept
+        kept = self.saved_launch
         if not kept.compiled:
-            self.watch(blocks)
+            self.run_observed(blocks)
         elif blocks:
-            kept.kernel.plain.compiled.launch(
+            kept.kernel.simulator_kernel.compiled.launch(
                 kept.grid,
                 kept.block,
                 self.values,
@@ -162,13 +164,13 @@ class Rewound:
                 blocks=blocks,
             )
 
-    def watch(self, blocks: range, *observers: Observer) -> None:
+    def run_observed(self, blocks: range, *observers: Observer) -> None:
         """Run some blocks in order, in the lockstep executor with observers."""
-        self.kept.kernel.plain.lockstep.launch(
-            self.kept.grid,
-            self.kept.block,
+        self.saved_launch.kernel.simulator_kernel.lockstep.launch(
+            self.saved_launch.grid,
+            self.saved_launch.block,
             self.values,
-            shared_bytes=self.kept.shared_bytes,
+            shared_bytes=self.saved_launch.shared_bytes,
             on_progress=lambda fraction: self._on_progress(),
             observers=observers,
             on_print=lambda thread, text: None,
@@ -181,37 +183,37 @@ class RewindingEngine(SimulatorEngine):
 
     Parameters
     ----------
-    like : Device or None
+    target_device : Device or None
         The device with the limits for launches; None for the simulator's limits.
 
     Attributes
     ----------
-    kept : deque of (KeptLaunch or Filled)
-        The saved launches and fills in order, limited by `MOST_BYTES`.
+    saved_operations : deque of (SavedLaunch or BufferFill)
+        The saved launches and fills in order, limited by `MAX_BYTES`.
     launches : int
         The number of launches.
     complete : bool
         Whether all launches are saved.
     """
 
-    def __init__(self, like: Device | None = None) -> None:
+    def __init__(self, target_device: Device | None = None) -> None:
         super().__init__()
-        if like is not None:
+        if target_device is not None:
             self.device = replace(
                 self.device,
-                max_threads_per_block=like.max_threads_per_block,
-                shared_bytes_per_block=like.shared_bytes_per_block,
-                multiprocessors=like.multiprocessors,
-                has_clusters=like.has_clusters,
-                no_warpgroups=like.no_warpgroups,
+                max_threads_per_block=target_device.max_threads_per_block,
+                shared_bytes_per_block=target_device.shared_bytes_per_block,
+                multiprocessors=target_device.multiprocessors,
+                has_clusters=target_device.has_clusters,
+                no_warpgroups=target_device.no_warpgroups,
             )
-        self.kept: deque[KeptLaunch | Filled] = deque()
+        self.saved_operations: deque[SavedLaunch | BufferFill] = deque()
         self.launches = 0
         self.complete = True
         self._downloaded: list[tuple[Array, SimulatedBuffer]] = []
 
     @property
-    def spent_s(self) -> float:
+    def elapsed_s(self) -> float:
         """Seconds spent on launches and copies, without compilation."""
         return sum(self._times.values()) / 1e3
 
@@ -221,7 +223,7 @@ class RewindingEngine(SimulatorEngine):
     def fill(self, buffer: Buffer, value: float) -> None:
         super().fill(buffer, value)
         assert isinstance(buffer, SimulatedBuffer)
-        self.kept.append(Filled(buffer))
+        self.saved_operations.append(BufferFill(buffer))
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
         assert isinstance(buffer, SimulatedBuffer)
@@ -231,10 +233,10 @@ class RewindingEngine(SimulatorEngine):
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, BuiltKernel)
-        compiled = self._compiles(kernel.plain, grid, block)
-        with self._timed("upload"):
-            self._keep(
-                KeptLaunch(
+        compiled = self._try_compile(kernel.simulator_kernel, grid, block)
+        with self._time_phase("upload"):
+            self._save_launch(
+                SavedLaunch(
                     self.launches,
                     kernel,
                     tuple(grid),
@@ -242,20 +244,20 @@ class RewindingEngine(SimulatorEngine):
                     shared_bytes,
                     arguments,
                     tuple(each.data.copy() if isinstance(each, SimulatedBuffer) else None for each in arguments),
-                    {name: data.copy() for name, (_, data) in kernel.plain.lockstep.variables.items()},
+                    {name: data.copy() for name, (_, data) in kernel.simulator_kernel.lockstep.variables.items()},
                     compiled,
                 )
             )
-        super().launch(kernel.plain, grid, block, *arguments, shared_bytes=shared_bytes)
+        super().launch(kernel.simulator_kernel, grid, block, *arguments, shared_bytes=shared_bytes)
 
-    def _keep(self, launch: KeptLaunch) -> None:
-        self.kept.append(launch)
+    def _save_launch(self, launch: SavedLaunch) -> None:
+        self.saved_operations.append(launch)
         self.launches += 1
-        while sum(each.nbytes for each in self.kept if isinstance(each, KeptLaunch)) > MOST_BYTES:
-            self.kept.popleft()
+        while sum(each.nbytes for each in self.saved_operations if isinstance(each, SavedLaunch)) > MAX_BYTES:
+            self.saved_operations.popleft()
             self.complete = False
 
-    def origin(self, result: Array, element: tuple[int, ...]) -> Origin | None:
+    def find_origin(self, result: Array, element: tuple[int, ...]) -> Origin | None:
         """Return the origin of an element of a host program's result; None if it was not downloaded but computed."""
         view = result[tuple(slice(index, index + 1) for index in element)]
         address = view.ctypes.data

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.bounds import bounded
 from gpu.devices.processor import peak_gflops, processor_name
 from gpu.engines.base import (
     KERNELS,
@@ -19,7 +18,7 @@ from gpu.engines.base import (
     Array,
     Buffer,
     Device,
-    Executed,
+    ExecutorChoice,
     Extent,
     Kernel,
     Module,
@@ -28,13 +27,14 @@ from gpu.engines.base import (
     kernel_text,
 )
 from gpu.errors import LaunchError
+from gpu.resource_limits import limit_resources
 from gpu.schedules import ROUND_ROBIN
-from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.assembly import UnsupportedKernel
 from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.memory import POISON
 from gpu.simulator.limits import LIMITS
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 _ALIGNMENT = 256
 """Alignment of arrays in the device's memory, in bytes."""
@@ -69,7 +69,7 @@ class SimulatorModule:
 
     def kernel(self, name: str) -> SimulatorKernel:
         if name not in self._kernels:
-            plain, compiled = self._module.kernel(name), self._module.compiled(name)
+            plain, compiled = self._module.kernel(name), self._module.compiled_kernel(name)
             self._kernels[name] = SimulatorKernel(name, plain, compiled, self._edited)
         return self._kernels[name]
 
@@ -84,7 +84,7 @@ class SimulatorEngine:
     ----------
     executor : str
         "compiled"; "lockstep", which checks every access; or "auto" for "compiled" except for edited kernels. Kernels
-        that cannot be compiled run in lockstep, and `executed` has the reason.
+        that cannot be compiled run in lockstep, and `executor_choice` has the reason.
     schedule : str
         The schedule of the lockstep executor, one of `gpu.schedules.NAMES`.
     """
@@ -104,27 +104,27 @@ class SimulatorEngine:
             "The simulator runs kernels from source, and libraries do not include theirs.",
             True,
         )
-        self.executed = Executed(self.device.executor)
+        self.executor_choice = ExecutorChoice(self.device.executor)
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self.on_compiling: Callable[[str], None] = lambda name: None
-        self.apart = True
+        self.isolates_launches = True
         self._modules: dict[tuple[Any, ...], SimulatedModule] = {}
         self._built_modules: dict[SimulatedModule, SimulatorModule] = {}
         self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
-        module = self.built(file, defines)
+        module = self.build_simulated_module(file, defines)
         if module not in self._built_modules:
             self._built_modules[module] = SimulatorModule(module, edited=file in self.sources)
         return self._built_modules[module]
 
-    def built(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
+    def build_simulated_module(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
         """Return the simulator's module of a kernel file, with kernels' parameters and the file's variables."""
         text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:
-            with bounded():
+            with limit_resources():
                 self._modules[key] = SimulatedModule(text, KERNELS / file, defines or {})
         return self._modules[key]
 
@@ -132,33 +132,33 @@ class SimulatorEngine:
         kind = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         try:
-            return SimulatedBuffer(tuple(shape), kind, self._memory(size))
+            return SimulatedBuffer(tuple(shape), kind, self._allocate_bytes(size))
         except MemoryError:
             raise LaunchError(
                 f"There is not enough memory for an array of {size / 2**20:.0f} MB.",
                 advice="Use a smaller input.",
             ) from None
 
-    def _memory(self, size: int) -> npt.NDArray[np.uint8]:
-        memory = _aligned(size)
+    def _allocate_bytes(self, size: int) -> npt.NDArray[np.uint8]:
+        memory = _allocate_aligned(size)
         memory.fill(POISON)
         return memory
 
     def upload(self, values: Array) -> SimulatedBuffer:
-        with self._timed("upload"):
-            data = _aligned(values.nbytes)
+        with self._time_phase("upload"):
+            data = _allocate_aligned(values.nbytes)
             data.view(values.dtype).reshape(values.shape)[...] = values
         return SimulatedBuffer(values.shape, values.dtype, data)
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
         assert isinstance(buffer, SimulatedBuffer)
-        with self._timed("download"):
+        with self._time_phase("download"):
             values = buffer.data.view(buffer.dtype)
             return (values.reshape(buffer.shape) if count is None else values[:count]).copy()
 
     def fill(self, buffer: Buffer, value: float) -> None:
         assert isinstance(buffer, SimulatedBuffer)
-        with self._timed("kernel"):
+        with self._time_phase("kernel"):
             buffer.data.view(buffer.dtype).fill(value)
 
     def free(self, buffer: Buffer) -> None:
@@ -173,12 +173,12 @@ class SimulatorEngine:
         values: list[Any] = [
             argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments
         ]
-        kernel.lockstep.check(grid, block, shared_bytes, values)
-        if self._compiles(kernel, grid, block):
-            with self._timed("kernel"):
+        kernel.lockstep.check_launch(grid, block, shared_bytes, values)
+        if self._try_compile(kernel, grid, block):
+            with self._time_phase("kernel"):
                 kernel.compiled.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)
             return
-        with self._timed("kernel"):
+        with self._time_phase("kernel"):
             kernel.lockstep.launch(
                 grid,
                 block,
@@ -191,17 +191,17 @@ class SimulatorEngine:
     def call(self, routine: Routine, *buffers: Buffer) -> None:
         raise LaunchError(self.device.no_library)
 
-    def _compiles(self, kernel: SimulatorKernel, grid: Extent, block: Extent) -> bool:
+    def _try_compile(self, kernel: SimulatorKernel, grid: Extent, block: Extent) -> bool:
         """Return whether the compiled executor runs a launch, and compile the kernel if necessary."""
         if self._executor == "lockstep":
             return False
         if self._executor == "auto" and kernel.edited:
-            self.executed = Executed("lockstep", "every access of an edited kernel is checked")
+            self.executor_choice = ExecutorChoice("lockstep", "every access of an edited kernel is checked")
             return False
         try:
             kernel.compiled.prepare(grid, block, lambda: self.on_compiling(kernel.name))
-        except NotCompiled as reason:
-            self.executed = Executed(
+        except UnsupportedKernel as reason:
+            self.executor_choice = ExecutorChoice(
                 "lockstep", f"{kernel.name} has {reason}, which the compiled executor does not support"
             )
             return False
@@ -210,7 +210,7 @@ class SimulatorEngine:
     def take_times(self) -> PhaseTimes:
         times = PhaseTimes(self._times["upload"], self._times["kernel"], self._times["download"])
         self._times = dict.fromkeys(self._times, 0.0)
-        self.executed = Executed(self.device.executor)
+        self.executor_choice = ExecutorChoice(self.device.executor)
         return times
 
     def launch_ms(self) -> float:
@@ -221,13 +221,13 @@ class SimulatorEngine:
         self._built_modules.clear()
 
     @contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
+    def _time_phase(self, phase: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
         self._times[phase] += 1e3 * (time.perf_counter() - start)
 
 
-def _aligned(size: int) -> npt.NDArray[np.uint8]:
+def _allocate_aligned(size: int) -> npt.NDArray[np.uint8]:
     """Return memory with the alignment of cudaMalloc, so that long vectors do not cross cache lines."""
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT

@@ -24,8 +24,8 @@ class SideStream:
         self.stream = cuda.Stream()
         self._host = host
         self._device = device
-        self._copied: list[Array] = []
-        self._discarded: list[Any] = []
+        self._pending_copies: list[Array] = []
+        self._pending_frees: list[Any] = []
 
     def reserve(self, size: int) -> Any:
         """Return device memory of `size` bytes."""
@@ -35,7 +35,7 @@ class SideStream:
         """Queue a copy to the device; `values` may be modified immediately."""
         locked = self._host.allocate(values.shape, values.dtype)
         np.copyto(locked, values)
-        self._copied.append(locked)
+        self._pending_copies.append(locked)
         cuda.memcpy_htod_async(memory, locked, self.stream)
 
     def download(self, values: Array, memory: Any) -> None:
@@ -59,12 +59,12 @@ class SideStream:
 
     def discard(self, memory: Any) -> None:
         """Free memory after all queued operations have completed."""
-        self._discarded.append(memory)
+        self._pending_frees.append(memory)
 
     def wait(self) -> None:
         """Wait for all queued operations."""
         self.stream.synchronize()
-        self._copied.clear()
-        for memory in self._discarded:
+        self._pending_copies.clear()
+        for memory in self._pending_frees:
             memory.free()
-        self._discarded.clear()
+        self._pending_frees.clear()

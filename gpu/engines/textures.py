@@ -34,7 +34,7 @@ def create(address: int, dtype: np.dtype[Any], count: int) -> int:
     LaunchError
         cuda-bindings is not installed, or the driver cannot create the texture.
     """
-    driver = _driver()
+    driver = _import_driver()
     resource = driver.CUDA_RESOURCE_DESC()
     resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_LINEAR
     linear = resource.res.linear
@@ -52,10 +52,10 @@ def create(address: int, dtype: np.dtype[Any], count: int) -> int:
 
 def destroy(texture: int) -> None:
     """Destroy a texture object."""
-    _driver().cuTexObjectDestroy(texture)
+    _import_driver().cuTexObjectDestroy(texture)
 
 
-def _driver() -> Any:
+def _import_driver() -> Any:
     try:
         from cuda.bindings import driver
     except ImportError:

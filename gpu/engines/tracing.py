@@ -15,7 +15,7 @@ from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorMod
 from gpu.errors import KernelError, LaunchError
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import RecordedLaunch, Recording, Shape
 
@@ -29,7 +29,7 @@ class TracedKernel:
 
     name: str
     module: SimulatedModule
-    plain: SimulatedKernel
+    simulated_kernel: SimulatedKernel
     constants: Mapping[str, tuple[int, ...]]
 
 
@@ -71,43 +71,43 @@ class TracingEngine(SimulatorEngine):
         super().__init__("lockstep", schedule=schedule)
         # A few blocks can be inspected; one would hide their interaction.
         self.device = replace(self.device, multiprocessors=2)
-        self._left = max_lane_events
+        self._remaining_lane_events = max_lane_events
         self._max_rounds = max_rounds
         # Buffers that were allocated but not filled or passed to a kernel.
-        self._empty: set[SimulatedBuffer] = set()
+        self._unwritten_buffers: set[SimulatedBuffer] = set()
         self._traces: list[RecordedLaunch] = []
         self._texts: dict[str, str] = {}
         self._stopped = ""
         # Numbers of buffers and module variables.
         self._numbers: dict[Hashable, int] = {}
-        self._unused = itertools.count()
+        self._next_number = itertools.count()
 
     @property
-    def launched(self) -> bool:
+    def has_launches(self) -> bool:
         """Whether a launch was recorded."""
         return bool(self._traces)
 
-    def recording(self, failure: str = "") -> Recording:
+    def build_recording(self, failure: str = "") -> Recording:
         """Return the recording of all launches so far; `failure` is the error that ended the host program."""
         for file in dict.fromkeys(place.file for launch in self._traces for place in launch.trace.data.positions):
             with suppress(KernelError):  # the text of foreign headers is not available
                 self._texts.setdefault(file, kernel_text(file, self.sources))
-        return Recording.of(self._traces, self._texts, failure=failure, stopped=self._stopped)
+        return Recording.from_launches(self._traces, self._texts, failure=failure, stopped=self._stopped)
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> TracedModule:
         self._texts[file] = kernel_text(file, self.sources)
-        return TracedModule(self.built(file, defines))
+        return TracedModule(self.build_simulated_module(file, defines))
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
         buffer = super().allocate(shape, dtype)
-        self._empty.add(buffer)
+        self._unwritten_buffers.add(buffer)
         return buffer
 
     def fill(self, buffer: Buffer, value: float) -> None:
         super().fill(buffer, value)
         assert isinstance(buffer, SimulatedBuffer)
         self._numbers.pop(buffer, None)
-        self._empty.discard(buffer)
+        self._unwritten_buffers.discard(buffer)
 
     def launch(
         self,
@@ -120,39 +120,43 @@ class TracingEngine(SimulatorEngine):
     ) -> None:
         """Run a kernel and record it; `blocks` is the range of blocks to run, None for all."""
         assert isinstance(kernel, TracedKernel)
-        if self._left <= 0:
+        if self._remaining_lane_events <= 0:
             plain = SimulatorModule(kernel.module, edited=True).kernel(kernel.name)
             super().launch(plain, grid, block, *arguments, shared_bytes=shared_bytes)
             return
         buffers = self._buffer_arguments(kernel, arguments)
-        empty = [name for name, argument in buffers.items() if argument in self._empty]
+        empty = [name for name, argument in buffers.items() if argument in self._unwritten_buffers]
         values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
-        with self._timed("kernel"):
+        with self._time_phase("kernel"):
             trace = kernel.module.trace(
                 kernel.name,
                 grid,
                 block,
                 values,  # type: ignore[arg-type]
                 shared_bytes=shared_bytes,
-                max_lane_events=self._left,
+                max_lane_events=self._remaining_lane_events,
                 max_rounds=self._max_rounds,
                 schedule=self._schedule,
                 uninitialized=empty,
                 blocks=blocks,
             )
-        self._empty -= {argument for argument in arguments if isinstance(argument, SimulatedBuffer)}
+        self._unwritten_buffers -= {argument for argument in arguments if isinstance(argument, SimulatedBuffer)}
         self._traces.append(
-            RecordedLaunch(trace, self._buffer_numbers(trace, kernel, buffers), self._shapes(trace, kernel, buffers))
+            RecordedLaunch(
+                trace, self._buffer_numbers(trace, kernel, buffers), self._array_shapes(trace, kernel, buffers)
+            )
         )
-        self._left = 0 if trace.stopped else self._left - trace.lane_events
-        self._stopped = self._stopped or trace.stopped
+        self._remaining_lane_events = 0 if trace.stop_reason else self._remaining_lane_events - trace.lane_events
+        self._stopped = self._stopped or trace.stop_reason
         if trace.failure:
             raise LaunchError(trace.failure)
         self.on_progress(1.0)
 
     def _buffer_arguments(self, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> dict[str, Argument]:
         """Return the arguments that are buffers, by parameter name."""
-        pairs = zip(kernel.plain.parameters, arguments, strict=False)  # the launch reports a wrong number of arguments
+        pairs = zip(
+            kernel.simulated_kernel.parameters, arguments, strict=False
+        )  # the launch reports a wrong number of arguments
         return {name: argument for (name, _), argument in pairs if isinstance(argument, SimulatedBuffer)}
 
     def _buffer_numbers(
@@ -168,14 +172,14 @@ class TracingEngine(SimulatorEngine):
             # An array has the name of the first parameter that points to it; module variables come after.
             argument = remaining.pop(array.name, None)
             key: Hashable = argument if isinstance(argument, SimulatedBuffer) else (kernel.module, array.name)
-            numbers.append(self._number(key))
+            numbers.append(self._assign_number(key))
         return tuple(numbers)
 
-    def _shapes(self, trace: Trace, kernel: TracedKernel, buffers: dict[str, Argument]) -> tuple[Shape, ...]:
+    def _array_shapes(self, trace: Trace, kernel: TracedKernel, buffers: dict[str, Argument]) -> tuple[Shape, ...]:
         """Return the shape of each array of a trace, from the host program or the kernel's declaration."""
         global_shapes = dict(kernel.constants)
         global_shapes.update((name, each.shape) for name, each in buffers.items() if isinstance(each, SimulatedBuffer))
-        shared = kernel.plain.shared_shapes
+        shared = kernel.simulated_kernel.shared_shapes
         shapes: list[Shape] = []
         for array in trace.arrays:
             shape = (shared if array.space == "shared" else global_shapes).get(array.name)
@@ -183,7 +187,7 @@ class TracingEngine(SimulatorEngine):
             shapes.append(tuple(shape) if shape is not None and matches else None)
         return tuple(shapes)
 
-    def _number(self, key: Hashable) -> int:
+    def _assign_number(self, key: Hashable) -> int:
         if key not in self._numbers:
-            self._numbers[key] = next(self._unused)
+            self._numbers[key] = next(self._next_number)
         return self._numbers[key]

@@ -15,22 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
-from gpu.files.opening import lines_of, reading
+from gpu.files.file_access import open_for_reading, read_lines
 
 Array = npt.NDArray[Any]
 
-ENDINGS = (".npy", ".csv", ".txt")
+EXTENSIONS = (".npy", ".csv", ".txt")
 """Extensions of files that are read as numbers where an image is possible too."""
 
-MOST_BYTES = 2**34
+MAX_BYTES = 2**34
 """Bytes of the largest file of numbers: 2^31 elements of eight bytes, more than any pattern accepts."""
 
-MOST_NUMBERS = 2**30
+MAX_NUMBERS = 2**30
 """Elements of the largest array that any pattern accepts."""
 
-_LONGEST_LINE = 2**24
+_MAX_LINE_BYTES = 2**24
 _COMMENT = "#"
-_MAX_SHOWN = 24
+_MAX_EXCERPT_LENGTH = 24
 _PIECE_BYTES = 2**24
 
 
@@ -56,7 +56,7 @@ def read_array(path: str | Path, dimensions: int = 1) -> Array:
     """
     path = Path(path)
     if path.suffix.lower() == ".npy":
-        return _numbers(path, dimensions)
+        return _read_npy_numbers(path, dimensions)
     return _read_text(path) if dimensions == 1 else _read_rows(path)
 
 
@@ -74,8 +74,8 @@ def read_npy(path: str | Path) -> Array:
         If it cannot be read, or is not a complete .npy file of numbers.
     """
     path = Path(path)
-    with reading(path, MOST_BYTES) as file:
-        shape, fortran_order, dtype = _checked_header(file, path)
+    with open_for_reading(path, MAX_BYTES) as file:
+        shape, fortran_order, dtype = _read_checked_header(file, path)
         count = math.prod(shape)
         values = np.empty(count, dtype)
         remaining = values.view(np.uint8).data if values.nbytes else memoryview(b"")
@@ -83,12 +83,12 @@ def read_npy(path: str | Path) -> Array:
             # Not mapped: if the file were truncated meanwhile, the process would be killed.
             read_bytes = file.readinto(remaining[:_PIECE_BYTES])  # type: ignore[attr-defined]
             if not read_bytes:
-                raise _no_npy(path, "It became shorter while it was being read.")
+                raise _build_npy_error(path, "It became shorter while it was being read.")
             remaining = remaining[read_bytes:]
     try:
         return values.reshape(shape[::-1]).T if fortran_order else values.reshape(shape)
     except (ValueError, OverflowError) as error:  # an empty array with extents that NumPy cannot represent
-        raise _no_npy(path, str(error)) from None
+        raise _build_npy_error(path, str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class NpyLayout:
     offset: int
 
 
-def npy_layout(path: str | Path) -> NpyLayout:
+def read_npy_layout(path: str | Path) -> NpyLayout:
     """Return the layout of a .npy file of any size, to read it by rows.
 
     Raises
@@ -109,29 +109,29 @@ def npy_layout(path: str | Path) -> NpyLayout:
         If it cannot be read, is not a complete .npy file of numbers, or is in column-major (Fortran) order.
     """
     path = Path(path)
-    with reading(path) as file:
-        shape, fortran_order, dtype = _checked_header(file, path)
+    with open_for_reading(path) as file:
+        shape, fortran_order, dtype = _read_checked_header(file, path)
         offset = file.tell()
     if fortran_order and len(shape) > 1:
         raise InputError(f"{path.name} is in Fortran order, but rows are needed: save it in C order.")
     return NpyLayout(shape, dtype, offset)
 
 
-def _checked_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _read_checked_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape, order and type of a .npy file after checking that it has enough bytes for them."""
     try:
-        shape, fortran_order, dtype = _npy_header(file)
+        shape, fortran_order, dtype = _read_npy_header(file)
     except Exception as error:  # NumPy evaluates the header as Python text, which raises many types of exceptions
-        raise _no_npy(path, str(error)) from None
+        raise _build_npy_error(path, str(error)) from None
     shape = tuple(map(int, shape))  # True is an instance of int, but not a valid extent
     available = os.fstat(file.fileno()).st_size - file.tell()
     no_numbers = dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0
     if no_numbers or math.prod(shape) * dtype.itemsize > available:
-        raise _no_npy(path, f"Its header declares {dtype} of shape {shape}, but {available} bytes follow.")
+        raise _build_npy_error(path, f"Its header declares {dtype} of shape {shape}, but {available} bytes follow.")
     return shape, fortran_order, dtype
 
 
-def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _read_npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as for a header written by Python 2
@@ -142,7 +142,7 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     raise ValueError(f"version {version} of the format")
 
 
-def _no_npy(path: Path, detail: str) -> InputError:
+def _build_npy_error(path: Path, detail: str) -> InputError:
     return InputError(
         f"{path.name} is not a complete .npy file of numbers.",
         advice="Save it again with numpy.save, or its numbers as text.",
@@ -150,17 +150,17 @@ def _no_npy(path: Path, detail: str) -> InputError:
     )
 
 
-def _numbers(path: Path, dimensions: int) -> Array:
+def _read_npy_numbers(path: Path, dimensions: int) -> Array:
     values = read_npy(path)
     if values.ndim != dimensions:
         shape = " x ".join(map(str, values.shape)) or "a single number"
         expected = "an array of one dimension" if dimensions == 1 else "a matrix"
         raise InputError(f"{path.name} contains {shape}; {expected} is needed.")
     if values.dtype.kind not in "biuf":
-        kind = str(values.dtype)[:_MAX_SHOWN]
+        kind = str(values.dtype)[:_MAX_EXCERPT_LENGTH]
         raise InputError(f"{path.name} contains {kind}; integers or floating-point numbers are needed.")
-    if values.size > MOST_NUMBERS:
-        raise InputError(f"{path.name} contains {values.size} numbers; the limit is {MOST_NUMBERS}.")
+    if values.size > MAX_NUMBERS:
+        raise InputError(f"{path.name} contains {values.size} numbers; the limit is {MAX_NUMBERS}.")
     if values.dtype.kind == "f":
         with np.errstate(over="ignore", invalid="ignore"):  # types with more bits than float64
             return values.astype(np.float64, copy=False)
@@ -169,10 +169,10 @@ def _numbers(path: Path, dimensions: int) -> Array:
     return values.astype(np.int64, copy=False)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield each line that is not empty or a comment, with its number."""
-    with reading(path, MOST_BYTES) as file:
-        for number, line in lines_of(file, path.name, _LONGEST_LINE):
+    with open_for_reading(path, MAX_BYTES) as file:
+        for number, line in read_lines(file, path.name, _MAX_LINE_BYTES):
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").split(_COMMENT, 1)[0].strip()
             except UnicodeDecodeError:
@@ -184,9 +184,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _read_text(path: Path) -> Array:
     # Arrays, not lists: a number in a list takes four times as much memory.
     integers, numbers = array("q"), array("d")
-    for line, text in _lines(path):
-        numbers.append(_number(path, line, text))
-        if len(integers) == len(numbers) - 1 and _is_whole(text):
+    for line, text in _read_lines(path):
+        numbers.append(_parse_number(path, line, text))
+        if len(integers) == len(numbers) - 1 and _is_int64(text):
             integers.append(int(text))
     return np.array(integers, np.int64) if len(integers) == len(numbers) else np.array(numbers, np.float64)
 
@@ -194,11 +194,11 @@ def _read_text(path: Path) -> Array:
 def _read_rows(path: Path) -> Array:
     numbers, all_integers = array("d"), True
     columns: int | None = None
-    for line, text in _lines(path):
+    for line, text in _read_lines(path):
         parts = text.replace(",", " ").split()
         columns = len(parts) if columns is None else columns
-        numbers.extend(_number(path, line, part) for part in parts)
-        all_integers = all_integers and all(map(_is_whole, parts))
+        numbers.extend(_parse_number(path, line, part) for part in parts)
+        all_integers = all_integers and all(map(_is_int64, parts))
         if len(parts) != columns:
             raise InputError(f"{path.name}, line {line}: {len(parts)} numbers, but the first row has {columns}.")
     if not numbers or not columns:
@@ -208,7 +208,7 @@ def _read_rows(path: Path) -> Array:
     return values.astype(np.int64) if all_integers and np.abs(values).max(initial=0) < 2**53 else values
 
 
-def _number(path: Path, line: int, text: str) -> float:
+def _parse_number(path: Path, line: int, text: str) -> float:
     try:
         if "_" in text:  # Python's digit separator
             raise ValueError(text)
@@ -217,11 +217,11 @@ def _number(path: Path, line: int, text: str) -> float:
         raise InputError(f"{path.name}, line {line}: {_shorten(text)} is not a number.") from None
 
 
-def _is_whole(text: str) -> bool:
+def _is_int64(text: str) -> bool:
     # int64 has at most 19 digits; longer texts are not worth converting.
     digits = text.lstrip("+-")
     return digits.isdecimal() and len(digits) <= 19 and abs(int(digits)) <= np.iinfo(np.int64).max
 
 
 def _shorten(text: str) -> str:
-    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")
+    return repr(text if len(text) <= _MAX_EXCERPT_LENGTH else text[:_MAX_EXCERPT_LENGTH] + "…")

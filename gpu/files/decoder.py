@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import PIL.Image
     import PIL.ImageFile
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Limit of the memory for decoding, in bytes, for any image."""
 
 BYTES_PER_PIXEL = 24
@@ -31,7 +31,7 @@ STRIP_BYTES = 2**22
 
 _PYTHON_BYTES = 2**28
 _SMALL_PIXELS, _SMALL_BYTES = 2**22, 2**25
-_LEAST_SECONDS, _PIXELS_PER_SECOND = 5, 4 * 2**20
+_MIN_SECONDS, _PIXELS_PER_SECOND = 5, 4 * 2**20
 # Pillow supports more formats; some start other programs, and none of those is useful as an input.
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP")
 _WEBP_BYTES_PER_PIXEL = 20
@@ -64,13 +64,13 @@ def is_small(file: IO[bytes]) -> bool:
     """
     if os.fstat(file.fileno()).st_size > _SMALL_BYTES:
         return False
-    with _quiet(), contextlib.suppress(Exception), _open_image(file, ("PNG", "JPEG")) as image:
+    with _suppress_messages(), contextlib.suppress(Exception), _open_image(file, ("PNG", "JPEG")) as image:
         width, height = image.size
         return 0 < width * height <= _SMALL_PIXELS and not image.info.get("progressive")
     return False
 
 
-def answer(file: IO[bytes], out: IO[bytes], limit: int, *, alone: bool) -> None:
+def write_decoded_image(file: IO[bytes], out: IO[bytes], limit: int, *, in_own_process: bool) -> None:
     """Decode an image and write the answer.
 
     Parameters
@@ -80,47 +80,47 @@ def answer(file: IO[bytes], out: IO[bytes], limit: int, *, alone: bool) -> None:
     out : file
         A line of JSON: {"refusal": text}, or {"width", "height", "samples", "type" (NumPy's), "planes" (1; or 2: each
         strip is followed by another with the low bytes), "alpha", "maxval", "inverted", "orientation"}; then the
-        strips, each of `rows_of_strip` rows, except for the last one.
+        strips, each of `rows_per_strip` rows, except for the last one.
     limit : int
         Most pixels that are accepted.
-    alone : bool
+    in_own_process : bool
         Whether this process decodes only this image, so that it can be limited.
     """
     import PIL.Image
 
     try:
-        with _quiet(), _open_image(file) as image:
+        with _suppress_messages(), _open_image(file) as image:
             _check_size(image, os.fstat(file.fileno()).st_size, limit)
-            if alone:
+            if in_own_process:
                 _limit_resources(image.size[0] * image.size[1])
             _decode(image, file, out)
     except _RefusedError as refusal:
-        _write_facts(out, refusal=str(refusal))
+        _write_header(out, refusal=str(refusal))
     except PIL.Image.DecompressionBombError:
-        most = MOST_BYTES // _WEBP_BYTES_PER_PIXEL // 2**20
-        _write_facts(out, refusal=f"is too large: the limit for WebP is {most} Mpixel. Save it as PNG or JPEG.")
+        most = MAX_BYTES // _WEBP_BYTES_PER_PIXEL // 2**20
+        _write_header(out, refusal=f"is too large: the limit for WebP is {most} Mpixel. Save it as PNG or JPEG.")
     except MemoryError:
-        _write_facts(out, refusal="needs too much memory to be decoded.")
+        _write_header(out, refusal="needs too much memory to be decoded.")
     except PIL.UnidentifiedImageError:
-        _write_facts(out, refusal="is not a supported image: PGM, PPM, PNG, JPEG or TIFF.")
+        _write_header(out, refusal="is not a supported image: PGM, PPM, PNG, JPEG or TIFF.")
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:  # Pillow's decoders raise many types of exceptions for damaged files
         reason = " ".join((str(error) or type(error).__name__).split("\n")[0].split())[:200].rstrip(".")
-        _write_facts(out, refusal=f"is damaged or truncated: {reason}.")
+        _write_header(out, refusal=f"is damaged or truncated: {reason}.")
 
 
-def rows_of_strip(width: int) -> int:
+def rows_per_strip(width: int) -> int:
     """Return the number of rows per strip for a width in pixels."""
     return max(1, STRIP_BYTES // (4 * width))
 
 
-def _write_facts(out: IO[bytes], **facts: object) -> None:
+def _write_header(out: IO[bytes], **facts: object) -> None:
     out.write(json.dumps(facts).encode() + b"\n")
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _suppress_messages() -> Iterator[None]:
     """Suppress the decoders' messages about damaged files."""
     logging.getLogger("PIL").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
@@ -141,7 +141,7 @@ def _open_image(file: IO[bytes], formats: Sequence[str] = _FORMATS) -> Iterator[
     file.seek(0)
     # Sizes are checked after opening; only WebP's decoder allocates memory before that.
     is_webp = file.read(12)[8:] == b"WEBP"
-    PIL.Image.MAX_IMAGE_PIXELS = MOST_BYTES // _WEBP_BYTES_PER_PIXEL // 2 if is_webp else None
+    PIL.Image.MAX_IMAGE_PIXELS = MAX_BYTES // _WEBP_BYTES_PER_PIXEL // 2 if is_webp else None
     # By name, Pillow would map the file: that rotated TIFFs with the wrong row length, and truncation of the file
     # meanwhile would kill the process.
     file.seek(0)
@@ -156,18 +156,18 @@ def _check_size(image: PIL.ImageFile.ImageFile, file_bytes: int, limit: int) -> 
     mpixel = f"{width} x {height} is {width * height / 2**20:.0f} Mpixel"
     if width * height > limit:
         raise _RefusedError(f"is too large: {mpixel}; the limit is {limit // 2**20} Mpixel.")
-    needed = _least_bytes(image, width * height)
+    needed = _minimum_bytes(image, width * height)
     if needed > file_bytes:
         raise _RefusedError(
             f"is truncated: its header declares {width} x {height} pixels, at least {needed} bytes, "
             f"but only {file_bytes} follow."
         )
-    most = MOST_BYTES // _bytes_per_pixel(image)
+    most = MAX_BYTES // _bytes_per_pixel(image)
     if width * height > most:
         raise _RefusedError(f"is too large: {mpixel}; the limit for this format is {most // 2**20} Mpixel.")
 
 
-def _least_bytes(image: PIL.ImageFile.ImageFile, pixels: int) -> int:
+def _minimum_bytes(image: PIL.ImageFile.ImageFile, pixels: int) -> int:
     """Return the minimum file size for a number of pixels in the image's format; 0 if there is no such bound."""
     if image.format == "PNG":
         bits = 1 if image.mode in ("1", "P") else 8
@@ -202,18 +202,18 @@ def _limit_resources(pixels: int) -> None:
     with contextlib.suppress(ImportError):  # on Windows only the parent process can end it
         import resource
 
-        most = min(MOST_BYTES, _PYTHON_BYTES // 4 + pixels * BYTES_PER_PIXEL)
-        _lower(resource.RLIMIT_AS, _PYTHON_BYTES + most)
-        _lower(resource.RLIMIT_CPU, _LEAST_SECONDS + pixels // _PIXELS_PER_SECOND)
+        most = min(MAX_BYTES, _PYTHON_BYTES // 4 + pixels * BYTES_PER_PIXEL)
+        _lower_limit(resource.RLIMIT_AS, _PYTHON_BYTES + most)
+        _lower_limit(resource.RLIMIT_CPU, _MIN_SECONDS + pixels // _PIXELS_PER_SECOND)
 
 
-def _lower(kind: int, most: int) -> None:
+def _lower_limit(kind: int, maximum: int) -> None:
     import resource
 
     soft, hard = resource.getrlimit(kind)
-    if soft == resource.RLIM_INFINITY or most < soft or kind == resource.RLIMIT_CPU:
+    if soft == resource.RLIM_INFINITY or maximum < soft or kind == resource.RLIMIT_CPU:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+            resource.setrlimit(kind, (maximum if hard == resource.RLIM_INFINITY else min(maximum, hard), hard))
 
 
 def _decode(image: PIL.ImageFile.ImageFile, file: IO[bytes], out: IO[bytes]) -> None:
@@ -250,8 +250,8 @@ def _decode(image: PIL.ImageFile.ImageFile, file: IO[bytes], out: IO[bytes]) -> 
             planes.append(other)
         samples = 2 if raw_mode == _GRAY_ALPHA else 1 if mode.startswith("I;16") else _SAMPLES[mode]
         width, height = image.size
-        _write_facts(out, width=width, height=height, samples=samples, planes=len(planes), **form)
-        rows = rows_of_strip(width)
+        _write_header(out, width=width, height=height, samples=samples, planes=len(planes), **form)
+        rows = rows_per_strip(width)
         for first in range(0, height, rows):
             for plane in planes:
                 strip = plane.crop((0, first, width, min(first + rows, height)))
@@ -288,11 +288,11 @@ def _main(limit: int, packages: str) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _lower(resource.RLIMIT_AS, _PYTHON_BYTES + MOST_BYTES)
-        _lower(resource.RLIMIT_CPU, _LEAST_SECONDS)
+        _lower_limit(resource.RLIMIT_AS, _PYTHON_BYTES + MAX_BYTES)
+        _lower_limit(resource.RLIMIT_CPU, _MIN_SECONDS)
     # A duplicate, since Pillow does not accept descriptor 0 as a file.
     with open(os.dup(0), "rb") as file, open(1, "wb") as out, contextlib.suppress(BrokenPipeError):
-        answer(file, out, limit, alone=True)
+        write_decoded_image(file, out, limit, in_own_process=True)
 
 
 if __name__ == "__main__":

@@ -22,12 +22,12 @@ import numpy.typing as npt
 
 from gpu.errors import InputError
 from gpu.files import netpbm, png
-from gpu.files.opening import name_of, os_errors, reading, replacing
+from gpu.files.file_access import convert_os_errors, format_path, open_for_reading, replace_file
 from gpu.files.pillow import decode
 
 Pixels = npt.NDArray[Any]
 
-LIMIT_PIXELS = 256 * 2**20
+MAX_PIXELS = 256 * 2**20
 SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "images"
 DEFAULT_SAMPLE = SAMPLES / "cat.png"
 READABLE = (".pgm", ".ppm", ".pbm", ".pnm", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
@@ -61,23 +61,23 @@ def read_image(path: str | os.PathLike[str]) -> Image:
         or is shorter than its header declares.
     """
     path = Path(path)
-    name = name_of(path)
-    with os_errors(name, "read"):
-        with reading(path) as file:
+    name = format_path(path)
+    with convert_os_errors(name, "read"):
+        with open_for_reading(path) as file:
             start = file.read(3)
         if not start:
             raise InputError(f"{name} is empty.")
         try:
             if netpbm.is_netpbm(start):
-                return Image(*netpbm.read(path, name, LIMIT_PIXELS))
+                return Image(*netpbm.read(path, name, MAX_PIXELS))
             if path.suffix.lower() in (".pgm", ".ppm", ".pbm", ".pnm") and start[:1] == b"P":
                 raise InputError(f"{name} is not a PGM or PPM file: it begins with {start[:2]!r} instead of P1 to P6.")
-            return Image(*decode(path, name, LIMIT_PIXELS))
+            return Image(*decode(path, name, MAX_PIXELS))
         except MemoryError:
             raise InputError(f"There is not enough memory for {name}.") from None
 
 
-def picture(image: Image) -> npt.NDArray[np.uint8]:
+def convert_for_display(image: Image) -> npt.NDArray[np.uint8]:
     """Convert an image for display: uint8 of the same shape, with `maxval` scaled to 255.
 
     Pixels that already have this form are returned without a copy.
@@ -85,17 +85,17 @@ def picture(image: Image) -> npt.NDArray[np.uint8]:
     pixels = image.pixels
     if pixels.dtype == np.uint8 and image.maxval == 255:
         return pixels
-    return _through_table(pixels, _scale_table(pixels.dtype, image.maxval, np.dtype(np.uint8)))
+    return _apply_table(pixels, _build_scale_table(pixels.dtype, image.maxval, np.dtype(np.uint8)))
 
 
-def _scale_table(source: np.dtype[Any], maxval: int, target: np.dtype[Any]) -> Pixels:
+def _build_scale_table(source: np.dtype[Any], maxval: int, target: np.dtype[Any]) -> Pixels:
     """Return a table that maps each value of `source` to the nearest in `target`'s range."""
     white = int(np.iinfo(target).max)
     values = np.minimum(np.arange(np.iinfo(source).max + 1, dtype=np.int64), maxval)
     return ((2 * values * white + maxval) // (2 * maxval)).astype(target)
 
 
-def _through_table(pixels: Pixels, table: Pixels) -> Pixels:
+def _apply_table(pixels: Pixels, table: Pixels) -> Pixels:
     """Return `table[pixels]`, computed in strips: at once, NumPy would create indices of eight bytes each."""
     result = np.empty(pixels.shape, table.dtype)
     flat, out = np.ascontiguousarray(pixels).reshape(-1), result.reshape(-1)
@@ -125,7 +125,7 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
         existing file is unchanged.
     """
     path = Path(path)
-    name = name_of(path)
+    name = format_path(path)
     extension = path.suffix.lower()
     if extension not in WRITABLE:
         raise InputError(f"{name} cannot be written: its name must end in {', '.join(WRITABLE)}.")
@@ -144,11 +144,11 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
         raise InputError(f"{name} cannot be written: the value of white must be 1 to 65535, not {maxval}.")
     if int(pixels.max()) > maxval:
         raise InputError(f"{name} cannot be written: a pixel is above the value of white, {maxval}.")
-    with replacing(path) as file:
+    with replace_file(path) as file:
         if extension == ".png":
             depth, white = (np.dtype(np.uint16), 65535) if maxval > 255 else (np.dtype(np.uint8), 255)
             if (pixels.dtype, maxval) != (depth, white):
-                pixels = _through_table(pixels, _scale_table(pixels.dtype, maxval, depth))
+                pixels = _apply_table(pixels, _build_scale_table(pixels.dtype, maxval, depth))
             png.write(file, pixels)
         else:
             netpbm.write(file, pixels, maxval)

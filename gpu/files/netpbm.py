@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
-from gpu.files.opening import reading
+from gpu.files.file_access import open_for_reading
 
 Pixels = npt.NDArray[Any]
 
 MAGICS = tuple(f"P{digit}".encode() for digit in range(1, 7))
 _WHITESPACE = (b" ", b"\t", b"\n", b"\v", b"\f", b"\r")
 _BLOCK_BYTES = 2**20
-_LONGEST_HEADER = 2**16
+_MAX_HEADER_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Header:
         return self.width * self.height * (3 if len(self.shape) == 3 else 1)
 
     @property
-    def least_bytes(self) -> int:
+    def minimum_bytes(self) -> int:
         """Minimum number of bytes of the pixels in the file."""
         if self.magic == "P4":
             return self.height * -(-self.width // 8)
@@ -104,16 +104,16 @@ def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
         If the file violates its format. A header that declares more pixels than the file contains is refused before
         memory is allocated.
     """
-    with reading(path) as file:
+    with open_for_reading(path) as file:
         header = _read_header(file, name)
         if header.width == 0 or header.height == 0:
             raise InputError(f"{name} has no pixels: its header says {header.width} x {header.height}.")
         if header.width * header.height > limit:
-            raise too_large(name, header.width, header.height, limit)
+            raise build_size_error(name, header.width, header.height, limit)
         size = os.fstat(file.fileno()).st_size
         offset = _skip_comment_after_maxval(file, header, size)
-        if size - offset < header.least_bytes:
-            raise cut_short(name, header.width, header.height, header.least_bytes, size - offset)
+        if size - offset < header.minimum_bytes:
+            raise build_truncation_error(name, header.width, header.height, header.minimum_bytes, size - offset)
         file.seek(offset)
         if header.magic == "P1":
             pixels = _read_plain_bitmap(file, header, name)
@@ -129,7 +129,7 @@ def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
     return pixels, header.maxval
 
 
-def layout(path: Path, name: str) -> Header:
+def read_layout(path: Path, name: str) -> Header:
     """Return the layout of a raw gray (P5) or color (P6) file, to read it by rows.
 
     Raises
@@ -137,18 +137,18 @@ def layout(path: Path, name: str) -> Header:
     InputError
         If the file has another format, or is shorter than its header declares.
     """
-    with reading(path) as file:
+    with open_for_reading(path) as file:
         header = _read_header(file, name)
         size = os.fstat(file.fileno()).st_size
         offset = _skip_comment_after_maxval(file, header, size)
     if header.magic not in ("P5", "P6") or not header.samples:
         raise InputError(f"{name} is not a raw PGM or PPM file with pixels, which can be read by rows.")
-    if size - offset < header.least_bytes:
-        raise cut_short(name, header.width, header.height, header.least_bytes, size - offset)
+    if size - offset < header.minimum_bytes:
+        raise build_truncation_error(name, header.width, header.height, header.minimum_bytes, size - offset)
     return replace(header, offset=offset)
 
 
-def too_large(name: str, width: int, height: int, limit: int) -> InputError:
+def build_size_error(name: str, width: int, height: int, limit: int) -> InputError:
     """Return the error for an image of too many pixels."""
     return InputError(
         f"{name} is too large: {width} x {height} is {width * height / 2**20:.0f} Mpixel, "
@@ -156,11 +156,11 @@ def too_large(name: str, width: int, height: int, limit: int) -> InputError:
     )
 
 
-def cut_short(name: str, width: int, height: int, needed: int, there: int) -> InputError:
+def build_truncation_error(name: str, width: int, height: int, needed: int, available: int) -> InputError:
     """Return the error for a file that is shorter than its header declares."""
     return InputError(
         f"{name} is truncated: its header declares {width} x {height} pixels, at least {needed} bytes, "
-        f"but only {there} follow."
+        f"but only {available} follow."
     )
 
 
@@ -177,10 +177,10 @@ def _read_header(file: IO[bytes], name: str) -> Header:
 def _read_number(file: IO[bytes], name: str, field: str) -> int:
     """Read a decimal number and the character after it, which may be a comment that ends with its line."""
     digits = b""
-    while file.tell() < _LONGEST_HEADER:
+    while file.tell() < _MAX_HEADER_BYTES:
         character = file.read(1)
         if character == b"#":
-            while character not in (b"\n", b"\r", b"") and file.tell() < _LONGEST_HEADER:
+            while character not in (b"\n", b"\r", b"") and file.tell() < _MAX_HEADER_BYTES:
                 character = file.read(1)
         if character.isdigit() and len(digits) < 10:
             digits += character
@@ -200,18 +200,18 @@ def _skip_comment_after_maxval(file: IO[bytes], header: Header, size: int) -> in
     A comment between the header's last number and raw pixels looks like pixels; it is a comment if the file has exactly
     the declared length with it, but not without it.
     """
-    if header.plain or size - header.offset == header.least_bytes:
+    if header.plain or size - header.offset == header.minimum_bytes:
         return header.offset
-    comments = re.match(rb"(?:\s*#[^\r\n]*(?:\r\n|\r|\n))+", file.read(_LONGEST_HEADER))
-    if comments and size - header.offset - comments.end() == header.least_bytes:
+    comments = re.match(rb"(?:\s*#[^\r\n]*(?:\r\n|\r|\n))+", file.read(_MAX_HEADER_BYTES))
+    if comments and size - header.offset - comments.end() == header.minimum_bytes:
         return header.offset + comments.end()
     return header.offset
 
 
 def _read_raw(file: IO[bytes], header: Header, name: str) -> Pixels:
-    data = np.fromfile(file, np.uint8, header.least_bytes)
-    if data.size != header.least_bytes:  # the file became shorter
-        raise cut_short(name, header.width, header.height, header.least_bytes, data.size)
+    data = np.fromfile(file, np.uint8, header.minimum_bytes)
+    if data.size != header.minimum_bytes:  # the file became shorter
+        raise build_truncation_error(name, header.width, header.height, header.minimum_bytes, data.size)
     if header.magic == "P4":
         packed = data.reshape(header.height, -(-header.width // 8))
         pixels = np.unpackbits(packed, axis=1, count=header.width)
@@ -222,13 +222,13 @@ def _read_raw(file: IO[bytes], header: Header, name: str) -> Pixels:
     return pixels
 
 
-def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+def _read_blocks(file: IO[bytes]) -> Iterator[bytes]:
     """Yield a plain raster in blocks that end at whitespace, without comments; text without whitespace is one block."""
     rest, comment = b"", b""
     while block := file.read(_BLOCK_BYTES):
         block = comment + block
         comment = b"#" if block.rfind(b"#") > max(block.rfind(b"\n"), block.rfind(b"\r")) else b""
-        block = rest + (_without_comments(block) if b"#" in block else block)
+        block = rest + (_blank_comments(block) if b"#" in block else block)
         # Text may follow the pixels on separate lines.
         end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         end = end or max(block.rfind(character) for character in _WHITESPACE) + 1 or len(block)
@@ -237,7 +237,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
     yield rest
 
 
-def _without_comments(block: bytes) -> bytes:
+def _blank_comments(block: bytes) -> bytes:
     letters = np.frombuffer(block, np.uint8)
     positions = np.arange(letters.size, dtype=np.int32)
     lines = np.maximum.accumulate(np.where((letters == ord("\n")) | (letters == ord("\r")), positions, -1))
@@ -248,9 +248,9 @@ def _without_comments(block: bytes) -> bytes:
 def _read_plain(file: IO[bytes], header: Header, name: str) -> Pixels:
     pixels = np.empty(header.samples, header.dtype)
     filled = 0
-    for block in _blocks(file):
+    for block in _read_blocks(file):
         if stray := re.search(rb"[^0-9\s]+", block):
-            raise InputError(f"{name} has {_excerpt(stray[0])} instead of a number.")
+            raise InputError(f"{name} has {_format_excerpt(stray[0])} instead of a number.")
         if not block.strip():
             continue
         values = np.fromstring(block, np.int64, sep=" ")[: header.samples - filled]
@@ -267,10 +267,10 @@ def _read_plain_bitmap(file: IO[bytes], header: Header, name: str) -> Pixels:
     """Read a P1 raster, in which digits need no separators."""
     pixels = np.empty(header.samples, np.uint8)
     filled = 0
-    for block in _blocks(file):
+    for block in _read_blocks(file):
         digits = block.translate(None, b"".join(_WHITESPACE))
         if stray := re.search(rb"[^01]+", digits):
-            raise InputError(f"{name} has {_excerpt(stray[0])} instead of 0 or 1.")
+            raise InputError(f"{name} has {_format_excerpt(stray[0])} instead of 0 or 1.")
         values = np.frombuffer(digits, np.uint8)[: header.samples - filled]
         pixels[filled : filled + values.size] = np.where(values == ord("1"), 0, 255)
         filled += values.size
@@ -279,7 +279,7 @@ def _read_plain_bitmap(file: IO[bytes], header: Header, name: str) -> Pixels:
     raise InputError(f"{name} is truncated: its header declares {header.samples} digits, but only {filled} follow.")
 
 
-def _excerpt(stray: bytes) -> str:
+def _format_excerpt(stray: bytes) -> str:
     return repr(stray[:12].decode("latin-1"))
 
 

@@ -19,11 +19,11 @@ import PIL
 
 from gpu.errors import InputError
 from gpu.files import decoder
-from gpu.files.opening import os_errors, reading
+from gpu.files.file_access import convert_os_errors, open_for_reading
 
 Pixels = npt.NDArray[Any]
 
-LAST_SECONDS = 180.0
+TIMEOUT_SECONDS = 180.0
 """Seconds after which decoding is killed, even if the system supports no limit of CPU time."""
 
 _STRIP_BYTES = 2**22
@@ -64,21 +64,21 @@ def decode(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
     InputError
         If the file is not an image, is damaged, has no pixels or too many, or takes too long to decode.
     """
-    with reading(path) as file:
+    with open_for_reading(path) as file:
         if decoder.is_small(file):
             with BytesIO() as source:
-                decoder.answer(file, source, limit, alone=False)
+                decoder.write_decoded_image(file, source, limit, in_own_process=False)
                 source.seek(0)
-                return _read_answer(source, name)
+                return _read_decoded_image(source, name)
         with _decoder_process(file, name, limit) as process:
             assert process.stdout is not None
             try:
-                return _read_answer(process.stdout, name)
+                return _read_decoded_image(process.stdout, name)
             except EOFError:
-                raise _decoder_error(name, process.wait()) from None
+                raise _build_decoder_error(name, process.wait()) from None
 
 
-def _read_answer(source: IO[bytes], name: str) -> tuple[Pixels, int]:
+def _read_decoded_image(source: IO[bytes], name: str) -> tuple[Pixels, int]:
     """Read the decoder's answer; raise EOFError if it is incomplete."""
     facts = json.loads(source.readline() or "{}")
     if not facts:
@@ -92,7 +92,7 @@ def _read_answer(source: IO[bytes], name: str) -> tuple[Pixels, int]:
 def _decoder_process(file: IO[bytes], name: str, limit: int) -> Iterator[subprocess.Popen[bytes]]:
     """Start the decoder's process, and end it with the block."""
     packages = Path(PIL.__file__).parents[1]
-    with os_errors(name, "read"):
+    with convert_os_errors(name, "read"):
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", decoder.__file__, str(limit), str(packages)],
             stdin=file,
@@ -100,7 +100,7 @@ def _decoder_process(file: IO[bytes], name: str, limit: int) -> Iterator[subproc
             stderr=subprocess.DEVNULL,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-    alarm = threading.Timer(LAST_SECONDS, process.kill)
+    alarm = threading.Timer(TIMEOUT_SECONDS, process.kill)
     alarm.daemon = True
     alarm.start()
     try:
@@ -113,44 +113,44 @@ def _decoder_process(file: IO[bytes], name: str, limit: int) -> Iterator[subproc
         alarm.cancel()
 
 
-def _decoder_error(name: str, code: int) -> InputError:
+def _build_decoder_error(name: str, code: int) -> InputError:
     """Return the error for a decoder that ended before it completed its answer."""
     if -code in (getattr(signal, "SIGXCPU", 0), signal.SIGTERM, getattr(signal, "SIGKILL", 0)):
         return InputError(f"{name} takes too long to decode.")
     return InputError(f"{name} is damaged: its decoder failed.", detail=f"It ended with code {code}.")
 
 
-def _read_pixels(source: IO[bytes], facts: dict[str, Any]) -> Pixels:
+def _read_pixels(source: IO[bytes], header: dict[str, Any]) -> Pixels:
     """Read the strips into an upright image."""
-    width, height, samples = facts["width"], facts["height"], facts["samples"]
-    colors = samples - 1 if facts["alpha"] else samples
-    dtype = np.dtype(np.uint16 if facts["maxval"] > 255 else np.uint8)
-    shape = (height, width) if facts["orientation"] not in (5, 6, 7, 8) else (width, height)
+    width, height, samples = header["width"], header["height"], header["samples"]
+    colors = samples - 1 if header["alpha"] else samples
+    dtype = np.dtype(np.uint16 if header["maxval"] > 255 else np.uint8)
+    shape = (height, width) if header["orientation"] not in (5, 6, 7, 8) else (width, height)
     result = np.empty((*shape, *((colors,) if colors > 1 else ())), dtype)
-    view = _ORIENTATIONS.get(facts["orientation"])
+    view = _ORIENTATIONS.get(header["orientation"])
     target = view(result) if view else result
-    rows = decoder.rows_of_strip(width)
+    rows = decoder.rows_per_strip(width)
     for first in range(0, height, rows):
         form = (min(rows, height - first), width, samples)
-        values = _strip(source, form, np.dtype(facts["type"]))
-        if facts["planes"] == 2:
-            values = values.astype(np.uint16) << 8 | _strip(source, form, np.dtype(np.uint8))
-        if facts["inverted"]:
-            values = facts["maxval"] - values
-        if facts["alpha"]:
-            values = _on_white(values[..., :-1], values[..., -1:], facts["maxval"])
+        values = _read_strip(source, form, np.dtype(header["type"]))
+        if header["planes"] == 2:
+            values = values.astype(np.uint16) << 8 | _read_strip(source, form, np.dtype(np.uint8))
+        if header["inverted"]:
+            values = header["maxval"] - values
+        if header["alpha"]:
+            values = _composite_on_white(values[..., :-1], values[..., -1:], header["maxval"])
         target[first : first + rows] = values if colors > 1 else values[..., 0]
     return result
 
 
-def _strip(source: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Pixels:
+def _read_strip(source: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Pixels:
     values = np.empty(shape, dtype)
     if source.readinto(values.reshape(-1).view(np.uint8).data) != values.nbytes:  # type: ignore[attr-defined]
         raise EOFError
     return values
 
 
-def _on_white(colors: Pixels, alpha: Pixels, white: int) -> Pixels:
+def _composite_on_white(colors: Pixels, alpha: Pixels, white: int) -> Pixels:
     """Composite on white, rounded to nearest; in strips, since the products need twice as many bits."""
     result = np.empty(colors.shape, colors.dtype)
     rows = max(1, _STRIP_BYTES // max(1, 8 * colors[0].size))

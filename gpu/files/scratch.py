@@ -19,7 +19,7 @@ from pathlib import Path
 from gpu.errors import InputError
 
 PREFIX = "lockstep-scratch-"
-MEMORY = os.environ.get("LOCKSTEP_MEMORY", "/dev/shm")
+MEMORY_FOLDER = os.environ.get("LOCKSTEP_MEMORY", "/dev/shm")
 """An in-memory folder on Linux; the environment variable LOCKSTEP_MEMORY selects another."""
 
 _LOCK_FILE = "held"
@@ -42,8 +42,8 @@ class ScratchFolder:
 
     def __init__(self, parent: str | None = None) -> None:
         try:
-            location = parent or place_for_temporaries()
-            _remove_leftovers(location)
+            location = parent or find_temporary_folder()
+            _clean_temporary_folders(location)
             self.path, self._release = _create(location)
         except OSError as error:
             raise InputError(
@@ -55,24 +55,24 @@ class ScratchFolder:
         """Delete the folder with its content."""
         if sys.platform == "win32":
             self._release()  # Windows cannot delete an open file
-        remove(self.path)
+        remove_folder(self.path)
         self._release()
 
 
-def remove(path: str) -> None:
+def remove_folder(path: str) -> None:
     """Delete a folder, even if another process still adds files to it before it ends."""
     for _ in range(3):
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _remove_leftovers(location: str) -> None:
-    for place in (location, MEMORY):
-        remove_forgotten(place)
+def _clean_temporary_folders(location: str) -> None:
+    for place in (location, MEMORY_FOLDER):
+        remove_stale_folders(place)
     with contextlib.suppress(OSError):
-        remove_forgotten(place_for_temporaries())
+        remove_stale_folders(find_temporary_folder())
 
 
-def place_for_temporaries() -> str:
+def find_temporary_folder() -> str:
     """Return the system's folder for temporary files, as `tempfile.gettempdir`; raise OSError if there is none.
 
     `tempfile` writes a test file, which would remain if the process were killed at that time.
@@ -88,7 +88,7 @@ def place_for_temporaries() -> str:
 
 
 @cache
-def remove_forgotten(parent: str) -> None:
+def remove_stale_folders(parent: str) -> None:
     """Delete leftovers of this user's ended processes in a folder; done once per process."""
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
@@ -96,12 +96,12 @@ def remove_forgotten(parent: str) -> None:
                 continue
             with contextlib.suppress(OSError):
                 about = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(about.st_mode) and _is_ours(about):
+                if stat.S_ISDIR(about.st_mode) and _is_own_folder(about):
                     _remove_unless_locked(entry.path)
 
 
-def _is_ours(about: os.stat_result) -> bool:
-    return sys.platform == "win32" or about.st_uid == os.geteuid()
+def _is_own_folder(status: os.stat_result) -> bool:
+    return sys.platform == "win32" or status.st_uid == os.geteuid()
 
 
 if sys.platform == "win32":
@@ -113,7 +113,7 @@ if sys.platform == "win32":
 
     def _remove_unless_locked(path: str) -> None:
         Path(path, _LOCK_FILE).unlink()  # fails while it is open, or not created yet
-        remove(path)
+        remove_folder(path)
 
 else:
 
@@ -124,12 +124,12 @@ else:
             with contextlib.suppress(FileNotFoundError):
                 handle = _lock(path, wait=True)
                 if os.fstat(handle).st_nlink:
-                    return path, _closing(handle)
+                    return path, _build_release(handle)
                 os.close(handle)
 
     def _remove_unless_locked(path: str) -> None:
         handle = _lock(path, wait=False)
-        remove(path)
+        remove_folder(path)
         os.close(handle)
 
     def _lock(path: str, *, wait: bool) -> int:
@@ -146,7 +146,7 @@ else:
             # This file system does not support locks, so no process can lock and delete the folder.
         return handle
 
-    def _closing(handle: int) -> Callable[[], None]:
+    def _build_release(handle: int) -> Callable[[], None]:
         handles = [handle]
 
         def release() -> None:

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu.errors import CompileError, InputError, SourcePosition
-from gpu.files.opening import read_bytes
+from gpu.files.file_access import read_bytes
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 """Bytes of the largest kernel file."""
 
 
 def read_source(path: Path) -> str:
     """Return a kernel file's text, from UTF-8 or Windows' UTF-16; raise InputError if it cannot be read."""
-    data = read_bytes(path, MOST_BYTES)
+    data = read_bytes(path, MAX_BYTES)
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     return data.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
@@ -33,14 +33,14 @@ def check_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> 
     text : str
         Text of the kernel file.
     path, include_dirs
-        As for `Sources`.
+        As for `SourceLines`.
     """
     pending = [(text, path)]
     seen: set[Path] = set()
     for inner, file in pending:
         for match in _INCLUDE.finditer(inner):
             for included in (folder / match[1] for folder in (file.parent, path.parent, *include_dirs)):
-                if included in seen or not _is_there(included):
+                if included in seen or not _is_openable(included):
                     continue
                 seen.add(included)
                 try:
@@ -51,7 +51,7 @@ def check_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> 
                     raise CompileError(f"{position}: {error.message}", position=position) from None
 
 
-def _is_there(path: Path) -> bool:
+def _is_openable(path: Path) -> bool:
     """Return whether a path can be opened by a compiler, which skips folders."""
     try:
         return path.exists() and not path.is_dir()
@@ -59,7 +59,7 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-class Sources:
+class SourceLines:
     """Lines of a kernel file and its includes, by bare file name as in `SourcePosition`.
 
     Parameters

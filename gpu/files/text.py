@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpu.errors import InputError
-from gpu.files.opening import read_bytes
+from gpu.files.file_access import read_bytes
 
-MOST_BYTES = 2**20
+MAX_BYTES = 2**20
 
 
 def read_text(path: str | Path) -> str:
@@ -19,7 +19,7 @@ def read_text(path: str | Path) -> str:
         If the file cannot be read or is too long.
     """
     path = Path(path)
-    data = read_bytes(path, MOST_BYTES)
+    data = read_bytes(path, MAX_BYTES)
     if b"\0" in data:
         raise InputError(f"{path.name} is not a text file: it has a zero byte.")
     try:

@@ -6,7 +6,7 @@ import re
 import tomllib
 from typing import Any
 
-from gpu.files.opening import name_of
+from gpu.files.file_access import format_path
 
 _POSITION = re.compile(r"\(at line (\d+), column \d+\)$")
 
@@ -35,12 +35,12 @@ def parse(text: str) -> dict[str, Any]:
         raise TomlError("it is nested too deep", 1) from None
     except ValueError as error:  # includes errors about numbers with thousands of digits
         match = _POSITION.search(str(error))
-        raise TomlError(name_of(_POSITION.sub("", str(error)).strip()), int(match[1]) if match else 1) from None
+        raise TomlError(format_path(_POSITION.sub("", str(error)).strip()), int(match[1]) if match else 1) from None
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value for a message, shortened if necessary."""
     try:
-        return name_of(repr(value))
+        return format_path(repr(value))
     except (ValueError, RecursionError):  # for example, a number with thousands of digits
         return "a value that is too long"

@@ -34,7 +34,7 @@ class _UnfitError(Exception):
 
 
 @dataclass
-class Bound:
+class BoundArguments:
     """The arguments of a launch.
 
     Parameters
@@ -52,7 +52,7 @@ class Bound:
     uninitialized: list[str] = field(default_factory=list)
 
 
-def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound:
+def bind_arguments(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> BoundArguments:
     """Create a kernel's arguments.
 
     Parameters
@@ -72,13 +72,13 @@ def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound
     """
     if len(arguments) != len(parameters):
         expected = ", ".join(f"{type} {name}" for name, type in parameters) or "none"
-        raise InputError(f"{kernel} takes {_count_text(len(parameters))} ({expected}), not {len(arguments)}.")
-    bound = Bound()
+        raise InputError(f"{kernel} takes {_format_count(len(parameters))} ({expected}), not {len(arguments)}.")
+    bound = BoundArguments()
     copies: dict[int, tuple[Array, Array]] = {}
     for number, (argument, (name, type)) in enumerate(zip(arguments, parameters, strict=True)):
         try:
             if not isinstance(type, Pointer):
-                bound.values.append(_by_value(argument, type))
+                bound.values.append(_to_value(argument, type))
                 continue
             if argument is None or (isinstance(argument, str) and argument == "null"):
                 bound.values.append(None)
@@ -89,7 +89,7 @@ def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound
                 bound.values.append(read_texture(argument.removeprefix("texture:")))
                 continue
             if id(argument) not in copies or isinstance(argument, str):
-                array = _array(argument, type.element)
+                array = _to_array(argument, type.element)
                 copies[id(argument)] = array, array.reshape(-1).view(np.uint8)
             bound.arrays[number], memory = copies[id(argument)]
             bound.values.append(memory)
@@ -100,7 +100,7 @@ def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound
     return bound
 
 
-def variable_of(name: str, value: Any, type: Type) -> Array:
+def to_variable_bytes(name: str, value: Any, type: Type) -> Array:
     """Return the bytes of the initial value of a module's variable.
 
     Parameters
@@ -122,14 +122,14 @@ def variable_of(name: str, value: Any, type: Type) -> Array:
         if isinstance(element, Pointer):
             raise _UnfitError("contains pointers, which cannot be set from the host")
         if not isinstance(type, ArrayOf):
-            return np.frombuffer(_by_value(value, type).tobytes(), np.uint8)
+            return np.frombuffer(_to_value(value, type).tobytes(), np.uint8)
         if isinstance(value, str) and value.startswith(("empty:", "null")):
             raise _UnfitError(f"needs values, but {value!r} provides none")
         if isinstance(value, str) and _is_number(value):
             value += ","
-        data = np.ascontiguousarray(_array(value, element)).reshape(-1).view(np.uint8)
+        data = np.ascontiguousarray(_to_array(value, element)).reshape(-1).view(np.uint8)
         if data.size > type.size:
-            raise _UnfitError(f"has {_count_text(type.count, 'element')}, but got {data.size // element.size}")
+            raise _UnfitError(f"has {_format_count(type.count, 'element')}, but got {data.size // element.size}")
     except _UnfitError as reason:
         raise InputError(f"The variable {name} ({type}) {reason}.") from None
     return data
@@ -173,7 +173,7 @@ def _members(struct: Struct) -> list[tuple[str, int, Type]]:
     return members
 
 
-def _array(argument: Any, element: Type) -> Array:
+def _to_array(argument: Any, element: Type) -> Array:
     if isinstance(argument, np.ndarray) and argument.ndim:
         return _copy_array(argument, element)
     if isinstance(argument, str):
@@ -192,7 +192,7 @@ def _copy_array(array: Array, element: Type) -> Array:
         if dtype.base.names is not None:
             is_compatible = actual.itemsize in (1, element.size)
         if not is_compatible:
-            raise _UnfitError(f"takes an array of {_dtype_text(dtype.base)}, not of {actual}")
+            raise _UnfitError(f"takes an array of {_format_dtype(dtype.base)}, not of {actual}")
     if actual.hasobject or not actual.isnative:
         raise _UnfitError(f"takes an array of plain numbers in this machine's byte order, not of {actual}")
     if element.size and array.nbytes % element.size:
@@ -203,9 +203,9 @@ def _copy_array(array: Array, element: Type) -> Array:
 def _array_from_specification(text: str, element: Type) -> Array:
     word, colon, parameters = text.partition(":")
     if word == "file" and colon:
-        return _from_file(parameters, element)
+        return _read_array(parameters, element)
     if word == "text" and colon:
-        return _characters(parameters, element)
+        return _encode_characters(parameters, element)
     if "," in text and not colon:
         return _array_from_list(text, element)
     parts = parameters.split(":")
@@ -218,7 +218,7 @@ def _array_from_specification(text: str, element: Type) -> Array:
     if not minimum <= len(parts) <= maximum:
         form = {"full": "full:N:V", "random": "random:N[:SEED]"}.get(word, f"{word}:N")
         raise _UnfitError(f"takes {form}, not {text!r}")
-    array = _zeros(_count(parts[0]), element)
+    array = _allocate_zeros(_parse_count(parts[0]), element)
     if word == "zeros":
         return array
     if word == "empty":
@@ -227,25 +227,25 @@ def _array_from_specification(text: str, element: Type) -> Array:
     if any(isinstance(leaf, Pointer) for _, leaf in leaves(element)):
         raise _UnfitError(f"contains pointers, which only zeros:N can fill, not {text!r}")
     if word == "random":
-        seed = _count(parts[1], "SEED", minimum=0) if len(parts) > 1 else 0
+        seed = _parse_count(parts[1], "SEED", minimum=0) if len(parts) > 1 else 0
         generator = np.random.default_rng(seed)
-        for part in _parts(array):
-            part[...] = _random(generator, part)
+        for part in _leaf_views(array):
+            part[...] = _fill_random(generator, part)
         return array
-    for part in _parts(array):
+    for part in _leaf_views(array):
         if word == "full":
-            part[...] = _converted_number(_parse_number(parts[1], part.dtype), part.dtype)
+            part[...] = _convert_number(_parse_number(parts[1], part.dtype), part.dtype)
         else:
-            _converted_number(array.shape[0] - 1, part.dtype)
+            _convert_number(array.shape[0] - 1, part.dtype)
             part[...] = np.arange(array.shape[0]).reshape(-1, *[1] * (part.ndim - 1))
     return array
 
 
-def _characters(text: str, element: Type) -> Array:
+def _encode_characters(text: str, element: Type) -> Array:
     """Return the characters of a text, or of the file named after an @, without a terminating zero."""
     dtype = dtype_of(element)
     if dtype not in (np.int8, np.uint8):
-        raise _UnfitError(f"takes {_dtype_text(dtype.base)}, but a text consists of chars")
+        raise _UnfitError(f"takes {_format_dtype(dtype.base)}, but a text consists of chars")
     if text.startswith("@"):
         try:
             text = read_text(text[1:])
@@ -261,9 +261,9 @@ def _array_from_list(text: str, element: Type) -> Array:
     dtype = dtype_of(element)
     words = text.removesuffix(",").split(",")
     if dtype.base.names is not None or any(isinstance(leaf, Pointer) for _, leaf in leaves(element)):
-        raise _UnfitError(f"takes {_dtype_text(dtype.base)}, which a list of numbers cannot describe")
+        raise _UnfitError(f"takes {_format_dtype(dtype.base)}, which a list of numbers cannot describe")
     values = np.array(
-        [_converted_number(_parse_number(word.strip(), dtype.base), dtype.base) for word in words], dtype.base
+        [_convert_number(_parse_number(word.strip(), dtype.base), dtype.base) for word in words], dtype.base
     )
     per_element = element.size // dtype.base.itemsize
     if values.size % per_element:
@@ -271,7 +271,7 @@ def _array_from_list(text: str, element: Type) -> Array:
     return values.reshape(-1, *dtype.shape)
 
 
-def _zeros(count: int, element: Type) -> Array:
+def _allocate_zeros(count: int, element: Type) -> Array:
     if count * element.size > MAXIMUM_BYTES:
         raise _UnfitError(
             f"cannot have {count} elements of {element.size} bytes: the limit is {MAXIMUM_BYTES >> 30} GiB per array"
@@ -279,7 +279,7 @@ def _zeros(count: int, element: Type) -> Array:
     return np.zeros(count, dtype_of(element))
 
 
-def _count(text: str, name: str = "N", *, minimum: int = 1) -> int:
+def _parse_count(text: str, name: str = "N", *, minimum: int = 1) -> int:
     try:
         count = int(text)
     except ValueError:
@@ -289,21 +289,21 @@ def _count(text: str, name: str = "N", *, minimum: int = 1) -> int:
     return count
 
 
-def _parts(array: Array) -> list[Array]:
+def _leaf_views(array: Array) -> list[Array]:
     """Return the leaf members of an array of structs as views; any other array is returned as the only item."""
     if array.dtype.names is None:
         return [array]
-    return [part for name in array.dtype.names for part in _parts(array[name])]
+    return [part for name in array.dtype.names for part in _leaf_views(array[name])]
 
 
-def _random(generator: np.random.Generator, template: Array) -> Array:
+def _fill_random(generator: np.random.Generator, template: Array) -> Array:
     if template.dtype.kind == "f":
         return generator.random(template.shape).astype(template.dtype)
     limit = 2 if template.dtype.kind == "b" else _RANDOM_INTEGERS
     return generator.integers(0, limit, template.shape).astype(template.dtype)
 
 
-def _from_file(name: str, element: Type) -> Array:
+def _read_array(name: str, element: Type) -> Array:
     try:
         values = read_npy(name)
     except InputError as error:
@@ -317,7 +317,7 @@ def _from_file(name: str, element: Type) -> Array:
                 f"needs elements of {element.size} bytes, but {name!r} contains {values.size} of {values.dtype}"
             )
         return np.ascontiguousarray(values).reshape(-1).view(np.uint8).view(dtype)
-    flat = _converted_array(np.ascontiguousarray(values).reshape(-1), dtype.base, f"{name!r} contains")
+    flat = _convert_array(np.ascontiguousarray(values).reshape(-1), dtype.base, f"{name!r} contains")
     per_element = element.size // dtype.base.itemsize
     if flat.size % per_element:
         raise _UnfitError(
@@ -326,21 +326,21 @@ def _from_file(name: str, element: Type) -> Array:
     return flat.reshape(-1, *dtype.shape)
 
 
-def _converted_array(values: Array, dtype: np.dtype[Any], subject: str) -> Array:
+def _convert_array(values: Array, dtype: np.dtype[Any], subject: str) -> Array:
     """Convert values to a type that can represent them; fractions may be rounded, as in a literal."""
     kinds = "iubf" if dtype.kind == "f" else "iub"
     if values.dtype.kind not in kinds:
-        raise _UnfitError(f"takes {_dtype_text(dtype)}, but {subject} {values.dtype}")
+        raise _UnfitError(f"takes {_format_dtype(dtype)}, but {subject} {values.dtype}")
     finite = values[np.isfinite(values)]
     for extreme in (finite.min(), finite.max()) if finite.size else ():
-        _converted_number(extreme.item(), dtype, subject)
+        _convert_number(extreme.item(), dtype, subject)
     return values.astype(dtype)
 
 
-def _by_value(argument: Any, type: Type) -> np.generic:
+def _to_value(argument: Any, type: Type) -> np.generic:
     """Return the value of a parameter that is not a pointer."""
     if isinstance(type, Struct):
-        return _struct(argument, type)
+        return _to_struct(argument, type)
     assert isinstance(type, Scalar)
     if isinstance(argument, np.ndarray) and argument.ndim == 0:
         argument = argument[()]
@@ -352,10 +352,10 @@ def _by_value(argument: Any, type: Type) -> np.generic:
         argument = argument.item()
     if not isinstance(argument, int | float):
         raise _UnfitError(f"is a number, not {argument!r}")
-    return _converted_number(argument, type.dtype)
+    return _convert_number(argument, type.dtype)
 
 
-def _struct(argument: Any, type: Struct) -> np.generic:
+def _to_struct(argument: Any, type: Struct) -> np.generic:
     """Return a struct by value, from its bytes or from one number per leaf member."""
     if isinstance(argument, np.ndarray | np.void):
         if argument.nbytes != type.size:
@@ -368,13 +368,15 @@ def _struct(argument: Any, type: Struct) -> np.generic:
         numbers = [argument]
     parts = leaves(type)
     if not isinstance(numbers, Sequence) or len(numbers) != len(parts):
-        raise _UnfitError(f"is a struct of {_count_text(len(parts), 'number')}, separated by commas, not {argument!r}")
+        raise _UnfitError(
+            f"is a struct of {_format_count(len(parts), 'number')}, separated by commas, not {argument!r}"
+        )
     data = bytearray(type.size)
     for (offset, leaf), number in zip(parts, numbers, strict=True):
         if isinstance(leaf, Pointer):
             raise _UnfitError("contains a pointer, so it cannot be passed by value")
         dtype = np.dtype(np.float16) if type.name == "__half" else leaf.dtype
-        value = _converted_number(_parse_number(number, dtype) if isinstance(number, str) else number, dtype)
+        value = _convert_number(_parse_number(number, dtype) if isinstance(number, str) else number, dtype)
         data[offset : offset + leaf.size] = value.tobytes()
     return _void(bytes(data))
 
@@ -404,7 +406,7 @@ def _parse_number(text: str, dtype: np.dtype[Any]) -> int | float:
             continue
         if isinstance(number, float):
             if np.isinf(number) and "inf" not in text.lower():
-                raise _UnfitError(f"takes {_dtype_text(dtype)}, but got {text}, which is too large")
+                raise _UnfitError(f"takes {_format_dtype(dtype)}, but got {text}, which is too large")
             return int(number) if dtype.kind != "f" and number.is_integer() else number
         return number
     if text.partition(":")[0] in ("zeros", "empty", "full", "arange", "random", "text", "file", "null"):
@@ -412,7 +414,7 @@ def _parse_number(text: str, dtype: np.dtype[Any]) -> int | float:
     raise _UnfitError(f"needs a number, not {text!r}")
 
 
-def _converted_number(value: float, dtype: np.dtype[Any], subject: str = "") -> np.generic:
+def _convert_number(value: float, dtype: np.dtype[Any], subject: str = "") -> np.generic:
     """Convert a number to a type that can represent it."""
     subject = subject or "got"
     if dtype.kind == "f":
@@ -422,19 +424,19 @@ def _converted_number(value: float, dtype: np.dtype[Any], subject: str = "") -> 
             except OverflowError:
                 number = dtype.type(np.inf)
         if np.isinf(number) and value not in (np.inf, -np.inf):
-            raise _UnfitError(f"takes {_dtype_text(dtype)}, but {subject} {value}, which is too large")
+            raise _UnfitError(f"takes {_format_dtype(dtype)}, but {subject} {value}, which is too large")
         return number  # type: ignore[no-any-return]
     if not isinstance(value, int):
-        raise _UnfitError(f"takes {_dtype_text(dtype)}, but {subject} {value!r}, a floating-point number")
+        raise _UnfitError(f"takes {_format_dtype(dtype)}, but {subject} {value!r}, a floating-point number")
     low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     if not low <= value <= high:
-        raise _UnfitError(f"takes {_dtype_text(dtype)}, {low} to {high}, but {subject} {value}")
+        raise _UnfitError(f"takes {_format_dtype(dtype)}, {low} to {high}, but {subject} {value}")
     return dtype.type(value)  # type: ignore[no-any-return]
 
 
-def _dtype_text(dtype: np.dtype[Any]) -> str:
+def _format_dtype(dtype: np.dtype[Any]) -> str:
     return f"structs of {dtype.itemsize} bytes" if dtype.names is not None else str(dtype)
 
 
-def _count_text(count: int, noun: str = "argument") -> str:
+def _format_count(count: int, noun: str = "argument") -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from gpu.messages.kernels import LineFigures
 
 _OPS = ("ld", "st", "red", "atom")
-REQUESTS, SECTORS, MOVED, ASKED = (
+REQUESTS, SECTORS, MOVED_BYTES, REQUESTED_BYTES = (
     tuple(pattern.format(op) for op in _OPS)
     for pattern in (
         "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum",
@@ -26,18 +26,18 @@ SHARED_ATOMICS = "smsp__inst_executed_op_shared_atom.sum"
 ATOMIC_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom.sum"
 
 
-def line_figures(counts: Mapping[str, int | float]) -> LineFigures:
+def compute_line_figures(counts: Mapping[str, int | float]) -> LineFigures:
     """Return the metrics of a source line."""
-    requests = total_of(counts, REQUESTS)
-    shared = total_of(counts, (*SHARED_REQUESTS, SHARED_ATOMICS))
+    requests = sum_counters(counts, REQUESTS)
+    shared = sum_counters(counts, (*SHARED_REQUESTS, SHARED_ATOMICS))
     return LineFigures(
         statements=int(counts.get("warp_statements", 0)),
         lanes=float(counts.get("lanes_per_warp_statement", 0)),
-        sectors=total_of(counts, SECTORS) / requests if requests else None,
-        conflicts=total_of(counts, (*CONFLICTS, ATOMIC_CONFLICTS)) if shared else None,
+        sectors=sum_counters(counts, SECTORS) / requests if requests else None,
+        conflicts=sum_counters(counts, (*CONFLICTS, ATOMIC_CONFLICTS)) if shared else None,
     )
 
 
-def total_of(counts: Mapping[str, int | float], names: Sequence[str]) -> int:
+def sum_counters(counts: Mapping[str, int | float], names: Sequence[str]) -> int:
     """Return the sum of the named counters; missing counters count as 0."""
     return int(sum(counts.get(name, 0) for name in names))

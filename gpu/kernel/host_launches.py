@@ -68,7 +68,7 @@ class FileLaunch:
     block: Extents | None = None
     shared_bytes: int | None = None
 
-    def missing(self, kernel: str, path: str, option: str) -> InputError:
+    def missing_extent_error(self, kernel: str, path: str, option: str) -> InputError:
         """Return the error for an extent that was neither specified nor found in the file."""
         if not self.lines:
             reason = f"{path} does not launch {kernel}"
@@ -80,7 +80,7 @@ class FileLaunch:
         return InputError(f"Give {option}: {reason}.")
 
 
-def host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None = None) -> FileLaunch:
+def find_host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None = None) -> FileLaunch:
     """Determine the extents with which a file launches a kernel.
 
     Host code does not run: an extent is known if it consists of numbers, macros, and variables (including dim3) that
@@ -99,11 +99,12 @@ def host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None 
     text = _COMMENT_OR_STRING.sub(lambda configurations: re.sub(r"[^\n]", " ", configurations[0]), text)
     name, arguments, _ = kernel.partition("@")[0].partition("<")
     template_arguments = re.sub(r"\s", "", f"<{kernel.partition('@')[0].partition('<')[2]}") if arguments else ""
-    launches = list(_launches(text, name.strip().rpartition("::")[2]))
+    launches = list(_find_launches(text, name.strip().rpartition("::")[2]))
     matching = [item for item in launches if item[1] == template_arguments] or launches
     macros = {key: str(value) for key, value in (defines or {}).items()}
     configurations = [
-        _evaluate(parts, _Constants(text, _visible_from(text, position), macros)) for position, _, parts in matching
+        _evaluate_extents(parts, _Constants(text, _text_in_scope(text, position), macros))
+        for position, _, parts in matching
     ]
     if not configurations:
         return FileLaunch()
@@ -116,13 +117,13 @@ def host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None 
     )
 
 
-def _launches(text: str, name: str) -> Iterator[tuple[int, str, list[str]]]:
+def _find_launches(text: str, name: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield the position of each launch of a kernel, its template arguments, and the parts of its <<<...>>>."""
     for match in re.finditer(rf"\b{re.escape(name)}\s*(<[^<>;{{}}]*>)?\s*<<<([^;{{}}]*?)>>>\s*\(", text):
-        yield match.start(), re.sub(r"\s", "", match[1] or ""), _parts(match[2])
+        yield match.start(), re.sub(r"\s", "", match[1] or ""), _split_arguments(match[2])
 
 
-def _visible_from(text: str, position: int) -> str:
+def _text_in_scope(text: str, position: int) -> str:
     """Return the text without other functions' bodies, which are out of scope at a position."""
     visible, depth, start = "", 0, 0
     for brace in re.finditer(r"[{}]|;", text):
@@ -135,7 +136,7 @@ def _visible_from(text: str, position: int) -> str:
     return visible
 
 
-def _parts(text: str) -> list[str]:
+def _split_arguments(text: str) -> list[str]:
     """Split a text at the commas outside of parentheses."""
     parts, depth = [""], 0
     for letter in text:
@@ -147,12 +148,14 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _evaluate(configuration: list[str], constants: _Constants) -> tuple[Extents | None, Extents | None, int | None]:
+def _evaluate_extents(
+    configuration: list[str], constants: _Constants
+) -> tuple[Extents | None, Extents | None, int | None]:
     grid, block, shared = (*configuration, "", "", "")[:3]
 
     def evaluate_extents(text: str) -> Extents | None:
         try:
-            extents = constants.extents(text)
+            extents = constants.evaluate_extents(text)
         except _UnknownError:
             return None
         return extents if all(0 < extent < _MAXIMUM_VALUE for extent in extents) else None
@@ -161,10 +164,10 @@ def _evaluate(configuration: list[str], constants: _Constants) -> tuple[Extents 
     return evaluate_extents(grid), evaluate_extents(block), size
 
 
-def _declarations(text: str) -> Iterator[tuple[str, str | None, bool]]:
+def _find_declarations(text: str) -> Iterator[tuple[str, str | None, bool]]:
     """Yield each declared variable's name, its initializer or None, and whether the initializer follows a `=`."""
     for match in _DECLARATION.finditer(text):
-        for part in _parts(match[2]):
+        for part in _split_arguments(match[2]):
             variable = re.fullmatch(r"(\w+)\s*(?:=\s*(.+)|[({](.*)[)}])?", part, re.DOTALL)
             if variable is not None:
                 constructed = (
@@ -178,28 +181,28 @@ class _Constants:
 
     def __init__(self, text: str, visible_text: str, defines: Mapping[str, str]) -> None:
         self._text, self._visible_text, self._defines = text, visible_text, defines
-        self._declarations = list(_declarations(visible_text))
+        self._declarations = list(_find_declarations(visible_text))
 
-    def extents(self, expression: str, depth: int = 0) -> Extents:
+    def evaluate_extents(self, expression: str, depth: int = 0) -> Extents:
         """Return the one to three extents that an expression denotes."""
         expression = self._resolve(expression.strip(), depth)
         match = re.fullmatch(r"dim3\s*[({](.*)[)}]", expression, re.DOTALL)
         if match is not None:
-            parts = _parts(match[1])
+            parts = _split_arguments(match[1])
             if not 1 <= len(parts) <= 3:
                 raise _UnknownError
-            return tuple(self._number(part, depth + 1) for part in parts)
-        return (self._number(expression, depth + 1),)
+            return tuple(self._evaluate_number(part, depth + 1) for part in parts)
+        return (self._evaluate_number(expression, depth + 1),)
 
     def _resolve(self, text: str, depth: int) -> str:
         """Replace a name by its definition until the definition is not a name."""
         while re.fullmatch(r"[A-Za-z_]\w*", text):
-            text, depth = self._definition(text), depth + 1
+            text, depth = self._find_definition(text), depth + 1
             if depth > _MAXIMUM_DEPTH:
                 raise _UnknownError
         return text
 
-    def _definition(self, name: str) -> str:
+    def _find_definition(self, name: str) -> str:
         if name in self._defines:
             return self._defines[name]
         word = re.escape(name)
@@ -218,24 +221,24 @@ class _Constants:
             raise _UnknownError
         return definition
 
-    def _number(self, text: str, depth: int) -> int:
+    def _evaluate_number(self, text: str, depth: int) -> int:
         if depth > _MAXIMUM_DEPTH:
             raise _UnknownError
         text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), text)
         text = re.sub(r"\b(0[xX][\da-fA-F]+|\d+)[uUlL]+\b", r"\1", text).replace("/", "//")
         try:
-            return self._value(ast.parse(text.strip().replace("\n", " "), mode="eval").body, depth)
+            return self._evaluate_node(ast.parse(text.strip().replace("\n", " "), mode="eval").body, depth)
         except (SyntaxError, ValueError, ZeroDivisionError, OverflowError, RecursionError, MemoryError):
             raise _UnknownError from None
 
-    def _value(self, node: ast.expr, depth: int) -> int:
+    def _evaluate_node(self, node: ast.expr, depth: int) -> int:
         match node:
             case ast.Constant(int() as number) if not isinstance(number, bool):
                 value = number
             case ast.Name(name):
-                value = self._number(self._resolve(name, depth), depth + 1)
+                value = self._evaluate_number(self._resolve(name, depth), depth + 1)
             case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
-                first, second = self._value(left, depth), self._value(right, depth)
+                first, second = self._evaluate_node(left, depth), self._evaluate_node(right, depth)
                 if isinstance(op, ast.LShift) and second > 40:
                     raise _UnknownError
                 value = _OPERATORS[type(op)](first, second)

@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpu.bounds import bounded
 from gpu.errors import CompileError, KernelError
-from gpu.kernel.host_launches import host_launch
+from gpu.kernel.host_launches import find_host_launch
 from gpu.messages.kernels import KernelParameter, Signature
-from gpu.simulator.module import SimulatedModule
+from gpu.resource_limits import limit_resources
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 
-def signatures(
+def read_signatures(
     text: str,
     path: Path,
     defines: Mapping[str, int | str],
@@ -43,12 +43,12 @@ def signatures(
     KernelError
         The file has no kernels.
     """
-    with bounded():
+    with limit_resources():
         module = SimulatedModule(text, path, defines, tuple(map(Path, include_dirs)), tolerant=True)
-        return _signatures(module, text, path, defines, instances)
+        return _build_signatures(module, text, path, defines, instances)
 
 
-def _signatures(
+def _build_signatures(
     module: SimulatedModule, text: str, path: Path, defines: Mapping[str, int | str], instances: tuple[str, ...]
 ) -> tuple[Signature, ...]:
     if not (module.kernels or module.overloads or module.templates):
@@ -58,19 +58,19 @@ def _signatures(
             raise
         except KernelError:
             raise KernelError(f"{path.name} has no __global__ function.") from None
-    plain = [_signature(module, name, text, defines) for name in (*module.kernels, *module.overloads, *instances)]
+    plain = [_build_signature(module, name, text, defines) for name in (*module.kernels, *module.overloads, *instances)]
     return (*plain, *(Signature(name, template=True) for name in module.templates))
 
 
-def _signature(module: SimulatedModule, name: str, text: str, defines: Mapping[str, int | str]) -> Signature:
+def _build_signature(module: SimulatedModule, name: str, text: str, defines: Mapping[str, int | str]) -> Signature:
     try:
         parameters = module.kernel(name).parameters
     except (CompileError, KernelError) as error:
         return Signature(name, refusal=error.message)
-    launch = host_launch(text, name, defines)
+    launch = find_host_launch(text, name, defines)
     return Signature(
         name,
-        tuple(_parameter(each, type, text) for each, type in parameters),
+        tuple(_build_parameter(each, type, text) for each, type in parameters),
         variables=(
             *(KernelParameter(each, str(type), "variable") for each, type in module.variables.items()),
             *(KernelParameter(each, "texture", "texture") for each in module.textures),
@@ -81,7 +81,7 @@ def _signature(module: SimulatedModule, name: str, text: str, defines: Mapping[s
     )
 
 
-def _parameter(name: str, type: Type, text: str) -> KernelParameter:
+def _build_parameter(name: str, type: Type, text: str) -> KernelParameter:
     if re.search(rf"\bcudaTextureObject_t\s+(?:const\s+)?{re.escape(name)}\s*[,)]", text):
         return KernelParameter(name, "cudaTextureObject_t", "pointer", read_only=True, parts=0)
     if isinstance(type, Pointer):

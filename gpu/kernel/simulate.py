@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.bounds import MEMORY, SECONDS, bounded
 from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
-from gpu.kernel.arguments import bind, dtype_of
-from gpu.kernel.host_launches import host_launch
-from gpu.kernel.suspicions import warnings_of, watchers
+from gpu.kernel.arguments import bind_arguments, dtype_of
+from gpu.kernel.host_launches import find_host_launch
+from gpu.kernel.suspicions import collect_warnings, create_kernel_checkers
 from gpu.kernel.textures import read_texture
 from gpu.kernel.variables import set_variables
-from gpu.kernel.written import FirstWrites, WrittenArray
+from gpu.kernel.written_arrays import FirstWriteObserver, WrittenArray
+from gpu.resource_limits import CPU_SECONDS, MEMORY_BYTES, limit_resources
 from gpu.schedules import ROUND_ROBIN
-from gpu.simulator.checkers.every import every_checker
-from gpu.simulator.checkers.findings import Finding, finding_of, in_order
+from gpu.simulator.checkers.checker_set import create_checkers
+from gpu.simulator.checkers.findings import Finding, build_error_finding, sort_findings
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.observe import Observer
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.executor.observer import Observer
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.types import ArrayOf, Pointer, Type
 
@@ -56,7 +56,7 @@ class CounterReport:
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedText:
     """The text that one thread printed with one call of `printf`."""
 
     thread: str
@@ -72,18 +72,18 @@ class Simulation:
     findings : list of Finding
         The kernel's errors; if one aborted the launch, it comes first.
     counters : CounterReport
-    printed : list of Printed
+    printed : list of PrintedText
         The text of each `printf` call, in the order of execution within a batch of blocks.
     arrays : dict of int to array
         The contents of the array arguments after the launch, by the argument's index from 0.
     trace : Trace or None
         Every step of the launch, if it was recorded.
-    written : tuple of WrittenArray
+    written_arrays : tuple of WrittenArray
         The arrays and `__device__` variables that the kernel wrote to, with their first elements.
     warnings : list of Finding
         Suspicious code: "unused-parameter", "always-true", "always-false", "never-written" (an uninitialized array
         that is not filled), "constant-never-set", or any other compiler warning, "compiler".
-    ended : bool
+    aborted : bool
         Whether an error aborted the launch.
     simulated_ms : float
         The CPU time that the simulation took, with counters and checkers: not a GPU time.
@@ -91,12 +91,12 @@ class Simulation:
 
     findings: list[Finding]
     counters: CounterReport
-    printed: list[Printed]
+    printed: list[PrintedText]
     arrays: dict[int, Array]
     trace: Trace | None = None
-    written: tuple[WrittenArray, ...] = ()
+    written_arrays: tuple[WrittenArray, ...] = ()
     warnings: list[Finding] = field(default_factory=list)
-    ended: bool = False
+    aborted: bool = False
     simulated_ms: float = 0.0
 
 
@@ -112,8 +112,8 @@ def simulate(
     defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[str | Path] = (),
     max_steps: int = MAXIMUM_STEPS,
-    max_seconds: float = SECONDS,
-    max_memory: int = MEMORY,
+    max_seconds: float = CPU_SECONDS,
+    max_memory: int = MEMORY_BYTES,
     schedule: str = ROUND_ROBIN,
     traced: bool = False,
     constants: Mapping[str, Any] | None = None,
@@ -148,9 +148,9 @@ def simulate(
         Loop-iteration limit for blocks that are simulated together; beyond it, a loop is reported as endless.
     max_seconds : float
         Time limit for blocks that are simulated together, in seconds; a whole launch may take twelve times as long.
-        Where `gpu.bounds` may terminate this process, the limit also applies to parsing.
+        Where `gpu.resource_limits` may terminate this process, the limit also applies to parsing.
     max_memory : int
-        Memory limit in bytes, enforced where `gpu.bounds` can limit this process.
+        Memory limit in bytes, enforced where `gpu.resource_limits` can limit this process.
     schedule : str
         The order in which warps and lanes run, one of `gpu.schedules.NAMES`; with a race, results depend on it.
     traced : bool
@@ -176,27 +176,27 @@ def simulate(
     if not max_seconds > 0:
         raise InputError(f"The time limit must be more than 0 seconds, not {max_seconds:g}.")
     text = read_source(Path(file)) if source is None else source
-    launch = host_launch(text, kernel, defines)
+    launch = find_host_launch(text, kernel, defines)
     if shared_bytes is None and launch.shared_bytes is None and launch.lines and (grid is None or block is None):
-        raise launch.missing(kernel, Path(file).name, "--shared")
+        raise launch.missing_extent_error(kernel, Path(file).name, "--shared")
     specified: list[Extent] = []
     for option, requested, constant in (("--grid", grid, launch.grid), ("--block", block, launch.block)):
         if requested is None and constant is None:
-            raise launch.missing(kernel, Path(file).name, option)
+            raise launch.missing_extent_error(kernel, Path(file).name, option)
         specified.append(constant if requested is None else requested)  # type: ignore[arg-type]
-    extents = (_extent("grid", specified[0]), _extent("block", specified[1]))
-    printed: list[Printed] = []
+    extents = (_to_extent("grid", specified[0]), _to_extent("block", specified[1]))
+    printed: list[PrintedText] = []
     options: dict[str, Any] = {
         "shared_bytes": (launch.shared_bytes or 0) if shared_bytes is None else shared_bytes,
-        "on_print": lambda thread, text: printed.append(Printed(thread, text)),
+        "on_print": lambda thread, text: printed.append(PrintedText(thread, text)),
         "max_rounds": max_steps,
         "max_seconds": max_seconds,
         "schedule": schedule,
     }
     try:
-        with bounded(None, max_memory):
-            with bounded(max_seconds, max_memory):
-                module = _module(Path(file), text, dict(defines or {}), [Path(folder) for folder in include_dirs])
+        with limit_resources(None, max_memory):
+            with limit_resources(max_seconds, max_memory):
+                module = _build_module(Path(file), text, dict(defines or {}), [Path(folder) for folder in include_dirs])
                 set_variables(module, constants or {})
                 for name, path in (textures or {}).items():
                     module.set_texture(name, read_texture(path))
@@ -215,14 +215,14 @@ def _run(
     extents: tuple[tuple[int, int, int], tuple[int, int, int]],
     arguments: Sequence[Any],
     options: Mapping[str, Any],
-    printed: list[Printed],
+    printed: list[PrintedText],
     *,
     traced: bool,
 ) -> Simulation:
     simulated = module.kernel(kernel)
-    bound = bind(kernel, arguments, simulated.parameters)
-    counters, writes = Counters(), FirstWrites()
-    warning_checkers = watchers(module, kernel, bound)
+    bound = bind_arguments(kernel, arguments, simulated.parameters)
+    counters, writes = Counters(), FirstWriteObserver()
+    warning_checkers = create_kernel_checkers(module, kernel, bound)
     observers = (counters, writes, *warning_checkers)
     launch = (*extents, bound.values)
     trace: Trace | None = None
@@ -231,11 +231,11 @@ def _run(
         trace = module.trace(
             kernel, *launch, **options, uninitialized=bound.uninitialized, observers=observers, checked=True
         )
-        failure, others = _findings_of(trace)
+        failure, others = _collect_findings(trace)
     else:
         failure, others = _launch(simulated, launch, options, bound.uninitialized, observers)
     simulated_ms = 1e3 * (time.perf_counter() - start)
-    findings = [_with_advice(finding) for finding in (*failure, *others)]
+    findings = [_add_limit_advice(finding) for finding in (*failure, *others)]
     report = CounterReport(counters.total(), counters.per_line())
     element_types: dict[str, Type] = {
         name: type.element for name, type in simulated.parameters if isinstance(type, Pointer)
@@ -243,8 +243,8 @@ def _run(
     for name, type in module.variables.items():
         element_types.setdefault(name, type.innermost if isinstance(type, ArrayOf) else type)
     dtypes = {name: dtype_of(element) for name, element in element_types.items()}
-    written = writes.arrays(dtypes, frozenset(bound.uninitialized))
-    warnings = warnings_of(module, kernel, warning_checkers)
+    written = writes.written_arrays(dtypes, frozenset(bound.uninitialized))
+    warnings = collect_warnings(module, kernel, warning_checkers)
     return Simulation(
         findings,
         report,
@@ -253,7 +253,7 @@ def _run(
         trace,
         written,
         warnings,
-        ended=bool(failure),
+        aborted=bool(failure),
         simulated_ms=simulated_ms,
     )
 
@@ -266,25 +266,25 @@ def _launch(
     observers: Sequence[Observer],
 ) -> tuple[list[Finding], list[Finding]]:
     """Run a kernel with checkers and other observers; return the error that aborted it, and the checkers' findings."""
-    checkers = every_checker(uninitialized)
+    checkers = create_checkers(uninitialized)
     failure: list[Finding] = []
     try:
         kernel.launch(*launch, **options, observers=(*observers, *checkers))
     except LaunchError as error:
         if not error.kind:
             raise
-        failure.append(finding_of(error))
-    return failure, in_order(found for checker in checkers for found in checker.findings)
+        failure.append(build_error_finding(error))
+    return failure, sort_findings(found for checker in checkers for found in checker.findings)
 
 
-def _findings_of(trace: Trace) -> tuple[list[Finding], list[Finding]]:
+def _collect_findings(trace: Trace) -> tuple[list[Finding], list[Finding]]:
     """Return the error that aborted a trace, and its other findings in the order of a launch without a trace."""
     findings = [found.finding for found in trace.findings]
     failure = [findings.pop()] if trace.failure else []
-    return failure, in_order(findings)
+    return failure, sort_findings(findings)
 
 
-def _module(path: Path, text: str, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:
+def _build_module(path: Path, text: str, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:
     for macro in defines:
         if not re.fullmatch(r"[A-Za-z_]\w*", macro):
             raise InputError(f"{macro!r} is not a valid macro name.")
@@ -294,7 +294,7 @@ def _module(path: Path, text: str, defines: dict[str, int | str], include_dirs: 
     return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
 
 
-def _extent(name: str, extent_or_extents: Extent) -> tuple[int, int, int]:
+def _to_extent(name: str, extent_or_extents: Extent) -> tuple[int, int, int]:
     extents = list(extent_or_extents) if isinstance(extent_or_extents, Sequence | np.ndarray) else [extent_or_extents]
     if not 1 <= len(extents) <= 3 or not all(isinstance(extent, int | np.integer) for extent in extents):
         raise InputError(f"The {name} is one to three whole numbers, not {extent_or_extents!r}.")
@@ -302,7 +302,7 @@ def _extent(name: str, extent_or_extents: Extent) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _with_advice(finding: Finding) -> Finding:
+def _add_limit_advice(finding: Finding) -> Finding:
     """Append the option that raises a limit to a finding that reports the limit."""
     limit = re.search(r" after [\d.e+]+ (iterations|seconds)", finding.message) if finding.kind == "endless" else None
     if limit is None:

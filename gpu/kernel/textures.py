@@ -12,7 +12,7 @@ from gpu.files.arrays import read_npy
 from gpu.files.images import read_image
 from gpu.simulator.executor.textures import Addressing, Sampling, Texture
 
-_WIDE = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32, np.dtype(np.uint64): np.uint32}
+_NARROWED_TYPES = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32, np.dtype(np.uint64): np.uint32}
 
 
 _ADDRESSINGS: tuple[Addressing, ...] = get_args(Addressing)
@@ -38,8 +38,8 @@ def read_texture(spec: str | Path) -> Texture:
     path, *words = str(spec).split(",")
     while words and words[0] not in _OPTIONS and not Path(path).is_file():
         path = f"{path},{words.pop(0)}"  # a file's name may have commas
-    sampling = _sampling(words)
-    values, extents = _values(path)
+    sampling = _parse_sampling(words)
+    values, extents = _read_elements(path)
     if sampling.linear:
         values = _to_floats(values, Path(path).name)
     data = np.array(values, order="C")
@@ -50,17 +50,17 @@ def read_texture(spec: str | Path) -> Texture:
     return Texture(elements, extents, size, sampling)
 
 
-def _sampling(words: list[str]) -> Sampling:
-    for option in words:
+def _parse_sampling(options: list[str]) -> Sampling:
+    for option in options:
         if option not in _OPTIONS:
             raise InputError(f"{option!r} is not a texture option; valid options are {', '.join(_OPTIONS)}.")
-    addressings = [mode for mode in _ADDRESSINGS if mode in words]
+    addressings = [mode for mode in _ADDRESSINGS if mode in options]
     if len(addressings) > 1:
         raise InputError(f"A texture can use only one of {', '.join(addressings)}.")
     addressing = addressings[0] if addressings else "clamp"
-    if addressing in ("wrap", "mirror") and "normalized" not in words:
+    if addressing in ("wrap", "mirror") and "normalized" not in options:
         raise InputError(f"{addressing} needs coordinates from 0 to 1, as on a GPU.", advice="Add ,normalized.")
-    return Sampling("linear" in words, "normalized" in words, addressing)
+    return Sampling("linear" in options, "normalized" in options, addressing)
 
 
 def _to_floats(values: np.ndarray, name: str) -> np.ndarray:
@@ -72,7 +72,7 @@ def _to_floats(values: np.ndarray, name: str) -> np.ndarray:
     return np.maximum(values / np.float32(np.iinfo(values.dtype).max), np.float32(-1)).astype(np.float32)
 
 
-def _values(path: str) -> tuple[np.ndarray, tuple[int, ...]]:
+def _read_elements(path: str) -> tuple[np.ndarray, tuple[int, ...]]:
     """Return a file's elements, and their number in x and y."""
     name = Path(path).name
     if Path(path).suffix.lower() != ".npy":
@@ -87,8 +87,8 @@ def _values(path: str) -> tuple[np.ndarray, tuple[int, ...]]:
         raise InputError(f"{name} cannot be a texture: it needs one or two dimensions, but is {shape}.")
     if values.dtype.kind not in "iuf":
         raise InputError(f"{name} cannot be a texture: textures do not support elements of type {values.dtype}.")
-    if values.dtype in _WIDE:
-        narrow = values.astype(_WIDE[values.dtype])
+    if values.dtype in _NARROWED_TYPES:
+        narrow = values.astype(_NARROWED_TYPES[values.dtype])
         if values.dtype.kind != "f" and (narrow != values).any():
             raise InputError(
                 f"{name} cannot be a texture: texture elements have four bytes, but its numbers need eight."

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu.errors import InputError
-from gpu.kernel.arguments import variable_of
-from gpu.simulator.module import SimulatedModule
+from gpu.kernel.arguments import to_variable_bytes
+from gpu.simulator.simulated_module import SimulatedModule
 
 
 def set_variables(module: SimulatedModule, values: Mapping[str, Any]) -> None:
@@ -29,4 +29,4 @@ def set_variables(module: SimulatedModule, values: Mapping[str, Any]) -> None:
         if name not in types:
             names = ", ".join(types) or "none"
             raise InputError(f"The file has no __constant__ or __device__ variable {name!r}; it has {names}.")
-        module.set_constant(name, variable_of(name, value, types[name]))
+        module.set_constant(name, to_variable_bytes(name, value, types[name]))

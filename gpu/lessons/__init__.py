@@ -1,7 +1,8 @@
 """Lessons: folders with text, questions that a recording answers, and tasks that the simulator grades.
 
-`reading.read_lesson` loads a lesson. `scenes.play` records a step's scene, `questions.ask.ask` asks its question, and
-`questions.asked.mark` marks an answer. A task begins with `tasks.start`, or with `tasks.pieces` and
-`tasks.put_together`; `judging.judge` grades a submission, and `judging.opened` records its failure. `execute.py`
+`lesson_reader.read_lesson` loads a lesson. `scenes.record_scene` records a step's scene,
+`questions.generation.ask_question` asks its question, and `questions.evaluation.mark_answer` marks an answer. A task
+begins with `task_texts.initial_text`, or with `task_texts.shuffled_lines` and `task_texts.assemble_solution`;
+`grading.grade_submission` grades a submission, and `grading.record_failure` records its failure. `lesson_requests`
 executes the window's requests for these.
 """

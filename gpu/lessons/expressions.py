@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
-from gpu.files.opening import name_of
+from gpu.files.file_access import format_path
 
 Array = npt.NDArray[Any]
 Value = Any
 """A Python number, a NumPy array or scalar, or a tuple of these."""
 
-MOST_ELEMENTS = 1 << 22
+MAX_ELEMENTS = 1 << 22
 """Elements of the largest array that an expression may create."""
 
 _MAX_LENGTH = 500
@@ -50,11 +50,11 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.USub: operator.neg,
 
 
 def _arange(count: Value, *more: Value) -> Array:
-    return np.arange(*(_bounded(each) for each in (count, *more)))
+    return np.arange(*(_check_element_count(each) for each in (count, *more)))
 
 
 def _zeros(*extents: Value) -> Array:
-    _bounded(math.prod(int(extent) for extent in extents))
+    _check_element_count(math.prod(int(extent) for extent in extents))
     return np.zeros([int(extent) for extent in extents])
 
 
@@ -62,7 +62,7 @@ def _split_rows(values: Value, size: Value) -> Array:
     """Split values into rows of the given length; pad the last with zeros."""
     flat, width = np.asarray(values).reshape(-1), int(size)
     rows = -(-flat.size // width)
-    padded = np.zeros(_bounded(rows * width), flat.dtype)
+    padded = np.zeros(_check_element_count(rows * width), flat.dtype)
     padded[: flat.size] = flat
     return padded.reshape(rows, width)
 
@@ -70,7 +70,7 @@ def _split_rows(values: Value, size: Value) -> Array:
 def _correlate(values: Value, weights: Value) -> Array:
     """Return the weighted sum of each element's neighborhood, centered, with zeros outside."""
     one, other = np.asarray(values, np.float64), np.asarray(weights, np.float64)
-    _bounded(one.size * other.size)
+    _check_element_count(one.size * other.size)
     padded = np.pad(one, [(size // 2, size // 2) for size in other.shape])
     windows = np.lib.stride_tricks.sliding_window_view(padded, other.shape)
     result: Array = np.tensordot(windows, other, axes=other.ndim)
@@ -79,24 +79,26 @@ def _correlate(values: Value, weights: Value) -> Array:
 
 def _bincount(values: Value, bins: Value) -> Array:
     numbers = np.asarray(values).reshape(-1).astype(np.int64)
-    return np.bincount(numbers, minlength=max(_bounded(bins), _bounded(numbers.max(initial=-1) + 1)))
+    return np.bincount(
+        numbers, minlength=max(_check_element_count(bins), _check_element_count(numbers.max(initial=-1) + 1))
+    )
 
 
 def _join(*parts: Value) -> Array:
-    _bounded(sum(np.size(part) for part in parts))
+    _check_element_count(sum(np.size(part) for part in parts))
     return np.concatenate([np.atleast_1d(part) for part in parts])
 
 
 def _where(*values: Value) -> Value:
-    return np.where(*_broadcast(*values))
+    return np.where(*_check_broadcast(*values))
 
 
 def _matmul(left: Value, right: Value) -> Value:
-    _bounded(math.prod(np.shape(left)[:-1]) * math.prod(np.shape(right)[1:]))
+    _check_element_count(math.prod(np.shape(left)[:-1]) * math.prod(np.shape(right)[1:]))
     return left @ right
 
 
-def _exclusive(values: Value) -> Array:
+def _exclusive_sum(values: Value) -> Array:
     result: Array = np.cumsum(values) - np.asarray(values)
     return result
 
@@ -115,7 +117,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "correlate": _correlate,
     "count": np.count_nonzero,
     "cumsum": np.cumsum,
-    "exclusive": _exclusive,
+    "exclusive": _exclusive_sum,
     "exp": np.exp,
     "flat": lambda values: np.asarray(values).reshape(-1),
     "flip": np.flip,
@@ -166,12 +168,12 @@ def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
         raise InputError(f"{text!r} is not a valid expression.") from None
     try:
         with np.errstate(all="ignore"):
-            return _value(tree.body, names, text)
+            return _evaluate_node(tree.body, names, text)
     except (ArithmeticError, ValueError, TypeError, IndexError, MemoryError) as error:
-        raise InputError(f"{text!r} cannot be computed: {name_of(str(error))}.") from None
+        raise InputError(f"{text!r} cannot be computed: {format_path(str(error))}.") from None
 
 
-def whole(text: str | int | float, names: Mapping[str, Value]) -> int:
+def evaluate_integer(text: str | int | float, names: Mapping[str, Value]) -> int:
     """Evaluate an expression to an integer; raise InputError for any other value."""
     value = evaluate(text, names)
     if np.ndim(value) or not float(value).is_integer():
@@ -179,7 +181,7 @@ def whole(text: str | int | float, names: Mapping[str, Value]) -> int:
     return int(value)
 
 
-def _value(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
+def _evaluate_node(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
     match node:
         case ast.Constant(value=bool() | int() | float() as number):
             return number
@@ -189,48 +191,52 @@ def _value(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
                 raise InputError(f"{text!r} has the unknown name {name!r}; known names: {known}.")
             return names[name]
         case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-            return _matmul(_value(left, names, text), _value(right, names, text))
+            return _matmul(_evaluate_node(left, names, text), _evaluate_node(right, names, text))
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            base, exponent = _broadcast(_value(left, names, text), _value(right, names, text))
+            base, exponent = _check_broadcast(_evaluate_node(left, names, text), _evaluate_node(right, names, text))
             return np.float64(base) ** np.float64(exponent)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _BINARY[type(op)](*_broadcast(_value(left, names, text), _value(right, names, text)))
+            return _BINARY[type(op)](
+                *_check_broadcast(_evaluate_node(left, names, text), _evaluate_node(right, names, text))
+            )
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
-            return _UNARY[type(sign)](_value(operand, names, text))
+            return _UNARY[type(sign)](_evaluate_node(operand, names, text))
         case ast.Compare(left=left, ops=[comparison], comparators=[right]) if type(comparison) in _COMPARISONS:
-            return _COMPARISONS[type(comparison)](*_broadcast(_value(left, names, text), _value(right, names, text)))
+            return _COMPARISONS[type(comparison)](
+                *_check_broadcast(_evaluate_node(left, names, text), _evaluate_node(right, names, text))
+            )
         case ast.IfExp(test=test, body=body, orelse=other):
-            return _value(body if _value(test, names, text) else other, names, text)
+            return _evaluate_node(body if _evaluate_node(test, names, text) else other, names, text)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name](*(_value(each, names, text) for each in arguments))
+            return FUNCTIONS[name](*(_evaluate_node(each, names, text) for each in arguments))
         case ast.Subscript(value=values, slice=index):
-            return np.asarray(_value(values, names, text))[_index(index, names, text)]
+            return np.asarray(_evaluate_node(values, names, text))[_evaluate_index(index, names, text)]
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return _array([_value(each, names, text) for each in elements])
+            return _build_array([_evaluate_node(each, names, text) for each in elements])
     raise InputError(f"{text!r} has {ast.unparse(node)!r}, which lesson expressions do not support.")
 
 
-def _index(node: ast.expr, names: Mapping[str, Value], text: str) -> Any:
+def _evaluate_index(node: ast.expr, names: Mapping[str, Value], text: str) -> Any:
     if isinstance(node, ast.Slice):
         bounds = (node.lower, node.upper, node.step)
-        return slice(*(None if each is None else int(_value(each, names, text)) for each in bounds))
+        return slice(*(None if each is None else int(_evaluate_node(each, names, text)) for each in bounds))
     if isinstance(node, ast.Tuple):
-        return tuple(_index(each, names, text) for each in node.elts)
-    return _value(node, names, text)
+        return tuple(_evaluate_index(each, names, text) for each in node.elts)
+    return _evaluate_node(node, names, text)
 
 
-def _array(values: list[Value]) -> Array:
-    _bounded(sum(np.size(each) for each in values))
+def _build_array(values: list[Value]) -> Array:
+    _check_element_count(sum(np.size(each) for each in values))
     return np.array(values)
 
 
-def _broadcast(*values: Value) -> tuple[Value, ...]:
+def _check_broadcast(*values: Value) -> tuple[Value, ...]:
     """Return values for an element-wise operation if its result is not too large."""
-    _bounded(math.prod(np.broadcast_shapes(*(np.shape(each) for each in values))))
+    _check_element_count(math.prod(np.broadcast_shapes(*(np.shape(each) for each in values))))
     return values
 
 
-def _bounded(count: Value) -> int:
-    if int(count) > MOST_ELEMENTS:
-        raise InputError(f"An expression may create at most {MOST_ELEMENTS} elements, not {int(count)}.")
+def _check_element_count(count: Value) -> int:
+    if int(count) > MAX_ELEMENTS:
+        raise InputError(f"An expression may create at most {MAX_ELEMENTS} elements, not {int(count)}.")
     return int(count)

@@ -77,8 +77,8 @@ class Question:
 
     Parameters
     ----------
-    ask : str
-        One of `gpu.lessons.question_kinds.KINDS`.
+    kind : str
+        One of `gpu.lessons.question_kinds.QUESTION_KINDS`.
     prompt : str
         The author's text; "" for the kind's default.
     hints : tuple of str
@@ -89,7 +89,7 @@ class Question:
         Line in the lesson's file.
     """
 
-    ask: str
+    kind: str
     prompt: str = ""
     hints: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class PlannedMistake:
     replace: str
     by: str
 
-    def made_in(self, text: str) -> str:
+    def apply_to(self, text: str) -> str:
         """Return the solution with the mistake; raise InputError unless the text to replace occurs once."""
         if text.count(self.replace) != 1:
             raise InputError(f"The solution has {self.replace!r} {text.count(self.replace)} times, not once.")
@@ -140,9 +140,9 @@ class Task:
         How inputs are generated.
     limits : mapping of str to (str or float)
         The limit of each counter, as an expression of n.
-    orders : int
+    schedule_count : int
         Number of additional schedules.
-    modeled : mapping
+    modeled_limit : mapping
         "gpu", "n" and "times": limit of the modeled time, relative to the reference solution.
     mistakes : tuple of PlannedMistake
         Mistakes that must be rejected; a "repair" starts with the first.
@@ -159,8 +159,8 @@ class Task:
     sizes: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
     limits: Mapping[str, str | float] = field(default_factory=dict)
-    orders: int = 0
-    modeled: Mapping[str, Any] = field(default_factory=dict)
+    schedule_count: int = 0
+    modeled_limit: Mapping[str, Any] = field(default_factory=dict)
     mistakes: tuple[PlannedMistake, ...] = ()
     hints: tuple[str, ...] = ()
     line: int = 0
@@ -191,7 +191,7 @@ class Lesson:
     title : str
     order : int
         Position among the lessons.
-    needs : tuple of str
+    prerequisites : tuple of str
         Folder names of prerequisite lessons.
     minutes : int
         Estimated duration.
@@ -202,20 +202,20 @@ class Lesson:
     steps : tuple of LessonStep
     texts : mapping of str to str
         Kernel files that were already read, by name.
-    lifts : tuple of (str, str)
+    unlocked_variants : tuple of (str, str)
         Patterns and variants that it unlocks.
     """
 
     folder: Path
     title: str
     order: int
-    needs: tuple[str, ...]
+    prerequisites: tuple[str, ...]
     minutes: int
     text: str
     stages: Mapping[str, Stage]
     steps: tuple[LessonStep, ...]
     texts: Mapping[str, str] = field(default_factory=dict)
-    lifts: tuple[tuple[str, str], ...] = ()
+    unlocked_variants: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-AT_STATEMENT = ("active", "idle", "requests", "sectors", "passes", "conflicts", "operations")
+STATEMENT_QUANTITIES = ("active", "idle", "requests", "sectors", "passes", "conflicts", "operations")
 """Quantities of one statement."""
-OVER_RUN = ("operations", "steps", "peak", "sectors", "conflicts", "barriers", "divergent")
+RUN_QUANTITIES = ("operations", "steps", "peak", "sectors", "conflicts", "barriers", "divergent")
 """Quantities of all launches."""
 
 
@@ -17,21 +17,21 @@ class QuestionKind:
 
     Parameters
     ----------
-    says : str
+    summary : str
         Summary of the question.
-    options, needs : tuple of str
+    optional_options, required_options : tuple of str
         Optional and required options.
     choices : mapping
         Allowed values of options.
     """
 
-    says: str
-    options: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    summary: str
+    optional_options: tuple[str, ...] = ()
+    required_options: tuple[str, ...] = ()
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-KINDS: dict[str, QuestionKind] = {
+QUESTION_KINDS: dict[str, QuestionKind] = {
     "cells": QuestionKind(
         "which elements the next statement writes or reads",
         ("array", "of", "block"),
@@ -43,7 +43,7 @@ KINDS: dict[str, QuestionKind] = {
         "how many of a quantity the next statement, or all launches, have",
         ("of", "over", "block"),
         ("of",),
-        {"over": ("statement", "run"), "of": tuple(dict.fromkeys((*AT_STATEMENT, *OVER_RUN)))},
+        {"over": ("statement", "run"), "of": tuple(dict.fromkeys((*STATEMENT_QUANTITIES, *RUN_QUANTITIES)))},
     ),
     "value": QuestionKind(
         "the value of an element after the next statement, or at another place",

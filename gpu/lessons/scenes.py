@@ -9,23 +9,23 @@ from typing import Any
 
 from gpu.engines.tracing import TracingEngine
 from gpu.errors import InputError, LaunchError, SourcePosition
-from gpu.files.toml import shown
+from gpu.files.toml import format_value
 from gpu.lessons.lesson import Lesson, Place, Scene
-from gpu.lessons.reading import plain_text
+from gpu.lessons.lesson_reader import plain_text
 from gpu.lessons.stage import Stage
-from gpu.messages.judgments import StageCase
+from gpu.messages.judgments import GradingCase
 from gpu.patterns import find_pattern
-from gpu.run.execute import record
+from gpu.run.engine_requests import record_pattern
 from gpu.schedules import ROUND_ROBIN
-from gpu.stepping.phases import phases_of
+from gpu.stepping.phases import find_phases
 from gpu.stepping.recording import Recording
 
-MOST_ROUNDS = 3000
+MAX_LOOP_ITERATIONS = 3000
 """Loop-iteration limit of a recorded or graded launch; it makes endless loops reproducible on any machine."""
 
 
 @dataclass(frozen=True, eq=False)
-class PlayedScene:
+class RecordedScene:
     """Recording of a scene for one seed.
 
     Parameters
@@ -49,7 +49,7 @@ class PlayedScene:
     moment: int
 
 
-def chosen(scene: Scene, seed: int) -> dict[str, Any]:
+def choose_parameters(scene: Scene, seed: int) -> dict[str, Any]:
     """Return a scene's parameters; from each list the seed selects a value, so that consecutive seeds differ."""
     parameters: dict[str, Any] = {"n": list(scene.sizes)} if scene.stage else dict(scene.parameters)
     for name, value in parameters.items():
@@ -59,7 +59,7 @@ def chosen(scene: Scene, seed: int) -> dict[str, Any]:
     return parameters
 
 
-def play(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_ROBIN) -> PlayedScene:
+def record_scene(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_ROBIN) -> RecordedScene:
     """Record a scene and find its place.
 
     Raises
@@ -69,32 +69,38 @@ def play(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_R
     KernelError
         If a kernel does not compile, or its launch is invalid.
     """
-    parameters = chosen(scene, seed)
+    parameters = choose_parameters(scene, seed)
     if scene.stage:
         stage = lesson.stage(scene.stage)
         file = stage.file
-        case = StageCase(parameters["n"], seed=seed, schedule=schedule)
-        recording = record_stage(stage, plain_text(lesson, scene.stage), case, shown=True)
+        case = GradingCase(parameters["n"], seed=seed, schedule=schedule)
+        recording = record_stage(stage, plain_text(lesson, scene.stage), case, for_display=True)
     else:
         pattern = find_pattern(scene.pattern)
         variant = pattern.variant(scene.variant)
-        file = pattern.file_of(variant.name)
-        recording = record(
-            pattern, variant, {}, with_defaults(scene, parameters), lambda progress: None, seed=seed, schedule=schedule
+        file = pattern.kernel_file_of(variant.name)
+        recording = record_pattern(
+            pattern,
+            variant,
+            {},
+            complete_parameters(scene, parameters),
+            lambda progress: None,
+            seed=seed,
+            schedule=schedule,
         )
     if recording.stopped:
         raise InputError("The scene is too long to be recorded.", advice="Use fewer elements.")
     moment = 0 if scene.place is None else find_place(recording, scene.place, file, seed)
-    return PlayedScene(scene, seed, parameters, file, recording, moment)
+    return RecordedScene(scene, seed, parameters, file, recording, moment)
 
 
-def with_defaults(scene: Scene, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def complete_parameters(scene: Scene, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return a scene's parameters completed by the pattern's defaults."""
     pattern = find_pattern(scene.pattern)
     return pattern.check(parameters)
 
 
-def record_stage(stage: Stage, text: str, case: StageCase, *, shown: bool = False) -> Recording:
+def record_stage(stage: Stage, text: str, case: GradingCase, *, for_display: bool = False) -> Recording:
     """Record a lesson's kernel with the given text; a mistake that ends the run ends the recording.
 
     Raises
@@ -102,18 +108,20 @@ def record_stage(stage: Stage, text: str, case: StageCase, *, shown: bool = Fals
     InputError, KernelError
         As of `Stage.run`.
     """
-    engine = TracingEngine(case.schedule, max_rounds=MOST_ROUNDS)
+    engine = TracingEngine(case.schedule, max_rounds=MAX_LOOP_ITERATIONS)
     engine.sources = {stage.file: text}
     failure = ""
     with closing(engine):
-        before = stage.inputs(case, stage.types(engine.built(stage.file)), shown=shown)
+        before = stage.generate_inputs(
+            case, stage.find_types(engine.build_simulated_module(stage.file)), for_display=for_display
+        )
         try:
             stage.run(engine, before, case.n)
         except LaunchError as error:
-            if not engine.launched:
+            if not engine.has_launches:
                 raise
             failure = error.message
-        return engine.recording(failure)
+        return engine.build_recording(failure)
 
 
 def find_place(recording: Recording, place: Place, file: str, seed: int = 0) -> int:
@@ -129,18 +137,18 @@ def find_place(recording: Recording, place: Place, file: str, seed: int = 0) -> 
         Selects one of several times.
     """
     if place.end:
-        return recording.moments
-    first, last = 0, recording.moments
+        return recording.event_count
+    first, last = 0, recording.event_count
     if place.launch:
         if place.launch > len(recording.launches):
             raise InputError(f"There are {len(recording.launches)} launches; there is no launch {place.launch}.")
         launch = recording.launches[place.launch - 1]
         first, last = launch.first, launch.first + launch.count
     if place.phase:
-        first, last = _phase(recording, place.phase, first, last)
+        first, last = _find_phase(recording, place.phase, first, last)
     if place.barrier:
-        first = _after_barrier(recording, place.barrier, first, last)
-    return _at_line(recording, place, file, first, last, seed) if place.line else first
+        first = _find_barrier(recording, place.barrier, first, last)
+    return _find_line(recording, place, file, first, last, seed) if place.line else first
 
 
 def line_text(recording: Recording, file: str, line: int) -> str:
@@ -159,15 +167,15 @@ def statement_text(recording: Recording, file: str, position: SourcePosition) ->
     return own.strip() if before.rstrip().endswith((")", "else", "{", ";")) else line
 
 
-def _phase(recording: Recording, name: str, first: int, last: int) -> tuple[int, int]:
-    for stretch in phases_of(recording).stretches:
+def _find_phase(recording: Recording, name: str, first: int, last: int) -> tuple[int, int]:
+    for stretch in find_phases(recording).intervals:
         if stretch.name == name and first <= stretch.first < last:
             return stretch.first, stretch.last
-    names = dict.fromkeys(each.name for each in phases_of(recording).stretches if each.name)
-    raise InputError(f"There is no phase {shown(name)} here; available: {', '.join(names) or 'none'}.")
+    names = dict.fromkeys(each.name for each in find_phases(recording).intervals if each.name)
+    raise InputError(f"There is no phase {format_value(name)} here; available: {', '.join(names) or 'none'}.")
 
 
-def _after_barrier(recording: Recording, number: int, first: int, last: int) -> int:
+def _find_barrier(recording: Recording, number: int, first: int, last: int) -> int:
     kinds = recording.statements[1]
     moments = [moment + 1 for moment in range(first, last) if kinds[moment] == "barrier"]
     if number > len(moments):
@@ -175,13 +183,13 @@ def _after_barrier(recording: Recording, number: int, first: int, last: int) -> 
     return moments[number - 1]
 
 
-def _at_line(recording: Recording, place: Place, file: str, first: int, last: int, seed: int) -> int:
+def _find_line(recording: Recording, place: Place, file: str, first: int, last: int, seed: int) -> int:
     positions = recording.statements[0]
     lines = recording.text(file).split("\n")
     line = place.line
     if isinstance(line, int) and not 1 <= line <= len(lines):
         raise InputError(f"{file} has {len(lines)} lines; there is no line {line}.")
-    numbers = {line} if isinstance(line, int) else _lines_with(lines, line)
+    numbers = {line} if isinstance(line, int) else _find_lines(lines, line)
     moments = [
         moment
         for moment in range(first, last)
@@ -189,10 +197,10 @@ def _at_line(recording: Recording, place: Place, file: str, first: int, last: in
     ]
     if not moments:
         problem = "is not executed here" if numbers else f"is not in {file}"
-        raise InputError(f"{f'Line {line}' if isinstance(line, int) else shown(line)} {problem}.")
+        raise InputError(f"{f'Line {line}' if isinstance(line, int) else format_value(line)} {problem}.")
     if len(executed := {positions[moment].line for moment in moments}) > 1:
         where = ", ".join(map(str, sorted(executed)))
-        raise InputError(f"{shown(line)} is in the lines {where} of {file}; use a longer part of the line.")
+        raise InputError(f"{format_value(line)} is in the lines {where} of {file}; use a longer part of the line.")
     if isinstance(line, str):
         # Of several statements in the line, use the one that begins inside the given text.
         begin = lines[executed.pop() - 1].index(line) + 1
@@ -203,15 +211,15 @@ def _at_line(recording: Recording, place: Place, file: str, first: int, last: in
         time = time[seed % len(time)]
     if not 1 <= abs(time) <= len(moments):
         count = "once" if len(moments) == 1 else f"{len(moments)} times"
-        raise InputError(f"{shown(line)} is executed {count} here, not {abs(time)} times.")
+        raise InputError(f"{format_value(line)} is executed {count} here, not {abs(time)} times.")
     return moments[time - 1 if time > 0 else time]
 
 
-def _lines_with(lines: Sequence[str], text: str) -> set[int]:
+def _find_lines(lines: Sequence[str], text: str) -> set[int]:
     """Return the numbers of the lines that contain a text outside comments."""
     return {number for number, each in enumerate(lines, 1) if text in each.split("//")[0]}
 
 
 def _is_resumed(recording: Recording, moment: int) -> bool:
-    launch, event = recording.at(moment)
+    launch, event = recording.locate_moment(moment)
     return bool(launch.trace.data.events["resumed"][event])

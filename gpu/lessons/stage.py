@@ -15,12 +15,12 @@ from gpu.engines.base import Buffer
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.kernel.arguments import dtype_of
-from gpu.lessons.expressions import MOST_ELEMENTS, Array, evaluate, whole
-from gpu.messages.judgments import MANY, StageCase
-from gpu.simulator.module import SimulatedModule
+from gpu.lessons.expressions import MAX_ELEMENTS, Array, evaluate, evaluate_integer
+from gpu.messages.judgments import RANDOM_KIND, GradingCase
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
 
-KINDS = (MANY, "equal", "lowest", "highest", "only the last", "only the first", "falling", "alternating")
+INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "alternating")
 """Kinds of generated inputs: random, and special cases that reveal common mistakes."""
 
 _ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
@@ -50,7 +50,7 @@ class StageArray:
     fill: str = ""
 
     @classmethod
-    def of(cls, text: str) -> StageArray | None:
+    def parse(cls, text: str) -> StageArray | None:
         """Parse "in n", "in n of 0..9", "out 1 = 0" or "inout n"; return None if the text is not an array."""
         match = _ARRAY.fullmatch(text.strip())
         if match is None:
@@ -82,9 +82,9 @@ class Stage:
         Contents of `__constant__` variables, as expressions.
     launches : tuple of StageLaunch
         In order.
-    lets : mapping of str to (str or int)
+    named_expressions : mapping of str to (str or int)
         Named expressions, in order.
-    expects : mapping of str to str
+    expectations : mapping of str to str
         Expected contents of arrays, as expressions on the initial contents; if empty, the reference solution's
         results are expected.
     tolerance : float
@@ -95,31 +95,33 @@ class Stage:
     arrays: Mapping[str, StageArray]
     launches: tuple[StageLaunch, ...]
     constants: Mapping[str, str] = field(default_factory=dict)
-    lets: Mapping[str, str | int] = field(default_factory=dict)
-    expects: Mapping[str, str] = field(default_factory=dict)
+    named_expressions: Mapping[str, str | int] = field(default_factory=dict)
+    expectations: Mapping[str, str] = field(default_factory=dict)
     tolerance: float = 1e-5
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Arrays that are checked: those with an expectation, otherwise all that are written."""
-        return tuple(self.expects) or tuple(name for name, each in self.arrays.items() if each.use != "in")
+        return tuple(self.expectations) or tuple(name for name, each in self.arrays.items() if each.use != "in")
 
-    def names(self, n: int) -> dict[str, Any]:
+    def evaluate_names(self, n: int) -> dict[str, Any]:
         """Return the names for expressions of sizes and launches: `n` and those in `let`."""
         names: dict[str, Any] = {"n": n}
-        for name, text in self.lets.items():
+        for name, text in self.named_expressions.items():
             names[name] = evaluate(text, names)
         return names
 
-    def inputs(self, case: StageCase, types: Mapping[str, np.dtype[Any]], *, shown: bool = False) -> dict[str, Array]:
+    def generate_inputs(
+        self, case: GradingCase, types: Mapping[str, np.dtype[Any]], *, for_display: bool = False
+    ) -> dict[str, Array]:
         """Generate the initial contents of arrays and constants, except uninitialized ones.
 
         Parameters
         ----------
-        case : StageCase
+        case : GradingCase
         types : mapping
             Type of each array's elements, and of each constant.
-        shown : bool
+        for_display : bool
             Whether to generate small positive numbers for display.
 
         Raises
@@ -127,31 +129,33 @@ class Stage:
         InputError
             If an expression cannot be computed.
         """
-        names = self.names(case.n)
+        names = self.evaluate_names(case.n)
         values: dict[str, Array] = {}
         for name, array in self.arrays.items():
             if array.use == "out" and not array.fill:
                 continue
-            values[name] = self._generate(name, array, case, types[name], {**names, **values}, shown=shown)
+            values[name] = self._generate_array(
+                name, array, case, types[name], {**names, **values}, for_display=for_display
+            )
         for name, text in self.constants.items():
             values[name] = np.atleast_1d(np.asarray(evaluate(text, {**names, **values}))).astype(types[name])
         return values
 
-    def _generate(
+    def _generate_array(
         self,
         name: str,
         array: StageArray,
-        case: StageCase,
+        case: GradingCase,
         dtype: np.dtype[Any],
         names: Mapping[str, Any],
         *,
-        shown: bool,
+        for_display: bool,
     ) -> Array:
-        size = self._size(name, array, names)
+        size = self._evaluate_size(name, array, names)
         if array.fill:
             return np.broadcast_to(np.asarray(evaluate(array.fill, names)).reshape(-1), (size,)).astype(dtype)
-        low = float(evaluate(array.low, names)) if array.low else 1.0 if shown else -50.0
-        high = float(evaluate(array.high, names)) if array.high else 9.0 if shown else 50.0
+        low = float(evaluate(array.low, names)) if array.low else 1.0 if for_display else -50.0
+        high = float(evaluate(array.high, names)) if array.high else 9.0 if for_display else 50.0
         if dtype.kind == "u":
             low = max(low, 0.0)
         generator = np.random.default_rng([zlib.crc32(name.encode()), case.seed, size])
@@ -174,16 +178,16 @@ class Stage:
                 values = np.where(np.arange(size) % 2 == 0, low, high)
         return values.astype(dtype)
 
-    def expected(self, before: Mapping[str, Array], n: int) -> dict[str, Array]:
+    def compute_expected(self, before: Mapping[str, Array], n: int) -> dict[str, Array]:
         """Return the expected contents of arrays, computed from the initial ones; empty without expectations."""
-        names = {**self.names(n), **{name: values.copy() for name, values in before.items()}}
+        names = {**self.evaluate_names(n), **{name: values.copy() for name, values in before.items()}}
         exact = {
             name: value.astype(np.int64 if value.dtype.kind in "iub" else np.float64)
             if isinstance(value, np.ndarray)
             else value
             for name, value in names.items()
         }
-        return {name: np.asarray(evaluate(text, exact)).reshape(-1) for name, text in self.expects.items()}
+        return {name: np.asarray(evaluate(text, exact)).reshape(-1) for name, text in self.expectations.items()}
 
     def run(self, engine: SimulatorEngine, before: Mapping[str, Array], n: int) -> dict[str, Array]:
         """Build the file with an engine, launch it, and return the final contents of all arrays.
@@ -196,13 +200,13 @@ class Stage:
             If the text does not compile, has no such kernel, or a launch fails.
         """
         module: Any = engine.build(self.file)
-        plain = engine.built(self.file)
-        names, types = self.names(n), self.types(plain)
+        plain = engine.build_simulated_module(self.file)
+        names, types = self.evaluate_names(n), self.find_types(plain)
         for name in self.constants:
             module.set_constant(name, before[name])
         buffers: dict[str, Buffer] = {}
         for name, array in self.arrays.items():
-            size = self._size(name, array, {**names, **before})
+            size = self._evaluate_size(name, array, {**names, **before})
             buffers[name] = engine.upload(before[name]) if name in before else engine.allocate((size,), types[name])
         for launch in self.launches:
             kernel = module.kernel(launch.kernel)
@@ -219,16 +223,19 @@ class Stage:
                 if not isinstance(type, Scalar):
                     raise InputError(f"{argument!r} must be one of the lesson's arrays: {', '.join(buffers)}.")
                 arguments.append(type.dtype.type(evaluate(argument, names)))
-            grid, block = (_extents(extent, names) for extent in (launch.grid, launch.block))
-            engine.launch(kernel, grid, block, *arguments, shared_bytes=whole(launch.shared, names))
+            grid, block = (_evaluate_extents(extent, names) for extent in (launch.grid, launch.block))
+            engine.launch(kernel, grid, block, *arguments, shared_bytes=evaluate_integer(launch.shared, names))
         return {name: engine.download(buffer) for name, buffer in buffers.items()}
 
-    def threads(self, n: int) -> int:
+    def count_threads(self, n: int) -> int:
         """Return the number of threads of the largest launch."""
-        names = self.names(n)
-        return max(prod((*_extents(each.grid, names), *_extents(each.block, names))) for each in self.launches)
+        names = self.evaluate_names(n)
+        return max(
+            prod((*_evaluate_extents(each.grid, names), *_evaluate_extents(each.block, names)))
+            for each in self.launches
+        )
 
-    def types(self, module: SimulatedModule) -> dict[str, np.dtype[Any]]:
+    def find_types(self, module: SimulatedModule) -> dict[str, np.dtype[Any]]:
         """Return the types of arrays' elements, from the kernels' parameters, and of constants."""
         types: dict[str, np.dtype[Any]] = {}
         for launch in self.launches:
@@ -241,23 +248,23 @@ class Stage:
         for name in self.constants:
             if name not in module.variables:
                 raise InputError(f"{self.file} has no __constant__ variable {name!r}.")
-            types[name] = _element(module.variables[name])
+            types[name] = _find_element_type(module.variables[name])
         if missing := [name for name in self.arrays if name not in types]:
             raise InputError(f"No kernel uses the array {missing[0]!r}.")
         return types
 
-    def _size(self, name: str, array: StageArray, names: Mapping[str, Any]) -> int:
-        size = whole(array.size, names)
-        if not 0 <= size <= MOST_ELEMENTS:
-            raise InputError(f"The array {name!r} has {size} elements; 0 to {MOST_ELEMENTS} are allowed.")
+    def _evaluate_size(self, name: str, array: StageArray, names: Mapping[str, Any]) -> int:
+        size = evaluate_integer(array.size, names)
+        if not 0 <= size <= MAX_ELEMENTS:
+            raise InputError(f"The array {name!r} has {size} elements; 0 to {MAX_ELEMENTS} are allowed.")
         return size
 
 
-def _element(type: Type) -> np.dtype[Any]:
+def _find_element_type(type: Type) -> np.dtype[Any]:
     element = type.innermost if isinstance(type, ArrayOf) else type
     return dtype_of(element)
 
 
-def _extents(extents: tuple[str | int, ...], names: Mapping[str, Any]) -> tuple[int, int, int]:
-    x, y, z = (*(whole(each, names) for each in extents), *[1] * (3 - len(extents)))
+def _evaluate_extents(extents: tuple[str | int, ...], names: Mapping[str, Any]) -> tuple[int, int, int]:
+    x, y, z = (*(evaluate_integer(each, names) for each in extents), *[1] * (3 - len(extents)))
     return x, y, z

@@ -9,12 +9,12 @@ VARIANTS = ("block-partition", "interleaved", "privatized", "aggregated", "peak"
 in shared memory; with aggregated runs; with a copy per lane."""
 
 
-MOST_ELEMENTS = 2**18
+MAX_ELEMENTS = 2**18
 """Most elements that are counted; counting takes some tenths of a second per variant."""
 
 
 @dataclass(frozen=True)
-class Contended:
+class ContentionCounts:
     """Atomic operations on one kind of memory, counted by the simulator.
 
     Parameters
@@ -45,13 +45,13 @@ class AtomicCounts:
     variant : str
     elements : int
         Pixels, characters or numbers that were processed.
-    of_global, of_shared : Contended
+    of_global, of_shared : ContentionCounts
     """
 
     variant: str
     elements: int
-    of_global: Contended
-    of_shared: Contended
+    of_global: ContentionCounts
+    of_shared: ContentionCounts
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ModeledAtomics:
     per_second: float
 
 
-def model(counts: AtomicCounts, latencies: Latencies) -> ModeledAtomics:
+def model_atomics(counts: AtomicCounts, latencies: Latencies) -> ModeledAtomics:
     """Model a variant's time if only the queues at single addresses take time."""
     at_global = counts.of_global.hottest / latencies.per_second(latencies.global_cycles)
     at_shared = counts.of_shared.hottest / latencies.per_second(latencies.shared_cycles)
@@ -111,7 +111,7 @@ _CHANNELS, _TRANSFERS, _CHANNEL_BYTES, _ELEMENT_BYTES = 8, 2, 8, 4
 
 
 @dataclass(frozen=True)
-class Chain:
+class LatencyChain:
     """Rates that follow from one atomic operation's latency, as in Kirk and Hwu's chapter; all per second.
 
     Parameters
@@ -137,18 +137,18 @@ class Chain:
     elements: float
 
 
-def chain(contended: Contended, latencies: Latencies) -> Chain | None:
+def compute_latency_chain(contention: ContentionCounts, latencies: Latencies) -> LatencyChain | None:
     """Return the rates that follow from counted atomic operations on global memory; None if there are none."""
-    if not contended.operations:
+    if not contention.operations:
         return None
     on_one = latencies.per_second(latencies.global_cycles)
-    evenly = contended.addresses * on_one
+    evenly = contention.addresses * on_one
     moved = latencies.clock_ghz * 1e9 * _CHANNELS * _TRANSFERS * _CHANNEL_BYTES
-    return Chain(
+    return LatencyChain(
         on_one=on_one,
         in_cache=CACHE_SPEEDUP * on_one,
         evenly=evenly,
-        skewed=contended.operations / contended.hottest * on_one,
+        skewed=contention.operations / contention.hottest * on_one,
         operations=OPERATIONS * evenly,
         bytes=moved,
         elements=moved / _ELEMENT_BYTES,
@@ -160,16 +160,16 @@ def _format_rate(per_second: float) -> str:
     return f"{per_second / 1e9:.3g} G" if per_second >= 1e9 else f"{per_second / 1e6:.3g} M"
 
 
-def chain_in_words(contended: Contended, latencies: Latencies) -> tuple[tuple[str, str], ...]:
+def describe_latency_chain(contention: ContentionCounts, latencies: Latencies) -> tuple[tuple[str, str], ...]:
     """Format the chain as pairs of a rate and its meaning; empty if there are no atomic operations."""
-    rates = chain(contended, latencies)
+    rates = compute_latency_chain(contention, latencies)
     if rates is None:
         return ()
-    few = contended.addresses
+    few = contention.addresses
     return (
         (f"{_format_rate(rates.on_one)} atomics/s", f"one address, {2 * latencies.global_cycles:g} cycles"),
         (f"{_format_rate(rates.evenly)} atomics/s", f"evenly on {few} address{'es' if few > 1 else ''}"),
-        (f"{_format_rate(rates.skewed)} atomics/s", f"as here, {contended.hottest} on one"),
+        (f"{_format_rate(rates.skewed)} atomics/s", f"as here, {contention.hottest} on one"),
         (f"{_format_rate(rates.in_cache)} atomics/s", f"in a cache, × {CACHE_SPEEDUP}"),
         (f"{_format_rate(rates.operations)} operations/s", f"{OPERATIONS} for each, evenly"),
         (f"{rates.bytes / 1e9:.3g} GB/s", f"{_format_rate(rates.elements)} elements/s"),
@@ -177,7 +177,7 @@ def chain_in_words(contended: Contended, latencies: Latencies) -> tuple[tuple[st
 
 
 @dataclass(frozen=True)
-class Moment:
+class ThreadStep:
     """One step of one of two threads.
 
     Parameters
@@ -200,16 +200,16 @@ class Interleaving:
 
     Parameters
     ----------
-    moments : tuple of Moment
+    moments : tuple of ThreadStep
     result : int
         The counter's final value; it starts at 0.
     """
 
-    moments: tuple[Moment, ...]
+    moments: tuple[ThreadStep, ...]
     result: int
 
     @property
-    def right(self) -> bool:
+    def is_correct(self) -> bool:
         """Whether no update was lost."""
         return self.result == 2
 
@@ -237,6 +237,6 @@ class AtomicsStudy:
     atomic: tuple[Interleaving, ...]
 
     @property
-    def of_memory(self) -> Contended:
+    def global_memory_counts(self) -> ContentionCounts:
         """Counts of a variant with all its atomic operations in global memory."""
         return next(counts.of_global for counts in self.counts if counts.variant == "interleaved")

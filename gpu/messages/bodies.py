@@ -28,7 +28,7 @@ class Camera:
 
 
 @dataclass(frozen=True)
-class Conserved:
+class ConservedQuantities:
     """Quantities that gravity conserves, so any change is an error of the integration; in units where G is 1.
 
     Parameters
@@ -69,7 +69,7 @@ class BodyFigures:
         camera depends on it.
     executor, fallback : str
         As in `gpu.messages.requests.Report`.
-    conserved : Conserved or None
+    conserved : ConservedQuantities or None
         None if not requested.
     measuring_ms : float
         Duration of that measurement, after the steps; 0 if not requested.
@@ -84,7 +84,7 @@ class BodyFigures:
     radius: float
     executor: str
     fallback: str = ""
-    conserved: Conserved | None = None
+    conserved: ConservedQuantities | None = None
     measuring_ms: float = 0.0
 
 
@@ -97,11 +97,19 @@ FLOPS_PER_INTERACTION = 20
 """Operations per interaction of two bodies by the convention of the field, whatever a kernel executes."""
 
 
-def figures_of(
-    bodies: int, time: float, steps: int, *, lately: int, kernel_ms: float, radius: float, executor: str, **others: Any
+def compute_body_figures(
+    bodies: int,
+    time: float,
+    steps: int,
+    *,
+    recent_steps: int,
+    kernel_ms: float,
+    radius: float,
+    executor: str,
+    **fields: Any,
 ) -> BodyFigures:
-    """Return the figures of a simulation after its last `lately` steps, which took `kernel_ms`."""
-    rate = interactions_per_s(bodies, lately, kernel_ms)
-    kernel_ms = kernel_ms if lately else 0.0
+    """Return the figures of a simulation after its last `recent_steps` steps, which took `kernel_ms`."""
+    rate = interactions_per_s(bodies, recent_steps, kernel_ms)
+    kernel_ms = kernel_ms if recent_steps else 0.0
     gflops = rate * FLOPS_PER_INTERACTION / 1e9
-    return BodyFigures(bodies, time, steps, kernel_ms, rate, gflops, radius, executor, **others)
+    return BodyFigures(bodies, time, steps, kernel_ms, rate, gflops, radius, executor, **fields)

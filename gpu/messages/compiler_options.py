@@ -25,7 +25,7 @@ class CompilerOptions:
     defines: Mapping[str, str] = field(default_factory=dict)
 
 
-def compiler_options(text: str, folder: Path) -> CompilerOptions:
+def parse_compiler_options(text: str, folder: Path) -> CompilerOptions:
     """Parse options as on a command line; -D is optional before a macro.
 
     Parameters

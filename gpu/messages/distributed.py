@@ -32,7 +32,7 @@ class WorkerStatus:
 
 
 @dataclass(frozen=True)
-class Taken:
+class TaskDependency:
     """Dependency on another task's result, or on the part of it with this name."""
 
     task: str
@@ -40,7 +40,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Fetch:
+class Transfer:
     """Transfer of a dependency from another worker: its address, begin and end."""
 
     source: str
@@ -56,7 +56,7 @@ class TaskRecord:
     ----------
     task, step : str
         The task's name, unique in its run, and the step that it executes.
-    place : int
+    chunk_index : int
         Index of its chunk.
     worker : str
         The address of the worker.
@@ -64,44 +64,44 @@ class TaskRecord:
         Seconds since 1970, by the clock of the worker's machine.
     times : PhaseTimes
         Milliseconds that its engine used in each phase.
-    made : tuple of (str, int)
+    result_parts : tuple of (str, int)
         Names and bytes of the parts of its result; the name is "" if there is only one.
-    taken : tuple of Taken
+    dependencies : tuple of TaskDependency
         Its dependencies in order, without chunks of the input.
     elements : tuple of (int, int) or None
         First and one past the last element, or row, of the chunk that it read; None if it read none.
-    held_bytes : int
+    memory_bytes : int
         The worker's memory at the end: the task's input and result, and results kept for other tasks.
-    fetched : tuple of Fetch
+    transfers : tuple of Transfer
         Transfers before it began; device-to-device copies are not included.
     """
 
     task: str
     step: str
-    place: int
+    chunk_index: int
     worker: str
     begin: float
     end: float
     times: PhaseTimes
-    made: tuple[tuple[str, int], ...]
-    taken: tuple[Taken, ...]
+    result_parts: tuple[tuple[str, int], ...]
+    dependencies: tuple[TaskDependency, ...]
     elements: tuple[int, int] | None = None
-    held_bytes: int = 0
-    fetched: tuple[Fetch, ...] = ()
+    memory_bytes: int = 0
+    transfers: tuple[Transfer, ...] = ()
 
     def data(self) -> dict[str, Any]:
         """Return the record as basic types that Dask can transport."""
         return asdict(self)
 
     @classmethod
-    def of_data(cls, data: Mapping[str, Any]) -> TaskRecord:
+    def from_data(cls, data: Mapping[str, Any]) -> TaskRecord:
         """Create a record from the return value of `data`."""
         elements = data["elements"]
         changed = {
             "times": PhaseTimes(**data["times"]),
-            "made": tuple((name, size) for name, size in data["made"]),
-            "taken": tuple(Taken(**each) for each in data["taken"]),
-            "fetched": tuple(Fetch(**each) for each in data["fetched"]),
+            "result_parts": tuple((name, size) for name, size in data["result_parts"]),
+            "dependencies": tuple(TaskDependency(**each) for each in data["dependencies"]),
+            "transfers": tuple(Transfer(**each) for each in data["transfers"]),
             "elements": None if elements is None else (elements[0], elements[1]),
         }
         return cls(**{**data, **changed})
@@ -130,7 +130,7 @@ class DistributedRun:
         Workers at the beginning, and those that replaced lost ones.
     tasks : tuple of TaskRecord
         In the order in which they ended.
-    lost : tuple of LostWorker
+    lost_workers : tuple of LostWorker
     wall_s : float
         Seconds from the submission of the first task to the arrival of the last result.
     gathered_bytes : int
@@ -139,7 +139,7 @@ class DistributedRun:
 
     workers: tuple[WorkerStatus, ...]
     tasks: tuple[TaskRecord, ...]
-    lost: tuple[LostWorker, ...]
+    lost_workers: tuple[LostWorker, ...]
     wall_s: float
     gathered_bytes: int
 
@@ -150,10 +150,10 @@ class DistributedRun:
         moved = {
             (taken, record.worker)
             for record in self.tasks
-            for taken in record.taken
+            for taken in record.dependencies
             if taken.task in last and last[taken.task].worker != record.worker
         }
-        return sum(dict(last[taken.task].made)[taken.part] for taken, _ in moved)
+        return sum(dict(last[taken.task].result_parts)[taken.part] for taken, _ in moved)
 
     @property
     def busy_s(self) -> float:
@@ -165,7 +165,7 @@ class DistributedRun:
         return sum(record.end - record.begin for record in self.tasks)
 
     @property
-    def scaling(self) -> float:
+    def mean_busy_workers(self) -> float:
         """Average number of busy workers: `busy_s` / `wall_s`, at most the number of workers.
         It shows the time lost by waiting. It is an upper bound of the speedup, which is the wall time with one worker
         divided by this run's.
@@ -173,16 +173,18 @@ class DistributedRun:
         return self.busy_s / self.wall_s if self.wall_s > 0 else 0.0
 
     @property
-    def ideal(self) -> int:
+    def concurrent_workers(self) -> int:
         """Number of workers at a time."""
-        return len(self.workers) - len({each.address for each in self.workers} & {each.address for each in self.lost})
+        return len(self.workers) - len(
+            {each.address for each in self.workers} & {each.address for each in self.lost_workers}
+        )
 
     @property
     def times(self) -> PhaseTimes:
         """Milliseconds in each phase, of the worker whose engine was busy longest."""
-        return self.times_of()
+        return self.phase_times()
 
-    def times_of(self, *steps: str) -> PhaseTimes:
+    def phase_times(self, *steps: str) -> PhaseTimes:
         """Return `times` restricted to these steps; with none, of all steps."""
         by_worker: dict[str, PhaseTimes] = defaultdict(PhaseTimes)
         for record in self.tasks:
@@ -208,12 +210,12 @@ class DistributedRun:
                 for each in self.workers
             ],
             "scaling": {
-                "busy_workers": self.scaling,
-                "ideal": self.ideal,
+                "busy_workers": self.mean_busy_workers,
+                "ideal": self.concurrent_workers,
                 "busy_s": self.busy_s,
                 "wall_s": self.wall_s,
             },
             "exchanged_bytes": self.exchanged_bytes,
             "gathered_bytes": self.gathered_bytes,
-            "lost_workers": [asdict(each) for each in self.lost],
+            "lost_workers": [asdict(each) for each in self.lost_workers],
         }

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu.messages.verdicts import Check, Verdict, lines_in_words
+from gpu.messages.verdicts import Check, Verdict, format_lines
 
-MANY = "random"
+RANDOM_KIND = "random"
 """How most of a task's inputs are generated."""
-_MOST_SHOWN = 3
+_MAX_FINDINGS = 3
 """Findings that are shown to a student at once."""
 
 
 @dataclass(frozen=True)
-class StageCase:
+class GradingCase:
     """Input and schedule of a test: the size, how the input is generated, the random seed, and the schedule."""
 
     n: int
-    kind: str = MANY
+    kind: str = RANDOM_KIND
     seed: int = 0
     schedule: str = "round-robin"
 
@@ -43,7 +43,7 @@ class WrongElement:
 
 
 @dataclass(frozen=True)
-class LimitMet:
+class CounterLimit:
     """Counter and its limit, at the size with the largest excess or, if there is none, the smallest margin."""
 
     counter: str
@@ -52,7 +52,7 @@ class LimitMet:
     most: float
 
     @property
-    def met(self) -> bool:
+    def is_met(self) -> bool:
         return self.counted <= self.most
 
     def __str__(self) -> str:
@@ -73,11 +73,11 @@ class Judgment:
         Worded as for all results.
     check : Check
         The checkers' findings, with their lines.
-    case : StageCase or None
+    case : GradingCase or None
         The smallest input on which it fails; None if it passes or cannot be run.
     wrong : WrongElement or None
         The first wrong element for that input; None if the result is right.
-    limits : tuple of LimitMet
+    limits : tuple of CounterLimit
     runs : int
         How many times the submission was run.
     failure : str
@@ -88,9 +88,9 @@ class Judgment:
     accepted: bool
     verdict: Verdict
     check: Check
-    case: StageCase | None = None
+    case: GradingCase | None = None
     wrong: WrongElement | None = None
-    limits: tuple[LimitMet, ...] = ()
+    limits: tuple[CounterLimit, ...] = ()
     runs: int = 0
     failure: str = ""
 
@@ -98,7 +98,9 @@ class Judgment:
     def sentences(self) -> tuple[str, ...]:
         """Sentences for the student, most important first."""
         sentences = (
-            [f"{_capital(self.verdict.words)}."] if not self.accepted else [f"Accepted, after {self.runs} runs."]
+            [f"{_capitalize_verdict(self.verdict.words)}."]
+            if not self.accepted
+            else [f"Accepted, after {self.runs} runs."]
         )
         if self.failure:
             sentences.append(self.failure)
@@ -110,13 +112,13 @@ class Judgment:
         for each in self.check.diagnostics:
             if each.severity == "error":
                 lines_by_message.setdefault(each.message, []).append(each.line)
-        for message, lines in [*lines_by_message.items()][:_MOST_SHOWN]:
-            sentences.append(f"{lines_in_words(sorted(set(lines))).capitalize()}: {message}")
+        for message, lines in [*lines_by_message.items()][:_MAX_FINDINGS]:
+            sentences.append(f"{format_lines(sorted(set(lines))).capitalize()}: {message}")
         sentences += [f"{each}." for each in self.limits]
         return tuple(dict.fromkeys(sentences))
 
 
-def _capital(words: str) -> str:
+def _capitalize_verdict(text: str) -> str:
     """Capitalize a verdict's text after its mark."""
-    mark, words = ("✗ ", words[2:]) if words.startswith("✗ ") else ("", words)
-    return f"{mark}{words[:1].upper()}{words[1:]}"
+    mark, text = ("✗ ", text[2:]) if text.startswith("✗ ") else ("", text)
+    return f"{mark}{text[:1].upper()}{text[1:]}"

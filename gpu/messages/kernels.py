@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.messages.counted import RunCounts
+from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Check, Mistake
 
 
@@ -128,7 +128,7 @@ class LineFigures:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulationResult:
     """Result of a kernel's launch on the simulator.
 
     Parameters
@@ -165,7 +165,7 @@ class CountedLaunch:
     simulated_ms: float
 
 
-def alike(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+def are_results_equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
     """Return whether two results are equal, except for rounding of sums in a different order."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False

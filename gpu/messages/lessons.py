@@ -10,17 +10,17 @@ from gpu.messages.judgments import Judgment
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class RecordingQuestion:
     """Question about one recording.
 
     Parameters
     ----------
     kind, prompt : str
-    form : {"cells", "threads", "number", "thread", "choice"}
+    answer_type : {"cells", "threads", "number", "thread", "choice"}
         Type of the answer: a set of elements of `array`, a set of threads of `block`, a number, a pair (block,
         thread), or one of `choices`.
     answer : frozenset of int, int, float, (int, int) or str
-    why : str
+    explanation : str
         Explanation of the answer, in a sentence.
     choices : tuple of str
     array : str
@@ -41,9 +41,9 @@ class AskedQuestion:
 
     kind: str
     prompt: str
-    form: str
+    answer_type: str
     answer: Any
-    why: str
+    explanation: str
     choices: tuple[str, ...] = ()
     array: str = ""
     block: int = 0
@@ -60,8 +60,8 @@ class AnswerMark:
 
     Parameters
     ----------
-    right : bool
-    words : str
+    is_correct : bool
+    feedback : str
         Feedback; for a wrong answer, what happened instead and on which line.
     missing, extra : frozenset of int
         For a set, elements that the answer lacks, and elements that do not belong to it.
@@ -69,8 +69,8 @@ class AnswerMark:
         Where the recording shows it.
     """
 
-    right: bool
-    words: str
+    is_correct: bool
+    feedback: str
     missing: frozenset[int] = frozenset()
     extra: frozenset[int] = frozenset()
     moment: int = 0
@@ -92,7 +92,7 @@ class LineFrame:
     indent: str
     after: str
 
-    def filled(self, lines: tuple[str, ...]) -> str:
+    def fill(self, lines: tuple[str, ...]) -> str:
         """Return the whole text with the lines in the given order."""
         return self.before + "".join(f"{self.indent}{line}\n" for line in lines) + self.after
 
@@ -137,18 +137,18 @@ class StepOutline:
     ----------
     title, text : str
         The text is Markdown.
-    asks : str
+    question_kind : str
         Kind of its question; "" if none.
     task : TaskOutline or None
-    shows : bool
+    has_scene : bool
         Whether it has a scene to show.
     """
 
     title: str
     text: str
-    asks: str = ""
+    question_kind: str = ""
     task: TaskOutline | None = None
-    shows: bool = False
+    has_scene: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,12 @@ class LessonOutline:
     name, title : str
         Name of the folder, and title of the lesson.
     minutes : int
-    needs : tuple of str
+    prerequisites : tuple of str
         Names of its prerequisite lessons.
     text : str
         Introduction before the first step, in Markdown.
     steps : tuple of StepOutline
-    lifts : tuple of (str, str)
+    unlocked_variants : tuple of (str, str)
         Patterns and variants that it unlocks.
     """
 
@@ -174,10 +174,10 @@ class LessonOutline:
     name: str
     title: str
     minutes: int
-    needs: tuple[str, ...]
+    prerequisites: tuple[str, ...]
     text: str
     steps: tuple[StepOutline, ...]
-    lifts: tuple[tuple[str, str], ...] = ()
+    unlocked_variants: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,11 +186,11 @@ class LessonShelf:
 
     folder: str
     lessons: tuple[LessonOutline, ...]
-    faults: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class ShownScene:
+class StepScene:
     """Scene of a step, as selected by the seed.
 
     Parameters
@@ -207,7 +207,7 @@ class ShownScene:
         Name of the kernel file, and the first kernel to be launched.
     moment : int
         Initial moment in the recording.
-    asked : AskedQuestion or None
+    question : RecordingQuestion or None
     """
 
     tab: str
@@ -218,7 +218,7 @@ class ShownScene:
     file: str = ""
     kernel: str = ""
     moment: int = 0
-    asked: AskedQuestion | None = None
+    question: RecordingQuestion | None = None
 
 
 @dataclass(frozen=True)
@@ -268,11 +268,11 @@ class JudgeTask:
 
 
 @dataclass(frozen=True)
-class StepJudged:
+class StepFailure:
     """Record the smallest failing input of a submission; the Result has `path`, and the failure's place as `scene`."""
 
     task: JudgeTask
     judgment: Judgment
 
 
-LessonRequest = ReadLessons | ShowStep | JudgeTask | StepJudged
+LessonRequest = ReadLessons | ShowStep | JudgeTask | StepFailure

@@ -10,7 +10,7 @@ from pathlib import Path
 from gpu.declaration.pattern import Progress
 from gpu.errors import Diagnostic
 from gpu.messages.compiler_options import CompilerOptions
-from gpu.messages.counted import RunCounts
+from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Mistake
 
 SCRIPT = ".py"
@@ -33,7 +33,7 @@ class WholeProgram:
         A PyCUDA script, or a CUDA program with `main`.
     text : str
         Text that replaces the file's content.
-    words : tuple of str
+    arguments : tuple of str
         Command-line arguments.
     options : CompilerOptions
         Ignored for a script.
@@ -41,7 +41,7 @@ class WholeProgram:
 
     path: str
     text: str
-    words: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     options: CompilerOptions = field(default_factory=CompilerOptions)
 
     @property
@@ -58,7 +58,7 @@ class ProgramLaunch:
     ----------
     number : int
         Number of the launch, from 1.
-    kernel, place : str
+    kernel, call_site : str
         Name of the kernel, and the line that launched it: "script.py:12".
     grid, block : tuple of int
     shared_bytes : int
@@ -69,7 +69,7 @@ class ProgramLaunch:
         Findings, with lines of the program's file if it contains the kernel's text.
     diagnostics : tuple of Diagnostic
         The findings at lines of the text from which the kernel was compiled.
-    placed : tuple of Diagnostic
+    file_diagnostics : tuple of Diagnostic
         The findings at lines of the program's file, if it contains them.
     counts : RunCounts or None
         None if a mistake ended the launch.
@@ -81,21 +81,21 @@ class ProgramLaunch:
 
     number: int
     kernel: str
-    place: str
+    call_site: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared_bytes: int
     simulated_ms: float
     mistakes: tuple[Mistake, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    placed: tuple[Diagnostic, ...] = ()
+    file_diagnostics: tuple[Diagnostic, ...] = ()
     counts: RunCounts | None = None
     recording: str = ""
     modeled_us: float | None = None
 
 
 @dataclass(frozen=True)
-class ProgramNews(Progress):
+class ProgramProgress(Progress):
     """Output and launches of a program since the last such message; none may be dropped.
 
     Parameters
@@ -103,13 +103,13 @@ class ProgramNews(Progress):
     output : str
         Standard output and standard error, in the order in which they were written.
     launches : tuple of ProgramLaunch
-    under_way : str
+    current_launch : str
         Description of a long launch: "launch 3: scale, at script.py:12"; "" if there is no change.
     """
 
     fraction: float | None = None
     output: str = ""
-    under_way: str = ""
+    current_launch: str = ""
     launches: tuple[ProgramLaunch, ...] = field(default=())
 
 

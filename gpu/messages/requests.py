@@ -11,20 +11,20 @@ from gpu.engines.base import Device, PhaseTimes
 from gpu.errors import Diagnostic, SourcePosition
 from gpu.messages.atomics import AtomicsStudy
 from gpu.messages.bodies import BodyFigures, Camera
-from gpu.messages.counted import RunCounts
 from gpu.messages.distributed import DistributedRun, WorkerStatus
 from gpu.messages.judgments import Judgment
-from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, Simulated
-from gpu.messages.lessons import LessonRequest, LessonShelf, ShownScene
-from gpu.messages.modeled import ModeledTime
+from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, SimulationResult
+from gpu.messages.lessons import LessonRequest, LessonShelf, StepScene
+from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.programs import ProgramEnd, WholeProgram
+from gpu.messages.run_counts import RunCounts
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.timelines import RunTimelines
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Check
 from gpu.messages.writer import Writer, WrittenElement
 from gpu.schedules import ROUND_ROBIN
-from gpu.timing.gpus import AS_DESCRIBED, Supposed
+from gpu.timing.gpus import UNSCALED, GpuScaling
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class RunPattern:
     side : int
         Rows and columns to which an image is cropped or tiled; 0 leaves it unchanged.
     chunks : tuple of int
-        For several devices, as in `gpu.distributed.run.run_distributed`; unused with one device.
+        For several devices, as in `gpu.distributed.distributed_run.run_distributed`; unused with one device.
 
     The Result's arrays are the host program's outputs and their presentation: `picture` for display; `image` with the
     input's levels if the result is an image; outlines of an array pattern's `input` and `output`; `frames`, `captions`
@@ -176,7 +176,7 @@ class CountPattern:
     ----------
     pattern, variant, params, inputs, seed, sources, side
         As in RunPattern.
-    whole : bool
+    full_input : bool
         Whether to use the whole input.
     """
 
@@ -186,13 +186,13 @@ class CountPattern:
     inputs: Mapping[str, SharedArray] = field(default_factory=dict)
     seed: int = 0
     sources: Mapping[str, str] = field(default_factory=dict)
-    whole: bool = False
+    full_input: bool = False
     side: int = 0
 
 
 @dataclass(frozen=True)
 class FindWriter:
-    """Find the thread that wrote an element of a run's result; the Result has `written`.
+    """Find the thread that wrote an element of a run's result; the Result has `written_element`.
 
     It runs in the simulator's process.
 
@@ -220,20 +220,20 @@ class StepWriter:
 
     Parameters
     ----------
-    find : FindWriter
+    request : FindWriter
         The request that found the writer.
-    written : WrittenElement
+    written_element : WrittenElement
         Its result, with a known writer.
     """
 
-    find: FindWriter
-    written: WrittenElement
+    request: FindWriter
+    written_element: WrittenElement
 
     @property
     def writer(self) -> Writer:
         """The thread that wrote the element."""
-        assert self.written.writer is not None
-        return self.written.writer
+        assert self.written_element.writer is not None
+        return self.written_element.writer
 
 
 @dataclass(frozen=True)
@@ -276,14 +276,14 @@ class DescribeKernels:
 
 @dataclass(frozen=True)
 class RunKernel:
-    """Run any kernel in the simulator; the Result has `simulated`, and `arrays` by the arguments' numbers."""
+    """Run any kernel in the simulator; the Result has `simulation`, and `arrays` by the arguments' numbers."""
 
     launch: KernelLaunch
 
 
 @dataclass(frozen=True)
 class CountKernel:
-    """Run any kernel in the simulator with counters; the Result has `counted`, and `arrays` as for RunKernel."""
+    """Run any kernel in the simulator with counters; the Result has `kernel_counts`, and `arrays` as for RunKernel."""
 
     launch: KernelLaunch
 
@@ -298,7 +298,7 @@ class StepKernel:
 
 @dataclass(frozen=True)
 class ModelPattern:
-    """Model the time of one variant of a pattern on a described GPU; the Result has `modeled`.
+    """Model the time of one variant of a pattern on a described GPU; the Result has `modeled_time`.
 
     Parameters
     ----------
@@ -306,9 +306,9 @@ class ModelPattern:
         As in RunPattern.
     gpu : str
         A key of `gpu.timing.gpus`.
-    supposed : Supposed
+    gpu_scaling : GpuScaling
         Changes to the GPU description.
-    operations : bool
+    count_operations : bool
         Whether to count operations if the pattern does not declare them.
     """
 
@@ -320,21 +320,21 @@ class ModelPattern:
     seed: int = 0
     sources: Mapping[str, str] = field(default_factory=dict)
     side: int = 0
-    supposed: Supposed = AS_DESCRIBED
-    operations: bool = False
+    gpu_scaling: GpuScaling = UNSCALED
+    count_operations: bool = False
 
 
 @dataclass(frozen=True)
 class ModelKernel:
-    """Model the time of any kernel's launch on a described GPU; the Result has `modeled`.
+    """Model the time of any kernel's launch on a described GPU; the Result has `modeled_time`.
 
-    `supposed` and `operations` are as in ModelPattern.
+    `gpu_scaling` and `count_operations` are as in ModelPattern.
     """
 
     launch: KernelLaunch
     gpu: str
-    supposed: Supposed = AS_DESCRIBED
-    operations: bool = False
+    gpu_scaling: GpuScaling = UNSCALED
+    count_operations: bool = False
 
 
 @dataclass(frozen=True)
@@ -374,7 +374,7 @@ class TimelineKernel:
 
 @dataclass(frozen=True)
 class RunProgram:
-    """Run a whole program in the simulator; its output arrives as ProgramNews, and the Result has `ended`.
+    """Run a whole program in the simulator; its output arrives as ProgramNews, and the Result has `program_end`.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ class RunProgram:
         An existing, empty folder for generated files and recordings.
     schedule : str
         One of `gpu.schedules.NAMES`.
-    only : int or None
+    recorded_launch : int or None
         Number of the only launch to record, without checking the others; None checks all, and records small ones.
     gpu : str
         Key, as in `gpu.timing.gpus.find_gpu`, of the GPU for which launches are modeled and whose attributes the
@@ -393,7 +393,7 @@ class RunProgram:
     program: WholeProgram
     folder: str
     schedule: str = ROUND_ROBIN
-    only: int | None = None
+    recorded_launch: int | None = None
     gpu: str = ""
 
 
@@ -613,25 +613,25 @@ class Result:
         For CountPattern.
     kernels : tuple of Signature
         For DescribeKernels.
-    simulated : Simulated or None
+    simulation : SimulationResult or None
         For RunKernel.
-    counted : CountedLaunch or None
+    kernel_counts : CountedLaunch or None
         For CountKernel.
     bodies : BodyFigures or None
         For AdvanceBodies.
     atomics : AtomicsStudy or None
         For StudyAtomics.
-    modeled : ModeledTime or None
+    modeled_time : ModeledTime or None
         For ModelPattern and ModelKernel.
     timelines : RunTimelines or None
         For TimelinePattern and TimelineKernel.
-    written : WrittenElement or None
+    written_element : WrittenElement or None
         For FindWriter.
-    ended : ProgramEnd or None
+    program_end : ProgramEnd or None
         For RunProgram.
     shelf : LessonShelf or None
         For ReadLessons.
-    scene : ShownScene or None
+    scene : StepScene or None
         For ShowStep and StepJudged.
     judgment : Judgment or None
         For JudgeTask.
@@ -645,16 +645,16 @@ class Result:
     check: Check | None = None
     counts: RunCounts | None = None
     kernels: tuple[Signature, ...] = ()
-    simulated: Simulated | None = None
-    counted: CountedLaunch | None = None
+    simulation: SimulationResult | None = None
+    kernel_counts: CountedLaunch | None = None
     bodies: BodyFigures | None = None
     atomics: AtomicsStudy | None = None
-    modeled: ModeledTime | None = None
+    modeled_time: ModeledTime | None = None
     timelines: RunTimelines | None = None
-    written: WrittenElement | None = None
-    ended: ProgramEnd | None = None
+    written_element: WrittenElement | None = None
+    program_end: ProgramEnd | None = None
     shelf: LessonShelf | None = None
-    scene: ShownScene | None = None
+    scene: StepScene | None = None
     judgment: Judgment | None = None
 
 

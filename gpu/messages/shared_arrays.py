@@ -56,12 +56,12 @@ class SharedFolder:
     """
 
     def __init__(self, path: str | None = None, *, label: str = "host") -> None:
-        self._own = _new_folder() if path is None else None
+        self._scratch_folder = _new_folder() if path is None else None
         self._label = label
-        self.path = self._own.path if self._own is not None else str(path)
+        self.path = self._scratch_folder.path if self._scratch_folder is not None else str(path)
         self._numbers = itertools.count()
         self._adopted: weakref.WeakValueDictionary[str, SharedArray] = weakref.WeakValueDictionary()
-        self._stuck: set[str] = set()
+        self._undeleted_paths: set[str] = set()
 
     def create(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SharedArray:
         """Return a new array of zeros; raise InputError if there is no space for it."""
@@ -72,9 +72,9 @@ class SharedFolder:
             with open(path, "xb") as file:
                 file.truncate(size)
                 if size:
-                    _claim(file.fileno(), size)
+                    _reserve_space(file.fileno(), size)
         except OSError as error:
-            _remove(path, self._stuck)
+            _remove(path, self._undeleted_paths)
             if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.ENOMEM):
                 raise
             raise InputError(
@@ -92,16 +92,16 @@ class SharedFolder:
 
     def adopt(self, handle: SharedArray) -> SharedArray:
         """Delete the array's file together with the returned handle, which is the same for all adoptions of a file."""
-        self._retry()
+        self._retry_deletions()
         adopted = self._adopted.get(handle.path)
         if adopted is None:
             adopted = self._adopted[handle.path] = handle
-            weakref.finalize(handle, _remove, handle.path, self._stuck)
+            weakref.finalize(handle, _remove, handle.path, self._undeleted_paths)
         return adopted
 
     def discard(self, handle: SharedArray) -> None:
         """Delete an array's file now."""
-        _remove(handle.path, self._stuck)
+        _remove(handle.path, self._undeleted_paths)
 
     def sweep(self, label: str) -> None:
         """Delete the files of a dead process with this label, except adopted ones."""
@@ -109,22 +109,22 @@ class SharedFolder:
             for file in os.scandir(self.path):
                 if file.name.startswith(f"{label}-") and self._adopted.get(file.path) is None:
                     if file.is_dir(follow_symlinks=False):
-                        scratch.remove(file.path)
+                        scratch.remove_folder(file.path)
                     else:
-                        _remove(file.path, self._stuck)
+                        _remove(file.path, self._undeleted_paths)
 
-    def _retry(self) -> None:
-        for path in tuple(self._stuck):
-            self._stuck.discard(path)
-            _remove(path, self._stuck)
+    def _retry_deletions(self) -> None:
+        for path in tuple(self._undeleted_paths):
+            self._undeleted_paths.discard(path)
+            _remove(path, self._undeleted_paths)
 
     def close(self) -> None:
         """Delete the folder if this process created it."""
-        if self._own is not None:
-            self._own.close()
+        if self._scratch_folder is not None:
+            self._scratch_folder.close()
 
 
-def _claim(file: int, size: int) -> None:
+def _reserve_space(file: int, size: int) -> None:
     """Reserve a file's memory now: failure to allocate a mapped page later would kill the process."""
     if not hasattr(os, "posix_fallocate"):
         return
@@ -135,12 +135,12 @@ def _claim(file: int, size: int) -> None:
             raise
 
 
-def _remove(path: str, stuck: set[str]) -> None:
-    """Delete a file; Windows refuses while it is mapped, so `stuck` collects it for a retry with the next array."""
+def _remove(path: str, undeleted_paths: set[str]) -> None:
+    """Delete a file; Windows refuses if it is mapped, so `undeleted_paths` collects it to retry with the next array."""
     try:
         os.unlink(path)
     except PermissionError:
-        stuck.add(path)
+        undeleted_paths.add(path)
     except OSError:
         pass
 
@@ -155,7 +155,7 @@ def _new_folder() -> scratch.ScratchFolder:
 
 def _memory_backed_folder() -> str | None:
     """Return the in-memory folder if it has ample space (containers often limit it to 64 MB); None otherwise."""
-    folder = scratch.MEMORY
+    folder = scratch.MEMORY_FOLDER
     try:
         return folder if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 2**31 else None
     except OSError:

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu.messages.modeled import LineCode
+from gpu.messages.modeled_time import LineCode
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.timeline import SPAN, LaunchTimelines
 
 
 @dataclass(frozen=True)
-class ListedLaunch:
+class LaunchSummary:
     """Kernel launch of a run: its index among all operations of the host program, and its modeled time."""
 
-    place: int
+    index: int
     kernel: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
@@ -32,9 +32,9 @@ class RunTimelines:
     ----------
     validated : bool
         Whether the timing model has been compared with measurements on this GPU.
-    launches : tuple of ListedLaunch
-    of : int
-        `ListedLaunch.place` of the launch with the timelines.
+    launches : tuple of LaunchSummary
+    launch_index : int
+        `LaunchSummary.index` of the launch with the timelines.
     timelines : LaunchTimelines
         Between processes it has no spans; these are the Result's array `spans`.
     lines : mapping of str to mapping of int to LineCode
@@ -42,16 +42,16 @@ class RunTimelines:
     """
 
     validated: bool
-    launches: tuple[ListedLaunch, ...]
-    of: int
+    launches: tuple[LaunchSummary, ...]
+    launch_index: int
     timelines: LaunchTimelines = field(repr=False)
     lines: Mapping[str, Mapping[int, LineCode]] = field(default_factory=dict)
 
-    def apart(self) -> tuple[RunTimelines, dict[str, Any]]:
+    def split_spans(self) -> tuple[RunTimelines, dict[str, Any]]:
         """Split off the spans; return the rest, and the spans as arrays to be shared."""
         bare = replace(self, timelines=replace(self.timelines, spans=np.empty(0, SPAN)))
         return bare, {"spans": self.timelines.spans.view(np.uint8)}
 
-    def together(self, arrays: Mapping[str, SharedArray]) -> RunTimelines:
+    def join_spans(self, arrays: Mapping[str, SharedArray]) -> RunTimelines:
         """Rejoin the spans."""
         return replace(self, timelines=replace(self.timelines, spans=arrays["spans"].open().view(SPAN)))

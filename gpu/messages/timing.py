@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu.engines.base import PhaseTimes
 
-LAUNCHES_WORTH = 10
+LAUNCH_BOUND_RATIO = 10
 """A run is bound by launches if its kernels take less time than this many empty launches for each of its launches."""
 
 
@@ -27,13 +27,13 @@ class Timing:
         Launches per run.
     gaps : float
         Total time between consecutive launches; 0 with one launch.
-    launch : float
+    empty_launch : float
         Time of an empty launch; 0 if unknown.
     comparable_from : int
         The size from which variants can be compared on this GPU; 0 if unknown.
     size : int
         The size of this run; 0 if it has none.
-    of : str
+    size_parameter : str
         The parameter that sets the size; "" for the side of an image.
     """
 
@@ -43,15 +43,15 @@ class Timing:
     repetitions: int
     launches: int = 0
     gaps: float = 0.0
-    launch: float = 0.0
+    empty_launch: float = 0.0
     comparable_from: int = 0
     size: int = 0
-    of: str = ""
+    size_parameter: str = ""
 
     @property
     def bound_by_launches(self) -> bool:
         """Whether launch overhead exceeds a tenth of the time."""
-        return 0 < self.median < LAUNCHES_WORTH * self.launches * self.launch
+        return 0 < self.median < LAUNCH_BOUND_RATIO * self.launches * self.empty_launch
 
     @property
     def too_small(self) -> bool:
@@ -59,7 +59,7 @@ class Timing:
         return 0 < self.size < self.comparable_from
 
     @property
-    def offered(self) -> int:
+    def recommended_size(self) -> int:
         """The recommended size; 0 if there is no reason to change it."""
         return self.comparable_from if self.too_small else 0
 
@@ -68,7 +68,7 @@ class Timing:
         """A note that a reader of the time needs; "" if it can be compared as it is."""
         if self.bound_by_launches:
             launches = "an empty launch" if self.launches == 1 else f"{self.launches} empty launches"
-            overhead = self.launches * self.launch
+            overhead = self.launches * self.empty_launch
             bound = f"{launches} would take {_format_time(overhead)} of these {_format_time(self.median)}"
             return f"Bound by launches: {bound}."
         if self.too_small:
@@ -84,18 +84,18 @@ class Timing:
             "repetitions": self.repetitions,
             "launches": self.launches,
             "gaps": self.gaps,
-            "launch": self.launch,
+            "launch": self.empty_launch,
             "bound_by_launches": self.bound_by_launches,
             "comparable_from": self.comparable_from or None,
         }
 
 
-def timing_of(
+def summarize_timing(
     warm: Sequence[PhaseTimes],
-    following: PhaseTimes | None = None,
+    consecutive: PhaseTimes | None = None,
     *,
-    launch: float = 0.0,
-    of: str = "",
+    empty_launch: float = 0.0,
+    size_parameter: str = "",
     size: int = 0,
     comparable_from: int = 0,
 ) -> Timing:
@@ -105,7 +105,7 @@ def timing_of(
     ----------
     warm : sequence of PhaseTimes
         At least one, with separately timed launches.
-    following : PhaseTimes or None
+    consecutive : PhaseTimes or None
         A repetition with consecutive launches.
     launch, of, size, comparable_from
         As in `Timing`.
@@ -117,11 +117,11 @@ def timing_of(
         max(kernels),
         len(kernels),
         warm[0].launches,
-        following.gaps if following is not None else 0.0,
-        launch,
+        consecutive.gaps if consecutive is not None else 0.0,
+        empty_launch,
         comparable_from,
         size,
-        of,
+        size_parameter,
     )
 
 

@@ -127,17 +127,19 @@ class Verdict:
     sentence: str
 
     @property
-    def bad(self) -> bool:
+    def is_bad(self) -> bool:
         """Whether something is wrong that is not wrong by design."""
         return self.kind in ("flawed", "wrong")
 
 
-def verdict_of(right: bool | None, *, edited: bool = False, check: Check | None = None, lesson: str = "") -> Verdict:
+def decide_verdict(
+    matches_reference: bool | None, *, edited: bool = False, check: Check | None = None, lesson: str = ""
+) -> Verdict:
     """Return the verdict on a result; "verified" requires that every check passed.
 
     Parameters
     ----------
-    right : bool or None
+    matches_reference : bool or None
         Whether the result agrees with the reference result; None while it has not been compared.
     edited : bool
         Whether the kernel was edited; the original is checked by the project's tests, an edited one needs a check.
@@ -146,16 +148,16 @@ def verdict_of(right: bool | None, *, edited: bool = False, check: Check | None 
     lesson : str
         Why the variant is wrong by design; "" if it is not.
     """
-    if right is None and not (check is not None and check.ended):
+    if matches_reference is None and not (check is not None and check.ended):
         return Verdict("pending", "checking…", "The reference result is computed when you stop changing settings.")
     if check is not None and check.mistakes:
-        what = mistakes_in_words(check.mistakes)
-        if right:
+        what = describe_mistakes(check.mistakes)
+        if matches_reference:
             return Verdict(
                 "flawed", f"right here, but it {what}", f"The result is right by chance. {_summarize(check)}"
             )
         return Verdict("wrong", f"✗ wrong: it {what}", _summarize(check))
-    if not right:
+    if not matches_reference:
         if lesson:
             return Verdict("lesson", "wrong, by design", lesson)
         return Verdict("wrong", "✗ differs from reference", "The difference exceeds the tolerance for rounding.")
@@ -172,23 +174,23 @@ def verdict_of(right: bool | None, *, edited: bool = False, check: Check | None 
     if check.failure:
         return Verdict("unchecked", "right, but not checked", f"{agrees} It could not be checked: {check.failure}")
     if check.unreached:
-        edit = f"the edit at {lines_in_words(check.unreached)}"
+        edit = f"the edit at {format_lines(check.unreached)}"
         where = f"With {check.input}, no" if check.input else "No"
         unexecuted = f"{where} thread executed {edit}, so it is unchecked."
         return Verdict("unchecked", f"right, but {edit} did not run", f"{agrees} {unexecuted} {_summarize(check)}")
     return Verdict("verified", "✓ verified", f"{agrees} {_summarize(check)}")
 
 
-def verdict_of_launch(check: Check) -> Verdict:
+def decide_launch_verdict(check: Check) -> Verdict:
     """Return the verdict on a launch without reference result."""
     if check.mistakes:
-        return Verdict("flawed", f"it {mistakes_in_words(check.mistakes)}", _summarize(check))
+        return Verdict("flawed", f"it {describe_mistakes(check.mistakes)}", _summarize(check))
     if check.differing:
         return Verdict("flawed", f"its result depends on the schedule: {check.differing[0]}", _summarize(check))
     return Verdict("clean", "✓ no findings", _summarize(check))
 
 
-def mistakes_of(findings: Iterable[_Finding], file: str = "") -> tuple[Mistake, ...]:
+def collect_mistakes(findings: Iterable[_Finding], file: str = "") -> tuple[Mistake, ...]:
     """Return findings as mistakes, each with its lines in `file`, or in all files."""
     name = PurePath(file).name
 
@@ -198,18 +200,18 @@ def mistakes_of(findings: Iterable[_Finding], file: str = "") -> tuple[Mistake, 
     return tuple(dict.fromkeys(Mistake(each.kind, lines(each)) for each in findings))
 
 
-def mistakes_in_words(mistakes: Sequence[Mistake]) -> str:
+def describe_mistakes(mistakes: Sequence[Mistake]) -> str:
     """Describe what a kernel does wrong, such as "races: lines 129 and 131"."""
     kinds = dict.fromkeys(each.kind for each in mistakes)
     descriptions = []
     for kind in kinds:
         lines = sorted({line for each in mistakes if each.kind == kind for line in each.lines})
         what = _MISTAKE_PHRASES.get(kind, "makes a mistake")
-        descriptions.append(f"{what}: {lines_in_words(lines)}" if lines else what)
+        descriptions.append(f"{what}: {format_lines(lines)}" if lines else what)
     return "; ".join(dict.fromkeys(descriptions))
 
 
-def lines_in_words(lines: Iterable[int]) -> str:
+def format_lines(lines: Iterable[int]) -> str:
     """Format line numbers as "line 3", "lines 3 and 5", "lines 3, 5 and 7"."""
     numbers = [str(line) for line in lines]
     if len(numbers) == 1:
@@ -220,7 +222,7 @@ def lines_in_words(lines: Iterable[int]) -> str:
 def _summarize(check: Check) -> str:
     """Return what was checked, on which input, and the outcome."""
     where = f" with {check.input}" if check.input else ""
-    found = f"it {mistakes_in_words(check.mistakes)}" if check.mistakes else "nothing"
+    found = f"it {describe_mistakes(check.mistakes)}" if check.mistakes else "nothing"
     summary = f"Checked for races, out-of-bounds and uninitialized accesses, barriers and masks{where}; found: {found}."
     small = f" with {check.ordered_input}" if check.ordered_input else ""
     if check.differing:

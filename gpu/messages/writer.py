@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 Index3 = tuple[int, int, int]
 
-MOST_STATEMENTS = 500_000
+MAX_STATEMENTS = 500_000
 """Most lane statements of a block that can be stepped through alone; such a recording loads in a few seconds."""
 
 
@@ -55,12 +55,12 @@ class Writer:
     @property
     def block_number(self) -> int:
         """Linear index of the block in the grid, x fastest."""
-        return _number(self.block, self.grid)
+        return _linear_index(self.block, self.grid)
 
     @property
     def thread_number(self) -> int:
         """Linear index of the thread in its block, x fastest."""
-        return _number(self.thread, self.block_shape)
+        return _linear_index(self.thread, self.block_shape)
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ class WrittenElement:
         The first writer in that launch.
     writes, threads, blocks : int
         Number of writes in that launch, and of the threads and blocks that made them.
-    whole : bool
+    is_complete : bool
         Whether all blocks of that launch were observed, so that the list of writes is complete.
     statements : int
         Lane statements that the writer's block executes; the mean over blocks if all were observed.
-    unknown : str
+    unknown_reason : str
         Why the writer is unknown, as a sentence; "" if it is known.
     """
 
@@ -106,15 +106,15 @@ class WrittenElement:
     writes: int = 0
     threads: int = 0
     blocks: int = 0
-    whole: bool = False
+    is_complete: bool = False
     statements: int = 0
-    unknown: str = ""
+    unknown_reason: str = ""
 
     @property
-    def steps_alone(self) -> bool:
+    def is_steppable(self) -> bool:
         """Whether its block is small enough to be stepped through at full size."""
-        return self.statements <= MOST_STATEMENTS
+        return self.statements <= MAX_STATEMENTS
 
 
-def _number(index: Index3, extents: Index3) -> int:
+def _linear_index(index: Index3, extents: Index3) -> int:
     return (index[2] * extents[1] + index[1]) * extents[0] + index[0]

@@ -11,20 +11,36 @@ import numpy as np
 from gpu.declaration.arrays import (
     accept_values,
     block_parameter,
+    cast_values,
     dtype_parameter,
-    first_values,
     input_parameter,
     make_input,
-    outline_of_kept,
+    outline_selected,
     present,
     size_parameter,
-    typed,
+    truncate_values,
     values_parameter,
-    whole_warps,
+    warp_aligned_block_size,
 )
-from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, SizeCurve, of_floats, powers
-from gpu.declaration.distributed import DistributedProgram, Made, OnWorker, Parts, Piece, Streaming, Tasks
-from gpu.declaration.gpu_sizes import elements
+from gpu.declaration.benchmark import (
+    Benchmark,
+    Case,
+    CudaProgram,
+    SizeComparison,
+    SizeCurve,
+    float_array_peers,
+    powers_of_two,
+)
+from gpu.declaration.distributed import (
+    ChunkInput,
+    DistributedProgram,
+    FutureResult,
+    Parts,
+    Streaming,
+    TaskCollector,
+    WorkerContext,
+)
+from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -52,21 +68,21 @@ _COMPARISONS = ("greater", "less")
 # For the look-back variant: 16-byte loads in flight per thread, as far as a block's kept elements fit in shared memory,
 # where their original positions need the same space again. More loads make larger tiles, fewer of which wait for each
 # other: this pays off with many tiles per multiprocessor.
-_VECTORS, _VECTORS_OF_MANY = 6, 8
+_VECTORS, _VECTORS_FOR_LARGE_INPUT = 6, 8
 _MAX_VECTORS_PER_BLOCK = 2048
-_MANY_TILES = 48
+_MIN_TILES_OF_LARGE_INPUT = 48
 
 
 @dataclass(frozen=True)
-class _Packing:
+class _PackingBuffers:
     """Device buffers for packed elements, their original positions, and their count (one element)."""
 
     packed: Buffer
-    places: Buffer
+    positions: Buffer
     count: Buffer
 
 
-_Pack = Callable[[Engine, Module, Buffer, _Packing, Params, int], None]
+_Pack = Callable[[Engine, Module, Buffer, _PackingBuffers, Params, int], None]
 
 
 def _threshold(params: Params) -> np.generic:
@@ -77,15 +93,15 @@ def _threshold(params: Params) -> np.generic:
     return np.int32(rounding(params["threshold"]))
 
 
-def _tiling(device: Device, n: int, block: int, *, split: bool) -> tuple[int, int]:
+def _compute_tiling(device: Device, n: int, block: int, *, split: bool) -> tuple[int, int]:
     limit = _MAX_VECTORS_PER_BLOCK // 2 if split else _MAX_VECTORS_PER_BLOCK
-    many = n > _MANY_TILES * device.multiprocessors * 4 * _VECTORS_OF_MANY * block
-    return scan.tiling(n, block, min(_VECTORS_OF_MANY if many else _VECTORS, limit // block))
+    many = n > _MIN_TILES_OF_LARGE_INPUT * device.multiprocessors * 4 * _VECTORS_FOR_LARGE_INPUT * block
+    return scan.compute_tiling(n, block, min(_VECTORS_FOR_LARGE_INPUT if many else _VECTORS, limit // block))
 
 
-def _program(pack: _Pack) -> HostProgram:
+def _pack_program(pack: _Pack) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block = whole_warps(params)
+        block = warp_aligned_block_size(params)
         split = params["result"] == "split"
         module = engine.build(
             _FILE,
@@ -93,13 +109,13 @@ def _program(pack: _Pack) -> HostProgram:
                 "VALUE": _C_TYPES[params["dtype"]],
                 "PREDICATE": params["predicate"].upper(),
                 "BLOCK_SIZE": block,
-                "VECTORS": _tiling(engine.device, inputs["values"].size, block, split=split)[0],
+                "VECTORS": _compute_tiling(engine.device, inputs["values"].size, block, split=split)[0],
                 "PLACES": int(split),
             },
         )
-        data = engine.upload(typed(inputs, params))
+        data = engine.upload(cast_values(inputs, params))
         n = data.shape[0]
-        to = _Packing(
+        to = _PackingBuffers(
             engine.allocate((n,), data.dtype),
             engine.allocate((n if split else 1,), np.int32),
             engine.allocate((1,), np.int32),
@@ -117,24 +133,26 @@ def _program(pack: _Pack) -> HostProgram:
             engine.fill(out, 0)
             if count:
                 back = module.kernel("compact_split")
-                engine.launch(back, (-(-count // block), 1, 1), (block, 1, 1), to.packed, to.places, to.count, out)
+                engine.launch(back, (-(-count // block), 1, 1), (block, 1, 1), to.packed, to.positions, to.count, out)
             result = engine.download(out)
             engine.free(out)
         else:
             result = engine.download(to.packed, count)
-        for buffer in (to.packed, to.places, to.count):
+        for buffer in (to.packed, to.positions, to.count):
             engine.free(buffer)
         return {"result": result, "count": np.array(count)}
 
     return run
 
 
-def _with_scan(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
+def _pack_with_scan(
+    engine: Engine, module: Module, data: Buffer, buffers: _PackingBuffers, params: Params, block: int
+) -> None:
     n = data.shape[0]
     grid = (-(-n // block), 1, 1)
     flags = engine.allocate((n,), np.int32)
     engine.launch(module.kernel("compact_flag"), grid, (block, 1, 1), data, flags, np.int32(n), _threshold(params))
-    scanning = scan.build(engine, "int32", "sum", block)
+    scanning = scan.build_scan_module(engine, "int32", "sum", block)
     positions = scan.scan_sections(engine, scanning, "scan_sections", flags, block, 4, exclusive=True)
     engine.launch(
         module.kernel("compact_scatter"),
@@ -143,34 +161,38 @@ def _with_scan(engine: Engine, module: Module, data: Buffer, to: _Packing, param
         data,
         flags,
         positions,
-        to.packed,
-        to.places,
-        to.count,
+        buffers.packed,
+        buffers.positions,
+        buffers.count,
         np.int32(n),
     )
     engine.free(flags)
     engine.free(positions)
 
 
-def _with_ballot(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
+def _pack_with_ballot(
+    engine: Engine, module: Module, data: Buffer, buffers: _PackingBuffers, params: Params, block: int
+) -> None:
     n = data.shape[0]
-    engine.fill(to.count, 0)
+    engine.fill(buffers.count, 0)
     engine.launch(
         module.kernel("compact_ballot"),
         (-(-n // block), 1, 1),
         (block, 1, 1),
         data,
-        to.packed,
-        to.places,
-        to.count,
+        buffers.packed,
+        buffers.positions,
+        buffers.count,
         np.int32(n),
         _threshold(params),
     )
 
 
-def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
+def _pack_with_look_back(
+    engine: Engine, module: Module, data: Buffer, buffers: _PackingBuffers, params: Params, block: int
+) -> None:
     n = data.shape[0]
-    _, tiles = _tiling(engine.device, n, block, split=params["result"] == "split")
+    _, tiles = _compute_tiling(engine.device, n, block, split=params["result"] == "split")
     states = engine.upload(
         np.zeros((1 + tiles, 2), np.uint32)
     )  # uploaded once, as each launch resets them for the next
@@ -179,9 +201,9 @@ def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, 
         (tiles, 1, 1),
         (block, 1, 1),
         data,
-        to.packed,
-        to.places,
-        to.count,
+        buffers.packed,
+        buffers.positions,
+        buffers.count,
         states,
         np.int32(n),
         _threshold(params),
@@ -189,13 +211,13 @@ def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, 
     engine.free(states)
 
 
-def compact_chunk(worker: OnWorker, piece: Piece) -> dict[str, Array]:
+def compact_chunk(worker: WorkerContext, piece: ChunkInput) -> dict[str, Array]:
     """Compact a chunk; the count of its kept elements goes to the other devices."""
     outputs = worker.run(piece.inputs)
     return {"kept": outputs["result"], "count": outputs["count"].reshape(1)}
 
 
-def scan_counts(worker: OnWorker, counts: list[Array]) -> dict[str, Array]:
+def scan_counts(worker: WorkerContext, counts: list[Array]) -> dict[str, Array]:
     """Return the start of each chunk's kept elements in the result, and the total count.
 
     The sum of many counts may exceed int32, which is the type that the ladder scans.
@@ -204,39 +226,42 @@ def scan_counts(worker: OnWorker, counts: list[Array]) -> dict[str, Array]:
     return {"starts": each.cumsum() - each, "count": np.array(each.sum())}
 
 
-def _plan(tasks: Tasks) -> dict[str, Parts]:
-    chunks = [tasks.make(compact_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
-    places = tasks.make(scan_counts, [each["count"] for each in chunks])
+def _plan(tasks: TaskCollector) -> dict[str, Parts]:
+    chunks = [tasks.add_task(compact_chunk, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    places = tasks.add_task(scan_counts, [each["count"] for each in chunks])
     return {
         "result": _result_parts(tasks, [each["kept"] for each in chunks], places["starts"]),
         "count": Parts((places["count"],)),
     }
 
 
-def count_chunk_kept(worker: OnWorker, piece: Piece) -> Array:
+def count_selected(worker: WorkerContext, piece: ChunkInput) -> Array:
     """Return the number of kept elements of a chunk."""
     return worker.run(piece.inputs)["count"].reshape(1)
 
 
-def keep_of_chunk(worker: OnWorker, piece: Piece, starts: Array) -> Array:
+def compact_positioned_chunk(worker: WorkerContext, piece: ChunkInput, starts: Array) -> Array:
     """Compact a chunk once the position of its elements is known, so that they need not wait in memory."""
     return worker.run(piece.inputs)["result"]
 
 
-def _plan_in_two_passes(tasks: Tasks) -> dict[str, Parts]:
-    counts = [tasks.make(count_chunk_kept, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
-    places = tasks.make(scan_counts, counts)
+def _two_pass_plan(tasks: TaskCollector) -> dict[str, Parts]:
+    counts = [tasks.add_task(count_selected, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    places = tasks.add_task(scan_counts, counts)
     starts = places["starts"]
-    kept = [tasks.make(keep_of_chunk, chunk, starts, place=place) for place, chunk in enumerate(tasks.chunks)]
+    kept = [
+        tasks.add_task(compact_positioned_chunk, chunk, starts, chunk_index=place)
+        for place, chunk in enumerate(tasks.chunks)
+    ]
     return {"result": _result_parts(tasks, kept, starts), "count": Parts((places["count"],))}
 
 
-def _result_parts(tasks: Tasks, kept: Sequence[Made], starts: Made) -> Parts:
+def _result_parts(tasks: TaskCollector, chunk_results: Sequence[FutureResult], starts: FutureResult) -> Parts:
     """Return the chunks' results with their starts; a split result has the position and length of its chunk."""
-    return Parts(tuple(kept), starts if tasks.params["result"] == "pack" else None)
+    return Parts(tuple(chunk_results), starts if tasks.params["result"] == "pack" else None)
 
 
-def _kept_mask(values: Array, params: Params) -> Array:
+def _selection_mask(values: Array, params: Params) -> Array:
     """Return the mask of kept elements."""
     match params["predicate"]:
         case "greater":
@@ -251,21 +276,28 @@ def _kept_mask(values: Array, params: Params) -> Array:
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    values = typed(inputs, params)
-    kept = _kept_mask(values, params)
+    values = cast_values(inputs, params)
+    kept = _selection_mask(values, params)
     return values[kept] if params["result"] == "pack" else np.where(kept, values, values.dtype.type(0))
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
     """Return the minimum traffic: each element is read once, and each element of the result written once."""
     n = inputs["values"].size
-    written = n if params["result"] == "split" else int(np.count_nonzero(_kept_mask(typed(inputs, params), params)))
+    written = (
+        n
+        if params["result"] == "split"
+        else int(np.count_nonzero(_selection_mask(cast_values(inputs, params), params)))
+    )
     return Cost(bytes_read=4 * n, bytes_written=4 * written, flops=0)
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    values = typed(inputs, params)
-    return {**present(inputs, params, outputs["result"]), "kept": outline_of_kept(values, _kept_mask(values, params))}
+    values = cast_values(inputs, params)
+    return {
+        **present(inputs, params, outputs["result"]),
+        "kept": outline_selected(values, _selection_mask(values, params)),
+    }
 
 
 def _sorted_if_packed(params: Params, result: Array) -> Array:
@@ -275,20 +307,20 @@ def _sorted_if_packed(params: Params, result: Array) -> Array:
 
 def _textbook(params: Params, n: int) -> Textbook:
     """Return work and span of the work-efficient scan of the flags; flags and scatter only compute positions."""
-    return scan.brent_kung(n)
+    return scan.brent_kung_textbook(n)
 
 
-def _on_gpu(power: int, variants: tuple[str, ...] = ()) -> Case:
+def _gpu_case(power: int, variants: tuple[str, ...] = ()) -> Case:
     return Case(
         f"compaction (greater than 0.5, keeping half), 2^{power} float32",
         {"n": 2**power, "dtype": "float32", "predicate": "greater", "threshold": 0.5},
         variants=variants,
-        libraries=of_floats(2**power, lambda library, values: values[values > 0.5]),
-        programs=(CudaProgram("CUB", "cub.cu", ("select", 2**power), versioned=True),),
+        libraries=float_array_peers(2**power, lambda library, values: values[values > 0.5]),
+        programs=(CudaProgram("CUB", "cub.cu", ("select", 2**power), prints_version=True),),
     )
 
 
-def _timed(power: int, block: int = 256, threshold: float = 0.5) -> Case:
+def _timing_model_case(power: int, block: int = 256, threshold: float = 0.5) -> Case:
     params = {"n": 2**power, "dtype": "float32", "threshold": threshold, "block": str(block)}
     return Case(f"compaction (greater than {threshold}), 2^{power} float32, blocks of {block}", params)
 
@@ -298,11 +330,11 @@ PATTERN = Pattern(
     order=5,
     title="Compaction",
     summary="Keep and pack some elements.",
-    kernels=_FILE,
-    presentation=ArrayPresentation(words=lambda params: ("split",) if params["result"] == "split" else ()),
+    kernel_file=_FILE,
+    presentation=ArrayPresentation(describe=lambda params: ("split",) if params["result"] == "split" else ()),
     parameters=(
         input_parameter(),
-        size_parameter(default=2**18, on_gpu=elements(2**19)),
+        size_parameter(default=2**18, on_gpu=elements_rule(2**19)),
         values_parameter(),
         Choice(
             name="predicate",
@@ -334,45 +366,45 @@ PATTERN = Pattern(
         Variant(
             "three-kernels",
             "Flags, scan, scatter",
-            run=_program(_with_scan),
+            run=_pack_program(_pack_with_scan),
             idea="An exclusive scan of 0/1 flags, of any length, gives the position of each kept element.",
             limit="Flags, the three kernels of the scan and the scatter take five passes over memory.",
             kernels=("compact_flag", "compact_scatter", "compact_split"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
         ),
         Variant(
             "ballot",
             "Ballot, one atomic per block",
-            run=_program(_with_ballot),
+            run=_pack_program(_pack_with_ballot),
             idea="A warp ballot gives each lane its rank; one atomic operation reserves space for a whole block.",
             limit="Not stable: blocks are written in the order of their atomic operations.",
             kernels=("compact_ballot", "compact_split"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
             comparable=_sorted_if_packed,
         ),
         Variant(
             "look-back",
             "Single pass, decoupled look-back",
-            run=_program(_with_look_back),
+            run=_pack_program(_pack_with_look_back),
             idea="Decoupled look-back adds up the counts of earlier tiles; each tile writes its kept elements at once.",
             limit="Memory bandwidth: each element is read once, and each kept one written once.",
             kernels=("compact_look_back", "compact_split"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
         ),
     ),
     benchmark=Benchmark(
-        gpu=(_on_gpu(24), _on_gpu(28)),
-        curve=SizeCurve(powers(16, 18, 20, 22, 24, 26)),
-        timed=(
-            *map(_timed, (16, 20, 24, 27)),
-            _timed(22, threshold=0.9),
-            *(_timed(22, block) for block in (64, 1024)),
+        gpu=(_gpu_case(24), _gpu_case(28)),
+        curve=SizeCurve(powers_of_two(16, 18, 20, 22, 24, 26)),
+        timing_model_cases=(
+            *map(_timing_model_case, (16, 20, 24, 27)),
+            _timing_model_case(22, threshold=0.9),
+            *(_timing_model_case(22, block) for block in (64, 1024)),
         ),
-        beside=(
-            Beside(
+        size_comparisons=(
+            SizeComparison(
                 "compaction, keeping half of float32",
                 "elements",
-                {2**power: _on_gpu(power, ("ballot", "look-back")) for power in range(10, 29, 2)},
+                {2**power: _gpu_case(power, ("ballot", "look-back")) for power in range(10, 29, 2)},
             ),
         ),
     ),
@@ -392,11 +424,13 @@ PATTERN = Pattern(
         fix_up="Each chunk's elements are moved to their start; a split result is already in place.",
         plan=_plan,
         streaming=Streaming(
-            _plan_in_two_passes, lambda params: str(params["dtype"]), sized=lambda params: params["result"] == "split"
+            _two_pass_plan,
+            lambda params: str(params["dtype"]),
+            is_input_sized=lambda params: params["result"] == "split",
         ),
     ),
     step_params={"n": 16, "block": "16", "dtype": "int32", "threshold": 50.0},
-    step_input=first_values,
+    step_input=truncate_values,
     presets=(
         Preset(
             "Keep odd numbers",

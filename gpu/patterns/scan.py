@@ -8,33 +8,49 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import (
     accept_values,
     block_parameter,
+    cast_values,
     dtype_parameter,
-    first_values,
     input_parameter,
     make_input,
     present,
     size_parameter,
-    typed,
+    truncate_values,
     values_parameter,
-    whole_warps,
+    warp_aligned_block_size,
 )
-from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, Peer, SizeCurve, of_floats, powers
-from gpu.declaration.distributed import DistributedProgram, Made, OnWorker, Parts, Piece, Streaming, Tasks
-from gpu.declaration.gpu_sizes import elements
+from gpu.declaration.benchmark import (
+    Benchmark,
+    Case,
+    CudaProgram,
+    Peer,
+    SizeComparison,
+    SizeCurve,
+    float_array_peers,
+    powers_of_two,
+)
+from gpu.declaration.distributed import (
+    ChunkInput,
+    DistributedProgram,
+    FutureResult,
+    Parts,
+    Streaming,
+    TaskCollector,
+    WorkerContext,
+)
+from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import (
     Array,
     Choice,
     Cost,
     HostProgram,
     Inputs,
+    LengthsPresentation,
     Outputs,
     Params,
     Pattern,
-    Pieces,
     Preset,
     Progress,
     Textbook,
@@ -43,26 +59,27 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT, gamma
+from gpu.declaration.single_thread import single_thread_variant
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.errors import InputError
-from gpu.patterns.reduction.pattern import identity, peak_total
+from gpu.patterns.reduction.pattern import operator_identity, reduce_on_device
 from gpu.warp import WARP
 
 _FILE = "scan.cu"
 _CHUNKS_FILE = "scan_chunks.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 _UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
-_ONE_PASS = "look-back"
+_SINGLE_PASS_VARIANT = "look-back"
 
 # For the look-back variant: 16-byte loads in flight per thread, if that leaves enough tiles.
 _VECTORS = 8
-_FEW_TILES = 4
+_MIN_TILES = 4
 
-_POWERS = 126
+_MAX_EXPONENT = 126
 """float32 represents 2^-126 and 2^126 with full precision."""
 
 
-def build(engine: Engine, dtype: str, operator: str, block: int, vectors: int = _VECTORS) -> Module:
+def build_scan_module(engine: Engine, dtype: str, operator: str, block: int, vectors: int = _VECTORS) -> Module:
     """Build the ladder for an element type, an operator of `_UFUNCS` and a block size."""
     defines: dict[str, int | str] = {
         "VALUE": _C_TYPES[dtype],
@@ -89,7 +106,7 @@ def scan_sections(
     ----------
     engine : Engine
     module : Module
-        From `build`, with the same block size.
+        From `build_scan_module`, with the same block size.
     kernel_name : str
         A kernel with the parameters `in`, `out`, `totals`, `n` and `exclusive`.
     data : Buffer
@@ -123,18 +140,20 @@ _Scan = Callable[[Engine, Buffer, Params], Buffer]
 """(engine, data, params) -> the scan, which the caller has to free. `data` has at least one element; not modified."""
 
 
-def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, in_warps: bool = False) -> _Scan:
-    def scanned(engine: Engine, data: Buffer, params: Params) -> Buffer:
-        block = whole_warps(params) if in_warps else int(params["block"])
-        module = build(engine, params["dtype"], params["operator"], block)
+def _section_scan(kernel_name: str, elements_a_thread: int = 1, *, warp_aligned: bool = False) -> _Scan:
+    def scan(engine: Engine, data: Buffer, params: Params) -> Buffer:
+        block = warp_aligned_block_size(params) if warp_aligned else int(params["block"])
+        module = build_scan_module(engine, params["dtype"], params["operator"], block)
         exclusive = params["kind"] == "exclusive"
         return scan_sections(engine, module, kernel_name, data, block, elements_a_thread, exclusive=exclusive)
 
-    return scanned
+    return scan
 
 
-def _on_one_thread(engine: Engine, data: Buffer, params: Params) -> Buffer:
-    kernel = build(engine, params["dtype"], params["operator"], int(params["block"])).kernel("scan_one_thread")
+def _scan_on_one_thread(engine: Engine, data: Buffer, params: Params) -> Buffer:
+    kernel = build_scan_module(engine, params["dtype"], params["operator"], int(params["block"])).kernel(
+        "scan_one_thread"
+    )
     n = data.shape[0]
     scanned = engine.allocate((n,), data.dtype)
     exclusive = np.int32(params["kind"] == "exclusive")
@@ -142,31 +161,31 @@ def _on_one_thread(engine: Engine, data: Buffer, params: Params) -> Buffer:
     return scanned
 
 
-def _in_one_pass(engine: Engine, data: Buffer, params: Params, carry: Array | None = None) -> Buffer:
-    block, n = whole_warps(params), data.shape[0]
-    vectors, tiles = tiling(n, block, _VECTORS)
-    kernel = build(engine, params["dtype"], params["operator"], block, vectors).kernel("scan_look_back")
+def _scan_in_one_pass(engine: Engine, data: Buffer, params: Params, carry: Array | None = None) -> Buffer:
+    block, n = warp_aligned_block_size(params), data.shape[0]
+    vectors, tiles = compute_tiling(n, block, _VECTORS)
+    kernel = build_scan_module(engine, params["dtype"], params["operator"], block, vectors).kernel("scan_look_back")
     scanned = engine.allocate((n,), data.dtype)
     states = engine.upload(
         np.zeros((1 + tiles, 2), np.uint32)
     )  # uploaded once, as each launch resets them for the next
     exclusive = np.int32(params["kind"] == "exclusive")
-    before = identity(params["operator"], params["dtype"])[0] if carry is None else carry
+    before = operator_identity(params["operator"], params["dtype"])[0] if carry is None else carry
     engine.launch(kernel, (tiles, 1, 1), (block, 1, 1), data, scanned, states, np.int32(n), exclusive, before)
     engine.free(states)
     return scanned
 
 
 _SCANS: dict[str, _Scan] = {
-    "one-thread": _on_one_thread,
-    "naive": _by_sections("scan_naive"),
-    "kogge-stone": _by_sections("scan_kogge_stone"),
-    "double-buffer": _by_sections("scan_double_buffer"),
-    "brent-kung": _by_sections("scan_brent_kung", 2),
-    "brent-kung-padded": _by_sections("scan_brent_kung_padded", 2),
-    "shuffle": _by_sections("scan_shuffle", in_warps=True),
-    "three-kernels": _by_sections("scan_sections", 4, in_warps=True),
-    _ONE_PASS: _in_one_pass,
+    "one-thread": _scan_on_one_thread,
+    "naive": _section_scan("scan_naive"),
+    "kogge-stone": _section_scan("scan_kogge_stone"),
+    "double-buffer": _section_scan("scan_double_buffer"),
+    "brent-kung": _section_scan("scan_brent_kung", 2),
+    "brent-kung-padded": _section_scan("scan_brent_kung_padded", 2),
+    "shuffle": _section_scan("scan_shuffle", warp_aligned=True),
+    "three-kernels": _section_scan("scan_sections", 4, warp_aligned=True),
+    _SINGLE_PASS_VARIANT: _scan_in_one_pass,
 }
 """Functions that scan on the device, by variant name."""
 
@@ -175,7 +194,7 @@ def _program(variant: str) -> HostProgram:
     """Return a variant's host program: upload, scan, download."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        data = engine.upload(typed(inputs, params))
+        data = engine.upload(cast_values(inputs, params))
         yield Progress(0.1, "uploaded")
         if not data.shape[0]:
             return {"result": engine.download(data)}
@@ -189,14 +208,17 @@ def _program(variant: str) -> HostProgram:
     return run
 
 
-def reduce_chunk(worker: OnWorker, piece: Piece) -> dict[str, Any]:
+def reduce_chunk(worker: WorkerContext, piece: ChunkInput) -> dict[str, Any]:
     """Reduce a chunk, for the devices after this one; its elements stay on the device for the scan."""
     params = worker.params
-    data = worker.engine.upload(typed(piece.inputs, params))
-    return {"data": data, "total": peak_total(worker.engine, data, params["operator"], whole_warps(params))}
+    data = worker.engine.upload(cast_values(piece.inputs, params))
+    return {
+        "data": data,
+        "total": reduce_on_device(worker.engine, data, params["operator"], warp_aligned_block_size(params)),
+    }
 
 
-def total_of_chunk(worker: OnWorker, piece: Piece) -> Array:
+def reduce_and_free_chunk(worker: WorkerContext, piece: ChunkInput) -> Array:
     """Reduce a chunk and free its elements, which are read again for the scan."""
     outputs = reduce_chunk(worker, piece)
     worker.engine.free(outputs["data"])
@@ -205,37 +227,37 @@ def total_of_chunk(worker: OnWorker, piece: Piece) -> Array:
 
 
 def scan_chunk(
-    worker: OnWorker, given: Piece | Buffer, totals: list[Array], before: int, goes_on: bool
+    worker: WorkerContext, chunk: ChunkInput | Buffer, totals: list[Array], preceding_count: int, has_successor: bool
 ) -> Array | dict[str, Array]:
-    """Scan a chunk, starting from the combination of the first `before` totals.
+    """Scan a chunk, starting from the combination of the first `preceding_count` totals.
 
-    If `goes_on`, the next chunk is on the same device, and the result includes the value that it starts from.
+    If `has_successor`, the next chunk is on the same device, and the result includes the value that it starts from.
     """
     engine, params = worker.engine, worker.params
-    data = engine.upload(typed(given.inputs, params)) if isinstance(given, Piece) else given
+    data = engine.upload(cast_values(chunk.inputs, params)) if isinstance(chunk, ChunkInput) else chunk
     if not data.shape[0]:
         return engine.download(data)
-    scanned = _scanned_from(engine, data, _combined(totals[:before], params), worker.variant, params)
-    end = {"end": _end_value(engine, data, scanned, params)} if goes_on else {}
-    if isinstance(given, Piece):
+    scanned = _scan_from(engine, data, _combine_totals(totals[:preceding_count], params), worker.variant, params)
+    end = {"end": _combine_to_end(engine, data, scanned, params)} if has_successor else {}
+    if isinstance(chunk, ChunkInput):
         engine.free(data)
     result = engine.download(scanned)
     engine.free(scanned)
-    return {"scanned": result, **end} if goes_on else result
+    return {"scanned": result, **end} if has_successor else result
 
 
-def _combined(totals: list[Array], params: Params) -> Array:
+def _combine_totals(totals: list[Array], params: Params) -> Array:
     """Combine totals of chunks to an array of one element; the identity if there are none."""
-    values = np.concatenate([identity(params["operator"], params["dtype"]), *totals])
+    values = np.concatenate([operator_identity(params["operator"], params["dtype"]), *totals])
     combined: Array = _UFUNCS[params["operator"]].reduce(values, dtype=values.dtype)
     return combined
 
 
-def _scanned_from(engine: Engine, data: Buffer, carry: Array, variant: str, params: Params) -> Buffer:
+def _scan_from(engine: Engine, data: Buffer, carry: Array, variant: str, params: Params) -> Buffer:
     """Scan by a variant, starting from `carry`; most variants combine it with each element in a second kernel."""
-    if variant == _ONE_PASS:
-        return _in_one_pass(engine, data, params, carry)
-    scanned, n, block = _SCANS[variant](engine, data, params), data.shape[0], whole_warps(params)
+    if variant == _SINGLE_PASS_VARIANT:
+        return _scan_in_one_pass(engine, data, params, carry)
+    scanned, n, block = _SCANS[variant](engine, data, params), data.shape[0], warp_aligned_block_size(params)
     out = engine.allocate((n,), data.dtype)
     blocks = min(-(-n // (4 * block)), 2**16)
     kernel = _build_chunks(engine, params).kernel("scan_carry")
@@ -244,7 +266,7 @@ def _scanned_from(engine: Engine, data: Buffer, carry: Array, variant: str, para
     return out
 
 
-def _end_value(engine: Engine, data: Buffer, scanned: Buffer, params: Params) -> Array:
+def _combine_to_end(engine: Engine, data: Buffer, scanned: Buffer, params: Params) -> Array:
     """Return the combination of all elements up to the end of a non-empty chunk."""
     end = engine.allocate((1,), data.dtype)
     exclusive, n = np.int32(params["kind"] == "exclusive"), np.int32(data.shape[0])
@@ -259,53 +281,55 @@ def _build_chunks(engine: Engine, params: Params) -> Module:
     defines: dict[str, int | str] = {
         "VALUE": _C_TYPES[params["dtype"]],
         "OPERATOR": params["operator"].upper(),
-        "BLOCK_SIZE": whole_warps(params),
+        "BLOCK_SIZE": warp_aligned_block_size(params),
     }
     return engine.build(_CHUNKS_FILE, defines)
 
 
-def _plan(tasks: Tasks, *, stays: bool = True) -> dict[str, Parts]:
+def _plan(tasks: TaskCollector, *, keep_on_device: bool = True) -> dict[str, Parts]:
     """Reduce, then scan: every chunk is read once for its total, except on the last device, and once for its scan.
 
     The chunks of one device are scanned in sequence, each from the end of the one before. The last device needs no
-    totals first, as no other device waits for them. With `stays`, elements stay on the devices between the two passes;
-    otherwise they are read again.
+    totals first, as no other device waits for them. With `keep_on_device`, elements stay on the devices between the two
+    passes; otherwise they are read again.
     """
-    totals: list[Made] = []
-    parts: list[Made] = []
-    *_, last = shares = tasks.shares
+    totals: list[FutureResult] = []
+    parts: list[FutureResult] = []
+    *_, last = shares = tasks.chunks_by_device
     for share in shares:
         chunks, before = {place: tasks.chunks[place] for place in share}, len(totals)
         if share is not last:
             for place in share:
-                reduced = tasks.make(reduce_chunk if stays else total_of_chunk, chunks[place], place=place)
-                totals.append(reduced["total"] if stays else reduced)
-                chunks[place] = reduced["data"] if stays else chunks[place]
+                reduced = tasks.add_task(
+                    reduce_chunk if keep_on_device else reduce_and_free_chunk, chunks[place], chunk_index=place
+                )
+                totals.append(reduced["total"] if keep_on_device else reduced)
+                chunks[place] = reduced["data"] if keep_on_device else chunks[place]
         # The scan also depends on this device's totals, so that they, which other devices wait for, come first.
         carries = list(totals)
         for place in share:
             goes_on = place != share[-1]
-            scanned = tasks.make(scan_chunk, chunks[place], carries, before, goes_on, place=place)
+            scanned = tasks.add_task(scan_chunk, chunks[place], carries, before, goes_on, chunk_index=place)
             parts.append(scanned["scanned"] if goes_on else scanned)
             if goes_on:
                 carries, before = [scanned["end"]], 1
     return {"result": Parts(tuple(parts))}
 
 
-def tiling(n: int, block: int, most_vectors: int) -> tuple[int, int]:
+def compute_tiling(n: int, block: int, max_vectors: int) -> tuple[int, int]:
     """Return the vectors of four elements per thread, and the number of tiles, of a single-pass scan of n elements."""
-    vectors = most_vectors if n > _FEW_TILES * 4 * most_vectors * block else 1
+    vectors = max_vectors if n > _MIN_TILES * 4 * max_vectors * block else 1
     return vectors, -(-n // (4 * vectors * block))
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     """Scan in float64; int32, which wraps around, and minima and maxima in the elements' type."""
-    values, operator = typed(inputs, params), params["operator"]
+    values, operator = cast_values(inputs, params), params["operator"]
     exact = np.float64 if params["dtype"] == "float32" and operator in ("sum", "product") else values.dtype
     scanned: Array = _UFUNCS[operator].accumulate(values, dtype=exact)
     if params["kind"] == "exclusive" and values.size:
         scanned[1:] = scanned[:-1]
-        scanned[0] = identity(operator, params["dtype"])[0]
+        scanned[0] = operator_identity(operator, params["dtype"])[0]
     return scanned
 
 
@@ -320,7 +344,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float | Array:
     A product of k factors other than 1 and -1 has at most k roundings in any order, whose relative error is less than
     e^(k u) - 1. `_accept` has checked that no partial product leaves the range of float32.
     """
-    values = typed(inputs, params)
+    values = cast_values(inputs, params)
     if params["dtype"] == "int32" or params["operator"] in ("min", "max") or values.size < 2:
         return 0.0
     if params["operator"] == "product":
@@ -335,7 +359,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float | Array:
     while sections > 1:
         sequential += min(block, sections)
         sections = -(-sections // block)
-    look_back = 2 * tiling(values.size, whole_warps(params), _VECTORS)[1] + 4 * _VECTORS + WARP
+    look_back = 2 * compute_tiling(values.size, warp_aligned_block_size(params), _VECTORS)[1] + 4 * _VECTORS + WARP
     depth = min(values.size - 1, max(sequential, look_back))
     bound = np.abs(values).cumsum(dtype=np.float64)
     if params["kind"] == "exclusive":
@@ -354,14 +378,14 @@ def _accept(inputs: Inputs, params: Params) -> None:
     accept_values(inputs, params)
     if params["dtype"] != "float32" or params["operator"] != "product" or not inputs["values"].size:
         return
-    values = typed(inputs, params)
+    values = cast_values(inputs, params)
     # A product of consecutive elements is a quotient of prefix products; one with a zero is exact.
     zeros = np.flatnonzero(values == 0)
     upto = np.zeros(values.size + 1)
     np.log2(np.abs(values), out=upto[1:], where=values != 0, dtype=np.float64)
     upto.cumsum(out=upto)
     runs = np.concatenate([[0], zeros + 1])
-    if (np.maximum.reduceat(upto, runs) - np.minimum.reduceat(upto, runs)).max() > _POWERS:
+    if (np.maximum.reduceat(upto, runs) - np.minimum.reduceat(upto, runs)).max() > _MAX_EXPONENT:
         raise InputError(
             "A product of some of these factors is outside the range of float32.",
             advice="Choose fewer factors, factors closer to 1, or int32, which wraps around.",
@@ -386,17 +410,17 @@ def _strides(n: int) -> list[int]:
     return [2**power for power in range(max(n - 1, 0).bit_length())]
 
 
-def _naive(n: int) -> Textbook:
+def _naive_textbook(n: int) -> Textbook:
     return Textbook(operations=n * (n - 1) // 2, steps=max(n - 1, 0), peak=max(n - 1, 0))
 
 
-def _kogge_stone(n: int) -> Textbook:
+def _kogge_stone_textbook(n: int) -> Textbook:
     """Return work and span of Kogge and Stone's scan: n log2(n) - (n - 1) operations for a power of two."""
     step_operations = [n - distance for distance in _strides(n)]
     return Textbook(operations=sum(step_operations), steps=len(step_operations), peak=max(step_operations, default=0))
 
 
-def brent_kung(n: int) -> Textbook:
+def brent_kung_textbook(n: int) -> Textbook:
     """Return work and span of Brent and Kung's work-efficient scan of n elements: up-sweep and down-sweep.
 
     For a power of two these are 2n - 2 - log2(n) operations in 2 log2(n) - 1 steps.
@@ -409,12 +433,12 @@ def brent_kung(n: int) -> Textbook:
 def _textbook(section_scan: Callable[[int], Textbook], elements_a_thread: int) -> Callable[[Params, int], Textbook]:
     """Return work and span of a scan by sections: all sections in parallel, their totals, one addition per element."""
 
-    def claim(params: Params, n: int) -> Textbook:
+    def textbook(params: Params, n: int) -> Textbook:
         section = int(params["block"]) * elements_a_thread
         if n <= section:
             return section_scan(n)
         full, rest = section_scan(section), section_scan(n % section)
-        totals = claim(params, -(-n // section))
+        totals = textbook(params, -(-n // section))
         block, sections = int(params["block"]), n // section
         return Textbook(
             operations=sections * full.operations + rest.operations + totals.operations + n - section,
@@ -426,7 +450,7 @@ def _textbook(section_scan: Callable[[int], Textbook], elements_a_thread: int) -
             ),
         )
 
-    return claim
+    return textbook
 
 
 def _case(power: int, kind: str = "sum", **more: Any) -> Case:
@@ -434,13 +458,13 @@ def _case(power: int, kind: str = "sum", **more: Any) -> Case:
     return Case(f"scan ({kind}), 2^{power} float32", params, **more)
 
 
-def _on_gpu(power: int, variants: tuple[str, ...] = ()) -> Case:
-    cub = CudaProgram("CUB", "cub.cu", ("scan", 2**power), versioned=True)
-    calls = of_floats(2**power, lambda library, values: library.cumsum(values, 0))
+def _gpu_case(power: int, variants: tuple[str, ...] = ()) -> Case:
+    cub = CudaProgram("CUB", "cub.cu", ("scan", 2**power), prints_version=True)
+    calls = float_array_peers(2**power, lambda library, values: library.cumsum(values, 0))
     return _case(power, "inclusive sum", variants=variants, libraries=calls, programs=(cub,))
 
 
-def _timed(power: int, block: int = 256) -> Case:
+def _timing_model_case(power: int, block: int = 256) -> Case:
     params = {"n": 2**power, "dtype": "float32", "operator": "sum", "block": str(block)}
     return Case(f"scan (sum), 2^{power} float32, blocks of {block}", params)
 
@@ -453,18 +477,21 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
 _CPU_VARIANTS = ("shuffle", "three-kernels", "look-back")
 _BENCHMARK = Benchmark(
-    gpu=(_on_gpu(24), _on_gpu(28)),
+    gpu=(_gpu_case(24), _gpu_case(28)),
     compiled=(_case(24, variants=_CPU_VARIANTS),),
     lockstep=(_case(20, variants=_CPU_VARIANTS),),
-    curve=SizeCurve(powers(16, 18, 20, 22, 24, 26)),
-    wanted={"three-kernels": "0.5 x np.cumsum"},
+    curve=SizeCurve(powers_of_two(16, 18, 20, 22, 24, 26)),
+    goals={"three-kernels": "0.5 x np.cumsum"},
     peers=_peers,
-    timed=(*map(_timed, (16, 20, 24, 27)), *(_timed(22, block) for block in (64, 512, 1024))),
-    beside=(
-        Beside(
+    timing_model_cases=(
+        *map(_timing_model_case, (16, 20, 24, 27)),
+        *(_timing_model_case(22, block) for block in (64, 512, 1024)),
+    ),
+    size_comparisons=(
+        SizeComparison(
             "scan (inclusive sum) of float32",
             "elements",
-            {2**power: _on_gpu(power, ("three-kernels", "look-back")) for power in range(10, 29, 2)},
+            {2**power: _gpu_case(power, ("three-kernels", "look-back")) for power in range(10, 29, 2)},
         ),
     ),
 )
@@ -475,11 +502,11 @@ PATTERN = Pattern(
     order=4,
     title="Scan",
     summary="Prefix sums of an array.",
-    kernels=_FILE,
-    presentation=ArrayPresentation(words=lambda params: (params["kind"], params["operator"])),
+    kernel_file=_FILE,
+    presentation=ArrayPresentation(describe=lambda params: (params["kind"], params["operator"])),
     parameters=(
         input_parameter(),
-        size_parameter(default=2**18, on_gpu=elements(2**19)),
+        size_parameter(default=2**18, on_gpu=elements_rule(2**19)),
         values_parameter(),
         Choice(
             name="kind",
@@ -500,7 +527,7 @@ PATTERN = Pattern(
         block_parameter(),
     ),
     variants=(
-        on_one_thread(
+        single_thread_variant(
             _program("one-thread"),
             "scan_one_thread",
             idea="Sequential: each result is the previous one combined with the next element.",
@@ -515,7 +542,7 @@ PATTERN = Pattern(
             idea="Each thread combines all elements of its section up to its own.",
             limit="n (n - 1) / 2 operations in a section of n; the last thread needs n - 1 steps.",
             kernels=("scan_naive", "scan_add_back"),
-            textbook=_textbook(_naive, 1),
+            textbook=_textbook(_naive_textbook, 1),
         ),
         Variant(
             "kogge-stone",
@@ -524,7 +551,7 @@ PATTERN = Pattern(
             idea="In shared memory, each step combines elements at twice the distance of the step before.",
             limit="n log2 n - (n - 1) operations; two barriers per step, so that no element is overwritten too early.",
             kernels=("scan_kogge_stone", "scan_add_back"),
-            textbook=_textbook(_kogge_stone, 1),
+            textbook=_textbook(_kogge_stone_textbook, 1),
         ),
         Variant(
             "double-buffer",
@@ -533,7 +560,7 @@ PATTERN = Pattern(
             idea="Each step reads one buffer and writes the other, so that one barrier is enough.",
             limit="Still n log2 n - (n - 1) operations.",
             kernels=("scan_double_buffer", "scan_add_back"),
-            textbook=_textbook(_kogge_stone, 1),
+            textbook=_textbook(_kogge_stone_textbook, 1),
         ),
         Variant(
             "brent-kung",
@@ -542,7 +569,7 @@ PATTERN = Pattern(
             idea="Up-sweep and down-sweep over a tree: 2 n - 2 - log2 n operations, two elements per thread.",
             limit="2 log2 n - 1 steps; strides of powers of two cause bank conflicts.",
             kernels=("scan_brent_kung", "scan_add_back"),
-            textbook=_textbook(brent_kung, 2),
+            textbook=_textbook(brent_kung_textbook, 2),
         ),
         Variant(
             "brent-kung-padded",
@@ -551,7 +578,7 @@ PATTERN = Pattern(
             idea="Padding after every 32 elements spreads the strides over all banks.",
             limit="Near the top of the tree few threads work, and all others wait at the barriers.",
             kernels=("scan_brent_kung_padded", "scan_add_back"),
-            textbook=_textbook(brent_kung, 2),
+            textbook=_textbook(brent_kung_textbook, 2),
         ),
         Variant(
             "shuffle",
@@ -560,7 +587,7 @@ PATTERN = Pattern(
             idea="Warp shuffles pass values between registers; shared memory has one value per warp.",
             limit="4-byte loads, and a second pass over all elements for two or more sections.",
             kernels=("scan_shuffle", "scan_add_back"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
         ),
         Variant(
             "three-kernels",
@@ -569,16 +596,16 @@ PATTERN = Pattern(
             idea="Sections of four elements per thread, a scan of their totals, and their addition to each section.",
             limit="Each element is read and written twice.",
             kernels=("scan_sections", "scan_add_back"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
         ),
         Variant(
-            _ONE_PASS,
+            _SINGLE_PASS_VARIANT,
             "Single pass, decoupled look-back",
             run=_program("look-back"),
             idea="Each block publishes its tile's total immediately, and adds up the published totals before it.",
             limit="Memory bandwidth: each element is read once and written once.",
             kernels=("scan_look_back",),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
         ),
     ),
     benchmark=_BENCHMARK,
@@ -591,31 +618,31 @@ PATTERN = Pattern(
     present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
     accept=_accept,
     make_input=make_input,
-    sequential=_sequential,
+    sequential_operations=_sequential,
     helpers={_CHUNKS_FILE: ("scan_chunk_end", "scan_carry")},
     distributed=DistributedProgram(
         local="Each device except the last reduces its chunk to a total, and keeps the elements.",
         exchange="Each device receives and combines the totals of all devices before it, a few numbers.",
         fix_up="Each device scans its chunk, starting from the combined totals.",
         plan=_plan,
-        streaming=Streaming(partial(_plan, stays=False), lambda params: str(params["dtype"])),
+        streaming=Streaming(partial(_plan, keep_on_device=False), lambda params: str(params["dtype"])),
     ),
     step_params={"n": 16, "block": "16"},
-    step_input=first_values,
+    step_input=truncate_values,
     presets=(
         Preset(
             "Cut a sausage",
             "Ten people order 3 5 2 7 28 4 3 0 8 1 inches of a sausage of 100. The inclusive scan gives the positions "
             "of the cuts, so all ten cuts can be made at once.",
             {"input": "sausage", "n": 10, "kind": "inclusive", "operator": "sum", "dtype": "int32"},
-            pieces=Pieces(whole=100, unit="inches", rest="left"),
+            lengths=LengthsPresentation(total_length=100, unit="inches", remainder_label="left"),
         ),
         Preset(
             "Allocate slots",
             "Each thread needs a slot of a different size. The exclusive scan of the sizes gives the offset of each "
             "slot, without further communication.",
             {"input": "random", "n": 12, "kind": "exclusive", "operator": "sum", "dtype": "int32"},
-            pieces=Pieces(whole=0, unit="bytes", inclusive=False),
+            lengths=LengthsPresentation(total_length=0, unit="bytes", inclusive=False),
         ),
         Preset(
             "A recurrence: running balance",

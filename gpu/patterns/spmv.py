@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration import arrays
-from gpu.declaration.arrays import block_parameter, size_parameter, values_parameter, whole_warps
-from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
-from gpu.declaration.gpu_sizes import elements
+from gpu.declaration.arrays import block_parameter, size_parameter, values_parameter, warp_aligned_block_size
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
+from gpu.declaration.distributed import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
+from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -36,27 +36,27 @@ from gpu.errors import InputError
 from gpu.warp import WARP
 
 _FILE = "spmv.cu"
-_ITEMS = 8
+_ITEMS_PER_THREAD = 8
 _KINDS = ("random", "signed", "ones", "ramp")
-_FLOAT = {"dtype": "float32"}
-_MOST_ROWS = 2**24
-_MOST_ENTRIES = 2**28
+_FLOAT_PARAMS = {"dtype": "float32"}
+_MAX_ROWS = 2**24
+_MAX_ENTRIES = 2**28
 _SKEW = 0.7
 """In a power-law matrix, the length of the k-th longest row is proportional to k to the power of minus this."""
 
-_MOST_FILLED, _SMALL = 8, 2**16
-"""ELL is limited to this multiple of the entries, unless it has at most `_SMALL` elements."""
+_MAX_PADDING_FACTOR, _MIN_PADDING_LIMIT = 8, 2**16
+"""ELL is limited to this multiple of the entries, unless it has at most `_MIN_PADDING_LIMIT` elements."""
 
-_AT_ONCE = 2**17
+_FILL_CHUNK = 2**17
 """Elements of ELL that are filled together, since their indices take more memory than their values."""
 
 
-def _lengths(params: Params, n: int) -> Array:
+def _row_lengths(params: Params, n: int) -> Array:
     """Return the numbers of entries of the rows, in no particular order: int64, shape (n,)."""
     each = min(params["entries"], n)
     match params["matrix"]:
         case "poisson":
-            lengths: Array = np.diff(_poisson(n)["offsets"]).astype(np.int64)
+            lengths: Array = np.diff(_make_poisson_matrix(n)["offsets"]).astype(np.int64)
             return lengths
         case "power-law":
             weights = np.arange(1.0, n + 1) ** -_SKEW
@@ -65,7 +65,7 @@ def _lengths(params: Params, n: int) -> Array:
     return np.full(n, each, np.int64)
 
 
-def _poisson(n: int) -> dict[str, Array]:
+def _make_poisson_matrix(n: int) -> dict[str, Array]:
     """Return the matrix of Poisson's equation on an approximately square grid of n points."""
     width = max(1, math.isqrt(n))
     row = np.arange(n)
@@ -75,77 +75,81 @@ def _poisson(n: int) -> dict[str, Array]:
     inside[:, 3] &= row % width < width - 1
     factors = np.broadcast_to(np.array([-1, -1, 4, -1, -1], np.float32), neighbors.shape)
     return {
-        "offsets": _ends(inside.sum(axis=1)),
+        "offsets": _row_offsets(inside.sum(axis=1)),
         "columns": neighbors[inside].astype(np.int32),
         "entries": factors[inside],
     }
 
 
-def _ends(lengths: Array) -> Array:
+def _row_offsets(lengths: Array) -> Array:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
-def _matrix(params: Params, n: int, seed: int) -> dict[str, Array]:
+def _make_matrix(params: Params, n: int, seed: int) -> dict[str, Array]:
     """Generate a matrix; if x has whole numbers, its entries are digits, so that sums are exact in any order."""
     if params["matrix"] == "poisson":
-        return _poisson(n)
-    lengths, rng = _lengths(params, n), np.random.default_rng((seed, 1))
+        return _make_poisson_matrix(n)
+    lengths, rng = _row_lengths(params, n), np.random.default_rng((seed, 1))
     count = int(lengths.sum())
-    _refuse(count)
+    _check_entry_count(count)
     lengths = rng.permutation(lengths)
     # One entry in each of a row's equal ranges of columns, so that columns ascend.
-    rank = np.arange(count) - np.repeat(_ends(lengths)[:-1].astype(np.int64), lengths)
+    rank = np.arange(count) - np.repeat(_row_offsets(lengths)[:-1].astype(np.int64), lengths)
     row_length = np.repeat(lengths, lengths)
     begin, end = rank * n // row_length, (rank + 1) * n // row_length
     columns = (begin + (rng.random(count) * (end - begin)).astype(np.int64)).astype(np.int32)
     whole = params["input"] in ("ones", "ramp")
     entries = rng.integers(1, 10, count).astype(np.float32) if whole else rng.random(count, np.float32)
-    return {"offsets": _ends(lengths), "columns": columns, "entries": entries}
+    return {"offsets": _row_offsets(lengths), "columns": columns, "entries": entries}
 
 
-def _refuse(count: int) -> None:
-    if count > _MOST_ENTRIES:
-        raise InputError(f"The matrix has {count} entries; up to {_MOST_ENTRIES} are allowed.")
+def _check_entry_count(count: int) -> None:
+    if count > _MAX_ENTRIES:
+        raise InputError(f"The matrix has {count} entries; up to {_MAX_ENTRIES} are allowed.")
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
-    x = arrays.make_input({**params, **_FLOAT}, seed)
-    return {**x, **_matrix(params, x["values"].size, seed)}
+    x = arrays.make_input({**params, **_FLOAT_PARAMS}, seed)
+    return {**x, **_make_matrix(params, x["values"].size, seed)}
 
 
-def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
+def _complete_inputs(supplied: Inputs, params: Params, seed: int) -> Inputs:
     """Generate a matrix for a vector from a file, or for a truncated vector."""
-    n = given["values"].size
-    if "offsets" in given and given["offsets"].size == n + 1 and given["offsets"][-1] == given["entries"].size:
-        return given
-    return {**given, **_matrix(params, n, seed)}
+    n = supplied["values"].size
+    if (
+        "offsets" in supplied
+        and supplied["offsets"].size == n + 1
+        and supplied["offsets"][-1] == supplied["entries"].size
+    ):
+        return supplied
+    return {**supplied, **_make_matrix(params, n, seed)}
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
-    arrays.accept_values(inputs, _FLOAT)
-    if inputs["values"].size > _MOST_ROWS:
-        raise InputError(f"The vector has {inputs['values'].size} elements; up to {_MOST_ROWS} are allowed.")
+    arrays.accept_values(inputs, _FLOAT_PARAMS)
+    if inputs["values"].size > _MAX_ROWS:
+        raise InputError(f"The vector has {inputs['values'].size} elements; up to {_MAX_ROWS} are allowed.")
 
 
-def _x(inputs: Inputs) -> Array:
-    return arrays.typed(inputs, _FLOAT)
+def _to_float_vector(inputs: Inputs) -> Array:
+    return arrays.cast_values(inputs, _FLOAT_PARAMS)
 
 
-def _rows(inputs: Inputs) -> int:
+def _count_rows(inputs: Inputs) -> int:
     """Return the number of rows; a part of a matrix has fewer rows than x has elements."""
     return inputs["offsets"].size - 1
 
 
-def _blocks(items: int, each: int) -> tuple[int, int, int]:
-    return max(1, -(-items // each)), 1, 1
+def _linear_grid(items: int, items_per_block: int) -> tuple[int, int, int]:
+    return max(1, -(-items // items_per_block)), 1, 1
 
 
 def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], list[Buffer]]) -> HostProgram:
     """Return a host program that uploads x, zeroes y, calls `launch`, and downloads y."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        x = engine.upload(_x(inputs))
-        y = engine.allocate((_rows(inputs),), np.float32)
+        x = engine.upload(_to_float_vector(inputs))
+        y = engine.allocate((_count_rows(inputs),), np.float32)
         engine.fill(y, 0)
         yield Progress(0.1, "uploaded")
         matrix = launch(engine, inputs, params, x, y)
@@ -161,19 +165,19 @@ def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], lis
 
 def _launch_coo(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
     block, count = int(params["block"]), inputs["entries"].size
-    rows = np.repeat(np.arange(_rows(inputs), dtype=np.int32), np.diff(inputs["offsets"]))
+    rows = np.repeat(np.arange(_count_rows(inputs), dtype=np.int32), np.diff(inputs["offsets"]))
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_coo")
     matrix = [engine.upload(each) for each in (rows, inputs["columns"], inputs["entries"])]
-    engine.launch(kernel, _blocks(count, block), (block, 1, 1), *matrix, x, y, np.int32(count))
+    engine.launch(kernel, _linear_grid(count, block), (block, 1, 1), *matrix, x, y, np.int32(count))
     return matrix
 
 
 def _launch_ell(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
     """Launch one thread per row, on entries that are ordered by their ranks in their rows."""
-    block, n, offsets = int(params["block"]), _rows(inputs), inputs["offsets"]
+    block, n, offsets = int(params["block"]), _count_rows(inputs), inputs["offsets"]
     width = int(np.diff(offsets).max(initial=0))
     columns, entries = np.full((width, n), -1, np.int32), np.zeros((width, n), np.float32)
-    step = max(1, _AT_ONCE // max(width, 1))
+    step = max(1, _FILL_CHUNK // max(width, 1))
     for first in range(0, n, step):
         rows = slice(first, min(first + step, n))
         own, lengths = slice(offsets[rows.start], offsets[rows.stop]), np.diff(offsets[rows.start : rows.stop + 1])
@@ -182,17 +186,17 @@ def _launch_ell(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Bu
         columns[rank, row], entries[rank, row] = inputs["columns"][own], inputs["entries"][own]
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_ell")
     matrix = [engine.upload(columns), engine.upload(entries)]
-    engine.launch(kernel, _blocks(n, block), (block, 1, 1), *matrix, x, y, np.int32(n), np.int32(width))
+    engine.launch(kernel, _linear_grid(n, block), (block, 1, 1), *matrix, x, y, np.int32(n), np.int32(width))
     return matrix
 
 
-def _why_not_ell(inputs: Inputs, params: Params) -> str:
+def _ell_obstacle(inputs: Inputs, params: Params) -> str:
     longest, n, count = int(np.diff(inputs["offsets"]).max(initial=0)), inputs["values"].size, inputs["entries"].size
-    if longest * n <= max(_MOST_FILLED * count, _SMALL):
+    if longest * n <= max(_MAX_PADDING_FACTOR * count, _MIN_PADDING_LIMIT):
         return ""
     return (
         f"ELL pads all rows to the longest one, which has {longest} entries: {longest * n} elements for {count} "
-        f"entries, more than {_MOST_FILLED} times as many."
+        f"entries, more than {_MAX_PADDING_FACTOR} times as many."
     )
 
 
@@ -202,57 +206,68 @@ def _csr_launcher(
     """Return a function that launches a CSR kernel with `lanes` lanes per row."""
 
     def launch(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
-        block, n, each = whole_warps(params) if warps else int(params["block"]), _rows(inputs), lanes(inputs)
+        block, n, each = (
+            warp_aligned_block_size(params) if warps else int(params["block"]),
+            _count_rows(inputs),
+            lanes(inputs),
+        )
         kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "LANES": each}).kernel(kernel_name)
-        matrix = _csr(engine, inputs)
-        engine.launch(kernel, _blocks(n * each, block), (block, 1, 1), *matrix, x, y, np.int32(n))
+        matrix = _upload_csr(engine, inputs)
+        engine.launch(kernel, _linear_grid(n * each, block), (block, 1, 1), *matrix, x, y, np.int32(n))
         return matrix
 
     return launch
 
 
 def _launch_balanced(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
-    block, n, count = whole_warps(params), _rows(inputs), inputs["entries"].size
-    kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "ITEMS": _ITEMS}).kernel("spmv_balanced")
-    matrix = _csr(engine, inputs)
-    blocks = _blocks(count, _ITEMS * block)
+    block, n, count = warp_aligned_block_size(params), _count_rows(inputs), inputs["entries"].size
+    kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "ITEMS": _ITEMS_PER_THREAD}).kernel("spmv_balanced")
+    matrix = _upload_csr(engine, inputs)
+    blocks = _linear_grid(count, _ITEMS_PER_THREAD * block)
     engine.launch(kernel, blocks, (block, 1, 1), *matrix, x, y, np.int32(n), np.int32(count))
     return matrix
 
 
-def _csr(engine: Engine, inputs: Inputs) -> list[Buffer]:
+def _upload_csr(engine: Engine, inputs: Inputs) -> list[Buffer]:
     return [engine.upload(inputs[name]) for name in ("offsets", "columns", "entries")]
 
 
-def _fitted_lanes(inputs: Inputs) -> int:
+def _choose_lanes(inputs: Inputs) -> int:
     """Return the power of two nearest to the mean number of entries per row, by ratio, and at most a warp."""
-    mean = inputs["entries"].size / max(_rows(inputs), 1)
+    mean = inputs["entries"].size / max(_count_rows(inputs), 1)
     return min(WARP, 1 << max(0, round(math.log2(max(mean, 1)))))
 
 
-def hold_part(worker: OnWorker, piece: Piece) -> Array:
+def broadcast_part(worker: WorkerContext, piece: ChunkInput) -> Array:
     """Return a part of x, for all devices."""
-    return _x(piece.inputs)
+    return _to_float_vector(piece.inputs)
 
 
-def multiply_rows(worker: OnWorker, piece: Piece, parts: list[Array]) -> Array:
+def multiply_rows(worker: WorkerContext, piece: ChunkInput, parts: list[Array]) -> Array:
     """Multiply some rows of the matrix by all of x."""
     offsets = piece.inputs["offsets"]
     rows = {**piece.inputs, "offsets": offsets - offsets[0], "values": np.concatenate(parts)}
     return worker.run(rows)["result"]
 
 
-def _plan(tasks: Tasks) -> dict[str, Parts]:
-    x = [tasks.make(hold_part, part, place=place) for place, part in enumerate(tasks.beside["values"])]
-    parts = [tasks.make(multiply_rows, chunk, x, place=place) for place, chunk in enumerate(tasks.chunks)]
+def _plan(tasks: TaskCollector) -> dict[str, Parts]:
+    x = [
+        tasks.add_task(broadcast_part, part, chunk_index=place)
+        for place, part in enumerate(tasks.separate_chunks["values"])
+    ]
+    parts = [tasks.add_task(multiply_rows, chunk, x, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
     return {"result": Parts(tuple(parts))}
 
 
-def _product(inputs: Inputs, *, magnitudes: bool = False) -> Array:
+def _multiply_reference(inputs: Inputs, *, magnitudes: bool = False) -> Array:
     """Return the product, or that of the magnitudes, in float64."""
     from scipy import sparse
 
-    n, x, entries = inputs["values"].size, _x(inputs).astype(np.float64), inputs["entries"].astype(np.float64)
+    n, x, entries = (
+        inputs["values"].size,
+        _to_float_vector(inputs).astype(np.float64),
+        inputs["entries"].astype(np.float64),
+    )
     if magnitudes:
         x, entries = np.abs(x), np.abs(entries)
     if not n:
@@ -267,7 +282,7 @@ def _tolerance(inputs: Inputs, params: Params) -> Array:
     A product goes through at most d + 1 roundings: its own, and those of adding d terms to zero.
     """
     roundings = (np.diff(inputs["offsets"]) + 1.0) * UNIT
-    bound: Array = roundings / (1 - roundings) * _product(inputs, magnitudes=True)
+    bound: Array = roundings / (1 - roundings) * _multiply_reference(inputs, magnitudes=True)
     return bound
 
 
@@ -278,7 +293,7 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 def _textbook(params: Params, n: int) -> Textbook:
     """Return work and span: all products in parallel, and a reduction tree per row."""
-    lengths = _lengths(params, n)
+    lengths = _row_lengths(params, n)
     count, longest = int(lengths.sum()), int(lengths.max(initial=0))
     if not count:
         return Textbook(0, 0, 0)
@@ -286,7 +301,7 @@ def _textbook(params: Params, n: int) -> Textbook:
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    return arrays.present(inputs, _FLOAT, outputs["result"])
+    return arrays.present(inputs, _FLOAT_PARAMS, outputs["result"])
 
 
 def _case(n: int, **params: Any) -> Case:
@@ -311,7 +326,7 @@ def _case(n: int, **params: Any) -> Case:
     return Case(work, {"n": n, **params}, libraries={"torch": torch, "cupy": cupy})
 
 
-def _timed(n: int, matrix: str, entries: int = 16, block: int = 256) -> Case:
+def _timing_model_case(n: int, matrix: str, entries: int = 16, block: int = 256) -> Case:
     work = f"sparse matrix x vector, {matrix}, {n} rows of {entries}, blocks of {block}"
     return Case(work, {"n": n, "matrix": matrix, "entries": entries, "block": str(block)})
 
@@ -327,14 +342,14 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 _BENCHMARK = Benchmark(
     gpu=(_case(2**22), _case(2**22, matrix="power-law"), _case(2**24, matrix="poisson")),
     compiled=(_case(2**18),),
-    curve=SizeCurve(powers(12, 14, 16, 18, 20, 22)),
-    wanted={"scalar": "half of SciPy"},
+    curve=SizeCurve(powers_of_two(12, 14, 16, 18, 20, 22)),
+    goals={"scalar": "half of SciPy"},
     peers=_peers,
-    timed=(
-        *(_timed(2**power, "random") for power in (14, 18, 22)),
-        *(_timed(2**20, "power-law", 16, block) for block in (256, 64)),
-        _timed(2**22, "poisson", 5),
-        _timed(2**18, "random", 100),
+    timing_model_cases=(
+        *(_timing_model_case(2**power, "random") for power in (14, 18, 22)),
+        *(_timing_model_case(2**20, "power-law", 16, block) for block in (256, 64)),
+        _timing_model_case(2**22, "poisson", 5),
+        _timing_model_case(2**18, "random", 100),
     ),
 )
 
@@ -344,11 +359,11 @@ PATTERN = Pattern(
     order=12,
     title="Sparse product",
     summary="A sparse matrix times a vector: y = A x.",
-    kernels=_FILE,
+    kernel_file=_FILE,
     presentation=ArrayPresentation(),
     parameters=(
         arrays.input_parameter(_KINDS),
-        size_parameter(2**16, _MOST_ROWS, _KINDS, elements(2**13)),
+        size_parameter(2**16, _MAX_ROWS, _KINDS, elements_rule(2**13)),
         values_parameter(),
         Choice(
             name="matrix",
@@ -394,7 +409,7 @@ PATTERN = Pattern(
             idea="Coalesced: the first entries of all rows are stored next to each other, then the second ones.",
             limit="All rows are padded to the longest, and a warp waits for the longest of its rows.",
             kernels=("spmv_ell",),
-            obstacle=_why_not_ell,
+            obstacle=_ell_obstacle,
         ),
         Variant(
             "vector",
@@ -403,16 +418,16 @@ PATTERN = Pattern(
             idea="The lanes of a warp read consecutive entries of a row, and combine their sums by warp shuffles.",
             limit="Rows shorter than a warp leave lanes idle.",
             kernels=("spmv_vector",),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
         ),
         Variant(
             "fitted",
             "CSR, fitted lanes",
-            run=_host_program(_csr_launcher("spmv_fitted", lanes=_fitted_lanes)),
+            run=_host_program(_csr_launcher("spmv_fitted", lanes=_choose_lanes)),
             idea="As many lanes per row as the average row has entries: a warp processes several rows.",
             limit="Rows of different lengths: short rows leave lanes idle, a long row keeps only a few lanes busy.",
             kernels=("spmv_fitted",),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
         ),
         Variant(
             "balanced",
@@ -421,28 +436,28 @@ PATTERN = Pattern(
             idea="Each block processes the same number of entries, regardless of rows, and sums rows in shared memory.",
             limit="Memory bandwidth, and the irregular reads of x.",
             kernels=("spmv_balanced",),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
         ),
     ),
     benchmark=_BENCHMARK,
     default_variant="vector",
     result="result",
-    reference=lambda inputs, params: _product(inputs),
+    reference=lambda inputs, params: _multiply_reference(inputs),
     tolerance=_tolerance,
     cost=_cost,
     work=lambda inputs, params: Work(2 * inputs["entries"].size, "FLOP", "G"),
     present=_present,
     accept=_accept,
     make_input=_make_input,
-    complete=_complete,
+    complete_inputs=_complete_inputs,
     distributed=DistributedProgram(
         local="Each device has some rows of the matrix, and a part of x.",
         exchange="Every device receives the parts of x from all others.",
         fix_up="Each device multiplies its rows by x.",
         plan=_plan,
-        divided=(),
-        beside=("values",),
-        ragged={"columns": "offsets", "entries": "offsets"},
+        divided_inputs=(),
+        separately_divided_inputs=("values",),
+        ragged_inputs={"columns": "offsets", "entries": "offsets"},
     ),
     textbook=_textbook,
     step_params={"n": 16, "block": "16", "matrix": "poisson", "input": "ramp"},

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.arrays import refuse_missing_file
-from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
-from gpu.declaration.distributed import DistributedProgram, Streaming, rows_alone
-from gpu.declaration.gpu_sizes import cube
-from gpu.declaration.matrices import accept_matrix, corner, input_parameter, make_matrix, present, single
+from gpu.declaration.arrays import require_generated_input
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
+from gpu.declaration.distributed import DistributedProgram, Streaming, independent_chunks_plan
+from gpu.declaration.gpu_sizes import cube_edge_rule
+from gpu.declaration.matrices import accept_matrix, crop_corner, input_parameter, make_matrix, present, to_float32
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -40,10 +40,10 @@ from gpu.engines.base import Engine
 from gpu.errors import InputError
 
 _FILE = "stencil.cu"
-_STEPPED = 4
-_MOST_POINTS = 2**28
-_LONGEST = 4096
-_WIDEST = 512
+_STEP_SIDE = 4
+_MAX_POINTS = 2**28
+_MAX_SIDE = 4096
+_MAX_CUBE_SIDE = 512
 """The largest side of a cube."""
 
 # By the edge of a cube: the edge of a face, and the number of planes that a block processes.
@@ -55,47 +55,47 @@ _QUADS = {4: (1, 4), 8: (32, 8)}
 _Shape = tuple[int, int, int]
 
 
-def _grid(values: Array, params: Params) -> _Shape:
+def _grid_shape(values: Array, params: Params) -> _Shape:
     """Return the numbers of planes, rows and columns of a grid."""
-    rows = _rows(params)
+    rows = _rows_per_plane(params)
     return values.shape[0] // rows, rows, values.shape[1]
 
 
-def _rows(params: Params) -> int:
+def _rows_per_plane(params: Params) -> int:
     """Return the number of rows per plane."""
     rows: int = params["rows"] or params["n"]
     return rows
 
 
-def _points(tile: int) -> tuple[_Shape, _Shape]:
+def _point_blocks(tile: int) -> tuple[_Shape, _Shape]:
     """Return the points that a block computes, along x, y and z, and its threads."""
     return _POINTS[tile], _POINTS[tile]
 
 
-def _cubes(tile: int) -> tuple[_Shape, _Shape]:
+def _cube_blocks(tile: int) -> tuple[_Shape, _Shape]:
     return (tile, tile, tile), (tile + 2, tile + 2, tile + 2)
 
 
-def _faces(tile: int) -> tuple[_Shape, _Shape]:
+def _face_blocks(tile: int) -> tuple[_Shape, _Shape]:
     face, length = _FACES[tile]
     return (face, face, length), (face + 2, face + 2, 1)
 
 
-def _quads(tile: int) -> tuple[_Shape, _Shape]:
+def _quad_blocks(tile: int) -> tuple[_Shape, _Shape]:
     across, down = _QUADS[tile]
     return (4 * across, down, _FACES[tile][1]), (across, down, 1)
 
 
-def _host_program(kernel_name: str, block_of: Callable[[int], tuple[_Shape, _Shape]]) -> HostProgram:
+def _host_program(kernel_name: str, block_extents: Callable[[int], tuple[_Shape, _Shape]]) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        planes, rows, columns = _grid(inputs["values"], params)
+        planes, rows, columns = _grid_shape(inputs["values"], params)
         tile = int(params["tile"])
         face, length = _FACES[tile]
         kernel = engine.build(_FILE, {"TILE": tile, "FACE": face, "LENGTH": length}).kernel(kernel_name)
-        values = engine.upload(single(inputs["values"]))
+        values = engine.upload(to_float32(inputs["values"]))
         out = engine.allocate(inputs["values"].shape, np.float32)
         yield Progress(0.1, "uploaded")
-        covers, block = block_of(tile)
+        covers, block = block_extents(tile)
         grid = (-(-columns // covers[0]), -(-rows // covers[1]), -(-planes // covers[2]))
         shape = (np.int32(planes), np.int32(rows), np.int32(columns))
         factors = (np.float32(params["center"]), np.float32(params["around"]))
@@ -110,11 +110,11 @@ def _host_program(kernel_name: str, block_of: Callable[[int], tuple[_Shape, _Sha
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
-    refuse_missing_file(params)
+    require_generated_input(params)
     columns, kind = params["n"], params["input"]
     rows, planes = params["rows"] or columns, params["planes"] or columns
-    if planes * rows * columns > _MOST_POINTS:
-        raise InputError(f"The grid has {planes * rows * columns} points; up to {_MOST_POINTS} are allowed.")
+    if planes * rows * columns > _MAX_POINTS:
+        raise InputError(f"The grid has {planes * rows * columns} points; up to {_MAX_POINTS} are allowed.")
     if kind == "ball":
         z, y, x = (np.linspace(-1, 1, length, dtype=np.float32) for length in (planes, rows, columns))
         inside = z[:, None, None] ** 2 + y[None, :, None] ** 2 + x[None, None, :] ** 2 < 0.5
@@ -124,10 +124,10 @@ def _make_input(params: Params, seed: int) -> Inputs:
 
 def _accept(inputs: Inputs, params: Params) -> None:
     values = inputs["values"]
-    if values.size > _MOST_POINTS:
-        raise InputError(f"The grid has {values.size} points; up to {_MOST_POINTS} are allowed.")
-    accept_matrix(values, "the grid", largest=_MOST_POINTS)
-    rows = _rows(params)
+    if values.size > _MAX_POINTS:
+        raise InputError(f"The grid has {values.size} points; up to {_MAX_POINTS} are allowed.")
+    accept_matrix(values, "the grid", largest=_MAX_POINTS)
+    rows = _rows_per_plane(params)
     if values.shape[0] % rows:
         raise InputError(
             f"{values.shape[0]} rows are not a whole number of planes of {rows} rows.",
@@ -135,12 +135,12 @@ def _accept(inputs: Inputs, params: Params) -> None:
         )
 
 
-def _factors(params: Params) -> tuple[float, float]:
+def _stencil_factors(params: Params) -> tuple[float, float]:
     center, around = (float(np.float32(params[name])) for name in ("center", "around"))
     return center, around
 
 
-def _weighted(values: Array, center: float, around: float) -> Array:
+def _apply_stencil(values: Array, center: float, around: float) -> Array:
     """Apply the stencil to a three-dimensional grid in float64."""
     result = np.multiply(values, center, dtype=np.float64)
     for axis in range(3):
@@ -153,15 +153,15 @@ def _weighted(values: Array, center: float, around: float) -> Array:
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    values = single(inputs["values"])
-    return _weighted(values.reshape(_grid(values, params)), *_factors(params)).reshape(values.shape)
+    values = to_float32(inputs["values"])
+    return _apply_stencil(values.reshape(_grid_shape(values, params)), *_stencil_factors(params)).reshape(values.shape)
 
 
 def _tolerance(inputs: Inputs, params: Params) -> Array:
     """Bound the rounding error of each point: each of its seven terms is rounded at most seven times."""
-    values = np.abs(single(inputs["values"]))
-    center, around = _factors(params)
-    terms = _weighted(values.reshape(_grid(values, params)), abs(center), abs(around))
+    values = np.abs(to_float32(inputs["values"]))
+    center, around = _stencil_factors(params)
+    terms = _apply_stencil(values.reshape(_grid_shape(values, params)), abs(center), abs(around))
     return gamma(7) * terms.reshape(values.shape)
 
 
@@ -178,13 +178,13 @@ def _textbook(params: Params, n: int) -> Textbook:
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     """Present the middle plane."""
-    planes, rows, _ = _grid(inputs["values"], params)
+    planes, rows, _ = _grid_shape(inputs["values"], params)
     first = planes // 2 * rows
     middle = slice(first, first + rows)
     return present({"Input": inputs["values"][middle], "Result": outputs["result"][middle]}, first)
 
 
-def _side(name: str, label: str, text: str, minimum: int, maximum: int = _LONGEST, **more: Any) -> Integer:
+def _side_parameter(name: str, label: str, text: str, minimum: int, maximum: int = _MAX_SIDE, **more: Any) -> Integer:
     return Integer(
         name=name,
         label=label,
@@ -192,7 +192,7 @@ def _side(name: str, label: str, text: str, minimum: int, maximum: int = _LONGES
         unit="points",
         minimum=minimum,
         maximum=maximum,
-        least="" if minimum else "as columns",
+        minimum_label="" if minimum else "as columns",
         **more,
     )
 
@@ -217,27 +217,31 @@ def _case(side: int) -> Case:
     return Case(f"7-point stencil, {side}^3 float32", {"n": side}, libraries={"torch": torch, "cupy": cupy})
 
 
-def _timed(side: int, tile: int = 8) -> Case:
+def _timing_model_case(side: int, tile: int = 8) -> Case:
     return Case(f"7-point stencil, {side}^3 float32, tile {tile}", {"n": side, "tile": str(tile)})
 
 
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     from scipy import ndimage
 
-    center, around = _factors(params)
+    center, around = _stencil_factors(params)
     weights = around * ndimage.generate_binary_structure(3, 1).astype(np.float32)
     weights[1, 1, 1] = center
-    grid = inputs["values"].reshape(_grid(inputs["values"], params))
+    grid = inputs["values"].reshape(_grid_shape(inputs["values"], params))
     yield Peer("SciPy ndimage.correlate", lambda: ndimage.correlate(grid, weights, mode="constant"))
 
 
 _BENCHMARK = Benchmark(
     gpu=(_case(512),),
     compiled=(_case(128),),
-    curve=SizeCurve(powers(5, 6, 7, 8, 9)),
-    wanted={"naive": "2 x SciPy"},
+    curve=SizeCurve(powers_of_two(5, 6, 7, 8, 9)),
+    goals={"naive": "2 x SciPy"},
     peers=_peers,
-    timed=(*map(_timed, (64, 128, 256, 512)), _timed(250), _timed(128, 4)),
+    timing_model_cases=(
+        *map(_timing_model_case, (64, 128, 256, 512)),
+        _timing_model_case(250),
+        _timing_model_case(128, 4),
+    ),
 )
 
 PATTERN = Pattern(
@@ -245,13 +249,22 @@ PATTERN = Pattern(
     order=11,
     title="Stencil",
     summary="Sums of neighbors in a 3-D grid.",
-    kernels=_FILE,
+    kernel_file=_FILE,
     presentation=MatrixPresentation(),
     parameters=(
         input_parameter(("ball", "random", "digits", "ones"), "ball"),
-        _side("n", "Columns", "Points along x.", 1, _WIDEST, default=128, role=Role.SIZE, on_gpu=cube(2**17)),
-        _side("rows", "Rows", "Points along y (rows per plane); 0 for the same as columns.", 0, default=0),
-        _side("planes", "Planes", "Points along z; 0 for the same as columns.", 0, default=0),
+        _side_parameter(
+            "n",
+            "Columns",
+            "Points along x.",
+            1,
+            _MAX_CUBE_SIDE,
+            default=128,
+            role=Role.SIZE,
+            on_gpu=cube_edge_rule(2**17),
+        ),
+        _side_parameter("rows", "Rows", "Points along y (rows per plane); 0 for the same as columns.", 0, default=0),
+        _side_parameter("planes", "Planes", "Points along z; 0 for the same as columns.", 0, default=0),
         Real(
             name="center",
             label="Center",
@@ -280,7 +293,7 @@ PATTERN = Pattern(
         Variant(
             "naive",
             "Naive",
-            run=_host_program("stencil_naive", _points),
+            run=_host_program("stencil_naive", _point_blocks),
             idea="One thread per point, lanes along a row; the point and its six neighbors come from global memory.",
             limit="Each point is loaded seven times: seven loads for eight operations.",
             kernels=("stencil_naive",),
@@ -288,7 +301,7 @@ PATTERN = Pattern(
         Variant(
             "tiled",
             "A cube in shared memory",
-            run=_host_program("stencil_tiled", _cubes),
+            run=_host_program("stencil_tiled", _cube_blocks),
             idea="Shared-memory tiling: a block loads a cube and its halo into shared memory.",
             limit="Blocks allow no larger cube: half of the loads are halo, and half of the threads compute nothing.",
             kernels=("stencil_tiled",),
@@ -296,7 +309,7 @@ PATTERN = Pattern(
         Variant(
             "coarse",
             "Planes along z",
-            run=_host_program("stencil_coarse", _faces),
+            run=_host_program("stencil_coarse", _face_blocks),
             idea="Thread coarsening: a block covers a wide face and loops along z, with three planes in shared memory.",
             limit="Planes are copied within shared memory, though along z a thread needs only its own points.",
             kernels=("stencil_coarse",),
@@ -304,7 +317,7 @@ PATTERN = Pattern(
         Variant(
             "registers",
             "Neighbors along z in registers",
-            run=_host_program("stencil_registers", _faces),
+            run=_host_program("stencil_registers", _face_blocks),
             idea="A thread's neighbors along z are in its registers; only one plane is in shared memory.",
             limit="Two barriers per plane, and each load fetches one float.",
             kernels=("stencil_registers",),
@@ -312,7 +325,7 @@ PATTERN = Pattern(
         Variant(
             "vectors",
             "Four points per thread",
-            run=_host_program("stencil_vectors", _quads),
+            run=_host_program("stencil_vectors", _quad_blocks),
             idea="No shared memory: a thread's four points are neighbors of each other; the rest are 16-byte loads.",
             limit="Memory bandwidth.",
             kernels=("stencil_vectors",),
@@ -332,14 +345,14 @@ PATTERN = Pattern(
         local="Each device has some planes of the grid.",
         exchange="It receives the planes before its first one and after its last: a halo.",
         fix_up="The results of halo planes are dropped.",
-        plan=rows_alone("result", halo=_rows, together=_rows),
-        halo=_rows,
-        together=_rows,
+        plan=independent_chunks_plan("result", halo=_rows_per_plane, granularity=_rows_per_plane),
+        halo=_rows_per_plane,
+        granularity=_rows_per_plane,
         streaming=Streaming(None, lambda params: "float32"),
     ),
     textbook=_textbook,
-    step_params={"n": _STEPPED, "rows": _STEPPED, "planes": _STEPPED, "tile": "4", "input": "digits"},
-    step_input=lambda inputs: corner(inputs, _STEPPED**2, _STEPPED),
+    step_params={"n": _STEP_SIDE, "rows": _STEP_SIDE, "planes": _STEP_SIDE, "tile": "4", "input": "digits"},
+    step_input=lambda inputs: crop_corner(inputs, _STEP_SIDE**2, _STEP_SIDE),
     presets=(
         Preset(
             "The edge of a ball",

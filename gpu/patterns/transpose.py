@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.arrays import refuse_missing_file
-from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
-from gpu.declaration.gpu_sizes import side
+from gpu.declaration.arrays import require_generated_input
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
+from gpu.declaration.distributed import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
+from gpu.declaration.gpu_sizes import square_side_rule
 from gpu.declaration.matrices import (
     KINDS,
     accept_matrix,
-    corner,
+    crop_corner,
     input_parameter,
     make_matrix,
     present,
     side_parameter,
-    single,
+    to_float32,
 )
 from gpu.declaration.pattern import (
     Array,
@@ -45,15 +45,15 @@ from gpu.engines.base import Buffer, Engine
 _FILE = "transpose.cu"
 _STEPPED_ROWS, _STEPPED_COLUMNS = 16, 4
 
-_EXACT = 2**24
+_MAX_EXACT_INTEGER = 2**24
 """Whole numbers below this are exact in float32."""
 
 
-def _run_move(
+def _run_transfer(
     engine: Engine, inputs: Inputs, shape: tuple[int, int], move: Callable[[Buffer, Buffer], None]
 ) -> Generator[Progress, None, Array]:
     """Upload the matrix, call `move` to write a matrix of another shape, and download that."""
-    matrix, out = engine.upload(single(inputs["values"])), engine.allocate(shape, np.float32)
+    matrix, out = engine.upload(to_float32(inputs["values"])), engine.allocate(shape, np.float32)
     yield Progress(0.1, "uploaded")
     move(matrix, out)
     engine.free(matrix)
@@ -64,7 +64,13 @@ def _run_move(
 
 
 def _launch_kernel(
-    engine: Engine, inputs: Inputs, params: Params, kernel_name: str, threads: tuple[int, int], *, copies: bool = False
+    engine: Engine,
+    inputs: Inputs,
+    params: Params,
+    kernel_name: str,
+    threads: tuple[int, int],
+    *,
+    keeps_shape: bool = False,
 ) -> Generator[Progress, None, Array]:
     """Launch a kernel with the tile's columns and rows, divided by `threads`, as block size."""
     (rows, columns), tile = inputs["values"].shape, int(params["tile"])
@@ -75,7 +81,7 @@ def _launch_kernel(
     def move(matrix: Buffer, out: Buffer) -> None:
         engine.launch(kernel, grid, block, matrix, out, np.int32(rows), np.int32(columns))
 
-    return (yield from _run_move(engine, inputs, (rows, columns) if copies else (columns, rows), move))
+    return (yield from _run_transfer(engine, inputs, (rows, columns) if keeps_shape else (columns, rows), move))
 
 
 def _transpose_program(kernel_name: str, *threads: int) -> HostProgram:
@@ -86,46 +92,48 @@ def _transpose_program(kernel_name: str, *threads: int) -> HostProgram:
     return run
 
 
-def _copy_program(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+def _copy_columns(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     """Copy the matrix, and read the copy in column-major order."""
-    copy = yield from _launch_kernel(engine, inputs, params, "transpose_copy", (4, 2), copies=True)
+    copy = yield from _launch_kernel(engine, inputs, params, "transpose_copy", (4, 2), keeps_shape=True)
     return {"result": copy.T}
 
 
-def _cublas(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+def _transpose_by_cublas(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     def geam(library: Any, matrix: Any, out: Any) -> None:
         library.cublas.geam("T", "N", 1.0, matrix, 0.0, out, out=out)
 
     rows, columns = inputs["values"].shape
-    return {"result": (yield from _run_move(engine, inputs, (columns, rows), partial(engine.call, geam)))}
+    return {"result": (yield from _run_transfer(engine, inputs, (columns, rows), partial(engine.call, geam)))}
 
 
-def cut_columns(worker: OnWorker, piece: Piece, parts: int) -> dict[str, Array]:
+def cut_columns(worker: WorkerContext, piece: ChunkInput, parts: int) -> dict[str, Array]:
     """Cut rows into blocks, one for each device's columns."""
-    rows = single(piece.inputs["values"])
+    rows = to_float32(piece.inputs["values"])
     bounds = np.arange(parts + 1) * rows.shape[1] // parts
     return {str(part): np.ascontiguousarray(rows[:, first:end]) for part, (first, end) in enumerate(pairwise(bounds))}
 
 
-def turn_columns(worker: OnWorker, blocks: list[Array]) -> Array:
+def transpose_columns(worker: WorkerContext, blocks: list[Array]) -> Array:
     """Transpose some columns, of which each block has some rows: they become rows of the result."""
     columns = np.concatenate(blocks)
     return worker.run({"values": columns})["result"] if columns.size else columns.T
 
 
-def _plan(tasks: Tasks) -> dict[str, Parts]:
+def _plan(tasks: TaskCollector) -> dict[str, Parts]:
     count = len(tasks.chunks)
-    cut = [tasks.make(cut_columns, chunk, count, place=place) for place, chunk in enumerate(tasks.chunks)]
-    transposed = [tasks.make(turn_columns, [each[str(part)] for each in cut], place=part) for part in range(count)]
+    cut = [tasks.add_task(cut_columns, chunk, count, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    transposed = [
+        tasks.add_task(transpose_columns, [each[str(part)] for each in cut], chunk_index=part) for part in range(count)
+    ]
     return {"result": Parts(tuple(transposed))}
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
-    refuse_missing_file(params)
+    require_generated_input(params)
     columns, kind = params["n"], params["input"]
     rows = params["rows"] or columns
     if kind == "ramp":
-        indices = np.arange(rows * columns) % _EXACT
+        indices = np.arange(rows * columns) % _MAX_EXACT_INTEGER
         return {"values": indices.astype(np.float32).reshape(rows, columns)}
     return {"values": make_matrix(kind, rows, columns, np.random.default_rng(seed))}
 
@@ -135,7 +143,7 @@ def _accept(inputs: Inputs, params: Params) -> None:
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    return np.ascontiguousarray(single(inputs["values"]).T)
+    return np.ascontiguousarray(to_float32(inputs["values"]).T)
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
@@ -161,7 +169,7 @@ def _case(rows: int, columns: int) -> Case:
     return Case(work, {"n": columns, "rows": rows}, libraries={"torch": torch, "cupy": cupy})
 
 
-def _timed(rows: int, columns: int, tile: int = 32) -> Case:
+def _timing_model_case(rows: int, columns: int, tile: int = 32) -> Case:
     work = f"transpose, {rows} x {columns} float32, tile {tile}"
     return Case(work, {"n": columns, "rows": rows, "tile": str(tile)})
 
@@ -174,13 +182,13 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 _BENCHMARK = Benchmark(
     gpu=(_case(8192, 8192), _case(4099, 16381)),
     compiled=(_case(2048, 2048),),
-    curve=SizeCurve(powers(9, 10, 11, 12, 13, 14)),
-    wanted={"padded": "half of NumPy"},
+    curve=SizeCurve(powers_of_two(9, 10, 11, 12, 13, 14)),
+    goals={"padded": "half of NumPy"},
     peers=_peers,
-    timed=(
-        *(_timed(side, side) for side in (1024, 2048, 4096, 8192)),
-        _timed(2050, 8190),
-        *(_timed(4096, 4096, tile) for tile in (16, 8)),
+    timing_model_cases=(
+        *(_timing_model_case(side, side) for side in (1024, 2048, 4096, 8192)),
+        _timing_model_case(2050, 8190),
+        *(_timing_model_case(4096, 4096, tile) for tile in (16, 8)),
     ),
 )
 
@@ -190,11 +198,13 @@ PATTERN = Pattern(
     order=10,
     title="Transpose",
     summary="Rows become columns.",
-    kernels=_FILE,
-    presentation=MatrixPresentation(turned=True),
+    kernel_file=_FILE,
+    presentation=MatrixPresentation(transposed=True),
     parameters=(
         input_parameter((*KINDS, "ramp"), "ramp"),
-        side_parameter("n", "Columns", "Elements per row.", "columns", 1024, role=Role.SIZE, on_gpu=side(2**19)),
+        side_parameter(
+            "n", "Columns", "Elements per row.", "columns", 1024, role=Role.SIZE, on_gpu=square_side_rule(2**19)
+        ),
         side_parameter("rows", "Rows", "Number of rows; 0 for the same as columns.", "rows", 0, 0),
         Choice(
             name="tile",
@@ -264,7 +274,7 @@ PATTERN = Pattern(
         Variant(
             "copy",
             "Copy, read by columns",
-            run=_copy_program,
+            run=_copy_columns,
             idea="No transposition: a row-major matrix is its transpose in column-major order.",
             limit="Memory bandwidth: no transposition is faster.",
             kernels=("transpose_copy",),
@@ -272,7 +282,7 @@ PATTERN = Pattern(
         Variant(
             "cublas",
             "cuBLAS (CuPy)",
-            run=_cublas,
+            run=_transpose_by_cublas,
             idea="cuBLAS's geam, as called from CuPy: it adds two matrices, each optionally transposed.",
             limit="Memory bandwidth.",
             kernels=(),
@@ -297,7 +307,7 @@ PATTERN = Pattern(
     ),
     textbook=lambda params, n: Textbook(operations=0, steps=0, peak=0),
     step_params={"n": _STEPPED_COLUMNS, "rows": _STEPPED_ROWS, "tile": "16", "input": "ramp"},
-    step_input=lambda inputs: corner(inputs, _STEPPED_ROWS, _STEPPED_COLUMNS),
+    step_input=lambda inputs: crop_corner(inputs, _STEPPED_ROWS, _STEPPED_COLUMNS),
     presets=(
         Preset(
             "Places",

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu.errors import InputError
-from gpu.files.opening import name_of
+from gpu.files.file_access import format_path
 from gpu.files.sources import read_source
 
-AT_ONCE = 2
+MAX_PROCESSES = 2
 _TIME_LIMIT_S = 90.0
 """Seconds of wall time after which a submission's process is killed: three times its CPU time limit."""
 
@@ -31,7 +31,7 @@ _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(include\w*|import|embed)\b
 _HEADER = re.compile(r"<(?!/)(?!.*\.\.)[\w./]+>\s*")
 _PROBE = re.compile(r"\b__has_(?:include|embed)\w*")
 
-_REASONS = {
+_ENDING_REASONS = {
     "SIGPROF": "Parsing the text, or a launch, exceeds the limit of CPU time: it does not end, or expands without end.",
     "SIGALRM": "Parsing the text exceeds the time limit: it does not end, or expands without end.",
     "SIGXCPU": "It exceeds the limit of 30 seconds of CPU time.",
@@ -41,7 +41,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedSubmission:
     """Result of grading a submission.
 
     Parameters
@@ -54,7 +54,7 @@ class Graded:
     sentences : tuple of str
         Sentences for the student.
     judgment : dict
-        `gpu.lessons.judging.Judgment` as JSON; empty if there is none.
+        `gpu.lessons.grading.Judgment` as JSON; empty if there is none.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Graded:
     judgment: dict[str, Any] = field(default_factory=dict)
 
 
-def submitted(given: Sequence[str]) -> list[Path]:
+def find_submissions(names: Sequence[str]) -> list[Path]:
     """Return the named .cu files and those in the named folders; raise InputError if there are none."""
     paths: list[Path] = []
-    for name in given:
+    for name in names:
         path = Path(name)
         paths += sorted(path.rglob("*.cu")) if path.is_dir() else [path]
     if not paths:
@@ -75,18 +75,18 @@ def submitted(given: Sequence[str]) -> list[Path]:
     return paths
 
 
-def left_out(given: Sequence[str]) -> list[str]:
+def find_ignored_files(names: Sequence[str]) -> list[str]:
     """Return the files in the named folders that are ignored because their names do not end in .cu."""
     return [
-        name_of(each.relative_to(folder).as_posix())
-        for folder in map(Path, given)
+        format_path(each.relative_to(folder).as_posix())
+        for folder in map(Path, names)
         if folder.is_dir()
         for each in sorted(folder.rglob("*"))
         if each.is_file() and each.suffix != ".cu" and not each.name.startswith(".")
     ]
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
+def _choose_names(paths: Sequence[Path]) -> list[str]:
     """Return unique names of submissions: the file names, with folders if a file name occurs twice."""
     names = [path.name for path in paths]
     if len(set(names)) < len(names):
@@ -94,10 +94,12 @@ def _names(paths: Sequence[Path]) -> list[str]:
         with contextlib.suppress(ValueError):  # on several drives
             above = Path(os.path.commonpath([path.absolute().parent for path in paths]))
             names = [path.absolute().relative_to(above).as_posix() for path in paths]
-    return [name_of(name) for name in names]
+    return [format_path(name) for name in names]
 
 
-def grade(lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0) -> Iterator[Graded]:
+def grade_submissions(
+    lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0
+) -> Iterator[GradedSubmission]:
     """Grade submissions, two at a time; yield the results in order.
 
     Parameters
@@ -115,37 +117,41 @@ def grade(lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0
     InputError
         If the lesson has an error.
     """
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield from pool.map(lambda path, name: _grade(lesson, task, path, name, seed), submissions, _names(submissions))
+    with ThreadPoolExecutor(MAX_PROCESSES) as pool:
+        yield from pool.map(
+            lambda path, name: _grade_file(lesson, task, path, name, seed), submissions, _choose_names(submissions)
+        )
 
 
-def _grade(lesson: Path, task: str, path: Path, name: str, seed: int) -> Graded:
+def _grade_file(lesson: Path, task: str, path: Path, name: str, seed: int) -> GradedSubmission:
     try:
         text = read_source(path)
     except InputError as error:
-        return _rejection(name, "cannot be read", error.message)
-    if reason := _refuse_includes(text):
-        return _rejection(name, "has a forbidden include", reason)
+        return _reject_submission(name, "cannot be read", error.message)
+    if reason := _find_forbidden_include(text):
+        return _reject_submission(name, "has a forbidden include", reason)
     with tempfile.TemporaryDirectory(prefix="lockstep-grade-") as scratch:
         submission = {"lesson": str(lesson.resolve()), "task": task, "text": text, "seed": seed, "scratch": scratch}
-        code, answer = _run_process(json.dumps(submission) + "\n")
+        code, answer = _run_grading_process(json.dumps(submission) + "\n")
     if "error" in answer:
         raise InputError(f"{lesson.name}/{task}: {answer['error']}")
     if "memory" in answer:
-        return _rejection(name, "needs too much memory", "It exceeds the limit of 1 GB of memory.")
+        return _reject_submission(name, "needs too much memory", "It exceeds the limit of 1 GB of memory.")
     if "judgment" not in answer:
         ended = signal.Signals(-code).name if code < 0 else ""
-        reason = _REASONS.get(ended, f"Its process ended without an answer ({ended or code}).")
-        return _rejection(name, "was ended", reason)
+        reason = _ENDING_REASONS.get(ended, f"Its process ended without an answer ({ended or code}).")
+        return _reject_submission(name, "was ended", reason)
     judgment = answer["judgment"]
-    return Graded(name, judgment["accepted"], judgment["verdict"]["words"], tuple(answer["sentences"]), judgment)
+    return GradedSubmission(
+        name, judgment["accepted"], judgment["verdict"]["words"], tuple(answer["sentences"]), judgment
+    )
 
 
-def _rejection(name: str, words: str, sentence: str) -> Graded:
-    return Graded(name, False, f"✗ it {words}", (f"✗ It {words}.", sentence))
+def _reject_submission(name: str, verdict: str, reason: str) -> GradedSubmission:
+    return GradedSubmission(name, False, f"✗ it {verdict}", (f"✗ It {verdict}.", reason))
 
 
-def _run_process(submission: str) -> tuple[int, dict[str, Any]]:
+def _run_grading_process(submission: str) -> tuple[int, dict[str, Any]]:
     """Return the exit code of a grading process, and its answer, empty if it was killed."""
     process = subprocess.Popen(
         [sys.executable, "-m", "gpu.process.submission"],
@@ -178,7 +184,7 @@ def _run_process(submission: str) -> tuple[int, dict[str, Any]]:
     return process.returncode, answer
 
 
-def _refuse_includes(text: str) -> str:
+def _find_forbidden_include(text: str) -> str:
     """Return why a text must not be compiled here, or "": only CUDA's own headers may be included."""
     plain = _COMMENT.sub(" ", _SPLICE.sub("", text))
     for match in _DIRECTIVE.finditer(plain):

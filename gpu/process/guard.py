@@ -44,9 +44,9 @@ class Guard:
                 creationflags=flags,
             )
 
-    def watch(self, process: int | None) -> None:
+    def watch(self, process_id: int | None) -> None:
         """Set the process to end; None for none."""
-        self._write(str(process or 0))
+        self._write(str(process_id or 0))
 
     def dismiss(self) -> None:
         """End the guard without ending the process."""
@@ -69,7 +69,7 @@ class Guard:
                 self._process.stdin.flush()
 
 
-def stand(folder: str) -> None:
+def run_guard(folder: str) -> None:
     """Read from standard input which process to end, and end it when the input closes."""
     watched = 0
     for line in sys.stdin:
@@ -87,4 +87,4 @@ def stand(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    stand(sys.argv[1])
+    run_guard(sys.argv[1])

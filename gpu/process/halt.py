@@ -7,11 +7,11 @@ answer either, and a debugger stops a process in another way.
 from __future__ import annotations
 
 
-def is_halted(process: int) -> bool:
+def is_halted(process_id: int) -> bool:
     """Return whether a process was stopped, as by SIGSTOP, and has not been continued."""
     import psutil  # imports modules that exist on Unix only
 
     try:
-        return bool(psutil.Process(process).status() == psutil.STATUS_STOPPED)
+        return bool(psutil.Process(process_id).status() == psutil.STATUS_STOPPED)
     except psutil.Error:
         return False

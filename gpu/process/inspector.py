@@ -12,8 +12,8 @@ import threading
 from pathlib import Path
 
 from gpu.errors import InputError
-from gpu.files.opening import name_of, read_bytes
-from gpu.stepping.player_file import within
+from gpu.files.file_access import format_path, read_bytes
+from gpu.stepping.player_file import extract_recording
 
 _ROOT = Path(__file__).parents[2]
 _CPU_LIMIT_SIGNAL = getattr(signal, "SIGXCPU", 0)
@@ -31,14 +31,14 @@ class Inspector:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: subprocess.Popen[bytes] | None = None
-        self._busy: set[subprocess.Popen[bytes]] = set()
+        self._idle_process: subprocess.Popen[bytes] | None = None
+        self._busy_processes: set[subprocess.Popen[bytes]] = set()
 
     def prepare(self) -> None:
         """Start a process for the next recording unless one is already waiting."""
         with self._lock:
-            if self._waiting is None:
-                self._waiting = _start()
+            if self._idle_process is None:
+                self._idle_process = _start_process()
 
     def read(self, path: Path) -> bytes:
         """Return the bytes of a recording's file, or of a page that contains one; these bytes were inspected.
@@ -51,18 +51,18 @@ class Inspector:
         """
         self.prepare()
         # Imported only now, while the process starts: a window without recordings does not need it.
-        from gpu.simulator.trace.file import MOST_BYTES
+        from gpu.simulator.trace.file import MAX_BYTES
 
-        data = within(read_bytes(path, MOST_BYTES))
+        data = extract_recording(read_bytes(path, MAX_BYTES))
         with self._lock:
-            process, self._waiting = self._waiting or _start(), None
-            self._busy.add(process)
+            process, self._idle_process = self._idle_process or _start_process(), None
+            self._busy_processes.add(process)
         try:
-            message, advice = _inspect(process, data, name_of(path))
+            message, advice = _inspect_recording(process, data, format_path(path))
         finally:
             with self._lock:
-                self._busy.discard(process)
-            _end(process)
+                self._busy_processes.discard(process)
+            _end_process(process)
         if message:
             raise InputError(message, advice=advice)
         return data
@@ -70,13 +70,13 @@ class Inspector:
     def close(self) -> None:
         """End all processes."""
         with self._lock:
-            processes = [*self._busy, *filter(None, [self._waiting])]
-            self._waiting = None
+            processes = [*self._busy_processes, *filter(None, [self._idle_process])]
+            self._idle_process = None
         for process in processes:
-            _end(process)
+            _end_process(process)
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start_process() -> subprocess.Popen[bytes]:
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NO_WINDOW
@@ -93,13 +93,13 @@ def _start() -> subprocess.Popen[bytes]:
     )
 
 
-def _inspect(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[str, str]:
+def _inspect_recording(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[str, str]:
     """Return the process's message and advice about a file; empty if it is valid."""
-    from gpu.stepping.inspection import BYTES_PER_S, MOST_S
-    from gpu.stepping.recording import damaged
+    from gpu.stepping.inspection import FILE_BYTES_PER_CPU_S, MAX_CPU_S
+    from gpu.stepping.recording import build_damage_error
 
     header = json.dumps([name, len(data)]).encode() + b"\n"
-    seconds = MOST_S + len(data) // BYTES_PER_S
+    seconds = MAX_CPU_S + len(data) // FILE_BYTES_PER_CPU_S
     too_slow = f"{name} exceeds the {seconds} s that reading a file of its size may take.", "Record fewer statements."
     with contextlib.suppress(OSError, ValueError, TypeError):
         try:
@@ -110,11 +110,11 @@ def _inspect(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[
             return too_slow
         message, advice = json.loads(answer)
         return str(message), str(advice)
-    error = damaged(name)
+    error = build_damage_error(name)
     return error.message, error.advice
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout):

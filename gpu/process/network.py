@@ -11,7 +11,7 @@ import sys
 # Constants of Linux.
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
 _VERSION = 1
-_FIRST_WITH_NETWORK = 4
+_FIRST_NETWORK_VERSION = 4
 _BIND_TCP, _CONNECT_TCP = 1, 2
 
 _PR_SET_SECCOMP, _FILTER = 22, 2
@@ -19,9 +19,9 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _CALL, _PROCESSOR, _FIRST_ARGUMENT = 0, 4, 16
 _IO_URING_SETUP = 425
-_FIRST_OF_X32 = 0x40000000
+_FIRST_X32_CALL = 0x40000000
 
-_SOCKET = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+_SOCKET_CALLS = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 """By processor: its identifier in a system call, and the number of `socket`. Source: linux/audit.h, asm/unistd.h."""
 
 _UNIX, _NETLINK = 1, 16
@@ -46,7 +46,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(_Instruction)))
 
 
-def leave_the_network() -> None:
+def disable_network() -> None:
     """Prevent this thread, and processes that it starts, from making connections, as far as the system supports that.
 
     The process must have given up new privileges. Sockets between local processes still work.
@@ -60,7 +60,7 @@ def leave_the_network() -> None:
 
 def _refuse_tcp(system: ctypes.CDLL) -> None:
     """Use Landlock, since Linux 6.7: applies to existing sockets too, but only to TCP."""
-    if system.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION) < _FIRST_WITH_NETWORK:
+    if system.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION) < _FIRST_NETWORK_VERSION:
         return
     rules = _Rules(0, _BIND_TCP | _CONNECT_TCP)
     handle = system.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
@@ -75,15 +75,15 @@ def _refuse_sockets(system: ctypes.CDLL) -> None:
     System calls of another processor's interface, and io_uring, which opens sockets without a call, are refused
     completely: neither a driver nor a compiler needs them.
     """
-    if platform.machine() not in _SOCKET or ctypes.sizeof(ctypes.c_void_p) != 8:
+    if platform.machine() not in _SOCKET_CALLS or ctypes.sizeof(ctypes.c_void_p) != 8:
         return
-    processor, socket = _SOCKET[platform.machine()]
+    processor, socket = _SOCKET_CALLS[platform.machine()]
     allow, refuse = 9, 10
     steps = (
         (_LOAD, 0, 0, _PROCESSOR),
         (_EQUAL, 2, refuse, processor),
         (_LOAD, 0, 0, _CALL),
-        (_AT_LEAST, refuse, 4, _FIRST_OF_X32),
+        (_AT_LEAST, refuse, 4, _FIRST_X32_CALL),
         (_EQUAL, refuse, 5, _IO_URING_SETUP),
         (_EQUAL, 6, allow, socket),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),

@@ -14,12 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gpu import bounds
+from gpu import resource_limits
 from gpu.errors import InputError
-from gpu.process.files import keep_to
-from gpu.process.limits import confine
+from gpu.process.file_access import restrict_file_access
+from gpu.process.privileges import drop_privileges
 
-SECONDS = 30
+CPU_LIMIT_S = 30
 """Limit of a submission's CPU time."""
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -32,15 +32,15 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     submission = json.loads(sys.stdin.readline())
-    from gpu.lessons.judging import judge
-    from gpu.lessons.reading import preloaded, read_lesson
+    from gpu.lessons.grading import grade_submission
+    from gpu.lessons.lesson_reader import preload_kernels, read_lesson
 
-    lesson = preloaded(read_lesson(Path(submission["lesson"])))
+    lesson = preload_kernels(read_lesson(Path(submission["lesson"])))
     task = lesson.task(submission["task"])
-    _drop_privileges(submission["scratch"])
-    with bounds.bounded(None):
+    _restrict_process(submission["scratch"])
+    with resource_limits.limit_resources(None):
         try:
-            judgment = judge(lesson, task, submission["text"], seed=submission["seed"])
+            judgment = grade_submission(lesson, task, submission["text"], seed=submission["seed"])
             answer: dict[str, Any] = {"judgment": _json_value(asdict(judgment))}
             answer["sentences"] = judgment.sentences
         except InputError as error:
@@ -51,21 +51,21 @@ def main() -> None:
     output.close()
 
 
-def _drop_privileges(scratch: str) -> None:
+def _restrict_process(scratch: str) -> None:
     """Drop network access and access to most files; set the limits of a submission's time and memory."""
     tempfile.tempdir = scratch
-    confine()
+    drop_privileges()
     system = [Path(path) for path in ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/dev/null",
                                       "/dev/urandom")]  # fmt: skip
     python = [Path(path) for path in {sys.prefix, sys.base_prefix, sys.exec_prefix}]
     own = [_ROOT / "gpu", _ROOT / "assets" / "gpus"]
-    keep_to([*system, *python, *own], [Path(scratch), Path("/dev/null")])
-    bounds.allow_ending()
+    restrict_file_access([*system, *python, *own], [Path(scratch), Path("/dev/null")])
+    resource_limits.allow_termination()
     try:
         import resource
     except ImportError:
         return
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S + 1))
 
 
 def _json_value(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from gpu.program import errors
 from gpu.program.errors import RefusedRoutineError
 
-Step = Callable[[], object]
+Operation = Callable[[], object]
 """Operation of a node."""
 
 _LEGACY = (0, 1)
@@ -23,7 +23,7 @@ _MEMORY_ROUTINES = ("malloc", "free")
 """Routines that are not supported in graphs, because a graph would store their addresses."""
 _DEVICE_SYNCHRONIZING = ("malloc", "malloc_pitch", "malloc_mapped", "free", "free_host", "host_register")
 """Routines that synchronize with the device; refused during a capture unless its mode is relaxed."""
-_WAITING_FOR_ALL = ("synchronize", "reset")
+_SYNCHRONIZING_ROUTINES = ("synchronize", "reset")
 _LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
 """Routines that use the legacy stream if called without a stream."""
 
@@ -32,12 +32,12 @@ _LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "
 class GraphNode:
     """A node with its operation and its predecessors."""
 
-    step: Step
-    before: set[int]
+    operation: Operation
+    predecessors: set[int]
 
 
 Nodes = dict[int, GraphNode]
-Held = TypeVar("Held")
+Stored = TypeVar("Stored")
 
 
 @dataclass
@@ -68,11 +68,11 @@ class ProgramGraphs:
 
     Parameters
     ----------
-    step : callable
+    bind_operation : callable
         Function that binds a routine's name and its current arguments to an operation.
     """
 
-    step: Callable[[str, Sequence[int]], Step]
+    bind_operation: Callable[[str, Sequence[int]], Operation]
     _captures: dict[int, _Capture] = field(default_factory=dict)
     _events: dict[int, tuple[_Capture, frozenset[int]]] = field(default_factory=dict)
     _non_blocking: set[int] = field(default_factory=set)
@@ -82,12 +82,12 @@ class ProgramGraphs:
 
     # Streams
 
-    def opened(self, stream: int, flags: int) -> None:
+    def register_stream(self, stream: int, flags: int) -> None:
         """Register a new stream."""
         if flags & _NON_BLOCKING:
             self._non_blocking.add(stream)
 
-    def takes(self, stream: int, routine: str, words: Sequence[int]) -> bool:
+    def capture_routine(self, stream: int, routine: str, arguments: Sequence[int]) -> bool:
         """Capture a routine if the stream is capturing; return whether it is.
 
         Raises
@@ -105,18 +105,18 @@ class ProgramGraphs:
         if routine in _MEMORY_ROUTINES:
             raise RefusedRoutineError(errors.NOT_SUPPORTED)
         ends = capture.ends[stream]
-        node = self._add(capture.nodes, routine, words, ends)
+        node = self._add_node(capture.nodes, routine, arguments, ends)
         capture.ends[stream] = {node}
         return True
 
-    def allow(self, routine: str) -> None:
+    def check_routine(self, routine: str) -> None:
         """Refuse a routine without a stream if a capture forbids it."""
         if not self._captures:
             return
         if routine in _LEGACY_ROUTINES:
             self._refuse_legacy()
         strict = [each for each in self._captures.values() if each.mode != _RELAXED]
-        if routine in _WAITING_FOR_ALL:
+        if routine in _SYNCHRONIZING_ROUTINES:
             self._invalidate(self._captures.values(), errors.CAPTURE_UNSUPPORTED)
         if routine in _DEVICE_SYNCHRONIZING and strict:
             self._invalidate(strict, errors.CAPTURE_UNSUPPORTED)
@@ -141,7 +141,7 @@ class ProgramGraphs:
         if event in self._events:
             self._invalidate([self._events[event][0]], errors.CAPTURED_EVENT)
 
-    def recorded(self, event: int, stream: int) -> bool:
+    def record_event(self, event: int, stream: int) -> bool:
         """Record an event in a capture; return whether the stream is capturing."""
         capture = self._captures.get(stream)
         self._events.pop(event, None)
@@ -185,9 +185,9 @@ class ProgramGraphs:
         self._events = {event: entry for event, entry in self._events.items() if entry[0] is not capture}
         if capture.invalid:
             raise RefusedRoutineError(errors.CAPTURE_INVALIDATED)
-        if not set().union(*capture.ends.values()) <= _with_predecessors(capture.nodes, capture.ends[stream]):
+        if not set().union(*capture.ends.values()) <= _collect_predecessors(capture.nodes, capture.ends[stream]):
             raise RefusedRoutineError(errors.CAPTURE_UNJOINED)
-        _write(target, self._new(capture.nodes))
+        _write(target, self._add_graph(capture.nodes))
 
     def do_is_capturing(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
@@ -199,37 +199,37 @@ class ProgramGraphs:
 
     # Graphs
 
-    def _new(self, nodes: Nodes) -> int:
+    def _add_graph(self, nodes: Nodes) -> int:
         graph = next(self._handles)
         self._graphs[graph] = nodes
         return graph
 
-    def _add(self, nodes: Nodes, routine: str, words: Sequence[int], before: Collection[int]) -> int:
+    def _add_node(self, nodes: Nodes, routine: str, arguments: Sequence[int], predecessors: Collection[int]) -> int:
         node = next(self._handles)
-        nodes[node] = GraphNode(self.step(routine, words), set(before))
+        nodes[node] = GraphNode(self.bind_operation(routine, arguments), set(predecessors))
         return node
 
     def do_graph_create(self, target: int) -> None:
-        _write(target, self._new({}))
+        _write(target, self._add_graph({}))
 
     def do_graph_clone(self, target: int, graph: int) -> None:
-        _write(target, self._new(_lookup(self._graphs, graph).copy()))
+        _write(target, self._add_graph(_lookup(self._graphs, graph).copy()))
 
     def do_graph_destroy(self, graph: int) -> None:
         _lookup(self._graphs, graph)
         del self._graphs[graph]
 
-    def do_graph_add(self, target: int, graph: int, before: int, count: int, routine: int, *words: int) -> None:
+    def do_graph_add(self, target: int, graph: int, before: int, count: int, routine: int, *arguments: int) -> None:
         nodes, first = _lookup(self._graphs, graph), _read_handles(before, count)
         if not nodes.keys() >= set(first):
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        _write(target, self._add(nodes, ctypes.string_at(routine).decode(), words, first))
+        _write(target, self._add_node(nodes, ctypes.string_at(routine).decode(), arguments, first))
 
     def do_graph_add_graph(self, target: int, graph: int, before: int, count: int, child: int) -> None:
-        steps = [node.step for node in _in_order(_lookup(self._graphs, child))]
+        steps = [node.operation for node in _sort_nodes(_lookup(self._graphs, child))]
         self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
         node = ctypes.c_longlong.from_address(target).value
-        self._graphs[graph][node].step = lambda: [step() for step in steps]
+        self._graphs[graph][node].operation = lambda: [step() for step in steps]
 
     def do_graph_depend(self, graph: int, first: int, second: int, count: int) -> None:
         nodes = _lookup(self._graphs, graph)
@@ -237,7 +237,7 @@ class ProgramGraphs:
         if not nodes.keys() >= {node for pair in pairs for node in pair}:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         for before, after in pairs:
-            nodes[after].before.add(before)
+            nodes[after].predecessors.add(before)
 
     def do_graph_nodes(self, graph: int, target: int, count: int) -> None:
         nodes: list[Any] = [*_lookup(self._graphs, graph).keys()]
@@ -251,42 +251,44 @@ class ProgramGraphs:
 
     def do_graph_instantiate(self, target: int, graph: int) -> None:
         nodes = _lookup(self._graphs, graph)
-        _in_order(nodes)
+        _sort_nodes(nodes)
         executable = next(self._handles)
-        self._executables[executable] = {name: GraphNode(node.step, set(node.before)) for name, node in nodes.items()}
+        self._executables[executable] = {
+            name: GraphNode(node.operation, set(node.predecessors)) for name, node in nodes.items()
+        }
         _write(target, executable)
 
     def do_executable_destroy(self, executable: int) -> None:
         _lookup(self._executables, executable)
         del self._executables[executable]
 
-    def do_executable_set(self, executable: int, node: int, routine: int, *words: int) -> None:
+    def do_executable_set(self, executable: int, node: int, routine: int, *arguments: int) -> None:
         nodes = _lookup(self._executables, executable)
-        _lookup(nodes, node).step = self.step(ctypes.string_at(routine).decode(), words)
+        _lookup(nodes, node).operation = self.bind_operation(ctypes.string_at(routine).decode(), arguments)
 
     def do_executable_update(self, executable: int, graph: int) -> None:
         """Replace an executable graph's operations by those of a graph with as many nodes."""
         nodes, new = _lookup(self._executables, executable), _lookup(self._graphs, graph)
         if len(nodes) != len(new):
             raise RefusedRoutineError(errors.UPDATE_FAILURE)
-        for node, other in zip(_in_order(nodes), _in_order(new), strict=True):
-            node.step = other.step
+        for node, other in zip(_sort_nodes(nodes), _sort_nodes(new), strict=True):
+            node.operation = other.operation
 
-    def steps(self, executable: int) -> list[Step]:
+    def list_operations(self, executable: int) -> list[Operation]:
         """Return an executable graph's operations in order."""
-        return [node.step for node in _in_order(_lookup(self._executables, executable))]
+        return [node.operation for node in _sort_nodes(_lookup(self._executables, executable))]
 
 
 _NOTHING = ctypes.c_char_p(b"nothing")
 
 
-def _lookup(objects: dict[int, Held], handle: int) -> Held:
+def _lookup(objects: dict[int, Stored], handle: int) -> Stored:
     if handle not in objects:
         raise RefusedRoutineError(errors.INVALID_VALUE)
     return objects[handle]
 
 
-def _with_predecessors(nodes: Nodes, ends: Collection[int]) -> set[int]:
+def _collect_predecessors(nodes: Nodes, ends: Collection[int]) -> set[int]:
     """Return nodes and all their direct and indirect predecessors."""
     visited: set[int] = set()
     pending = list(ends)
@@ -294,18 +296,18 @@ def _with_predecessors(nodes: Nodes, ends: Collection[int]) -> set[int]:
         node = pending.pop()
         if node not in visited:
             visited.add(node)
-            pending += nodes[node].before
+            pending += nodes[node].predecessors
     return visited
 
 
-def _in_order(nodes: Nodes) -> list[GraphNode]:
+def _sort_nodes(nodes: Nodes) -> list[GraphNode]:
     """Sort nodes topologically, in insertion order where dependencies allow."""
     done: dict[int, GraphNode] = {}
     left = dict(nodes)
     while left:
         ready = 0
         for name, node in list(left.items()):
-            if node.before <= done.keys():
+            if node.predecessors <= done.keys():
                 done[name] = left.pop(name)
                 ready += 1
         if not ready:  # a cycle

@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from gpu.errors import CompileError, EngineUnavailableError
-from gpu.program.host_text import rewritten
+from gpu.program.host_text import rewrite_host_text
 from gpu.simulator import disk
 
 HEADERS = Path(__file__).parent / "headers"
@@ -62,7 +62,7 @@ class HostOptions:
 
 
 @cache
-def compiler() -> str:
+def find_compiler() -> str:
     """Return the C++ compiler.
 
     Raises
@@ -80,7 +80,7 @@ def compiler() -> str:
     return path
 
 
-def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
+def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
     """Compile a program to a shared object in `folder`, or copy it from the cache; return its path.
 
     Raises
@@ -90,7 +90,7 @@ def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
     EngineUnavailableError
         If there is no compiler.
     """
-    compiler()
+    find_compiler()
     empty = folder / "headers"
     for name in _EMPTY_HEADERS:
         (empty / name).parent.mkdir(parents=True, exist_ok=True)
@@ -100,12 +100,12 @@ def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
         stand_in.parent.mkdir(parents=True, exist_ok=True)
         stand_in.write_text(f'#include "{header}"\n', "utf-8")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        texts = list(pool.map(partial(_host_text, options, empty), range(len(files)), files))
+        texts = list(pool.map(partial(_preprocess_file, options, empty), range(len(files)), files))
         objects = [folder / f"{number}.o" for number in range(len(files))]
-        key = _key(texts, files, options)
-        entry = disk.folder() / f"{key}.host"
+        key = _cache_key(texts, files, options)
+        entry = disk.cache_folder() / f"{key}.host"
         target = folder / "program.so"
-        cached = disk.kept(entry, key)
+        cached = disk.read_entry(entry, key)
         if cached is not None:
             target.write_bytes(cached)
             target.chmod(0o700)
@@ -113,9 +113,9 @@ def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
         list(pool.map(_compile, texts, files, objects))
     libraries = [f"-l{name}" for name in options.libraries]
     openmp = ["-fopenmp"] if any(_uses_openmp(text) for text in texts) else []
-    _run(
+    _run_command(
         [
-            compiler(),
+            find_compiler(),
             "-shared",
             *_LINKING,
             "-o",
@@ -127,42 +127,42 @@ def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
             "-lpthread",
         ]
     )
-    disk.keep(entry, key, target.read_bytes())
+    disk.write_entry(entry, key, target.read_bytes())
     return target
 
 
 _LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs") if sys.platform == "linux" else ()
 
 
-def _host_text(options: HostOptions, empty: Path, number: int, file: Path) -> bytes:
+def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path) -> bytes:
     """Return a file's preprocessed and rewritten text."""
-    include = [f"-I{each}" for each in (file.parent, *of_program(options.include_dirs))]
+    include = [f"-I{each}" for each in (file.parent, *exclude_thrust(options.include_dirs))]
     defines = [f"-D{name}={value}" for name, value in options.defines]
     if file.suffix in _C_SUFFIXES:
-        return _run([_c_compiler(), "-E", *include, *defines, str(file)])
+        return _run_command([_find_c_compiler(), "-E", *include, *defines, str(file)])
     thrust = [each for each in options.include_dirs if _contains_thrust(each)]
     own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in (_THRUST_DEFINES if thrust else _DEFINES))]
     if file.suffix in _CUDA_SUFFIXES:
         own += ["-include", "cuda_runtime.h"]
     last = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
     language = ["-x", "c++", "-std=gnu++17"]
-    text = _run([compiler(), "-E", *language, *own, *include, *last, *defines, str(file)])
+    text = _run_command([find_compiler(), "-E", *language, *own, *include, *last, *defines, str(file)])
     if file.suffix not in _CUDA_SUFFIXES:
         return text
-    return rewritten(text, number, str(HEADERS).encode(), str(_SHARED_HEADERS).encode(), functors=bool(thrust))
+    return rewrite_host_text(text, number, str(HEADERS).encode(), str(_SHARED_HEADERS).encode(), functors=bool(thrust))
 
 
 def _contains_thrust(folder: Path) -> bool:
     return (folder / "thrust" / "version.h").is_file()
 
 
-def of_program(folders: Sequence[Path]) -> tuple[Path, ...]:
+def exclude_thrust(folders: Sequence[Path]) -> tuple[Path, ...]:
     """Return the include folders without Thrust's: the simulator provides its headers to kernels."""
     return tuple(each for each in folders if not _contains_thrust(each))
 
 
-def _c_compiler() -> str:
-    return shutil.which("gcc") or shutil.which("cc") or compiler()
+def _find_c_compiler() -> str:
+    return shutil.which("gcc") or shutil.which("cc") or find_compiler()
 
 
 def _uses_openmp(text: bytes) -> bool:
@@ -172,18 +172,18 @@ def _uses_openmp(text: bytes) -> bool:
 def _compile(text: bytes, file: Path, target: Path) -> None:
     is_c = file.suffix in _C_SUFFIXES
     language = ["-x", "cpp-output"] if is_c else ["-x", "c++-cpp-output", "-std=gnu++17", "-fpermissive"]
-    command = [_c_compiler() if is_c else compiler(), *language, *_FLAGS]
+    command = [_find_c_compiler() if is_c else find_compiler(), *language, *_FLAGS]
     if _uses_openmp(text):
         command.append("-fopenmp")
-    _run([*command, "-o", str(target), "-"], text)
+    _run_command([*command, "-o", str(target), "-"], text)
 
 
 _FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-c")
 
 
-def _key(texts: Sequence[bytes], files: Sequence[Path], options: HostOptions) -> str:
+def _cache_key(texts: Sequence[bytes], files: Sequence[Path], options: HostOptions) -> str:
     key = hashlib.sha256(
-        repr((_version(), _FLAGS, _LINKING, options.libraries, [each.suffix for each in files])).encode()
+        repr((_compiler_version(), _FLAGS, _LINKING, options.libraries, [each.suffix for each in files])).encode()
     )
     for text in texts:
         key.update(hashlib.sha256(text).digest())
@@ -191,12 +191,12 @@ def _key(texts: Sequence[bytes], files: Sequence[Path], options: HostOptions) ->
 
 
 @cache
-def _version() -> str:
-    path = Path(compiler()).resolve()
+def _compiler_version() -> str:
+    path = Path(find_compiler()).resolve()
     return repr((str(path), path.stat().st_mtime_ns, ctypes.sizeof(ctypes.c_void_p)))
 
 
-def _run(command: Sequence[str], text: bytes | None = None) -> bytes:
+def _run_command(command: Sequence[str], text: bytes | None = None) -> bytes:
     process = subprocess.run(command, input=text, capture_output=True, check=False)
     if process.returncode:
         lines = process.stderr.decode(errors="replace").splitlines()

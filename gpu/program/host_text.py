@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu.simulator.frontend.child_launches import CONFIGURE, closing_brackets, launches
+from gpu.simulator.frontend.child_launches import CONFIGURE_FUNCTION, find_closing_brackets, find_launches
 
 _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)\n?', re.MULTILINE)
 _OMITTED = re.compile(rb"^#@(\d+)\n", re.MULTILINE)
@@ -32,7 +32,7 @@ _REPLACEMENTS = {
     b"__noinline__": b"__attribute__((noinline))",
 }
 _KEYWORDS_WITH_ARGUMENTS = {b"__launch_bounds__", b"__cluster_dims__", b"__maxnreg__"}
-_STOPS = re.compile(rb"[{};]|\b__(?:global|device|constant|managed)__\b")
+_DECLARATION_STOP = re.compile(rb"[{};]|\b__(?:global|device|constant|managed)__\b")
 _HEAD = re.compile(rb"[({;=]|\boperator\b")
 _NO_PARAMETERS = re.compile(
     rb"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__align__|__attribute__|alignas|decltype|noexcept|explicit"
@@ -55,10 +55,10 @@ class _Edits:
 
     pieces: list[tuple[int, int, bytes]] = field(default_factory=list)
 
-    def put(self, start: int, end: int, text: bytes) -> None:
+    def add(self, start: int, end: int, text: bytes) -> None:
         self.pieces.append((start, end, text))
 
-    def applied(self, text: bytes) -> bytes:
+    def apply(self, text: bytes) -> bytes:
         parts, done = [], 0
         for start, end, new in sorted(self.pieces):
             if start >= done:
@@ -67,7 +67,7 @@ class _Edits:
         return b"".join([*parts, text[done:]])
 
 
-def rewritten(
+def rewrite_host_text(
     text: bytes, unit: int, own_headers: bytes, shared_headers: bytes = b"//", *, functors: bool = False
 ) -> bytes:
     """Rewrite a preprocessed text for the host compiler.
@@ -85,11 +85,11 @@ def rewritten(
     functors : bool
         Whether the host calls `operator()` of device functors too, as Thrust's C++ back end does.
     """
-    user_text, omitted = _user_text(text, own_headers, shared_headers)
-    return _OMITTED.sub(lambda match: omitted[int(match[1])], _Rewriter(user_text, unit, functors).result())
+    user_text, omitted = _split_user_text(text, own_headers, shared_headers)
+    return _OMITTED.sub(lambda match: omitted[int(match[1])], _Rewriter(user_text, unit, functors).rewrite())
 
 
-def _user_text(text: bytes, own_headers: bytes, shared_headers: bytes) -> tuple[bytes, list[bytes]]:
+def _split_user_text(text: bytes, own_headers: bytes, shared_headers: bytes) -> tuple[bytes, list[bytes]]:
     """Return the text with each part of system headers replaced by one line, and these parts."""
     user_text: list[bytes] = []
     omitted: list[bytes] = []
@@ -115,16 +115,16 @@ class _Rewriter:
     def __init__(self, text: bytes, unit: int, functors: bool) -> None:
         self._text, self._unit, self._functors = text, unit, functors
         self._markers: list[tuple[int, int]] = []  # start and number of the line after each marker
-        self._code = self._user_code()
-        self._closings = closing_brackets(self._code)
+        self._code = self._blank_literals()
+        self._closings = find_closing_brackets(self._code)
         self._edits = _Edits()
 
-    def result(self) -> bytes:
-        self._declarations()
+    def rewrite(self) -> bytes:
+        self._rewrite_declarations()
         code = bytearray(self._code)
         for start, end, _ in self._edits.pieces:
             code[start:end] = re.sub(rb"[^\n]", b" ", self._code[start:end])
-        closings = closing_brackets(bytes(code))
+        closings = find_closing_brackets(bytes(code))
         for match in _CUDA_KEYWORD.finditer(code):
             end = match.end()
             if match[0] in _KEYWORDS_WITH_ARGUMENTS:
@@ -132,20 +132,20 @@ class _Rewriter:
                 end = closings.get(opening, opening) + 1
             elif match[0] in (b"__align__", b"__builtin_align__"):
                 opening = code.find(b"(", end)
-                self._edits.put(match.start(), opening, b"__attribute__((aligned")
+                self._edits.add(match.start(), opening, b"__attribute__((aligned")
                 closing = closings.get(opening, opening)
-                self._edits.put(closing, closing + 1, b")))")
+                self._edits.add(closing, closing + 1, b")))")
                 continue
-            self._edits.put(match.start(), end, _REPLACEMENTS.get(match[0], b""))
-        self._lambdas(bytes(code), closings)
-        for launch in launches(bytes(code)):
+            self._edits.add(match.start(), end, _REPLACEMENTS.get(match[0], b""))
+        self._wrap_lambdas(bytes(code), closings)
+        for launch in find_launches(bytes(code)):
             first, last = launch.configuration
-            self._edits.put(launch.start, launch.end, b"")
-            call = b", " + CONFIGURE.encode() + b"(" + self._text[first:last] + b")"
-            self._edits.put(launch.closing + 1, launch.closing + 1, call)
-        return self._edits.applied(self._text)
+            self._edits.add(launch.start, launch.end, b"")
+            call = b", " + CONFIGURE_FUNCTION.encode() + b"(" + self._text[first:last] + b")"
+            self._edits.add(launch.closing + 1, launch.closing + 1, call)
+        return self._edits.apply(self._text)
 
-    def _lambdas(self, code: bytes, closings: Mapping[int, int]) -> None:
+    def _wrap_lambdas(self, code: bytes, closings: Mapping[int, int]) -> None:
         """Wrap each device lambda in a type with its line and its index on that line.
 
         A lambda that is for the host too is called there. The body of another one becomes a template that is never
@@ -164,26 +164,26 @@ class _Rewriter:
             end = closings.get(body.end() - 1) if body is not None else None
             if end is None:
                 continue
-            line = self._line_of(start)
-            self._edits.put(start, start, b"::lockstep_host::closure<%d, %d>(" % (line, on_line[line]))
-            self._edits.put(end + 1, end + 1, b")")
+            line = self._line_number(start)
+            self._edits.add(start, start, b"::lockstep_host::closure<%d, %d>(" % (line, on_line[line]))
+            self._edits.add(end + 1, end + 1, b")")
             on_line[line] += 1
             if b"__host__" not in match["words"]:
-                self._edits.put(closing, closing, self._generic_parameter(opening, closing))
+                self._edits.add(closing, closing, self._make_generic_parameter(opening, closing))
 
-    def _generic_parameter(self, opening: int, closing: int) -> bytes:
+    def _make_generic_parameter(self, opening: int, closing: int) -> bytes:
         """Return a parameter that makes a lambda generic, for insertion before the closing bracket."""
         if opening == closing:
             return b"(auto...) "
         return b", auto..." if self._code[opening + 1 : closing].split() not in ([], [b"void"]) else b"auto..."
 
-    def _user_code(self) -> bytes:
+    def _blank_literals(self) -> bytes:
         """Return the text with literals and preprocessor lines blanked."""
         self._markers = [(marker.end(), int(marker[1])) for marker in _MARKER.finditer(self._text)]
         code = re.sub(rb"^#.*$", lambda match: b" " * len(match[0]), self._text, flags=re.MULTILINE)
         return _LITERAL.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), code)
 
-    def _line_of(self, offset: int) -> int:
+    def _line_number(self, offset: int) -> int:
         """Return the line number of an offset in its original file."""
         at = bisect_right(self._markers, (offset, 1 << 62)) - 1
         if at < 0:
@@ -191,17 +191,17 @@ class _Rewriter:
         start, number = self._markers[at]
         return number + self._text.count(b"\n", start, offset)
 
-    def _declarations(self) -> None:
+    def _rewrite_declarations(self) -> None:
         """Process all declarations outside of functions."""
         code = self._code
         scopes: list[bool] = []  # for each open brace, whether it belongs to a namespace or a class
         classes: list[bool] = []
         start = end = 0
-        while (match := _STOPS.search(code, end)) is not None:
+        while (match := _DECLARATION_STOP.search(code, end)) is not None:
             end = match.end()
             if match[0] == b"{":
                 head = code[start : match.start()]
-                is_class = re.search(rb"\b(?:class|struct|union|enum)\b[^()=]*$", _without_templates(head)) is not None
+                is_class = re.search(rb"\b(?:class|struct|union|enum)\b[^()=]*$", _strip_templates(head)) is not None
                 is_outer = re.search(rb"\bnamespace\b[^()=]*$|\bextern\s*$", head) is not None
                 scopes.append(is_class or is_outer)
                 classes.append(is_class)
@@ -214,12 +214,12 @@ class _Rewriter:
             elif match[0] == b";":
                 start = end
             elif all(scopes):
-                end = start = self._declaration(start, any(classes))
+                end = start = self._rewrite_declaration(start, any(classes))
 
-    def _declaration(self, start: int, in_class: bool) -> int:
+    def _rewrite_declaration(self, start: int, in_class: bool) -> int:
         """Rewrite a declaration that contains a CUDA keyword; return the offset after it."""
         code = self._code
-        head = _template_end(code, start)
+        head = _find_template_end(code, start)
         offset, parameters = head, None
         while (match := _HEAD.search(code, offset)) is not None:
             letter = match[0]
@@ -251,18 +251,18 @@ class _Rewriter:
         offset = match.start()
         words = code[start:offset]
         if match[0] == b"{" and parameters is not None:
-            return self._function(start, head, parameters, offset)
+            return self._rewrite_function(start, head, parameters, offset)
         if match[0] in (b"=", b"{") and parameters is None:
             if match[0] == b"{" and re.search(rb"\b(?:class|struct|union|enum|namespace)\b", words):
                 return match.end() - 1
-            end = self._end_of_variable(offset)
-            self._variables(words[head - start :], code[head:end], end, in_class)
+            end = self._find_variable_end(offset)
+            self._register_variables(words[head - start :], code[head:end], end, in_class)
             return end + 1
         if match[0] == b";" and parameters is None:
-            self._variables(words[head - start :], code[head:offset], offset, in_class)
+            self._register_variables(words[head - start :], code[head:offset], offset, in_class)
         return offset + 1
 
-    def _end_of_variable(self, offset: int) -> int:
+    def _find_variable_end(self, offset: int) -> int:
         while offset < len(self._code):
             letter = self._code[offset : offset + 1]
             if letter == b";":
@@ -272,7 +272,7 @@ class _Rewriter:
             offset += 1
         return offset
 
-    def _function(self, start: int, head: int, parameters: tuple[int, int], opening: int) -> int:
+    def _rewrite_function(self, start: int, head: int, parameters: tuple[int, int], opening: int) -> int:
         """Rewrite a function with a body; return the offset after it."""
         code = self._code
         closing = self._closings.get(opening)
@@ -280,18 +280,18 @@ class _Rewriter:
             return len(code)
         words = code[start:opening]
         if b"__global__" in words:
-            self._kernel(start, head, parameters, opening, closing)
+            self._rewrite_kernel(start, head, parameters, opening, closing)
         elif self._functors and _FUNCTOR.search(words):
             return opening + 1
         elif b"__device__" in words and b"__host__" not in words and not re.search(rb"\bconstexpr\b", words):
-            self._edits.put(
+            self._edits.add(
                 opening, closing + 1, b"{ __builtin_trap(); " + self._line_structure(opening, closing) + b"}"
             )
         else:
             return opening + 1 if b"__host__" not in words else closing + 1
         return closing + 1
 
-    def _kernel(self, start: int, head: int, parameters: tuple[int, int], opening: int, closing: int) -> None:
+    def _rewrite_kernel(self, start: int, head: int, parameters: tuple[int, int], opening: int, closing: int) -> None:
         names: list[bytes] = []
         for first, last in self._split(parameters[0] + 1, parameters[1]):
             name, is_new = _parameter_name(self._code[first:last], len(names))
@@ -299,21 +299,21 @@ class _Rewriter:
                 continue
             if is_new:
                 at = first + len(self._code[first:last].split(b"=")[0].rstrip())
-                self._edits.put(at, at, b" " + name)
+                self._edits.add(at, at, b" " + name)
             names.append(name)
         count = len(self._split(*_template_span(self._code, start))) if head > start else 0
         if re.match(rb"\s*template\s*<\s*>", self._code[start:head]):
-            count = self._explicit_arguments(head, parameters[0])
+            count = self._count_explicit_arguments(head, parameters[0])
         arguments = b"".join(b", " + name for name in names)
         call = b"::lockstep_host::pack(%d, %d, %d, __PRETTY_FUNCTION__%s); " % (
             self._unit,
-            self._line_of(opening),
+            self._line_number(opening),
             count,
             arguments,
         )
-        self._edits.put(opening, closing + 1, b"{ " + call + self._line_structure(opening, closing) + b"}")
+        self._edits.add(opening, closing + 1, b"{ " + call + self._line_structure(opening, closing) + b"}")
 
-    def _explicit_arguments(self, start: int, opening: int) -> int:
+    def _count_explicit_arguments(self, start: int, opening: int) -> int:
         """Return the number of explicit arguments of a specialization; -1 if they are deduced."""
         declared = self._code[start:opening].rstrip()
         first = declared.find(b"<")
@@ -340,7 +340,7 @@ class _Rewriter:
             pieces.append((first, end))
         return pieces
 
-    def _variables(self, head: bytes, declaration: bytes, end: int, in_class: bool) -> None:
+    def _register_variables(self, head: bytes, declaration: bytes, end: int, in_class: bool) -> None:
         """Register a declaration's device variables by name when the program starts."""
         if in_class or re.search(rb"\b(?:extern|typedef|using|friend)\b", head) or b"__shared__" in head:
             return
@@ -354,11 +354,11 @@ class _Rewriter:
                 text += b' static ::lockstep_host::Variable __lockstep_of_%s(%d, "%s", &reinterpret_cast<const volatile char&>(%s), sizeof(%s), %s);' % (  # noqa: E501
                     name, self._unit, name, name, name, managed,
                 )  # fmt: skip
-        self._edits.put(end + 1, end + 1, text)
+        self._edits.add(end + 1, end + 1, text)
 
 
-def _without_templates(head: bytes) -> bytes:
-    return head[_template_end(head, 0) :]
+def _strip_templates(head: bytes) -> bytes:
+    return head[_find_template_end(head, 0) :]
 
 
 def _template_span(code: bytes, start: int) -> tuple[int, int]:
@@ -375,7 +375,7 @@ def _template_span(code: bytes, start: int) -> tuple[int, int]:
     return opening + 1, opening + 1
 
 
-def _template_end(code: bytes, start: int) -> int:
+def _find_template_end(code: bytes, start: int) -> int:
     """Return the start of a declaration after `template <...>` and access specifiers."""
     while _TEMPLATE.match(code, start) is not None:
         start = _template_span(code, start)[1] + 1

@@ -13,42 +13,45 @@ _TEMPLATE = re.compile(r" \[(?:with )?(?P<arguments>.*)\]$", re.DOTALL)
 _CLOSURE = re.compile(r"lockstep_host::Closure<(?P<line>\d+), (?P<number>\d+), ")
 
 
-def kernel_name(pretty: str, template_parameters: int) -> str:
+def kernel_name(pretty_function: str, template_parameters: int) -> str:
     """Return a kernel's name in the simulator's notation: "reduce<float, 256>".
 
     Parameters
     ----------
-    pretty : str
+    pretty_function : str
         Value of `__PRETTY_FUNCTION__` from g++ or clang++.
     template_parameters : int
         Number of the kernel's template parameters; negative if unknown.
     """
-    plain = _ANONYMOUS.sub("", _locate_lambdas(pretty))
+    plain = _ANONYMOUS.sub("", _locate_lambdas(pretty_function))
     match = _TEMPLATE.search(plain)
     head = plain[: match.start()] if match is not None else plain
     name = _declared_name(head)
     if match is None or not template_parameters:
         return name
     name = name.partition("<")[0]
-    arguments = _arguments(match["arguments"])
+    arguments = _split_arguments(match["arguments"])
     if template_parameters > 0:
         arguments = arguments[:template_parameters]
     return f"{name}<{', '.join(each for each in arguments if each)}>"
 
 
-def _locate_lambdas(pretty: str) -> str:
+def _locate_lambdas(pretty_function: str) -> str:
     """Replace the type of each lambda by its position: "(lambda at 7:0 of scale<float>)".
 
     This is the first lambda in line 7; the enclosing function follows `of`.
     """
-    while (match := _CLOSURE.search(pretty)) is not None:
+    while (match := _CLOSURE.search(pretty_function)) is not None:
         depth, end = 1, match.end()
-        while depth and end < len(pretty):
-            depth += (pretty[end] in "<([") - (pretty[end] in ">)]" and pretty[end - 1 : end + 1] != "->")
+        while depth and end < len(pretty_function):
+            depth += (pretty_function[end] in "<([") - (
+                pretty_function[end] in ">)]" and pretty_function[end - 1 : end + 1] != "->"
+            )
             end += 1
-        owner = pretty[match.end() : end].partition("(")[0].strip()
-        pretty = f"{pretty[: match.start()]}(lambda at {match['line']}:{match['number']} of {owner}){pretty[end:]}"
-    return pretty
+        owner = pretty_function[match.end() : end].partition("(")[0].strip()
+        position = f"(lambda at {match['line']}:{match['number']} of {owner})"
+        pretty_function = f"{pretty_function[: match.start()]}{position}{pretty_function[end:]}"
+    return pretty_function
 
 
 def _declared_name(head: str) -> str:
@@ -71,20 +74,20 @@ def _last_word(text: str) -> str:
     return text
 
 
-def _arguments(text: str) -> list[str]:
+def _split_arguments(text: str) -> list[str]:
     """Return the template arguments in order; g++ separates them by semicolons, clang++ by commas."""
     parts, depth, first = [], 0, 0
-    separator = ";" if "; " in text and _at_depth_zero(text, ";") else ","
+    separator = ";" if "; " in text and _occurs_at_top_level(text, ";") else ","
     for index, letter in enumerate(text):
         depth += (letter in "(<[{") - (letter in ")]}" or (letter == ">" and text[index - 1] != "-"))
         if letter == separator and depth == 0:
             parts.append(text[first:index])
             first = index + 1
     parts.append(text[first:])
-    return [_value(part) for part in parts if not _TYPEDEF.match(part)]
+    return [_parse_value(part) for part in parts if not _TYPEDEF.match(part)]
 
 
-def _at_depth_zero(text: str, character: str) -> bool:
+def _occurs_at_top_level(text: str, character: str) -> bool:
     depth = 0
     for letter in text:
         depth += (letter in "(<[{") - (letter in ")>]}")
@@ -93,7 +96,7 @@ def _at_depth_zero(text: str, character: str) -> bool:
     return False
 
 
-def _value(part: str) -> str:
+def _parse_value(part: str) -> str:
     value = part.partition(" = ")[2].strip()
     if value.startswith("{") and value.endswith("}"):  # parameter pack
         return value[1:-1]

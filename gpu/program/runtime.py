@@ -17,33 +17,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.bounds import bounded
-from gpu.driver.attributes import OF_NUMBER, device_name
+from gpu.driver.attributes import VALUE_BY_NUMBER, device_name
 from gpu.driver.faults import INVALID_VALUE as INVALID
 from gpu.driver.faults import DriverError, DriverLaunchError, DriverMemoryError
-from gpu.driver.launches import LoadedModule, layout
-from gpu.driver.memory import GlobalMemory, address_of, bytes_at, free_memory, new_memory, total_memory, written_at
+from gpu.driver.launches import LoadedModule, compute_parameter_layout
+from gpu.driver.memory import (
+    GlobalMemory,
+    address_of,
+    bytes_at,
+    free_memory,
+    new_memory,
+    total_memory,
+    writable_bytes_at,
+)
 from gpu.errors import KernelError, LaunchError, LockstepError
 from gpu.files.sources import read_source
 from gpu.program import errors
 from gpu.program.errors import RefusedRoutineError
-from gpu.program.graphs import ProgramGraphs, Step
-from gpu.program.mapped import MappedMemories, host_view
+from gpu.program.graphs import Operation, ProgramGraphs
+from gpu.program.mapped_memory import MappedMemories, host_view
 from gpu.program.names import kernel_name
 from gpu.program.textures import ProgramTextures
-from gpu.simulator.executor.batches import reachable
+from gpu.resource_limits import limit_resources
+from gpu.simulator.executor.batches import find_reachable_functions
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.pointers import from_number
+from gpu.simulator.executor.pointers import to_pointer
 from gpu.simulator.limits import LIMITS
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 Array = npt.NDArray[Any]
-Words = Sequence[int]
+Arguments = Sequence[int]
 
-ENTRY = ctypes.CFUNCTYPE(ctypes.c_longlong, ctypes.c_char_p, ctypes.POINTER(ctypes.c_longlong), ctypes.c_int)
+ENTRY_TYPE = ctypes.CFUNCTYPE(ctypes.c_longlong, ctypes.c_char_p, ctypes.POINTER(ctypes.c_longlong), ctypes.c_int)
 
-_DEVICE_TO, _HOST_TO = (2, 3), (0, 1)
+_FROM_DEVICE, _FROM_HOST = (2, 3), (0, 1)
 _TO_DEVICE, _TO_HOST = (1, 3), (0, 2)
 _DEFAULT = 4
 _PITCH = 512
@@ -51,7 +59,7 @@ _HOST, _DEVICE, _MANAGED = 1, 2, 3
 _INTERNAL_ERROR = 70
 """Exit code of an internal error, as in sysexits.h."""
 _ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
-_STICKY = (700, 702, 710, 716, 719)
+_STICKY_ERRORS = (700, 702, 710, 716, 719)
 """Errors after which the context is unusable."""
 
 
@@ -79,7 +87,7 @@ class ProgramUnit:
             If clang rejects it.
         """
         text = read_source(self.path)
-        with bounded():
+        with limit_resources():
             module = SimulatedModule(text, self.path, self.defines, self.include_dirs, tolerant=True)
         return LoadedModule(module, text)
 
@@ -109,7 +117,7 @@ class Runtime:
 
     units: Sequence[ProgramUnit]
     on_launch: Callable[[bool], None] = lambda refused: None
-    complaints: list[str] = field(default_factory=list)
+    reported_errors: list[str] = field(default_factory=list)
     _modules: dict[int, LoadedModule] = field(default_factory=dict)
     _kernels: dict[tuple[int, int, str], tuple[LoadedModule, str, SimulatedKernel]] = field(default_factory=dict)
     _memories: dict[int, FlatMemory] = field(default_factory=dict)
@@ -118,21 +126,21 @@ class Runtime:
     _variables: dict[int, _Variable] = field(default_factory=dict)
     _events: dict[int, float] = field(default_factory=dict)
     _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(0x1000, 0x10))
-    _last: int = 0
-    _broken: int = 0
+    _last_error: int = 0
+    _sticky_error: int = 0
 
     def __post_init__(self) -> None:
-        self._textures = ProgramTextures(self._side_of_array)
-        self._graphs = ProgramGraphs(self._bind)
+        self._textures = ProgramTextures(self._view_array_side)
+        self._graphs = ProgramGraphs(self._bind_operation)
 
-    def answer(self, name: bytes, words: Any, count: int) -> int:
+    def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
         """Execute a routine; return its error number."""
         routine = name.decode()
         try:
-            if self._broken and routine not in _ALLOWED_AFTER_ERROR:
-                raise RefusedRoutineError(self._broken)
-            self._graphs.allow(routine)
-            result: int | None = self._implementation(routine)(*words[:count])
+            if self._sticky_error and routine not in _ALLOWED_AFTER_ERROR:
+                raise RefusedRoutineError(self._sticky_error)
+            self._graphs.check_routine(routine)
+            result: int | None = self._find_implementation(routine)(*arguments[:count])
             return result or 0
         except RefusedRoutineError as refused:
             code = refused.code
@@ -141,7 +149,7 @@ class Runtime:
         except DriverError as error:
             code = _ERROR_NUMBERS.get(error.reason, errors.INVALID_VALUE)
         except LockstepError as error:
-            self._report(error)
+            self._report_error(error)
             code = errors.INVALID_FUNCTION
         except MemoryError:
             code = errors.NO_MEMORY
@@ -149,18 +157,18 @@ class Runtime:
             # There is only the program above, which could not report the error.
             traceback.print_exc()
             os._exit(_INTERNAL_ERROR)
-        self._last = code
+        self._last_error = code
         return code
 
-    def _implementation(self, routine: str) -> Callable[..., int | None]:
+    def _find_implementation(self, routine: str) -> Callable[..., int | None]:
         owner = next(each for each in (self, self._textures, self._graphs) if hasattr(each, f"do_{routine}"))
         method: Callable[..., int | None] = getattr(owner, f"do_{routine}")
         return method
 
-    def _report(self, error: LockstepError) -> None:
+    def _report_error(self, error: LockstepError) -> None:
         text = f"{error.message} {error.advice}".strip()
-        if text not in self.complaints:
-            self.complaints.append(text)
+        if text not in self.reported_errors:
+            self.reported_errors.append(text)
             print(f"lockstep: {text}", file=sys.stderr, flush=True)
             self.on_launch(True)
 
@@ -209,7 +217,7 @@ class Runtime:
     def do_host_device_pointer(self, target: int, address: int) -> None:
         if address in self._registered:
             _write(target, address_of(self._registered[address]))
-        elif self._mapped.owner(address) is not None:
+        elif self._mapped.find_memory(address) is not None:
             _write(target, address)
         else:
             raise RefusedRoutineError(errors.INVALID_VALUE)
@@ -219,19 +227,19 @@ class Runtime:
         _write(total, total_memory())
 
     def do_pointer_attributes(self, address: int, kind: int, device: int) -> None:
-        owner = self._mapped.owner(address)
+        owner = self._mapped.find_memory(address)
         if owner is not None:
             _write_int(kind, _MANAGED if owner.managed else _HOST)
         else:
-            _write_int(kind, _DEVICE if _is_device(address) else 0)
-        if owner is not None or _is_device(address):
+            _write_int(kind, _DEVICE if _is_device_address(address) else 0)
+        if owner is not None or _is_device_address(address):
             _write(device, address)
 
     def do_memcpy(self, target: int, source: int, size: int, kind: int) -> None:
         if not size:
             return
-        data = self._side(source, size, kind, _DEVICE_TO, "cudaMemcpy")
-        destination = self._side(target, size, kind, _TO_DEVICE, "cudaMemcpy", written=True)
+        data = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpy")
+        destination = self._view_side(target, size, kind, _TO_DEVICE, "cudaMemcpy", written=True)
         ctypes.memmove(destination.ctypes.data, data.ctypes.data, size)
 
     def do_memcpy_2d(
@@ -244,37 +252,39 @@ class Runtime:
 
     def do_memset(self, target: int, value: int, size: int) -> None:
         if size:
-            written_at(target, size, "cudaMemset")[:] = value & 0xFF
+            writable_bytes_at(target, size, "cudaMemset")[:] = value & 0xFF
 
     def do_memset_elements(self, target: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
         """Fill rows with a value of `size` bytes."""
         row = np.frombuffer((value & 0xFFFF_FFFF).to_bytes(4, "little")[:size] * width, np.uint8)
         for start in range(target, target + max(pitch, row.size) * height, max(pitch, row.size) or 1):
-            written_at(start, row.size, "cudaGraphAddMemsetNode")[:] = row
+            writable_bytes_at(start, row.size, "cudaGraphAddMemsetNode")[:] = row
 
     def do_memset_2d(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
         for row in range(height):
             self.do_memset(target + row * pitch, value, width)
 
-    def _side(
+    def _view_side(
         self, address: int, size: int, kind: int, device_kinds: Sequence[int], routine: str, *, written: bool = False
     ) -> Array:
         """Return a view of the bytes of one side of a copy."""
         if kind not in range(5):
             raise RefusedRoutineError(21)
-        on_device = _is_device(address)
+        on_device = _is_device_address(address)
         if kind in device_kinds and not on_device:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        if kind not in device_kinds and kind != _DEFAULT and on_device and self._mapped.owner(address) is None:
+        if kind not in device_kinds and kind != _DEFAULT and on_device and self._mapped.find_memory(address) is None:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         if on_device:
-            return (written_at if written else bytes_at)(address, size, routine)
+            return (writable_bytes_at if written else bytes_at)(address, size, routine)
         if not address:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         return host_view(address, size)
 
-    def _side_of_array(self, address: int, size: int, kind: int, device_kinds: tuple[int, ...], written: bool) -> Array:
-        return self._side(address, size, kind, device_kinds, "cudaMemcpy2DToArray", written=written)
+    def _view_array_side(
+        self, address: int, size: int, kind: int, device_kinds: tuple[int, ...], written: bool
+    ) -> Array:
+        return self._view_side(address, size, kind, device_kinds, "cudaMemcpy2DToArray", written=written)
 
     # Variables
 
@@ -303,12 +313,12 @@ class Runtime:
     def do_to_symbol(self, address: int, source: int, size: int, offset: int, kind: int) -> None:
         data = self._symbol_bytes(address, size, offset)
         if size:
-            data[:] = self._side(source, size, kind, _DEVICE_TO, "cudaMemcpyToSymbol")
+            data[:] = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpyToSymbol")
 
     def do_from_symbol(self, target: int, address: int, size: int, offset: int, kind: int) -> None:
         data = self._symbol_bytes(address, size, offset)
         if size:
-            self._side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)[:] = data
+            self._view_side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)[:] = data
 
     def do_symbol_address(self, target: int, address: int) -> None:
         _write(target, address_of(self._variable_memory(address)))
@@ -330,9 +340,9 @@ class Runtime:
 
     def do_device_attribute(self, target: int, number: int, device: int) -> None:
         self.do_set_device(device)
-        if number not in OF_NUMBER and number != 95:
+        if number not in VALUE_BY_NUMBER and number != 95:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        _write_int(target, OF_NUMBER.get(number, 1))
+        _write_int(target, VALUE_BY_NUMBER.get(number, 1))
 
     def do_device_name(self, target: int, room: int, device: int) -> None:
         self.do_set_device(device)
@@ -362,16 +372,16 @@ class Runtime:
 
     def do_reset(self) -> None:
         self._memories.clear()
-        for address in list(self._mapped.held):
+        for address in list(self._mapped.memories):
             self._mapped.free(address)
         self._modules.clear()
         self._kernels.clear()
-        self._last = self._broken = 0
+        self._last_error = self._sticky_error = 0
 
     def do_last_error(self, forget: int) -> int:
-        code = self._last
-        if forget and code == self._last:
-            self._last = 0
+        code = self._last_error
+        if forget and code == self._last_error:
+            self._last_error = 0
         return code
 
     def do_error_name(self, number: int, target: int, room: int) -> None:
@@ -382,24 +392,24 @@ class Runtime:
 
     # Streams and events
 
-    def do_on_stream(self, stream: int, routine: int, *words: int) -> None:
+    def do_on_stream(self, stream: int, routine: int, *arguments: int) -> None:
         """Execute a routine, or capture it if the stream is capturing."""
         name = ctypes.string_at(routine).decode()
-        if not self._graphs.takes(stream, name, words):
-            self._implementation(name)(*words)
+        if not self._graphs.capture_routine(stream, name, arguments):
+            self._find_implementation(name)(*arguments)
 
-    def _bind(self, routine: str, words: Words) -> Step:
+    def _bind_operation(self, routine: str, arguments: Arguments) -> Operation:
         if routine == "launch":
-            return self._prepare_launch(*words)
-        return partial(self._implementation(routine), *words)
+            return self._prepare_launch(*arguments)
+        return partial(self._find_implementation(routine), *arguments)
 
     def do_host_function(self, function: int, data: int) -> None:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(data)
 
     def do_graph_launch(self, executable: int) -> None:
-        for step in self._graphs.steps(executable):
+        for step in self._graphs.list_operations(executable):
             step()
-            if self._broken:
+            if self._sticky_error:
                 break
 
     def do_handle(self, target: int) -> None:
@@ -407,14 +417,14 @@ class Runtime:
 
     def do_stream_create(self, target: int, flags: int) -> None:
         stream = next(self._handles)
-        self._graphs.opened(stream, flags)
+        self._graphs.register_stream(stream, flags)
         _write(target, stream)
 
     def do_event_destroy(self, event: int) -> None:
         self._events.pop(event, None)
 
     def do_event_record(self, event: int, stream: int) -> None:
-        if not self._graphs.recorded(event, stream):
+        if not self._graphs.record_event(event, stream):
             self._events[event] = time.perf_counter()
 
     def do_event_elapsed(self, target: int, first: int, second: int) -> None:
@@ -424,16 +434,18 @@ class Runtime:
 
     # Kernels
 
-    def _kernel(self, unit: int, line: int, parameters: int, pretty: int) -> tuple[LoadedModule, str, SimulatedKernel]:
+    def _load_kernel(
+        self, unit: int, line: int, parameters: int, pretty: int
+    ) -> tuple[LoadedModule, str, SimulatedKernel]:
         if not pretty:
             raise RefusedRoutineError(errors.INVALID_FUNCTION)
         text = ctypes.string_at(pretty).decode()
         key = unit, line, text
         if key not in self._kernels:
             loaded = self.module(unit)
-            with bounded():
+            with limit_resources():
                 name, kernel = _find_kernel(loaded.module, kernel_name(text, parameters), line)
-                layout(kernel)
+                compute_parameter_layout(kernel)
             self._attach_managed(unit, loaded.module)
             self._kernels[key] = loaded, name, kernel
         return self._kernels[key]
@@ -445,10 +457,10 @@ class Runtime:
                 memory = module.variable(variable.name)
                 view = host_view(variable.address, variable.size)
                 if memory.data.ctypes.data != view.ctypes.data:
-                    memory.rest_on(view)
+                    memory.replace_data(view)
 
-    def do_launch(self, *words: int) -> None:
-        self._prepare_launch(*words)()
+    def do_launch(self, *arguments: int) -> None:
+        self._prepare_launch(*arguments)()
 
     def _prepare_launch(self, unit: int, line: int, parameters: int, pretty: int, *rest: int) -> Callable[[], None]:
         """Return a function that launches a kernel with the current arguments.
@@ -460,15 +472,15 @@ class Runtime:
         """
         grid, block, (shared_bytes, data, size, arguments, file, at) = rest[:3], rest[3:6], rest[6:12]
         cluster = rest[12:15] if any(rest[12:15]) else None
-        loaded, name, kernel = self._kernel(unit, line, parameters, pretty)
-        packed = _arguments_at(kernel, arguments) if arguments else ctypes.string_at(data, size)
+        loaded, name, kernel = self._load_kernel(unit, line, parameters, pretty)
+        packed = _pack_arguments(kernel, arguments) if arguments else ctypes.string_at(data, size)
         place = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
         try:
-            kernel.check(grid, block, shared_bytes)
+            kernel.check_launch(grid, block, shared_bytes)
         except LaunchError:
             raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
         declared = kernel.function.cluster
-        if cluster is not None and (declared not in (None, cluster) or LIMITS.of_cluster(grid, cluster)):
+        if cluster is not None and (declared not in (None, cluster) or LIMITS.find_cluster_violation(grid, cluster)):
             raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
 
         def launch() -> None:
@@ -477,20 +489,20 @@ class Runtime:
                 loaded.launch(name, grid, block, packed, shared_bytes, place, cluster)
             except DriverLaunchError as error:
                 # As on a GPU, later calls report the error.
-                self._broken = _ERROR_NUMBERS.get(error.reason, errors.LAUNCH_FAILURE)
+                self._sticky_error = _ERROR_NUMBERS.get(error.reason, errors.LAUNCH_FAILURE)
             except DriverError as error:
                 if error.reason == INVALID:
                     # A GPU would accept the launch; the simulator does not support it, which no error number expresses.
-                    self._report(KernelError(str(error).partition(" - ")[2]))
+                    self._report_error(KernelError(str(error).partition(" - ")[2]))
                     raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
                 raise
             finally:
-                self.on_launch(bool(self.complaints))
+                self.on_launch(bool(self.reported_errors))
 
         return launch
 
     def do_kernel_attributes(self, unit: int, line: int, parameters: int, pretty: int, target: int) -> None:
-        loaded, _, kernel = self._kernel(unit, line, parameters, pretty)
+        loaded, _, kernel = self._load_kernel(unit, line, parameters, pretty)
         values = (_static_bytes(kernel), loaded.module.constant_bytes, LIMITS.threads, LIMITS.shared_bytes)
         for index, value in enumerate(values):
             _write(target + 8 * index, value)
@@ -498,10 +510,10 @@ class Runtime:
     def do_occupancy(
         self, unit: int, line: int, parameters: int, pretty: int, target: int, block: int, shared_bytes: int
     ) -> None:
-        _, _, kernel = self._kernel(unit, line, parameters, pretty)
-        used = _static_bytes(kernel) + shared_bytes + OF_NUMBER[111]
-        by_threads = OF_NUMBER[39] // max(-(-block // 32) * 32, 32)
-        _write_int(target, min(by_threads, OF_NUMBER[81] // used, OF_NUMBER[106]))
+        _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
+        used = _static_bytes(kernel) + shared_bytes + VALUE_BY_NUMBER[111]
+        by_threads = VALUE_BY_NUMBER[39] // max(-(-block // 32) * 32, 32)
+        _write_int(target, min(by_threads, VALUE_BY_NUMBER[81] // used, VALUE_BY_NUMBER[106]))
 
 
 _ALLOWED_AFTER_ERROR = (
@@ -531,9 +543,9 @@ def _find_kernel(module: SimulatedModule, name: str, line: int) -> tuple[str, Si
     raise first_error
 
 
-def _arguments_at(kernel: SimulatedKernel, arguments: int) -> bytes:
+def _pack_arguments(kernel: SimulatedKernel, arguments: int) -> bytes:
     """Pack the values to which an array of pointers points."""
-    offsets, size = layout(kernel)
+    offsets, size = compute_parameter_layout(kernel)
     packed = bytearray(size)
     pointers = (ctypes.c_void_p * len(offsets)).from_address(arguments)
     for offset, pointer, (_, type) in zip(offsets, pointers, kernel.parameters, strict=True):
@@ -542,11 +554,11 @@ def _arguments_at(kernel: SimulatedKernel, arguments: int) -> bytes:
 
 
 def _static_bytes(kernel: SimulatedKernel) -> int:
-    return sum(shared.size for function in reachable(kernel.function) for shared in function.shared)
+    return sum(shared.size for function in find_reachable_functions(kernel.function) for shared in function.shared)
 
 
-def _is_device(address: int) -> bool:
-    value = from_number(np.int64(address))
+def _is_device_address(address: int) -> bool:
+    value = to_pointer(np.int64(address))
     return isinstance(value.memory, FlatMemory)
 
 

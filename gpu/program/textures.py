@@ -37,7 +37,7 @@ class CudaArray:
     data : array of uint8
     width, height, depth : int
         In elements; unused dimensions are 0. For a layered array, depth is the number of layers.
-    element : int
+    element_bytes : int
         Bytes per element.
     channels : tuple of int
         Content of the cudaChannelFormatDesc.
@@ -49,7 +49,7 @@ class CudaArray:
     width: int
     height: int
     depth: int
-    element: int
+    element_bytes: int
     channels: tuple[int, ...]
     flags: int
 
@@ -59,7 +59,7 @@ class CudaArray:
         return tuple(each for each in (self.width, self.height, self.depth) if each)
 
     @property
-    def takes_surfaces(self) -> bool:
+    def supports_surfaces(self) -> bool:
         """Whether it was allocated with cudaArraySurfaceLoadStore."""
         return bool(self.flags & _SURFACES)
 
@@ -72,7 +72,7 @@ class CudaArray:
         """Return a view of the bytes of a slice, by rows."""
         if not 0 <= z < max(self.depth, 1):
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        rows: Array = self.data[: -self.element].reshape(max(self.depth, 1), max(self.height, 1), -1)[z]
+        rows: Array = self.data[: -self.element_bytes].reshape(max(self.depth, 1), max(self.height, 1), -1)[z]
         return rows
 
 
@@ -82,12 +82,12 @@ class ProgramTextures:
 
     Parameters
     ----------
-    side : callable
+    view_side : callable
         Function that returns a view of one side of a copy, as in `Runtime`: of address, size, kind of copy, the kinds
         in which the side is on the device, and whether it is written.
     """
 
-    side: Callable[[int, int, int, tuple[int, ...], bool], Array]
+    view_side: Callable[[int, int, int, tuple[int, ...], bool], Array]
     _arrays: dict[int, CudaArray] = field(default_factory=dict)
     _textures: dict[int, FlatMemory] = field(default_factory=dict)
     _surfaces: dict[int, FlatMemory] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class ProgramTextures:
         ctypes.c_longlong.from_address(target).value = data.ctypes.data
 
     def do_array_info(self, channels: int, extent: int, flags: int, array: int) -> None:
-        cuda_array = self._array(array)
+        cuda_array = self._find_array(array)
         if channels:
             (ctypes.c_int * _FORMAT).from_address(channels)[:] = [*cuda_array.channels]
         if extent:
@@ -124,7 +124,7 @@ class ProgramTextures:
 
     def do_array_free(self, array: int) -> None:
         if array:
-            self._array(array)
+            self._find_array(array)
             del self._arrays[array]
 
     def do_to_array(
@@ -139,54 +139,56 @@ class ProgramTextures:
 
     def do_box_to_array(self, array: int, x: int, y: int, z: int, source: int, pitch: int, *rest: int) -> None:
         width, height, kind = rest
-        element = self._array(array).element
+        element = self._find_array(array).element_bytes
         self._copy(array, x * element, y, z, source, pitch, width * element, max(height, 1), kind, is_read=False)
 
     def do_box_from_array(self, target: int, pitch: int, array: int, x: int, y: int, z: int, *rest: int) -> None:
         width, height, kind = rest
-        element = self._array(array).element
+        element = self._find_array(array).element_bytes
         self._copy(array, x * element, y, z, target, pitch, width * element, max(height, 1), kind, is_read=True)
 
     def do_array_to_array(
         self, target: int, x: int, y: int, z: int, source: int, from_x: int, from_y: int, from_z: int, *box: int
     ) -> None:
-        target_array, source_array = self._array(target), self._array(source)
-        width, height = box[0] * source_array.element, max(box[1], 1)
-        if target_array.element != source_array.element:
+        target_array, source_array = self._find_array(target), self._find_array(source)
+        width, height = box[0] * source_array.element_bytes, max(box[1], 1)
+        if target_array.element_bytes != source_array.element_bytes:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        rows = _part(source_array.slice(from_z), from_x * source_array.element, from_y, width, height)
-        _part(target_array.slice(z), x * target_array.element, y, width, height)[:] = rows.copy()
+        rows = _box_view(source_array.slice(from_z), from_x * source_array.element_bytes, from_y, width, height)
+        _box_view(target_array.slice(z), x * target_array.element_bytes, y, width, height)[:] = rows.copy()
 
     def _copy(
         self, array: int, x: int, y: int, z: int, address: int, pitch: int, width: int, height: int, kind: int, *,
         is_read: bool,
     ) -> None:  # fmt: skip
-        rows = self._array(array).slice(z)
+        rows = self._find_array(array).slice(z)
         if height == 1 and x + width > rows.shape[1] and width % rows.shape[1] == 0:
             height, width = width // rows.shape[1], rows.shape[1]  # cudaMemcpyToArray of several rows
             pitch = width
         if width > pitch:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        for row, part in enumerate(_part(rows, x, y, width, height)):
-            other = self.side(address + row * pitch, width, kind, (1, 3) if is_read else (2, 3), is_read)
+        for row, part in enumerate(_box_view(rows, x, y, width, height)):
+            other = self.view_side(address + row * pitch, width, kind, (1, 3) if is_read else (2, 3), is_read)
             if is_read:
                 other[:] = part
             else:
                 part[:] = other
 
     def do_texture_of_array(self, target: int, array: int, sampling: int) -> None:
-        source = self._array(array)
-        texture = Texture(source.data, source.extents, source.element, _sampling(sampling), source.layered)
-        self._enter(target, texture)
+        source = self._find_array(array)
+        texture = Texture(source.data, source.extents, source.element_bytes, _read_sampling(sampling), source.layered)
+        self._register_texture(target, texture)
 
     def do_texture_of_memory(
         self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, element: int, sampling: int
     ) -> None:
         if not element:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        data, parameters = bytes_at(pointer, size, "cudaCreateTextureObject"), _sampling(sampling)
+        data, parameters = bytes_at(pointer, size, "cudaCreateTextureObject"), _read_sampling(sampling)
         if not height:
-            self._enter(target, Texture(data[: size // element * element], (size // element,), element, parameters))
+            self._register_texture(
+                target, Texture(data[: size // element * element], (size // element,), element, parameters)
+            )
             return
         if width * element > pitch:
             raise RefusedRoutineError(errors.INVALID_VALUE)
@@ -198,7 +200,7 @@ class ProgramTextures:
             contiguous[: rows.size] = rows.reshape(-1)
 
         refresh()
-        self._enter(target, Texture(contiguous, (width, height), element, parameters), refresh)
+        self._register_texture(target, Texture(contiguous, (width, height), element, parameters), refresh)
 
     def do_texture_destroy(self, texture: int) -> None:
         if self._textures.pop(texture, None) is None:
@@ -206,10 +208,10 @@ class ProgramTextures:
         self._refreshers.pop(texture, None)
 
     def do_surface_of_array(self, target: int, array: int) -> None:
-        source = self._array(array)
-        if not source.takes_surfaces:
+        source = self._find_array(array)
+        if not source.supports_surfaces:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        memory = Surface(source.data, source.extents, source.element).memory("a surface")
+        memory = Surface(source.data, source.extents, source.element_bytes).to_memory("a surface")
         self._surfaces[address_of(memory)] = memory
         ctypes.c_longlong.from_address(target).value = address_of(memory)
 
@@ -222,15 +224,15 @@ class ProgramTextures:
             "Texture references were removed in CUDA 12.", advice="Use a texture object: cudaCreateTextureObject."
         )
 
-    def _array(self, array: int) -> CudaArray:
+    def _find_array(self, array: int) -> CudaArray:
         if array not in self._arrays:
             raise RefusedRoutineError(errors.INVALID_HANDLE)
         return self._arrays[array]
 
-    def _enter(self, target: int, texture: Texture, refresh: Callable[[], None] | None = None) -> None:
+    def _register_texture(self, target: int, texture: Texture, refresh: Callable[[], None] | None = None) -> None:
         if texture.data.size < math.prod(texture.extents) * texture.size:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        memory = texture.memory("a texture")
+        memory = texture.to_memory("a texture")
         address = address_of(memory)
         self._textures[address] = memory
         if refresh is not None:
@@ -238,14 +240,14 @@ class ProgramTextures:
         ctypes.c_longlong.from_address(target).value = address
 
 
-def _part(rows: Array, x: int, y: int, width: int, height: int) -> Array:
+def _box_view(rows: Array, x: int, y: int, width: int, height: int) -> Array:
     """Return a view of a box of rows of bytes."""
     if min(x, y, width, height) < 0 or x + width > rows.shape[1] or y + height > rows.shape[0]:
         raise RefusedRoutineError(errors.INVALID_VALUE)
     return rows[y : y + height, x : x + width]
 
 
-def _sampling(address: int) -> Sampling:
+def _read_sampling(address: int) -> Sampling:
     """Read a texture's parameters from four ints: filter, normalized coordinates, addressing, read mode."""
     linear, normalized, mode, converted = (ctypes.c_int * 4).from_address(address)
     if converted:

@@ -10,13 +10,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from gpu.driver.faults import INVALID_VALUE, wrong
-from gpu.driver.memory import bytes_at, written_at
-from gpu.pycuda.devices import current
-from gpu.pycuda.memory import host_bytes, new_memory, reach_of
+from gpu.driver.faults import INVALID_VALUE, build_logic_error
+from gpu.driver.memory import bytes_at, writable_bytes_at
+from gpu.pycuda.devices import current_context
+from gpu.pycuda.memory import host_bytes, new_memory, strided_bytes
 from gpu.pycuda.names import NAMES, exported
 from gpu.simulator.executor.textures import Addressing, Sampling, Texture
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 Array = npt.NDArray[Any]
 
@@ -52,9 +52,11 @@ class SimulatedArray:
     """Array of one to three dimensions for copies, textures and surfaces."""
 
     def __init__(self, descriptor: PlaneDescriptor) -> None:
-        current("cuArrayCreate")
+        current_context("cuArrayCreate")
         if int(descriptor.format) not in FORMAT_BYTES or descriptor.num_channels not in (1, 2, 4):
-            raise wrong("cuArrayCreate", INVALID_VALUE, "elements have 1, 2 or 4 channels of 1, 2 or 4 bytes")
+            raise build_logic_error(
+                "cuArrayCreate", INVALID_VALUE, "elements have 1, 2 or 4 channels of 1, 2 or 4 bytes"
+            )
         self.handle = next(_handles)
         self.descriptor = descriptor
         self.element_bytes = FORMAT_BYTES[int(descriptor.format)] * descriptor.num_channels
@@ -70,7 +72,7 @@ class SimulatedArray:
     def free(self) -> None:
         """Free the memory."""
         if self._memory is None:
-            raise wrong("cuArrayDestroy", INVALID_VALUE, "it is already freed")
+            raise build_logic_error("cuArrayDestroy", INVALID_VALUE, "it is already freed")
         self._memory = None
         self.data = np.empty((0, 0, 0), np.uint8)
 
@@ -89,33 +91,35 @@ class SimulatedArray:
         return self.data.reshape(-1)
 
     @property
-    def sides(self) -> tuple[int, ...]:
+    def dimensions(self) -> tuple[int, ...]:
         """Elements per dimension: x, then y and z if they exist."""
         width, height, depth = self.extents
         return (width, height, depth) if depth > 1 else (width, height) if height else (width,)
 
     @property
-    def bordered(self) -> Array:
+    def bordered_data(self) -> Array:
         """View of all bytes as one row, followed by an element of zeros."""
         if self._memory is None:
-            raise wrong("cuArray", INVALID_VALUE, "it is already freed")
+            raise build_logic_error("cuArray", INVALID_VALUE, "it is already freed")
         data: Array = self._memory.data
         return data
 
     @property
-    def takes_surfaces(self) -> bool:
+    def supports_surfaces(self) -> bool:
         """Whether surfaces can write it."""
         return bool(int(getattr(self.descriptor, "flags", 0)) & int(NAMES["array3d_flags"].SURFACE_LDST))
 
 
-def array_of(handle: int) -> SimulatedArray | None:
+def find_array(handle: int) -> SimulatedArray | None:
     """Return the array with a handle; None if there is none."""
     return _arrays_by_handle.get(handle)
 
 
 def _subrange(data: Array, first: int, size: int, routine: str) -> Array:
     if first < 0 or first + size > data.size:
-        raise wrong(routine, INVALID_VALUE, f"bytes {first:,} to {first + size:,} of an array of {data.size:,} bytes")
+        raise build_logic_error(
+            routine, INVALID_VALUE, f"bytes {first:,} to {first + size:,} of an array of {data.size:,} bytes"
+        )
     return data[first : first + size]
 
 
@@ -128,7 +132,7 @@ def memcpy_dtoa(ary: SimulatedArray, index: int, src: Any, len: int) -> None:  #
 @exported("memcpy_atod")
 def memcpy_atod(dest: Any, ary: SimulatedArray, index: int, len: int) -> None:  # noqa: A002
     """Copy from an array to device memory."""
-    written_at(dest, len, "cuMemcpyAtoD")[:] = _subrange(ary.flat(), index, len, "cuMemcpyAtoD")
+    writable_bytes_at(dest, len, "cuMemcpyAtoD")[:] = _subrange(ary.flat(), index, len, "cuMemcpyAtoD")
 
 
 @exported("memcpy_htoa")
@@ -168,41 +172,41 @@ class _BoxCopy:
         self.width_in_bytes = 0
         self.height = 0
         self.depth = 1
-        self._ends: dict[str, Any] = {}
+        self._endpoints: dict[str, Any] = {}
 
     def set_src_host(self, buffer: Any) -> None:
         """Copy from the host."""
-        self._set("src", "HOST", reach_of(buffer))
+        self._set_endpoint("src", "HOST", strided_bytes(buffer))
 
     def set_dst_host(self, buffer: Any) -> None:
         """Copy to the host."""
-        self._set("dst", "HOST", reach_of(buffer, writable=True))
+        self._set_endpoint("dst", "HOST", strided_bytes(buffer, writable=True))
 
     def set_src_array(self, array: SimulatedArray) -> None:
         """Copy from an array."""
-        self._set("src", "ARRAY", array)
+        self._set_endpoint("src", "ARRAY", array)
 
     def set_dst_array(self, array: SimulatedArray) -> None:
         """Copy to an array."""
-        self._set("dst", "ARRAY", array)
+        self._set_endpoint("dst", "ARRAY", array)
 
     def set_src_device(self, address: Any) -> None:
         """Copy from device memory."""
         self.src_device: Any = address
-        self._set("src", "DEVICE", None)
+        self._set_endpoint("src", "DEVICE", None)
 
     def set_dst_device(self, address: Any) -> None:
         """Copy to device memory."""
         self.dst_device: Any = address
-        self._set("dst", "DEVICE", None)
+        self._set_endpoint("dst", "DEVICE", None)
 
     def set_src_unified(self, buffer: Any) -> None:
         """Copy from managed memory."""
-        self._set("src", "HOST", reach_of(buffer))
+        self._set_endpoint("src", "HOST", strided_bytes(buffer))
 
     def set_dst_unified(self, buffer: Any) -> None:
         """Copy to managed memory."""
-        self._set("dst", "HOST", reach_of(buffer, writable=True))
+        self._set_endpoint("dst", "HOST", strided_bytes(buffer, writable=True))
 
     def set_src_context(self, context: Any) -> None:
         """Ignore the source's context."""
@@ -210,36 +214,38 @@ class _BoxCopy:
     def set_dst_context(self, context: Any) -> None:
         """Ignore the destination's context."""
 
-    def _set(self, side: str, kind: str, end: Any) -> None:
+    def _set_endpoint(self, side: str, kind: str, end: Any) -> None:
         setattr(self, f"{side}_memory_type", NAMES["memory_type"][kind])
-        self._ends[side] = end
+        self._endpoints[side] = end
 
-    def __call__(self, *how: Any, aligned: bool = False) -> None:
-        """Copy; `how` is whether rows are aligned, or the stream."""
-        current(self.routine)
+    def __call__(self, *options: Any, aligned: bool = False) -> None:
+        """Copy; `options` is whether rows are aligned, or the stream."""
+        current_context(self.routine)
         if self.width_in_bytes and self.height and self.depth:
-            self._side("dst")[...] = self._side("src").copy()
+            self._view_side("dst")[...] = self._view_side("src").copy()
 
-    def _side(self, side: str) -> Array:
+    def _view_side(self, side: str) -> Array:
         """Return a view of one side: (depth, height, width)."""
-        if side not in self._ends:
-            raise wrong(self.routine, INVALID_VALUE, f"the copy's {side} is not set")
+        if side not in self._endpoints:
+            raise build_logic_error(self.routine, INVALID_VALUE, f"the copy's {side} is not set")
         x, y, z = (int(getattr(self, f"{side}_{name}")) for name in ("x_in_bytes", "y", "z"))
         width, height, depth = int(self.width_in_bytes), int(self.height), int(self.depth)
-        end = self._ends[side]
+        end = self._endpoints[side]
         if isinstance(end, SimulatedArray):
             view = end.data[z : z + depth, y : y + height, x : x + width]
             if view.shape != (depth, height, width):
-                raise wrong(self.routine, INVALID_VALUE, f"the box does not fit the array of {end.extents} elements")
+                raise build_logic_error(
+                    self.routine, INVALID_VALUE, f"the box does not fit the array of {end.extents} elements"
+                )
             return view
         pitch = int(getattr(self, f"{side}_pitch")) or x + width
         rows = int(getattr(self, f"{side}_height")) or y + height
         if pitch < x + width:
-            raise wrong(self.routine, INVALID_VALUE, f"a pitch of {pitch} bytes for rows of {x + width}")
+            raise build_logic_error(self.routine, INVALID_VALUE, f"a pitch of {pitch} bytes for rows of {x + width}")
         first = (z * rows + y) * pitch + x
         size = ((depth - 1) * rows + height - 1) * pitch + width
         if end is None:
-            look = written_at if side == "dst" else bytes_at
+            look = writable_bytes_at if side == "dst" else bytes_at
             data = look(int(getattr(self, f"{side}_device")) + first, size, self.routine)
         else:
             data = _subrange(end, first, size, self.routine)
@@ -275,18 +281,18 @@ class TextureReference:
         self._modes: dict[int, int] = {}
         self._filter = 0
         self._flags = 0
-        self._bound: tuple[Array, tuple[int, ...], int] | None = None
+        self._binding: tuple[Array, tuple[int, ...], int] | None = None
 
     def set_array(self, array: SimulatedArray) -> None:
         """Bind an array."""
         self._array = array
-        self._read(array.bordered, array.sides, array.element_bytes)
+        self._set_data(array.bordered_data, array.dimensions, array.element_bytes)
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:  # noqa: A002
         """Bind device memory; return the offset that fetches have to add, which is 0."""
         self._address = int(devptr)
         data = bytes_at(devptr, int(bytes), "cuTexRefSetAddress")
-        self._read(data, (data.size // self._element_bytes(),), self._element_bytes())
+        self._set_data(data, (data.size // self._element_bytes(),), self._element_bytes())
         return 0
 
     def set_address_2d(self, devptr: Any, descr: PlaneDescriptor, pitch: int) -> None:
@@ -295,16 +301,16 @@ class TextureReference:
         self.set_format(descr.format, descr.num_channels)
         size = self._element_bytes()
         if int(pitch) % size:
-            raise wrong("cuTexRefSetAddress2D", INVALID_VALUE, f"rows of {pitch} bytes, elements of {size}")
+            raise build_logic_error("cuTexRefSetAddress2D", INVALID_VALUE, f"rows of {pitch} bytes, elements of {size}")
         data = bytes_at(devptr, int(pitch) * int(descr.height), "cuTexRefSetAddress2D")
-        self._read(data, (int(pitch) // size, int(descr.height)), size)
+        self._set_data(data, (int(pitch) // size, int(descr.height)), size)
 
     def set_format(self, format: int, num_components: int) -> None:  # noqa: A002
         """Set the format of the elements."""
         self._format = (int(format), int(num_components))
-        if self._address and self._bound is not None:
-            data, _, _ = self._bound
-            self._read(data, (data.size // self._element_bytes(),), self._element_bytes())
+        if self._address and self._binding is not None:
+            data, _, _ = self._binding
+            self._set_data(data, (data.size // self._element_bytes(),), self._element_bytes())
 
     def set_address_mode(self, dim: int, am: int) -> None:
         """Set the address mode of a dimension."""
@@ -348,15 +354,15 @@ class TextureReference:
     def _element_bytes(self) -> int:
         return FORMAT_BYTES[self._format[0]] * self._format[1]
 
-    def _read(self, data: Array, extents: tuple[int, ...], size: int) -> None:
-        self._bound = (data, extents, size)
+    def _set_data(self, data: Array, extents: tuple[int, ...], size: int) -> None:
+        self._binding = (data, extents, size)
         self._bind()
 
     def _bind(self) -> None:
         """Pass the current settings to the module."""
-        if self._module is None or self._bound is None:
+        if self._module is None or self._binding is None:
             return
-        data, extents, size = self._bound
+        data, extents, size = self._binding
         addressing = ADDRESSING[self._modes.get(0, 1)]
         if addressing == "border" and data.size == math.prod(extents) * size:
             data = np.append(data, np.zeros(size, np.uint8))

@@ -10,10 +10,10 @@ from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
-from gpu.driver.faults import INVALID_VALUE, NOT_SUPPORTED, DriverError, wrong
+from gpu.driver.faults import INVALID_VALUE, NOT_SUPPORTED, DriverError, build_logic_error
 from gpu.driver.memory import address_of, bytes_at
-from gpu.pycuda.arrays import ADDRESSING, FORMAT_BYTES, SimulatedArray, array_of
-from gpu.pycuda.devices import current
+from gpu.pycuda.arrays import ADDRESSING, FORMAT_BYTES, SimulatedArray, find_array
+from gpu.pycuda.devices import current_context
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.textures import Sampling, Surface, Texture
 
@@ -44,14 +44,14 @@ _ADDRESS_MODES = _enumeration(
 _FILTER_MODES = _enumeration("CUfilter_mode", {"CU_TR_FILTER_MODE_POINT": 0, "CU_TR_FILTER_MODE_LINEAR": 1})
 _ARRAY, _LINEAR = 0, 2
 _HALF, _FLOAT = 16, 32
-_AS_INTEGER, _NORMALIZED = 1, 2
+_READ_AS_INTEGER, _NORMALIZED = 1, 2
 _ONLY_NORMALIZED = ("wrap", "mirror")
 
 _objects: dict[int, FlatMemory] = {}
 """Existing texture and surface objects, by number."""
 
 
-def _resource() -> SimpleNamespace:
+def _create_resource() -> SimpleNamespace:
     """Return an empty resource description."""
     linear = SimpleNamespace(devPtr=0, format=_FLOAT, numChannels=1, sizeInBytes=0)
     resources = SimpleNamespace(array=SimpleNamespace(hArray=0), linear=linear)
@@ -64,7 +64,7 @@ def _sampling_description() -> SimpleNamespace:
     return SimpleNamespace(addressMode=modes, filterMode=0, flags=0)
 
 
-def _creating_routine(create: Callable[..., FlatMemory]) -> Callable[..., tuple[IntEnum, int | None]]:
+def _build_creating_routine(create: Callable[..., FlatMemory]) -> Callable[..., tuple[IntEnum, int | None]]:
     """Return a routine in the style of cuda-bindings, which returns a status and an object."""
 
     def routine(*arguments: Any) -> tuple[IntEnum, int | None]:
@@ -79,45 +79,50 @@ def _creating_routine(create: Callable[..., FlatMemory]) -> Callable[..., tuple[
     return routine
 
 
-def _texture(resource: Any, description: Any, view: Any = None) -> FlatMemory:
+def _create_texture(resource: Any, description: Any, view: Any = None) -> FlatMemory:
     name = "cuTexObjectCreate"
-    current(name)
+    current_context(name)
     kind, format_ = int(resource.resType), None
     if kind == _ARRAY:
-        array = _array(resource, name)
-        data, extents, size, format_ = array.bordered, array.sides, array.element_bytes, array.descriptor.format
+        array = _find_array(resource, name)
+        data, extents, size, format_ = (
+            array.bordered_data,
+            array.dimensions,
+            array.element_bytes,
+            array.descriptor.format,
+        )
     elif kind == _LINEAR:
         linear = resource.res.linear
         format_, size = linear.format, FORMAT_BYTES[int(linear.format)] * int(linear.numChannels)
         count = int(linear.sizeInBytes) // size
         data, extents = bytes_at(int(linear.devPtr), count * size, name), (count,)
     else:
-        raise wrong(name, NOT_SUPPORTED, "a texture needs an array or linear memory")
+        raise build_logic_error(name, NOT_SUPPORTED, "a texture needs an array or linear memory")
     flags = int(description.flags)
-    if view is not None or (format_ not in (_HALF, _FLOAT) and not flags & _AS_INTEGER):
-        raise wrong(name, NOT_SUPPORTED, "views and conversions of elements are not supported")
+    if view is not None or (format_ not in (_HALF, _FLOAT) and not flags & _READ_AS_INTEGER):
+        raise build_logic_error(name, NOT_SUPPORTED, "views and conversions of elements are not supported")
     addressing, normalized = ADDRESSING[int(description.addressMode[0])], bool(flags & _NORMALIZED)
     if kind == _LINEAR or (addressing in _ONLY_NORMALIZED and not normalized):
         addressing = "clamp"
     sampling = Sampling(bool(int(description.filterMode)), normalized, addressing)
-    return Texture(data, extents, size, sampling).memory("a texture")
+    return Texture(data, extents, size, sampling).to_memory("a texture")
 
 
-def _surface(resource: Any) -> FlatMemory:
+def _create_surface(resource: Any) -> FlatMemory:
     name = "cuSurfObjectCreate"
-    current(name)
+    current_context(name)
     if int(resource.resType) != _ARRAY:
-        raise wrong(name, INVALID_VALUE, "a surface needs an array")
-    array = _array(resource, name)
-    if not array.takes_surfaces:
-        raise wrong(name, INVALID_VALUE, "the array was created without SURFACE_LDST")
-    return Surface(array.bordered, array.sides, array.element_bytes).memory("a surface")
+        raise build_logic_error(name, INVALID_VALUE, "a surface needs an array")
+    array = _find_array(resource, name)
+    if not array.supports_surfaces:
+        raise build_logic_error(name, INVALID_VALUE, "the array was created without SURFACE_LDST")
+    return Surface(array.bordered_data, array.dimensions, array.element_bytes).to_memory("a surface")
 
 
-def _array(resource: Any, routine: str) -> SimulatedArray:
-    array = array_of(int(resource.res.array.hArray))
+def _find_array(resource: Any, routine: str) -> SimulatedArray:
+    array = find_array(int(resource.res.array.hArray))
     if array is None:
-        raise wrong(routine, INVALID_VALUE, "there is no such array")
+        raise build_logic_error(routine, INVALID_VALUE, "there is no such array")
     return array
 
 
@@ -128,13 +133,13 @@ def _destroy(number: Any) -> tuple[IntEnum]:
 BINDINGS: dict[str, Any] = {
     **{each.__name__: each for each in (_RESULTS, _RESOURCES, _FORMATS, _ADDRESS_MODES, _FILTER_MODES)},
     **dict.fromkeys(("CUdeviceptr", "CUarray", "CUtexObject", "CUsurfObject"), int),
-    "CUDA_RESOURCE_DESC": _resource,
+    "CUDA_RESOURCE_DESC": _create_resource,
     "CUDA_TEXTURE_DESC": _sampling_description,
-    "CU_TRSF_READ_AS_INTEGER": _AS_INTEGER,
+    "CU_TRSF_READ_AS_INTEGER": _READ_AS_INTEGER,
     "CU_TRSF_NORMALIZED_COORDINATES": _NORMALIZED,
-    "cuTexObjectCreate": _creating_routine(_texture),
+    "cuTexObjectCreate": _build_creating_routine(_create_texture),
     "cuTexObjectDestroy": _destroy,
-    "cuSurfObjectCreate": _creating_routine(_surface),
+    "cuSurfObjectCreate": _build_creating_routine(_create_surface),
     "cuSurfObjectDestroy": _destroy,
 }
 """Content of the module, by name."""

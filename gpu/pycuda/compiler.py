@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu.errors import CompileError
 from gpu.files.sources import read_source
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 VERSION = "nvcc: Lockstep's simulator replaces the CUDA compiler\nCuda compilation tools, release 13.0\n"
 _POSITION = re.compile(r"^(\S+?):(\d+)(?::\d+)?: ", re.MULTILINE)
@@ -68,13 +68,13 @@ class SourceImage:
         return SimulatedModule(self.text, path, self.defines, [Path(each) for each in self.include_dirs])
 
 
-_parsed: dict[bytes, SimulatedModule] = {}
+_compiled_modules: dict[bytes, SimulatedModule] = {}
 """Module of the last compiled image, for the first caller that loads it."""
 
 
-def loaded(image: SourceImage) -> SimulatedModule:
+def load_module(image: SourceImage) -> SimulatedModule:
     """Return an image's module, reusing the one from its compilation once."""
-    return _parsed.pop(image.dump(), None) or image.module()
+    return _compiled_modules.pop(image.dump(), None) or image.module()
 
 
 class Compiler:
@@ -82,27 +82,27 @@ class Compiler:
 
     Parameters
     ----------
-    before : object
+    original : object
         The original object, which runs all other commands.
     """
 
-    def __init__(self, before: Any) -> None:
-        self._before = before
+    def __init__(self, original: Any) -> None:
+        self._original = original
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._before, name)
+        return getattr(self._original, name)
 
     def call_capture_output(
         self, cmdline: Sequence[str], cwd: str | None = None, error_on_nonzero: bool = True
     ) -> tuple[int, bytes, bytes]:
         """Run a command; return its exit status, standard output and standard error."""
         if Path(cmdline[0]).stem != "nvcc":
-            result: tuple[int, bytes, bytes] = self._before.call_capture_output(cmdline, cwd, error_on_nonzero)
+            result: tuple[int, bytes, bytes] = self._original.call_capture_output(cmdline, cwd, error_on_nonzero)
             return result
-        return nvcc(cmdline[1:], Path(cwd or "."))
+        return run_nvcc(cmdline[1:], Path(cwd or "."))
 
 
-def nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
+def run_nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
     """Compile a file; return nvcc's exit status, standard output and standard error."""
     if "--version" in arguments or "-V" in arguments:
         return 0, VERSION.encode(), b""
@@ -113,7 +113,7 @@ def nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
     text = read_source(source)
     if "--preprocess" in arguments or "-E" in arguments:
         return 0, text.encode(), b""
-    defines = dict(_define(value) for name, value in options if name == "-D")
+    defines = dict(_parse_define(value) for name, value in options if name == "-D")
     includes = [str((folder / value).resolve()) for name, value in options if name in ("-I", "-isystem")]
     image = SourceImage(text, source.name, str(folder), defines, includes)
     try:
@@ -121,17 +121,17 @@ def nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
     except CompileError as error:
         log = _POSITION.sub(lambda at: _nvcc_position(text, source.name, at), error.detail or error.message)
         return 1, b"", f"{log}\n".encode()
-    _parsed.clear()
-    _parsed[image.dump()] = module
+    _compiled_modules.clear()
+    _compiled_modules[image.dump()] = module
     kind = next((each for each in ("cubin", "ptx", "fatbin") if f"--{each}" in arguments), "cubin")
     target = next((value for name, value in options if name == "-o"), f"{source.stem}.{kind}")
     (folder / target).write_bytes(image.dump())
     return 0, b"", b""
 
 
-def _nvcc_position(text: str, name: str, at: re.Match[str]) -> str:
+def _nvcc_position(text: str, name: str, match: re.Match[str]) -> str:
     """Convert a position to nvcc's format, with `#line` directives in the text applied."""
-    file, line = at[1], int(at[2])
+    file, line = match[1], int(match[2])
     if Path(file).name == name:
         above = "\n".join(text.split("\n")[: line - 1])
         if directives := [*_LINE.finditer(above)]:
@@ -160,6 +160,6 @@ def _parse_arguments(arguments: Sequence[str]) -> tuple[list[str], list[tuple[st
     return files, options
 
 
-def _define(text: str) -> tuple[str, str]:
+def _parse_define(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     return name, value if equals else "1"

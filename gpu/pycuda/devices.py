@@ -6,8 +6,15 @@ import itertools
 import threading
 from typing import Any
 
-from gpu.driver.attributes import DEVICE_ATTRIBUTES, OF_NUMBER, device_name
-from gpu.driver.faults import INVALID_CONTEXT, INVALID_VALUE, NOT_INITIALIZED, NOT_SUPPORTED, DriverRuntimeError, wrong
+from gpu.driver.attributes import DEVICE_ATTRIBUTES, VALUE_BY_NUMBER, device_name
+from gpu.driver.faults import (
+    INVALID_CONTEXT,
+    INVALID_VALUE,
+    NOT_INITIALIZED,
+    NOT_SUPPORTED,
+    DriverRuntimeError,
+    build_logic_error,
+)
 from gpu.driver.memory import total_memory
 from gpu.pycuda.names import NAMES, exported
 
@@ -22,7 +29,7 @@ def init(flags: int = 0) -> None:
     """Initialize the driver."""
     global _initialized
     if flags:
-        raise wrong("cuInit", INVALID_VALUE)
+        raise build_logic_error("cuInit", INVALID_VALUE)
     _initialized = True
 
 
@@ -48,19 +55,21 @@ def have_gl_ext() -> bool:
 class SimulatedDevice:
     """The only device."""
 
-    def __init__(self, which: int | str) -> None:
+    def __init__(self, device: int | str) -> None:
         if not _initialized:
-            raise wrong("cuDeviceGet", NOT_INITIALIZED, "call pycuda.driver.init() first, or import pycuda.autoinit")
-        if which not in (0, _PCI_BUS_ID):
-            raise wrong(
-                "cuDeviceGet", "invalid device ordinal", f"the simulator is device 0; there is no device {which}"
+            raise build_logic_error(
+                "cuDeviceGet", NOT_INITIALIZED, "call pycuda.driver.init() first, or import pycuda.autoinit"
+            )
+        if device not in (0, _PCI_BUS_ID):
+            raise build_logic_error(
+                "cuDeviceGet", "invalid device ordinal", f"the simulator is device 0; there is no device {device}"
             )
 
     @staticmethod
     def count() -> int:
         """Return the number of devices."""
         if not _initialized:
-            raise wrong("cuDeviceGetCount", NOT_INITIALIZED)
+            raise build_logic_error("cuDeviceGetCount", NOT_INITIALIZED)
         return 1
 
     def name(self) -> str:
@@ -74,7 +83,7 @@ class SimulatedDevice:
     def compute_capability(self) -> tuple[int, int]:
         """Return the device's compute capability."""
         major, minor = (DEVICE_ATTRIBUTES[f"COMPUTE_CAPABILITY_{each}"][0] for each in ("MAJOR", "MINOR"))
-        return OF_NUMBER[major], OF_NUMBER[minor]
+        return VALUE_BY_NUMBER[major], VALUE_BY_NUMBER[minor]
 
     def total_memory(self) -> int:
         """Return the size of device memory in bytes."""
@@ -82,11 +91,11 @@ class SimulatedDevice:
 
     def get_attribute(self, attribute: int) -> Any:
         """Return an attribute by its number in `device_attribute`."""
-        if attribute not in OF_NUMBER:
-            raise wrong("cuDeviceGetAttribute", INVALID_VALUE)
+        if attribute not in VALUE_BY_NUMBER:
+            raise build_logic_error("cuDeviceGetAttribute", INVALID_VALUE)
         if attribute == NAMES["device_attribute"].COMPUTE_MODE:
             return NAMES["compute_mode"].DEFAULT
-        return OF_NUMBER[attribute]
+        return VALUE_BY_NUMBER[attribute]
 
     def make_context(self, flags: int = 0) -> SimulatedContext:
         """Create a context and make it current."""
@@ -120,12 +129,12 @@ class SimulatedContext:
     @staticmethod
     def attach(flags: int = 0) -> SimulatedContext:
         """Return the current context."""
-        return current("cuCtxAttach")
+        return current_context("cuCtxAttach")
 
     def detach(self) -> None:
         """Release the context; if it is current, the one below becomes current."""
         if self.detached:
-            raise wrong("context::detach", INVALID_CONTEXT, "it is already detached")
+            raise build_logic_error("context::detach", INVALID_CONTEXT, "it is already detached")
         self.detached = True
         stack = _stack()
         if self in stack:
@@ -134,20 +143,20 @@ class SimulatedContext:
     def push(self) -> None:
         """Make it current in this thread."""
         if self.detached:
-            raise wrong("cuCtxPushCurrent", INVALID_CONTEXT, "it is detached")
+            raise build_logic_error("cuCtxPushCurrent", INVALID_CONTEXT, "it is detached")
         _push(self)
 
     @staticmethod
     def pop() -> None:
         """Make the context below current in this thread."""
         if not _stack():
-            raise wrong("context::pop", INVALID_CONTEXT, "cannot pop non-current context")
+            raise build_logic_error("context::pop", INVALID_CONTEXT, "cannot pop non-current context")
         _stack().pop()
 
     @staticmethod
     def get_device() -> SimulatedDevice:
         """Return the device of the current context."""
-        current("cuCtxGetDevice")
+        current_context("cuCtxGetDevice")
         return SimulatedDevice(0)
 
     @staticmethod
@@ -158,18 +167,18 @@ class SimulatedContext:
     @staticmethod
     def synchronize() -> None:
         """Do nothing: routines complete before they return."""
-        current("cuCtxSynchronize")
+        current_context("cuCtxSynchronize")
 
     @staticmethod
     def set_limit(limit: int, value: int) -> None:
         """Set a limit, which only `get_limit` uses."""
-        current("cuCtxSetLimit")
+        current_context("cuCtxSetLimit")
         _limits[int(limit)] = value
 
     @staticmethod
     def get_limit(limit: int) -> int:
         """Return a limit."""
-        current("cuCtxGetLimit")
+        current_context("cuCtxGetLimit")
         return _limits.get(int(limit), 0)
 
     @staticmethod
@@ -224,8 +233,10 @@ def _push(context: SimulatedContext) -> SimulatedContext:
     return context
 
 
-def current(routine: str) -> SimulatedContext:
+def current_context(routine: str) -> SimulatedContext:
     """Return the current context of this thread; fail the routine if there is none."""
     if not _stack():
-        raise wrong(routine, INVALID_CONTEXT, "this thread has no context: import pycuda.autoinit, or create one")
+        raise build_logic_error(
+            routine, INVALID_CONTEXT, "this thread has no context: import pycuda.autoinit, or create one"
+        )
     return _stack()[-1]

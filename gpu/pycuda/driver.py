@@ -25,7 +25,7 @@ def python_layer() -> Path:
     return Path(sys.prefix) / "share" / "lockstep" / f"pycuda-{VERSION}"
 
 
-def complaint() -> str:
+def explain_unavailable() -> str:
     """Return why PyCUDA scripts cannot run here, as a sentence; "" if they can."""
     if not (python_layer() / "pycuda" / "driver.py").is_file():
         return f"PyCUDA's Python files are not in {python_layer()}."
@@ -45,7 +45,7 @@ def install() -> None:
     EngineUnavailableError
         If these files are missing.
     """
-    if reason := complaint():
+    if reason := explain_unavailable():
         raise EngineUnavailableError(reason, advice="`make setup` downloads them from PyPI.")
     import pytools.prefork
 

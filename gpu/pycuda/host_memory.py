@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.driver.faults import INVALID_VALUE, DriverMemoryError, said, wrong
+from gpu.driver.faults import INVALID_VALUE, DriverMemoryError, build_logic_error, format_failure
 from gpu.driver.memory import GlobalMemory, address_of
-from gpu.pycuda.devices import current
+from gpu.pycuda.devices import current_context
 from gpu.pycuda.memory import SimulatedAllocation, new_memory
 from gpu.pycuda.names import NAMES, exported
 from gpu.pycuda.streams import SimulatedStream
@@ -30,12 +30,12 @@ class HostMemory:
     def get_device_pointer(self) -> int:
         """Return its address on the device."""
         if self._mapped is None:
-            raise wrong("cuMemHostGetDevicePointer", INVALID_VALUE, "it was freed")
+            raise build_logic_error("cuMemHostGetDevicePointer", INVALID_VALUE, "it was freed")
         return address_of(self._mapped)
 
     def _unmap(self, routine: str) -> None:
         if self._mapped is None:
-            raise wrong(routine, INVALID_VALUE, "it is already freed")
+            raise build_logic_error(routine, INVALID_VALUE, "it is already freed")
         self._mapped = None
 
 
@@ -97,10 +97,10 @@ class ManagedMemory(SimulatedAllocation):
         """Ignore which stream uses it."""
 
 
-def _array_over(owner: Any, data: Array, shape: Any, dtype: Any, order: str, routine: str) -> Array:
+def _wrap_memory(owner: Any, data: Array, shape: Any, dtype: Any, order: str, routine: str) -> Array:
     """Return an array over memory, with `owner` as its base."""
     if order not in ("C", "F"):
-        raise wrong(routine, INVALID_VALUE, "unrecognized order specifier")
+        raise build_logic_error(routine, INVALID_VALUE, "unrecognized order specifier")
     view = np.ndarray(shape, dtype, data.data, order=order)  # type: ignore[arg-type]
     owner.__array_interface__ = view.__array_interface__ | {"strides": view.strides}
     array = np.asarray(owner)
@@ -113,45 +113,45 @@ def _size_in_bytes(shape: Any, dtype: Any) -> int:
     return int(math.prod(operator.index(extent) for extent in extents) * np.dtype(dtype).itemsize)
 
 
-def _zeros(size: int, routine: str) -> Array:
+def _allocate_zeros(size: int, routine: str) -> Array:
     try:
         return np.zeros(max(size, 1), np.uint8)
     except (MemoryError, OverflowError):
-        raise DriverMemoryError(said(routine, "out of memory", f"{size:,} bytes are requested")) from None
+        raise DriverMemoryError(format_failure(routine, "out of memory", f"{size:,} bytes are requested")) from None
 
 
 @exported("pagelocked_empty")
 def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
     """Return an uninitialized array in page-locked memory."""
-    current("cuMemHostAlloc")
-    data = _zeros(_size_in_bytes(shape, dtype), "cuMemHostAlloc")
-    return _array_over(PagelockedMemory(data, mem_flags), data, shape, dtype, order, "cuMemHostAlloc")
+    current_context("cuMemHostAlloc")
+    data = _allocate_zeros(_size_in_bytes(shape, dtype), "cuMemHostAlloc")
+    return _wrap_memory(PagelockedMemory(data, mem_flags), data, shape, dtype, order, "cuMemHostAlloc")
 
 
 @exported("aligned_empty")
 def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> Array:
     """Return an uninitialized array that begins at a multiple of `alignment` bytes."""
     size = max(_size_in_bytes(shape, dtype), 1)
-    memory = _zeros(size + alignment, "aligned_empty")
+    memory = _allocate_zeros(size + alignment, "aligned_empty")
     first = -memory.ctypes.data % alignment
     data = memory[first : first + size]
-    return _array_over(AlignedMemory(data), data, shape, dtype, order, "aligned_empty")
+    return _wrap_memory(AlignedMemory(data), data, shape, dtype, order, "aligned_empty")
 
 
 @exported("managed_empty")
 def managed_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
     """Return an uninitialized array that kernels can access too."""
     memory = new_memory(max(_size_in_bytes(shape, dtype), 1), "cuMemAllocManaged", written=True, managed=True)
-    return _array_over(ManagedMemory(memory), memory.data, shape, dtype, order, "cuMemAllocManaged")
+    return _wrap_memory(ManagedMemory(memory), memory.data, shape, dtype, order, "cuMemAllocManaged")
 
 
 @exported("register_host_memory")
 def register_host_memory(ary: Array, flags: int = 0) -> Array:
     """Map an array of the script into device memory."""
-    current("cuMemHostRegister")
+    current_context("cuMemHostRegister")
     if not isinstance(ary, np.ndarray):
-        raise wrong("register_host_memory", INVALID_VALUE, "ary argument is not a numpy array")
+        raise build_logic_error("register_host_memory", INVALID_VALUE, "ary argument is not a numpy array")
     if not ary.flags.c_contiguous:
-        raise wrong("register_host_memory", INVALID_VALUE, "ary argument is not contiguous")
+        raise build_logic_error("register_host_memory", INVALID_VALUE, "ary argument is not contiguous")
     owner = RegisteredMemory(ary)
-    return _array_over(owner, owner.data, ary.shape, ary.dtype, "C", "register_host_memory")
+    return _wrap_memory(owner, owner.data, ary.shape, ary.dtype, "C", "register_host_memory")

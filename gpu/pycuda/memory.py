@@ -8,9 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.driver import memory as device
-from gpu.driver.faults import INVALID_VALUE, wrong
-from gpu.driver.memory import GlobalMemory, address_of, bytes_at, free_memory, placed, total_memory, written_at
-from gpu.pycuda.devices import current
+from gpu.driver.faults import INVALID_VALUE, build_logic_error
+from gpu.driver.memory import (
+    GlobalMemory,
+    address_of,
+    bytes_at,
+    find_memory,
+    free_memory,
+    total_memory,
+    writable_bytes_at,
+)
+from gpu.pycuda.devices import current_context
 from gpu.pycuda.names import exported
 from gpu.pycuda.streams import SimulatedStream
 
@@ -21,7 +29,7 @@ _PITCH = 512
 
 def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False, managed: bool = False) -> GlobalMemory:
     """Allocate device memory as `gpu.driver.memory.new_memory`; requires a current context."""
-    current(routine)
+    current_context(routine)
     return device.new_memory(size, routine, written=written, managed=managed)
 
 
@@ -45,7 +53,7 @@ class SimulatedAllocation:
     def free(self) -> None:
         """Free the memory."""
         if self.memory is None:
-            raise wrong("cuMemFree", INVALID_VALUE, "it is already freed")
+            raise build_logic_error("cuMemFree", INVALID_VALUE, "it is already freed")
         self.memory = None
 
 
@@ -67,9 +75,9 @@ class PointerHolder:
     __index__ = __long__ = __int__
 
 
-def host_bytes(thing: Any, *, writable: bool = False) -> Array:
+def host_bytes(buffer: Any, *, writable: bool = False) -> Array:
     """Return a view of the bytes of an array or another contiguous buffer, in memory order."""
-    array = thing if isinstance(thing, np.ndarray | np.generic) else np.asarray(memoryview(thing))
+    array = buffer if isinstance(buffer, np.ndarray | np.generic) else np.asarray(memoryview(buffer))
     if isinstance(array, np.generic):
         array = np.asarray(array)
     if not (array.flags.c_contiguous or array.flags.f_contiguous):
@@ -80,7 +88,7 @@ def host_bytes(thing: Any, *, writable: bool = False) -> Array:
     return flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
 
 
-class _Extent:
+class _ByteSpan:
     """The bytes from an array's first to its last element, including gaps."""
 
     def __init__(self, array: Array, size: int) -> None:
@@ -93,22 +101,22 @@ class _Extent:
         }
 
 
-def reach_of(thing: Any, *, writable: bool = False) -> Array:
+def strided_bytes(buffer: Any, *, writable: bool = False) -> Array:
     """Return a view of the bytes from an array's first to its last element, including gaps."""
-    array = thing if isinstance(thing, np.ndarray) else np.asarray(memoryview(thing))
+    array = buffer if isinstance(buffer, np.ndarray) else np.asarray(memoryview(buffer))
     if writable and not array.flags.writeable:
         raise ValueError("buffer source array is read-only")
     if not array.size:
         return np.empty(0, np.uint8)
     steps = zip(array.shape, array.strides, strict=True)
     size = array.itemsize + sum((extent - 1) * stride for extent, stride in steps if stride > 0)
-    return np.asarray(_Extent(array, size))
+    return np.asarray(_ByteSpan(array, size))
 
 
 @exported("mem_get_info")
 def mem_get_info() -> tuple[int, int]:
     """Return the free and the total device memory in bytes."""
-    current("cuMemGetInfo")
+    current_context("cuMemGetInfo")
     return free_memory(), total_memory()
 
 
@@ -122,7 +130,7 @@ def mem_alloc(bytes: int) -> SimulatedAllocation:  # noqa: A002
 def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[SimulatedAllocation, int]:
     """Allocate rows of `width` bytes; return them and the pitch in bytes."""
     if access_size not in (4, 8, 16):
-        raise wrong("cuMemAllocPitch", INVALID_VALUE, f"elements of {access_size} bytes")
+        raise build_logic_error("cuMemAllocPitch", INVALID_VALUE, f"elements of {access_size} bytes")
     pitch = -(-int(width) // _PITCH) * _PITCH
     return SimulatedAllocation(new_memory(pitch * int(height), "cuMemAllocPitch")), pitch
 
@@ -130,22 +138,24 @@ def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[Simulate
 @exported("mem_get_address_range")
 def mem_get_address_range(address: Any) -> tuple[int, int]:
     """Return the address and size of the allocation that contains an address."""
-    memory, offset = placed(int(address), "cuMemGetAddressRange")
+    memory, offset = find_memory(int(address), "cuMemGetAddressRange")
     return int(address) - offset, memory.data.size
 
 
 @exported("mem_get_ipc_handle")
 def mem_get_ipc_handle(address: Any) -> bytes:
     """Raise an error: other processes cannot access the memory."""
-    raise wrong("cuIpcGetMemHandle", "operation not supported", "other processes cannot access the simulator's memory")
+    raise build_logic_error(
+        "cuIpcGetMemHandle", "operation not supported", "other processes cannot access the simulator's memory"
+    )
 
 
 @exported("memcpy_htod")
 def memcpy_htod(dest: Any, src: Any) -> None:
     """Copy from the host."""
-    current("cuMemcpyHtoD")
+    current_context("cuMemcpyHtoD")
     data = host_bytes(src)
-    written_at(dest, data.size, "cuMemcpyHtoD")[:] = data
+    writable_bytes_at(dest, data.size, "cuMemcpyHtoD")[:] = data
 
 
 @exported("memcpy_htod_async")
@@ -157,7 +167,7 @@ def memcpy_htod_async(dest: Any, src: Any, stream: SimulatedStream | None = None
 @exported("memcpy_dtoh")
 def memcpy_dtoh(dest: Any, src: Any) -> None:
     """Copy to the host."""
-    current("cuMemcpyDtoH")
+    current_context("cuMemcpyDtoH")
     data = host_bytes(dest, writable=True)
     data[:] = bytes_at(src, data.size, "cuMemcpyDtoH")
 
@@ -171,8 +181,8 @@ def memcpy_dtoh_async(dest: Any, src: Any, stream: SimulatedStream | None = None
 @exported("memcpy_dtod")
 def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
     """Copy within the device."""
-    current("cuMemcpyDtoD")
-    written_at(dest, size, "cuMemcpyDtoD")[:] = bytes_at(src, size, "cuMemcpyDtoD").copy()
+    current_context("cuMemcpyDtoD")
+    writable_bytes_at(dest, size, "cuMemcpyDtoD")[:] = bytes_at(src, size, "cuMemcpyDtoD").copy()
 
 
 @exported("memcpy_dtod_async")
@@ -200,20 +210,20 @@ def memcpy_peer_async(
     memcpy_dtod(dest, src, size)
 
 
-def _pattern(data: int, itemsize: int) -> Array:
+def _fill_pattern(data: int, itemsize: int) -> Array:
     """Return the bytes of an unsigned integer."""
     return np.frombuffer((int(data) % (1 << 8 * itemsize)).to_bytes(itemsize, "little"), np.uint8)
 
 
 def _memset(itemsize: int, dest: Any, data: int, size: int) -> None:
     routine = f"cuMemsetD{8 * itemsize}"
-    current(routine)
-    written_at(dest, int(size) * itemsize, routine).reshape(-1, itemsize)[:] = _pattern(data, itemsize)
+    current_context(routine)
+    writable_bytes_at(dest, int(size) * itemsize, routine).reshape(-1, itemsize)[:] = _fill_pattern(data, itemsize)
 
 
 def _memset_2d(itemsize: int, dest: Any, pitch: int, data: int, width: int, height: int) -> None:
     routine = f"cuMemsetD2D{8 * itemsize}"
-    current(routine)
+    current_context(routine)
     for row in range(int(height)):
         _memset(itemsize, int(dest) + row * int(pitch), data, width)
 

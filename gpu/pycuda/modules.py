@@ -8,16 +8,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpu.driver.faults import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, DriverRuntimeError, said, wrong
-from gpu.driver.launches import LoadedModule, layout
+from gpu.driver.faults import (
+    INVALID_VALUE,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    DriverRuntimeError,
+    build_logic_error,
+    format_failure,
+)
+from gpu.driver.launches import LoadedModule, compute_parameter_layout
 from gpu.driver.memory import address_of
 from gpu.errors import KernelError, LockstepError
 from gpu.pycuda.arrays import TextureReference
-from gpu.pycuda.compiler import SourceImage, loaded
-from gpu.pycuda.devices import current
+from gpu.pycuda.compiler import SourceImage, load_module
+from gpu.pycuda.devices import current_context
 from gpu.pycuda.names import NAMES, exported
 from gpu.pycuda.streams import SimulatedStream
-from gpu.simulator.executor.batches import reachable
+from gpu.simulator.executor.batches import find_reachable_functions
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.limits import LIMITS
 
@@ -25,7 +32,7 @@ _FOREIGN_IMAGE = "the simulator cannot run machine code or PTX; it loads only im
 _PACKAGE_FOLDER = str(Path(__file__).parents[1])
 
 
-def _caller() -> str:
+def _find_call_site() -> str:
     """Return the line of the script that launches: the innermost frame outside Lockstep and PyCUDA."""
     frame = sys._getframe(1)  # noqa: SLF001
     for _ in itertools.count():
@@ -44,19 +51,19 @@ class ModuleFunction:
     """Kernel of a module."""
 
     def __init__(self, owner: LoadedModule, name: str, kernel: SimulatedKernel) -> None:
-        self._owner, self._name, self._kernel = owner, name, kernel
+        self._module, self._name, self._kernel = owner, name, kernel
         self._block: tuple[int, ...] = (1, 1, 1)
-        self._shared = 0
+        self._shared_bytes = 0
         self._packed = bytearray()
 
     def get_attribute(self, attribute: int) -> int:
         """Return an attribute; attributes that need a GPU compiler, such as registers, are 0."""
         names = NAMES["function_attribute"]
-        functions = tuple(reachable(self._kernel.function))
+        functions = tuple(find_reachable_functions(self._kernel.function))
         values = {
             names.MAX_THREADS_PER_BLOCK: LIMITS.threads,
             names.SHARED_SIZE_BYTES: sum(shared.size for function in functions for shared in function.shared),
-            names.CONST_SIZE_BYTES: self._owner.module.constant_bytes,
+            names.CONST_SIZE_BYTES: self._module.module.constant_bytes,
             names.PTX_VERSION: 90,
             names.BINARY_VERSION: 90,
             names.MAX_DYNAMIC_SHARED_SIZE_BYTES: LIMITS.shared_bytes,
@@ -66,7 +73,9 @@ class ModuleFunction:
     def set_attribute(self, attribute: int, value: int) -> None:
         """Set an attribute; refuse more shared memory than the simulator has."""
         if attribute == NAMES["function_attribute"].MAX_DYNAMIC_SHARED_SIZE_BYTES and value > LIMITS.shared_bytes:
-            raise wrong("cuFuncSetAttribute", INVALID_VALUE, f"the limit is {LIMITS.shared_bytes} bytes per block")
+            raise build_logic_error(
+                "cuFuncSetAttribute", INVALID_VALUE, f"the limit is {LIMITS.shared_bytes} bytes per block"
+            )
 
     def set_cache_config(self, config: int) -> None:
         """Set the preferred cache configuration, which the simulator ignores."""
@@ -78,7 +87,7 @@ class ModuleFunction:
         self._block = (int(x), int(y), int(z))
 
     def _set_shared_size(self, size: int) -> None:
-        self._shared = int(size)
+        self._shared_bytes = int(size)
 
     def _param_set_size(self, size: int) -> None:
         self._packed = self._packed[:size].ljust(size, b"\0")
@@ -91,7 +100,7 @@ class ModuleFunction:
         self._launch_grid(1, 1)
 
     def _launch_grid(self, width: int, height: int = 1) -> None:
-        self._launch_kernel((width, height), self._block, bytes(self._packed), self._shared, None)
+        self._launch_kernel((width, height), self._block, bytes(self._packed), self._shared_bytes, None)
 
     def _launch_grid_async(self, width: int, height: int, stream: SimulatedStream) -> None:
         self._launch_grid(width, height)
@@ -104,8 +113,8 @@ class ModuleFunction:
         shared_bytes: int,
         stream: SimulatedStream | None,
     ) -> None:
-        current("cuLaunchKernel")
-        self._owner.launch(self._name, grid, block, bytes(arguments), int(shared_bytes), _caller())
+        current_context("cuLaunchKernel")
+        self._module.launch(self._name, grid, block, bytes(arguments), int(shared_bytes), _find_call_site())
 
 
 @exported("Module")
@@ -114,9 +123,11 @@ class DriverModule:
 
     def __init__(self, image: SourceImage) -> None:
         try:
-            self._loaded = LoadedModule(loaded(image), image.text)
+            self._loaded = LoadedModule(load_module(image), image.text)
         except LockstepError as error:
-            raise DriverRuntimeError(said("cuModuleLoadDataEx", "the image does not compile", error.message)) from None
+            raise DriverRuntimeError(
+                format_failure("cuModuleLoadDataEx", "the image does not compile", error.message)
+            ) from None
 
     def get_function(self, name: str) -> ModuleFunction:
         """Return a kernel by its linker symbol, which for `extern "C"` is its plain name."""
@@ -125,13 +136,13 @@ class DriverModule:
         if name not in symbols:
             same = [symbol for symbol, plain in symbols.items() if plain == name]
             hint = f'without extern "C" its name is {same[0]}' if same else f"available: {', '.join(symbols) or 'none'}"
-            raise wrong("cuModuleGetFunction", NOT_FOUND, f"{name}: {hint}")
+            raise build_logic_error("cuModuleGetFunction", NOT_FOUND, f"{name}: {hint}")
         try:
             kernel = module.kernel(symbols[name])
-            layout(kernel)
+            compute_parameter_layout(kernel)
         except LockstepError as error:
             raise DriverRuntimeError(
-                said("cuModuleGetFunction", NOT_SUPPORTED, f"{name}: {error.message} {error.advice}".strip())
+                format_failure("cuModuleGetFunction", NOT_SUPPORTED, f"{name}: {error.message} {error.advice}".strip())
             ) from None
         return ModuleFunction(self._loaded, symbols[name], kernel)
 
@@ -140,19 +151,19 @@ class DriverModule:
         try:
             memory = self._loaded.module.variable(name)
         except KernelError:
-            raise wrong("cuModuleGetGlobal", NOT_FOUND, name) from None
+            raise build_logic_error("cuModuleGetGlobal", NOT_FOUND, name) from None
         return address_of(memory), memory.data.size
 
     def get_texref(self, name: str) -> TextureReference:
         """Return a texture reference."""
         if name not in self._loaded.module.textures:
-            raise wrong("cuModuleGetTexRef", NOT_FOUND, name)
+            raise build_logic_error("cuModuleGetTexRef", NOT_FOUND, name)
         return TextureReference(self._loaded.module, name)
 
     def get_surfref(self, name: str) -> Any:
         """Raise an error: surface references were removed from CUDA."""
         instead = "surface references were removed in CUDA 12; create a surface object with cuda-bindings"
-        raise wrong("cuModuleGetSurfRef", NOT_SUPPORTED, f"{name}: {instead}")
+        raise build_logic_error("cuModuleGetSurfRef", NOT_SUPPORTED, f"{name}: {instead}")
 
 
 @exported("module_from_buffer")
@@ -160,23 +171,23 @@ def module_from_buffer(
     buffer: Any, options: Sequence[Any] = (), message_handler: Callable[..., object] | None = None
 ) -> DriverModule:
     """Load an image from the compiler."""
-    current("cuModuleLoadDataEx")
+    current_context("cuModuleLoadDataEx")
     image = SourceImage.load(memoryview(buffer).tobytes())
     if message_handler is not None:
         message_handler(image is not None, "", "" if image is not None else _FOREIGN_IMAGE)
     if image is None:
-        raise DriverRuntimeError(said("cuModuleLoadDataEx", "device kernel image is invalid", _FOREIGN_IMAGE))
+        raise DriverRuntimeError(format_failure("cuModuleLoadDataEx", "device kernel image is invalid", _FOREIGN_IMAGE))
     return DriverModule(image)
 
 
 @exported("module_from_file")
 def module_from_file(filename: str) -> DriverModule:
     """Load an image from a file."""
-    current("cuModuleLoad")
+    current_context("cuModuleLoad")
     try:
         data = Path(filename).read_bytes()
     except OSError as error:
-        raise DriverRuntimeError(said("cuModuleLoad", "file not found", str(error))) from None
+        raise DriverRuntimeError(format_failure("cuModuleLoad", "file not found", str(error))) from None
     return module_from_buffer(data)
 
 
@@ -185,7 +196,7 @@ class ImageLinker:
     """Linker that concatenates the sources of several images."""
 
     def __init__(self, message_handler: Any = None, options: Any = None, log_verbose: bool = False) -> None:
-        current("cuLinkCreate")
+        current_context("cuLinkCreate")
         self._handler = message_handler
         self._images: list[SourceImage] = []
 
@@ -193,7 +204,7 @@ class ImageLinker:
         """Add an image."""
         image = SourceImage.load(memoryview(data).tobytes())
         if image is None:
-            raise DriverRuntimeError(said("cuLinkAddData", "device kernel image is invalid", _FOREIGN_IMAGE))
+            raise DriverRuntimeError(format_failure("cuLinkAddData", "device kernel image is invalid", _FOREIGN_IMAGE))
         self._images.append(image)
 
     def add_file(self, filename: str, input_type: int) -> None:
@@ -203,13 +214,13 @@ class ImageLinker:
         try:
             data = Path(filename).read_bytes()
         except OSError as error:
-            raise DriverRuntimeError(said("cuLinkAddFile", "file not found", str(error))) from None
+            raise DriverRuntimeError(format_failure("cuLinkAddFile", "file not found", str(error))) from None
         self.add_data(data, input_type, filename)
 
     def link_module(self) -> DriverModule:
         """Return the module of all images."""
         if not self._images:
-            raise wrong("cuLinkComplete", INVALID_VALUE, "nothing was added")
+            raise build_logic_error("cuLinkComplete", INVALID_VALUE, "nothing was added")
         first = self._images[0]
         combined = SourceImage(
             "\n".join(image.text for image in self._images),

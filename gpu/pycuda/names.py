@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 MODULE = "pycuda._driver"
 NAMES: dict[str, Any] = {}
 
-_Thing = TypeVar("_Thing")
+_Exported = TypeVar("_Exported")
 
 
-def exported(name: str) -> Callable[[_Thing], _Thing]:
+def exported(name: str) -> Callable[[_Exported], _Exported]:
     """Return a decorator that registers a class or function under PyCUDA's name."""
 
-    def register(thing: _Thing) -> _Thing:
-        if isinstance(thing, type):
-            thing.__name__ = thing.__qualname__ = name
-            thing.__module__ = MODULE
-        NAMES[name] = thing
-        return thing
+    def register(exported_object: _Exported) -> _Exported:
+        if isinstance(exported_object, type):
+            exported_object.__name__ = exported_object.__qualname__ = name
+            exported_object.__module__ = MODULE
+        NAMES[name] = exported_object
+        return exported_object
 
     return register

@@ -16,7 +16,7 @@ _ALIGNMENTS = {**{code: size for code, size in _SIZES.items() if code not in "xs
 _INTEGERS = "bBhHiIlLqQnNP"
 
 
-def _codes(format: str) -> list[tuple[int, str]]:  # noqa: A002
+def _parse_codes(format: str) -> list[tuple[int, str]]:  # noqa: A002
     text = format.removeprefix("@")
     codes: list[tuple[int, str]] = []
     end = 0
@@ -34,14 +34,14 @@ def _codes(format: str) -> list[tuple[int, str]]:  # noqa: A002
 def calcsize(format: str) -> int:  # noqa: A002
     """Return the size in bytes of values of a format."""
     offset = 0
-    for count, code in _codes(format):
+    for count, code in _parse_codes(format):
         offset = -(-offset // _ALIGNMENTS[code]) * _ALIGNMENTS[code] + count * _SIZES[code]
     return offset
 
 
 def pack(format: str, *values: Any) -> bytes:  # noqa: A002
     """Pack values, each at a multiple of its own alignment."""
-    codes = _codes(format)
+    codes = _parse_codes(format)
     count_needed = sum(code != "x" for _, code in codes)
     if count_needed != len(values):
         raise struct.error(f"pack requires exactly {count_needed} arguments, not {len(values)}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.driver.faults import INVALID_VALUE, wrong
+from gpu.driver.faults import INVALID_VALUE, build_logic_error
 from gpu.driver.memory import GlobalMemory, address_of
 from gpu.pycuda.host_memory import pagelocked_empty
 from gpu.pycuda.memory import new_memory
@@ -28,8 +28,8 @@ class _Pool:
     """Counters of a pool. Each allocation has its exact size, so accesses beyond it are out of bounds."""
 
     def __init__(self) -> None:
-        self._held: dict[int, int] = {}
-        self._holding = True
+        self._free_blocks: dict[int, int] = {}
+        self._keeps_free_blocks = True
         self.active_blocks = 0
         self.active_bytes = 0
         self.managed_bytes = 0
@@ -37,7 +37,7 @@ class _Pool:
     @property
     def held_blocks(self) -> int:
         """Number of free blocks that the pool keeps."""
-        return sum(self._held.values())
+        return sum(self._free_blocks.values())
 
     def bin_number(self, size: int) -> int:
         """Return the bin of a size in bytes."""
@@ -55,31 +55,31 @@ class _Pool:
 
     def free_held(self) -> None:
         """Release the kept blocks."""
-        for number, count in self._held.items():
+        for number, count in self._free_blocks.items():
             self.managed_bytes -= count * self.alloc_size(number)
-        self._held.clear()
+        self._free_blocks.clear()
 
     def stop_holding(self) -> None:
         """Release blocks immediately from now on."""
-        self._holding = False
+        self._keeps_free_blocks = False
         self.free_held()
 
-    def _take(self, size: int) -> None:
+    def _count_allocation(self, size: int) -> None:
         number = self.bin_number(size)
-        if self._held.get(number):
-            self._held[number] -= 1
+        if self._free_blocks.get(number):
+            self._free_blocks[number] -= 1
         else:
             self.managed_bytes += self.alloc_size(number)
         self.active_blocks += 1
         self.active_bytes += size
 
-    def give_back(self, size: int) -> None:
+    def count_release(self, size: int) -> None:
         """Count a freed block."""
         number = self.bin_number(size)
         self.active_blocks -= 1
         self.active_bytes -= size
-        if self._holding:
-            self._held[number] = self._held.get(number, 0) + 1
+        if self._keeps_free_blocks:
+            self._free_blocks[number] = self._free_blocks.get(number, 0) + 1
         else:
             self.managed_bytes -= self.alloc_size(number)
 
@@ -97,9 +97,9 @@ class PooledAllocation:
     def free(self) -> None:
         """Return it to the pool."""
         if self._memory is None:
-            raise wrong("pooled_device_allocation::free", INVALID_VALUE, "it is already freed")
+            raise build_logic_error("pooled_device_allocation::free", INVALID_VALUE, "it is already freed")
         self._memory = None
-        self._pool.give_back(self._size)
+        self._pool.count_release(self._size)
 
     def __int__(self) -> int:
         return self._address
@@ -124,7 +124,7 @@ class SimulatedDevicePool(_Pool):
     def allocate(self, size: int) -> PooledAllocation:
         """Allocate memory."""
         memory = new_memory(max(int(size), 1), "memory_pool::allocate")
-        self._take(int(size))
+        self._count_allocation(int(size))
         return PooledAllocation(self, memory, int(size))
 
 
@@ -149,8 +149,8 @@ class PooledHostMemory:
     def free(self) -> None:
         """Return it to the pool."""
         if self._pool is None:
-            raise wrong("pooled_host_allocation::free", INVALID_VALUE, "it is already freed")
-        self._pool.give_back(self._size)
+            raise build_logic_error("pooled_host_allocation::free", INVALID_VALUE, "it is already freed")
+        self._pool.count_release(self._size)
         self._pool = None
 
     def __len__(self) -> int:
@@ -175,7 +175,7 @@ class SimulatedHostPool(_Pool):
     def allocate(self, shape: Any, dtype: Any, order: str = "C") -> Array:
         """Return an array in page-locked memory."""
         array = pagelocked_empty(shape, dtype, order, self._flags)
-        self._take(array.nbytes)
+        self._count_allocation(array.nbytes)
         view = np.asarray(PooledHostMemory(self, array))
         result: Array = view if view.dtype == array.dtype else view.view(array.dtype)
         return result

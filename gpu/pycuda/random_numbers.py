@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.driver.faults import NOT_SUPPORTED, wrong
+from gpu.driver.faults import NOT_SUPPORTED, build_logic_error
 from gpu.pycuda.memory import host_bytes
 from gpu.pycuda.names import MODULE, NAMES, exported
 
@@ -54,7 +54,9 @@ def direction_vectors(bits: int) -> Array:
     """
     table = resources.files("scipy.stats") / "_sobol_direction_numbers.npz"
     if not table.is_file():
-        raise wrong("curandGetDirectionVectors", NOT_SUPPORTED, "this SciPy has no table of direction numbers")
+        raise build_logic_error(
+            "curandGetDirectionVectors", NOT_SUPPORTED, "this SciPy has no table of direction numbers"
+        )
     with resources.as_file(table) as file, np.load(file) as numbers:
         polynomials = numbers["poly"][:_DIMENSIONS].astype(np.uint64)
         initial = numbers["vinit"][:_DIMENSIONS].astype(np.uint64)
@@ -74,9 +76,9 @@ def direction_vectors(bits: int) -> Array:
     return (vectors << shifts).astype(f"u{bits // 8}")
 
 
-def _copy_vectors(which: int, target: Any, count: int) -> None:
+def _copy_vectors(vector_set: int, target: Any, count: int) -> None:
     """Copy the vectors of `count` sequences; scrambled sequences use the same ones with a shift."""
-    vectors = direction_vectors(64 if int(which) in _SETS_OF_64_BITS else 32)
+    vectors = direction_vectors(64 if int(vector_set) in _SETS_OF_64_BITS else 32)
     data = host_bytes(target, writable=True).view(vectors.dtype)
     data[: count * vectors.shape[1]] = vectors[np.arange(count) % _DIMENSIONS].reshape(-1)
 

@@ -35,7 +35,7 @@ def run_script(program: Sequence[str], text: str | None = None) -> int:
     sys.path[:] = [folder for folder in sys.path if folder not in ("", here)]
     sys.path.insert(0, str(Path.cwd()) if is_module else str(Path(words[0]).resolve().parent))
     sys.argv = words
-    if is_module and not _is_there(words[0]):
+    if is_module and not _module_exists(words[0]):
         print(f"lockstep: There is no module {words[0]!r}.", file=sys.stderr)
         return _REFUSED
     try:
@@ -51,12 +51,12 @@ def run_script(program: Sequence[str], text: str | None = None) -> int:
         print(end.code, file=sys.stderr)
         return _FAILED
     except Exception as error:
-        print(_traceback(error), end="", file=sys.stderr)
+        print(_format_traceback(error), end="", file=sys.stderr)
         return _FAILED
     return 0
 
 
-def _is_there(module: str) -> bool:
+def _module_exists(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError as error:
@@ -94,7 +94,7 @@ def _run_text(path: str, text: str) -> None:
     exec(compile(text, path, "exec"), module.__dict__)
 
 
-def _traceback(error: Exception) -> str:
+def _format_traceback(error: Exception) -> str:
     """Format a traceback as on a GPU, without frames of Lockstep's."""
     formatted = traceback.TracebackException.from_exception(error)
     ours = str(Path(__file__).parents[1])

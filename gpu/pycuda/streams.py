@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 
-from gpu.driver.faults import wrong
-from gpu.pycuda.devices import current
+from gpu.driver.faults import build_logic_error
+from gpu.pycuda.devices import current_context
 from gpu.pycuda.names import exported
 
 _handles = itertools.count(0x2000, 0x10)
@@ -17,12 +17,12 @@ class SimulatedStream:
     """Queue of work, which is always empty."""
 
     def __init__(self, flags: int = 0) -> None:
-        current("cuStreamCreate")
+        current_context("cuStreamCreate")
         self.handle = next(_handles)
 
     def synchronize(self) -> None:
         """Do nothing: all work is complete."""
-        current("cuStreamSynchronize")
+        current_context("cuStreamSynchronize")
 
     def is_done(self) -> bool:
         """Return whether all work is complete."""
@@ -37,12 +37,12 @@ class SimulatedEvent:
     """Point in time. Differences are times of this CPU, not of a GPU."""
 
     def __init__(self, flags: int = 0) -> None:
-        current("cuEventCreate")
-        self._at: float | None = None
+        current_context("cuEventCreate")
+        self._recorded_s: float | None = None
 
     def record(self, stream: SimulatedStream | None = None) -> SimulatedEvent:
         """Record the current time."""
-        self._at = time.perf_counter()
+        self._recorded_s = time.perf_counter()
         return self
 
     def synchronize(self) -> SimulatedEvent:
@@ -55,7 +55,7 @@ class SimulatedEvent:
 
     def time_since(self, event: SimulatedEvent) -> float:
         """Return the milliseconds from another event to this one."""
-        return 1e3 * (self._time("cuEventElapsedTime") - event._time("cuEventElapsedTime"))
+        return 1e3 * (self._get_time("cuEventElapsedTime") - event._get_time("cuEventElapsedTime"))
 
     def time_till(self, event: SimulatedEvent) -> float:
         """Return the milliseconds from this event to another one."""
@@ -63,14 +63,14 @@ class SimulatedEvent:
 
     def ipc_handle(self) -> bytes:
         """Raise an error: other processes cannot access events."""
-        raise wrong(
+        raise build_logic_error(
             "cuIpcGetEventHandle", "operation not supported", "other processes cannot access the simulator's events"
         )
 
-    def _time(self, routine: str) -> float:
-        if self._at is None:
-            raise wrong(routine, "invalid resource handle", "an event that was never recorded")
-        return self._at
+    def _get_time(self, routine: str) -> float:
+        if self._recorded_s is None:
+            raise build_logic_error(routine, "invalid resource handle", "an event that was never recorded")
+        return self._recorded_s
 
 
 @exported("initialize_profiler")

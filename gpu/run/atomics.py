@@ -12,60 +12,78 @@ from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
 from gpu.declaration.roles import Role
 from gpu.engines.base import KERNELS
 from gpu.engines.counting import ObservedEngine
-from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
-from gpu.patterns.histogram.counted import counted, letters_of
+from gpu.messages.atomics import (
+    MAX_ELEMENTS,
+    VARIANTS,
+    AtomicCounts,
+    AtomicsStudy,
+    ContentionCounts,
+    Interleaving,
+    ThreadStep,
+)
+from gpu.patterns.histogram.counting_input import prepare_counting_input, strip_to_letters
 from gpu.simulator.counting.contention import AddressTally, Contention
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.observe import Access, IssuedStep, Observer
+from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 from gpu.simulator.executor.schedule import Chooser
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.warp import WARP
 
-_FILE = "lost_update.cu"
+_KERNEL_FILE = "lost_update.cu"
 
 
-def study(
-    pattern: Pattern, inputs: Inputs, given: Mapping[str, Any], tell: Callable[[Progress], None], *, seed: int = 0
+def study_atomics(
+    pattern: Pattern,
+    inputs: Inputs,
+    param_values: Mapping[str, Any],
+    report_progress: Callable[[Progress], None],
+    *,
+    seed: int = 0,
 ) -> AtomicsStudy:
     """Return the lesson's study of an input; for a text, of its letters. Raises the errors of `count_atomics`."""
-    all_params = pattern.check(given)
-    params = letters_of(all_params)
-    inputs = pattern.inputs(inputs, params, seed)
+    all_params = pattern.check(param_values)
+    params = strip_to_letters(all_params)
+    inputs = pattern.prepare_inputs(inputs, params, seed)
     pattern.accept(inputs, params)
-    counts = count_atomics(pattern, inputs, params, tell)
+    counts = count_atomics(pattern, inputs, params, report_progress)
     return AtomicsStudy(
         counts,
-        counted(inputs, params).planes.size,
+        prepare_counting_input(inputs, params).planes.size,
         len(pattern.value(all_params, Role.TEXT) or "") - len(pattern.value(params, Role.TEXT) or ""),
-        interleavings("update_racy"),
-        interleavings("update_atomic"),
+        enumerate_interleavings("update_racy"),
+        enumerate_interleavings("update_atomic"),
     )
 
 
 def count_atomics(
-    pattern: Pattern, inputs: Inputs, given: Mapping[str, Any], tell: Callable[[Progress], None], *, seed: int = 0
+    pattern: Pattern,
+    inputs: Inputs,
+    param_values: Mapping[str, Any],
+    report_progress: Callable[[Progress], None],
+    *,
+    seed: int = 0,
 ) -> tuple[AtomicCounts, ...]:
     """Run the histogram's variants on the simulator and count their atomics by address.
 
-    An input of more than `MOST_ELEMENTS` is truncated: an image to its top rows, other inputs to their first elements.
+    An input of more than `MAX_ELEMENTS` is truncated: an image to its top rows, other inputs to their first elements.
 
     Raises
     ------
     InputError
         The inputs or parameters are not valid for the pattern.
     """
-    params = pattern.check(given)
-    inputs = _truncate(pattern.inputs(inputs, params, seed))
+    params = pattern.check(param_values)
+    inputs = _truncate(pattern.prepare_inputs(inputs, params, seed))
     pattern.accept(inputs, params)
     counts = []
     for number, name in enumerate(VARIANTS):
-        tell(Progress(number / len(VARIANTS), f"counting {pattern.variant(name).title}"))
-        counts.append(_count(pattern, name, inputs, params))
+        report_progress(Progress(number / len(VARIANTS), f"counting {pattern.variant(name).title}"))
+        counts.append(_count_variant(pattern, name, inputs, params))
     return tuple(counts)
 
 
-def _count(pattern: Pattern, name: str, inputs: Inputs, params: Params) -> AtomicCounts:
+def _count_variant(pattern: Pattern, name: str, inputs: Inputs, params: Params) -> AtomicCounts:
     contention = Contention()
     with closing(ObservedEngine(contention)) as engine:
         for _ in pattern.variant(name).run(engine, inputs, params):
@@ -73,29 +91,31 @@ def _count(pattern: Pattern, name: str, inputs: Inputs, params: Params) -> Atomi
     tallies = contention.tallies
     return AtomicCounts(
         name,
-        counted(inputs, params).planes.size,
-        _contention_counts(tallies["global"]),
-        _contention_counts(tallies["shared"]),
+        prepare_counting_input(inputs, params).planes.size,
+        _summarize_contention(tallies["global"]),
+        _summarize_contention(tallies["shared"]),
     )
 
 
-def _contention_counts(tally: AddressTally) -> Contended:
-    by_address = tally.by_address
+def _summarize_contention(tally: AddressTally) -> ContentionCounts:
+    by_address = tally.counts_by_address
     if not by_address.size:
-        return Contended()
-    return Contended(tally.operations, by_address.size, int(by_address[0]), tally.warp_queue, tally.block_queue)
+        return ContentionCounts()
+    return ContentionCounts(
+        tally.operations, by_address.size, int(by_address[0]), tally.longest_warp_queues, tally.longest_block_queues
+    )
 
 
 def _truncate(inputs: Inputs) -> Inputs:
     def truncate(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if values.size <= MOST_ELEMENTS or not values.ndim:
+        if values.size <= MAX_ELEMENTS or not values.ndim:
             return values
-        return values[: max(1, MOST_ELEMENTS // (values.size // len(values)))]
+        return values[: max(1, MAX_ELEMENTS // (values.size // len(values)))]
 
     return {name: truncate(values) for name, values in inputs.items()}
 
 
-class _Path(Chooser):
+class _ChoicePath(Chooser):
     """Follows a given path of choices, then always chooses the first option; records the number of options."""
 
     def __init__(self, choices: list[int]) -> None:
@@ -121,24 +141,24 @@ class _StepRecorder(Observer):
     """Records the steps of each thread."""
 
     def __init__(self) -> None:
-        self.moments: list[Moment] = []
+        self.moments: list[ThreadStep] = []
         self._values = [0, 0]
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         # A statement without memory access is the addition; `access` replaces the other statements.
         thread = int(mask.lanes[0]) // WARP
-        self.moments.append(Moment(thread, "add", self._values[thread] + 1))
+        self.moments.append(ThreadStep(thread, "add", self._values[thread] + 1))
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         lane = int(access.mask.lanes[0])
         thread = lane // WARP
         value = int(access.values[lane]) if isinstance(access.values, np.ndarray) else int(access.values)
         self.moments.pop()  # the statement that the access belongs to
-        self.moments.append(Moment(thread, access.site.action, value))
+        self.moments.append(ThreadStep(thread, access.site.action, value))
         self._values[thread] = value
 
 
-def interleavings(kernel: str = "update_racy") -> tuple[Interleaving, ...]:
+def enumerate_interleavings(kernel: str = "update_racy") -> tuple[Interleaving, ...]:
     """Run two threads that each count one, in every order of their statements; return the distinct orders.
 
     Parameters
@@ -146,11 +166,11 @@ def interleavings(kernel: str = "update_racy") -> tuple[Interleaving, ...]:
     kernel : str
         "update_racy" or "update_atomic".
     """
-    module = SimulatedModule((KERNELS / _FILE).read_text(encoding="utf-8"), KERNELS / _FILE, {})
-    distinct: dict[tuple[Moment, ...], Interleaving] = {}
+    module = SimulatedModule((KERNELS / _KERNEL_FILE).read_text(encoding="utf-8"), KERNELS / _KERNEL_FILE, {})
+    distinct: dict[tuple[ThreadStep, ...], Interleaving] = {}
     choices: list[int] | None = []
     while choices is not None:
-        counter, recorder, path = np.zeros(1, np.uint32), _StepRecorder(), _Path(choices)
+        counter, recorder, path = np.zeros(1, np.uint32), _StepRecorder(), _ChoicePath(choices)
         # Two blocks of one thread each: threads of one warp would step together.
         module.kernel(kernel).launch(
             (2, 1, 1), (1, 1, 1), [counter.view(np.uint8)], observers=(recorder,), schedule=path

@@ -10,18 +10,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gpu.declaration.pattern import Array, Inputs, Params, Progress, Variant, compiling
+from gpu.declaration.pattern import Array, Inputs, Params, Progress, Variant, compiling_progress
 from gpu.engines.base import Engine
 from gpu.errors import InputError, KernelError
 from gpu.messages.requests import AdvanceBodies, LoadBodies, PickBody, Result, SaveBodies
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody import picture as nbody_picture
-from gpu.patterns.nbody.forces import motion_of
+from gpu.patterns.nbody.forces import motion_from_params
 from gpu.patterns.nbody.pattern import PATTERN
 from gpu.patterns.nbody.simulation import BodySimulation
 
-_LARGEST_CHUNK = 1_000_000
+_MAX_STEPS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -30,41 +30,43 @@ class _CurrentSimulation:
     simulation: BodySimulation
 
 
-_CURRENT: WeakKeyDictionary[Engine, _CurrentSimulation] = WeakKeyDictionary()
+_CURRENT_SIMULATIONS: WeakKeyDictionary[Engine, _CurrentSimulation] = WeakKeyDictionary()
 
 
-def execute(
+def execute_body_request(
     engine: Engine,
     request: LoadBodies | SaveBodies | AdvanceBodies | PickBody,
     folder: SharedFolder,
-    tell: Callable[[Progress], None],
+    report_progress: Callable[[Progress], None],
 ) -> Result:
     """Execute a request; the result's arrays are new ones in `folder`."""
     match request:
         case LoadBodies(path):
             return Result({"bodies": folder.put(nbody_files.read_bodies(path))})
         case SaveBodies() | PickBody():
-            current = _CURRENT.get(engine)
-            return look_at(
+            current = _CURRENT_SIMULATIONS.get(engine)
+            return save_or_pick_bodies(
                 current.simulation if current and current.number == request.simulation else None, request, folder
             )
-    return _advance(engine, request, folder, tell)
+    return _advance(engine, request, folder, report_progress)
 
 
-class BodiesNow(Protocol):
+class CurrentBodies(Protocol):
     """The current state of a simulation."""
 
     @property
     def time(self) -> float: ...
 
-    def bodies(self) -> Array: ...
+    def download_bodies(self) -> Array: ...
 
 
-def look_at(simulation: BodiesNow | None, request: SaveBodies | PickBody, folder: SharedFolder) -> Result:
+def save_or_pick_bodies(
+    simulation: CurrentBodies | None, request: SaveBodies | PickBody, folder: SharedFolder
+) -> Result:
     """Save the bodies of a simulation, or find one of them; raise InputError if there is no simulation."""
     if simulation is None:
         raise InputError("This simulation has ended, and its bodies were deleted.", advice="Start it again.")
-    bodies = simulation.bodies()
+    bodies = simulation.download_bodies()
     if isinstance(request, SaveBodies):
         nbody_files.write_bodies(request.path, bodies, simulation.time)
         return Result({})
@@ -72,51 +74,53 @@ def look_at(simulation: BodiesNow | None, request: SaveBodies | PickBody, folder
     return Result({"picked": folder.put(np.array(picked)), "bodies": folder.put(bodies)})
 
 
-def checked(request: AdvanceBodies) -> tuple[Variant, Params, bool]:
+def check_advance_request(request: AdvanceBodies) -> tuple[Variant, Params, bool]:
     """Return the variant, all parameters and whether a picture is requested; raise InputError if a value is invalid."""
-    if not 0 <= request.steps <= _LARGEST_CHUNK:
-        raise InputError(f"A request advances by 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
+    if not 0 <= request.steps <= _MAX_STEPS:
+        raise InputError(f"A request advances by 0 to {_MAX_STEPS} steps, not {request.steps}.")
     drawn = bool(request.width and request.height)
     if drawn:
-        nbody_picture.check(request.camera, request.width, request.height, request.color, request.exposure)
+        nbody_picture.check_picture(request.camera, request.width, request.height, request.color, request.exposure)
     return PATTERN.variant(request.variant), PATTERN.check(request.params), drawn
 
 
-def inputs_of(request: AdvanceBodies, params: Params) -> Inputs:
+def build_initial_inputs(request: AdvanceBodies, params: Params) -> Inputs:
     """Return the initial state of a simulation; raise InputError if it is not valid for the pattern."""
     arrays = {} if request.bodies is None else {"bodies": request.bodies.open()}
-    inputs = PATTERN.inputs(arrays, params, request.seed)
+    inputs = PATTERN.prepare_inputs(arrays, params, request.seed)
     PATTERN.accept(inputs, params)
     return inputs
 
 
-def forget(engine: Engine) -> None:
+def discard_simulation(engine: Engine) -> None:
     """Free the memory of the engine's simulation."""
-    current = _CURRENT.pop(engine, None)
+    current = _CURRENT_SIMULATIONS.pop(engine, None)
     if current is not None:
         current.simulation.close()
 
 
-def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell: Callable[[Progress], None]) -> Result:
+def _advance(
+    engine: Engine, request: AdvanceBodies, folder: SharedFolder, report_progress: Callable[[Progress], None]
+) -> Result:
     """Start or continue a simulation, and draw it."""
-    variant, params, drawn = checked(request)
-    motion = motion_of(params)
+    variant, params, drawn = check_advance_request(request)
+    motion = motion_from_params(params)
     engine.sources = dict(request.sources)
-    previous_callback, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
+    previous_callback, engine.on_compiling = engine.on_compiling, lambda name: report_progress(compiling_progress(name))
     try:
-        simulation = _simulation(engine, request, params)
+        simulation = _find_simulation(engine, request, params)
         conserved = picture = None
         measuring_ms = 0.0
         if request.measure and not simulation.steps:
-            simulation.conserved(motion.softening)  # reference for the drift
+            simulation.measure_conserved(motion.softening)  # reference for the drift
         engine.take_times()
         for step in simulation.advance(variant.name, request.steps, motion):
-            tell(Progress(step / request.steps, f"step {step} of {request.steps}"))
-        executed = engine.executed
+            report_progress(Progress(step / request.steps, f"step {step} of {request.steps}"))
+        executed = engine.executor_choice
         kernel_ms = engine.take_times().kernel
         if request.measure:
             start = time.perf_counter()
-            conserved = simulation.conserved(motion.softening)
+            conserved = simulation.measure_conserved(motion.softening)
             measuring_ms = 1e3 * (time.perf_counter() - start)
         if drawn:
             picture = simulation.draw(
@@ -125,7 +129,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
         engine.take_times()
     except KernelError:
         # Half a step may remain, and an engine that is lost cannot even free its memory.
-        _CURRENT.pop(engine, None)
+        _CURRENT_SIMULATIONS.pop(engine, None)
         raise
     finally:
         engine.sources = {}
@@ -134,12 +138,12 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
     return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved, measuring_ms))
 
 
-def _simulation(engine: Engine, request: AdvanceBodies, params: Params) -> BodySimulation:
-    current = _CURRENT.get(engine)
+def _find_simulation(engine: Engine, request: AdvanceBodies, params: Params) -> BodySimulation:
+    current = _CURRENT_SIMULATIONS.get(engine)
     if current is not None and current.number == request.simulation:
         return current.simulation
-    inputs = inputs_of(request, params)
-    forget(engine)
+    inputs = build_initial_inputs(request, params)
+    discard_simulation(engine)
     simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
-    _CURRENT[engine] = _CurrentSimulation(request.simulation, simulation)
+    _CURRENT_SIMULATIONS[engine] = _CurrentSimulation(request.simulation, simulation)
     return simulation

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from gpu.declaration.pattern import Array
 
 HEIGHT = 400
-LEAST_WIDTH = 1024
+MIN_WIDTH = 1024
 
 
 def draw_counts(counts: Array) -> npt.NDArray[np.uint8]:
@@ -28,7 +28,7 @@ def draw_counts(counts: Array) -> npt.NDArray[np.uint8]:
     levels = np.arange(HEIGHT, 0, -1, dtype=np.float64)[:, np.newaxis]
     highest = max(int(counts.max()), 1)
     channels = [
-        np.repeat(np.where(row / highest * HEIGHT >= levels, 255, 24).astype(np.uint8), -(-LEAST_WIDTH // bins), axis=1)
+        np.repeat(np.where(row / highest * HEIGHT >= levels, 255, 24).astype(np.uint8), -(-MIN_WIDTH // bins), axis=1)
         for row in counts
     ]
     return channels[0] if len(channels) == 1 else np.stack(channels, axis=2)

@@ -9,9 +9,9 @@ import numpy as np
 
 from gpu.declaration.pattern import Array
 from gpu.errors import InputError
-from gpu.files import images, opening
+from gpu.files import file_access, images
 
-WRITABLE = (*images.WRITABLE, ".npy", ".csv")
+WRITABLE_SUFFIXES = (*images.WRITABLE, ".npy", ".csv")
 
 
 def is_image(path: str) -> bool:
@@ -20,7 +20,7 @@ def is_image(path: str) -> bool:
 
 
 def check_target(path: str, *, color: bool | None = None) -> None:
-    """Raise InputError before a run if `save` cannot write `path`.
+    """Raise InputError before a run if `save_array` cannot write `path`.
 
     Parameters
     ----------
@@ -29,17 +29,17 @@ def check_target(path: str, *, color: bool | None = None) -> None:
     """
     target = Path(path)
     extension = target.suffix.lower()
-    if extension not in WRITABLE:
+    if extension not in WRITABLE_SUFFIXES:
         ending = f"{extension} is not a known format" if extension else "the name has no suffix"
-        raise InputError(f"{path} cannot be written: {ending}. Use one of {', '.join(WRITABLE)}.")
-    opening.check_target(target)
+        raise InputError(f"{path} cannot be written: {ending}. Use one of {', '.join(WRITABLE_SUFFIXES)}.")
+    file_access.check_target(target)
     if extension == ".pgm" and color:
         raise InputError(f"{path} cannot be written: a color image needs .ppm or .png.")
     if extension == ".ppm" and color is False:
         raise InputError(f"{path} cannot be written: a gray image needs .pgm or .png.")
 
 
-def save(path: str, array: Array, *, maxval: int | None = None) -> None:
+def save_array(path: str, array: Array, *, maxval: int | None = None) -> None:
     """Write an array to a file in the format of its suffix.
 
     Parameters
@@ -60,7 +60,7 @@ def save(path: str, array: Array, *, maxval: int | None = None) -> None:
     if is_image(path):
         images.write_image(path, array, maxval)
         return
-    with opening.replacing(path) as file:
+    with file_access.replace_file(path) as file:
         if Path(path).suffix.lower() == ".npy":
             np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
         else:

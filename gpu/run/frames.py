@@ -6,9 +6,9 @@ import numpy as np
 
 from gpu.declaration.arrays import outline
 from gpu.declaration.pattern import Outputs, Progress
-from gpu.engines.base import Array, Engine, Executed, PhaseTimes
+from gpu.engines.base import Array, Engine, ExecutorChoice, PhaseTimes
 
-MOST = 96
+MAX_PICTURES = 96
 """Most pictures of a run, evenly distributed over its progress."""
 
 
@@ -19,35 +19,35 @@ class Frames:
         self._pictures: list[Array] = []
         self._captions: list[str] = []
         self._partials: list[Array] = []
-        self._next = 0.0
+        self._next_fraction = 0.0
         self._times = PhaseTimes()
-        self._executed: Executed | None = None
+        self._executed: ExecutorChoice | None = None
 
     def take(self, engine: Engine, progress: Progress) -> None:
         """Take a picture if one is offered and due, and all partial results that are offered."""
-        due = progress.sample is not None and progress.fraction is not None and progress.fraction >= self._next
+        due = progress.sample is not None and progress.fraction is not None and progress.fraction >= self._next_fraction
         if not due and progress.partials is None:
             return
-        executed = engine.executed
+        executed = engine.executor_choice
         if self._executed is None or executed.reason:
             self._executed = executed
         self._times += engine.take_times()
         if progress.partials is not None:
             self._partials.append(progress.partials())
         if progress.sample is not None and progress.fraction is not None and due:
-            self._next = progress.fraction + 1 / MOST
+            self._next_fraction = progress.fraction + 1 / MAX_PICTURES
             self._pictures.append(progress.sample())
             self._captions.append(progress.message)
         engine.take_times()
 
-    def finish(self, engine: Engine) -> tuple[Executed, PhaseTimes]:
+    def finish(self, engine: Engine) -> tuple[ExecutorChoice, PhaseTimes]:
         """Return the executor of the run, and the run's times without those of the pictures."""
-        executed = engine.executed
+        executed = engine.executor_choice
         if self._executed is not None and not executed.reason:
             executed = self._executed
         return executed, self._times + engine.take_times()
 
-    def presented(self) -> Outputs:
+    def collect_arrays(self) -> Outputs:
         """Return the pictures and partial results.
 
         Returns

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from gpu.messages.modeled import LineCode
+from gpu.messages.modeled_time import LineCode
 from gpu.timing.compiler import MachineKernel
-from gpu.timing.sass.lines import machine_lines
+from gpu.timing.sass.machine_lines import group_machine_lines
 
 
-def line_codes(kernels: Mapping[tuple[str, str], MachineKernel]) -> dict[str, dict[int, LineCode]]:
+def collect_line_codes(kernels: Mapping[tuple[str, str], MachineKernel]) -> dict[str, dict[int, LineCode]]:
     """Return the machine code per file and line, summed over all kernels.
 
     Parameters
@@ -21,9 +21,9 @@ def line_codes(kernels: Mapping[tuple[str, str], MachineKernel]) -> dict[str, di
     opcodes_by_line: dict[str, dict[int, Counter[str]]] = {}
     local: Counter[tuple[str, int]] = Counter()
     for (file, _), code in kernels.items():
-        for each in machine_lines(code.instructions):
+        for each in group_machine_lines(code.instructions):
             opcodes_by_line.setdefault(file, {}).setdefault(each.line, Counter()).update(each.opcodes)
-            local[file, each.line] += each.local
+            local[file, each.line] += each.local_accesses
     return {
         file: {
             line: LineCode(opcodes.total(), local[file, line], dict(opcodes.most_common()))

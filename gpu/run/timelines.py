@@ -5,20 +5,20 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from gpu.engines.modeling import LONGEST, ModelingEngine
+from gpu.engines.modeling import LONGEST_LAUNCH, ModelingEngine
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.requests import TimelinePattern
-from gpu.messages.timelines import ListedLaunch, RunTimelines
+from gpu.messages.timelines import LaunchSummary, RunTimelines
 from gpu.patterns import find_pattern
-from gpu.run.drive import accept
-from gpu.run.line_codes import line_codes
-from gpu.run.model import bound_launch, modeled_program, refuse_textures
-from gpu.run.sized import opened
+from gpu.run.host_program import validate_inputs
+from gpu.run.line_codes import collect_line_codes
+from gpu.run.request_inputs import open_inputs
+from gpu.run.timing_model import bind_launch, model_host_program, refuse_textures
 from gpu.timing.gpus import find_gpu
 
 
-def pattern_timelines(request: TimelinePattern) -> RunTimelines:
+def model_pattern_timelines(request: TimelinePattern) -> RunTimelines:
     """Model a variant's host program; return the timelines of the requested launch, or of the longest.
 
     Raises
@@ -32,35 +32,35 @@ def pattern_timelines(request: TimelinePattern) -> RunTimelines:
     variant = pattern.variant(request.variant)
     gpu = find_gpu(request.gpu)
     params = pattern.check(request.params)
-    inputs = opened(request.inputs, request.side)
-    inputs = pattern.inputs(inputs, params, request.seed)
+    inputs = open_inputs(request.inputs, request.side)
+    inputs = pattern.prepare_inputs(inputs, params, request.seed)
     if not variant.library:
-        accept(pattern, variant, inputs, params)
-    chosen = LONGEST if request.launch is None else request.launch
-    with closing(modeled_program(variant, inputs, params, ModelingEngine(gpu, chosen), request.sources)) as engine:
+        validate_inputs(pattern, variant, inputs, params)
+    chosen = LONGEST_LAUNCH if request.launch is None else request.launch
+    with closing(model_host_program(variant, inputs, params, ModelingEngine(gpu, chosen), request.sources)) as engine:
         if engine.timelines is None:
             raise InputError(f"{variant.title} has no such kernel launch here, so there are no timelines.")
         launches = tuple(
-            ListedLaunch(place, each.kernel, each.grid, each.block, each.time_us)
+            LaunchSummary(place, each.kernel, each.grid, each.block, each.time_us)
             for place, each in enumerate(engine.launches)
             if each.estimate is not None
         )
         timed = engine.launches[engine.timed_launch]
         code = {} if timed.code is None else {(timed.file, timed.kernel): timed.code}
-        return RunTimelines(gpu.validated, launches, engine.timed_launch, engine.timelines, line_codes(code))
+        return RunTimelines(gpu.validated, launches, engine.timed_launch, engine.timelines, collect_line_codes(code))
 
 
-def kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
-    """Model a launch of any kernel; return its timelines. Raises the errors of `gpu.run.model.model_kernel`."""
+def model_kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
+    """Model a launch of any kernel; return its timelines. Raises the errors of `gpu.run.timing_model.model_kernel`."""
     refuse_textures(launch)
     description = find_gpu(gpu)
-    bound = bound_launch(
+    bound = bind_launch(
         Path(launch.file), launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, description,
         shared_bytes=launch.shared_bytes, defines=launch.defines, constants=launch.constants, lines=True,
         include_dirs=tuple(map(Path, launch.include_dirs)),
     )  # fmt: skip
-    timelines = bound.file.timelines(bound.name, bound.shape, bound.values)
-    listed = ListedLaunch(0, launch.kernel, bound.shape.grid, bound.shape.block, timelines.time_us)
+    timelines = bound.file.build_timelines(bound.name, bound.shape, bound.values)
+    listed = LaunchSummary(0, launch.kernel, bound.shape.grid, bound.shape.block, timelines.time_us)
     machine = bound.file.machine_kernel(bound.name)
     code = {} if machine is None else {(bound.file.name, bound.name): machine}
-    return RunTimelines(description.validated, (listed,), 0, timelines, line_codes(code))
+    return RunTimelines(description.validated, (listed,), 0, timelines, collect_line_codes(code))

@@ -17,20 +17,20 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-LARGEST = 64 << 20
+MAX_ENTRY_BYTES = 64 << 20
 """Bytes of the largest entry that is read or written; the parsed header has about 3 MB, machine code about 100 KB."""
 
-MOST = 512 << 20
+MAX_TOTAL_BYTES = 512 << 20
 """Bytes of all entries together; the least recently used entries are removed first."""
 
 _UNFINISHED_PREFIX = "unfinished-"
-_ABANDONED_S = 3600
+_ABANDONED_AGE_S = 3600
 """Age in seconds after which an incomplete file is considered abandoned."""
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
-def folder() -> Path:
+def cache_folder() -> Path:
     """Return the platform's folder for caches, or the one that LOCKSTEP_CACHE names."""
     if "LOCKSTEP_CACHE" in os.environ:
         return Path(os.environ["LOCKSTEP_CACHE"])
@@ -41,9 +41,9 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lockstep"
 
 
-def complaint() -> str:
+def find_problem() -> str:
     """Return why the folder cannot be used, as a sentence; "" if it is usable or does not exist yet."""
-    path = folder()
+    path = cache_folder()
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -61,29 +61,29 @@ def complaint() -> str:
     return ""
 
 
-def keep(path: Path, key: str, content: bytes) -> None:
+def write_entry(path: Path, key: str, content: bytes) -> None:
     """Write an entry atomically, so that two processes may write it at once; do nothing if it cannot be written."""
-    write(path, hashlib.sha256(key.encode() + content).digest() + content)
+    write_file(path, hashlib.sha256(key.encode() + content).digest() + content)
 
 
-def kept(path: Path, key: str) -> bytes | None:
-    """Return the content that `keep` wrote under this key; None if it is missing, damaged or not this user's own."""
-    sealed = read(path)
+def read_entry(path: Path, key: str) -> bytes | None:
+    """Return the content that `write_entry` wrote under this key; None if missing, damaged or not this user's own."""
+    sealed = read_file(path)
     if sealed is None:
         return None
     digest, content = sealed[:_DIGEST_BYTES], sealed[_DIGEST_BYTES:]
     return content if hashlib.sha256(key.encode() + content).digest() == digest else None
 
 
-def write(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """Write a file of the folder atomically; do nothing if it cannot be written, and leave no incomplete file."""
-    if len(content) > LARGEST:
+    if len(content) > MAX_ENTRY_BYTES:
         return
     with suppress(OSError, ValueError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not usable():
+        if not is_usable():
             return
-        _make_room(path.parent, len(content))
+        _evict_entries(path.parent, len(content))
         handle, name = tempfile.mkstemp(prefix=_UNFINISHED_PREFIX, dir=path.parent)
         try:
             with open(handle, "wb") as file:
@@ -95,9 +95,9 @@ def write(path: Path, content: bytes) -> None:
             raise
 
 
-def read(path: Path) -> bytes | None:
+def read_file(path: Path) -> bytes | None:
     """Return a file's content; None if it is missing, not a regular file, too large, or writable by other users."""
-    if not usable():
+    if not is_usable():
         return None
     # Do not follow links, and do not block on a pipe that another process holds open.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -107,9 +107,9 @@ def read(path: Path) -> bytes | None:
         return None
     with suppress(OSError), open(handle, "rb") as file:
         status = os.fstat(handle)
-        is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST
+        is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_ENTRY_BYTES
         if is_readable and _is_owned(status) and not _others_may_write(status):
-            content = file.read(LARGEST)
+            content = file.read(MAX_ENTRY_BYTES)
             with suppress(OSError):
                 os.utime(path)  # _make_room removes the least recently used entries
             return content
@@ -122,15 +122,15 @@ def _warn_once(reason: str) -> None:
     logging.getLogger(__name__).warning("lockstep: %s", reason)
 
 
-def usable() -> bool:
+def is_usable() -> bool:
     """Return whether entries are read and written; if not, log the reason once."""
-    reason = complaint()
+    reason = find_problem()
     if reason:
         _warn_once(reason)
     return not reason
 
 
-def holds(path: Path) -> bool:
+def has_file(path: Path) -> bool:
     """Return whether a regular file exists at the path; its content is not checked."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
@@ -146,7 +146,7 @@ def _others_may_write(status: os.stat_result) -> bool:
     return sys.platform != "win32" and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def _make_room(folder_path: Path, needed: int) -> None:
+def _evict_entries(folder_path: Path, needed: int) -> None:
     """Remove abandoned incomplete files, and the least recently used entries until `needed` bytes fit."""
     entries = []
     for path in folder_path.iterdir():
@@ -154,11 +154,11 @@ def _make_room(folder_path: Path, needed: int) -> None:
             status = path.lstat()
             if not stat.S_ISREG(status.st_mode):
                 continue
-            if path.name.startswith(_UNFINISHED_PREFIX) and status.st_mtime < time.time() - _ABANDONED_S:
+            if path.name.startswith(_UNFINISHED_PREFIX) and status.st_mtime < time.time() - _ABANDONED_AGE_S:
                 path.unlink()
             else:
                 entries.append((status.st_mtime, status.st_size, path))
-    excess = sum(size for _, size, _ in entries) + needed - MOST
+    excess = sum(size for _, size, _ in entries) + needed - MAX_TOTAL_BYTES
     for _, size, path in sorted(entries, key=lambda entry: entry[:2]):
         if excess <= 0:
             return

@@ -10,11 +10,11 @@ import numpy as np
 Value = Any
 
 
-def _smaller(left: Value, right: Value) -> Value:
+def _minimum(left: Value, right: Value) -> Value:
     return np.fmin(left, right) if left.dtype.kind == "f" else np.minimum(left, right)
 
 
-def _larger(left: Value, right: Value) -> Value:
+def _maximum(left: Value, right: Value) -> Value:
     return np.fmax(left, right) if left.dtype.kind == "f" else np.maximum(left, right)
 
 
@@ -96,7 +96,7 @@ def _multiply_high(x: Value, y: Value) -> Value:
     return ((x.astype(wide) * y.astype(wide)) >> wide(32)).astype(x.dtype)
 
 
-def _bits_as(dtype: type) -> Callable[[Value], Value]:
+def _reinterpret_bits(dtype: type) -> Callable[[Value], Value]:
     return lambda x: x.view(dtype)
 
 
@@ -130,7 +130,7 @@ def _positive_difference(x: Value, y: Value) -> Value:
     return np.where(x > y, x - y, x.dtype.type(0))
 
 
-OF_TEXTURES = "__lockstep_between"
+TEXTURE_INTERPOLATION = "__lockstep_between"
 """Linear interpolation between two texels; the texture unit computes it, so it is not an operation of the kernel."""
 
 
@@ -215,12 +215,12 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     "__fdiv_rn": np.true_divide,
     "__fmaf_rn": _fused_multiply_add,
     "__saturatef": _saturate_to_one,
-    OF_TEXTURES: _interpolate,
+    TEXTURE_INTERPOLATION: _interpolate,
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
-    "min": _smaller,
-    "max": _larger,
+    "min": _minimum,
+    "max": _maximum,
     "abs": np.abs,
     "llabs": np.abs,
     "__popc": _population_count,
@@ -234,12 +234,12 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     "__umul24": _multiply_24,
     "__mulhi": _multiply_high,
     "__umulhi": _multiply_high,
-    "__float_as_int": _bits_as(np.int32),
-    "__float_as_uint": _bits_as(np.uint32),
-    "__int_as_float": _bits_as(np.float32),
-    "__uint_as_float": _bits_as(np.float32),
-    "__double_as_longlong": _bits_as(np.int64),
-    "__longlong_as_double": _bits_as(np.float64),
+    "__float_as_int": _reinterpret_bits(np.int32),
+    "__float_as_uint": _reinterpret_bits(np.uint32),
+    "__int_as_float": _reinterpret_bits(np.float32),
+    "__uint_as_float": _reinterpret_bits(np.float32),
+    "__double_as_longlong": _reinterpret_bits(np.int64),
+    "__longlong_as_double": _reinterpret_bits(np.float64),
     "__lockstep_mantissa": lambda x: np.frexp(x)[0],
     "__lockstep_exponent": lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0),
     "ldexp": np.ldexp,
@@ -262,7 +262,7 @@ ATOMICS = {
     "atomicDec": "dec",
 }
 
-WHOLE_WARP = "__lockstep_whole_warp"
+FULL_WARP_SYNC = "__lockstep_whole_warp"
 """Fails unless all lanes of a warp are active; has no other effect."""
 
 MATRIX_PRODUCT = "__lockstep_mma"
@@ -276,7 +276,7 @@ MATRIX_PRODUCTS = (MATRIX_PRODUCT, WARPGROUP_PRODUCT)
 WARP_OPERATIONS = frozenset(
     {
         "__activemask",
-        WHOLE_WARP,
+        FULL_WARP_SYNC,
         *MATRIX_PRODUCTS,
         *(f"__shfl{kind}_sync" for kind in ("", "_up", "_down", "_xor")),
         *(f"__{vote}_sync" for vote in ("ballot", "any", "all", "match_any")),

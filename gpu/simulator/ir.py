@@ -194,10 +194,10 @@ class Texel:
 
     type: Scalar
     pointer: Expression
-    places: tuple[Expression, ...]
+    coordinates: tuple[Expression, ...]
     size: int
     position: SourcePosition
-    beside: tuple[int, ...] = ()
+    neighbor_offsets: tuple[int, ...] = ()
     boundary: int | None = None
 
 
@@ -208,7 +208,7 @@ class TexelWeight:
     type: Scalar
     pointer: Expression
     axis: int
-    place: Expression | None
+    coordinate: Expression | None
     position: SourcePosition
 
 
@@ -227,8 +227,8 @@ class Element:
     position: SourcePosition
     volatile: bool = False
     rows: tuple[int, ...] = ()
-    is_led_to: bool = False
-    sum: bool = False
+    is_dereferenced: bool = False
+    is_accumulator: bool = False
 
 
 Place = Local | Element
@@ -240,7 +240,7 @@ class Load:
 
     type: Type
     place: Element
-    reads_on: bool = False
+    is_async: bool = False
 
 
 @dataclass(frozen=True)
@@ -260,8 +260,8 @@ class Update:
     place: Place
     op: str
     value: Expression
-    compute: Scalar | Pointer
-    gives_old: bool = False
+    compute_type: Scalar | Pointer
+    returns_old: bool = False
 
 
 @dataclass(frozen=True)
@@ -316,10 +316,10 @@ class AsyncCopy:
     """An asynchronous copy; if fewer bytes are read than its size, the others become zeros."""
 
     type: Type
-    to: Expression
+    destination: Expression
     source: Expression
     bytes: Expression
-    given: Expression | None
+    read_bytes: Expression | None
     position: SourcePosition
 
 
@@ -336,7 +336,7 @@ class AsyncWait:
     """Wait until at most a number of the thread's most recent groups are pending; None waits for all."""
 
     type: Type
-    left: Expression | None
+    pending_groups: Expression | None
     kind: AsyncKind = "copy"
 
 
@@ -345,7 +345,7 @@ class BulkCopy:
     """An asynchronous copy of a multiple of 16 bytes, completed by a `barrier` in shared memory or by a group."""
 
     type: Type
-    to: Expression
+    destination: Expression
     source: Expression
     bytes: Expression
     barrier: Expression | None
@@ -450,7 +450,7 @@ class Clock:
     """A number that never decreases while a block runs; a handle only has to differ each time."""
 
     type: Scalar
-    handle: bool = False
+    is_handle: bool = False
 
 
 @dataclass(frozen=True)
@@ -569,7 +569,7 @@ class Block:
     """Statements in order; if they form a scope, the variables they declare end when lanes leave it."""
 
     statements: tuple[Statement, ...]
-    scope: bool = False
+    is_scope: bool = False
 
 
 @dataclass(frozen=True)
@@ -651,7 +651,7 @@ class SharedVariable:
     slot: int
     name: str
     size: int
-    dynamic: bool
+    is_dynamic: bool
     shape: tuple[int, ...] = ()
 
 

@@ -38,7 +38,7 @@ class Limits:
     resident_threads: int = 2**18
     cluster_blocks: int = 16
 
-    def of_cluster(self, grid: Sequence[int], cluster: Sequence[int]) -> str:
+    def find_cluster_violation(self, grid: Sequence[int], cluster: Sequence[int]) -> str:
         """Return why a grid cannot have clusters of this size, as the rest of a sentence; "" if it can."""
         if min(cluster) < 1:
             return f"a cluster of {tuple(cluster)} blocks is empty."
@@ -52,7 +52,7 @@ class Limits:
                 return f"a grid of {extent} blocks along {axis}, which is not a multiple of the cluster's {size}."
         return ""
 
-    def obstacle(self, grid: Sequence[int], block: Sequence[int]) -> str:
+    def find_launch_violation(self, grid: Sequence[int], block: Sequence[int]) -> str:
         """Return why a grid and block size cannot be launched, as the rest of a sentence; "" if they can."""
         if min(*grid, *block) < 1:
             return f"a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty."

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-STATEMENTS = 1000
+MAX_STATEMENT_DEPTH = 1000
 """Statements nested in each other, such as an else-if in the one before."""
 
-EXPRESSIONS = 400
+MAX_EXPRESSION_DEPTH = 400
 """Expressions nested in each other, including conversions; each term of a sum nests one level deeper."""
 
-_CALLS = 12_000
+_MAX_CALL_DEPTH = 12_000
 """Nested Python calls: up to seven per level, and a kernel's functions may call each other."""
 
 
-def make_room() -> None:
+def raise_recursion_limit() -> None:
     """Raise Python's recursion limit for this process as far as the deepest allowed code requires."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _CALLS))
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _MAX_CALL_DEPTH))

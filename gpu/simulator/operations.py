@@ -18,7 +18,7 @@ Value = Any
 Operation = Callable[[Value, Value], Value]
 
 
-def binary(op: str, type: Scalar) -> Operation:
+def get_binary_operation(op: str, type: Scalar) -> Operation:
     """Return the function for a binary operator on operands of `type`."""
     if op in ("/", "%") and not type.is_float:
         if op == "/":
@@ -53,23 +53,23 @@ def _divide_toward_zero(left: Value, right: Value) -> Value:
     if np.min(left) >= 0 and np.min(right) > 0:
         return floored
     rounded_down = (left != floored * right) & ((left < 0) != (right < 0))
-    return _unless_zero(right, floored + rounded_down.astype(floored.dtype))
+    return _replace_zero_divisions(right, floored + rounded_down.astype(floored.dtype))
 
 
 def _remainder_toward_zero(left: Value, right: Value) -> Value:
-    return _unless_zero(right, left - _divide_toward_zero(left, right) * right)
+    return _replace_zero_divisions(right, left - _divide_toward_zero(left, right) * right)
 
 
 def _divide_unsigned(left: Value, right: Value) -> Value:
-    return _unless_zero(right, np.floor_divide(left, right))
+    return _replace_zero_divisions(right, np.floor_divide(left, right))
 
 
 def _remainder_unsigned(left: Value, right: Value) -> Value:
     # A division and a product take a third of np.remainder's time: NumPy vectorizes only the former.
-    return _unless_zero(right, left - np.floor_divide(left, right) * right)
+    return _replace_zero_divisions(right, left - np.floor_divide(left, right) * right)
 
 
-def _unless_zero(divisor: Value, result: Value) -> Value:
+def _replace_zero_divisions(divisor: Value, result: Value) -> Value:
     """Set all bits of the quotient or remainder where the divisor is 0, as a GPU does; CUDA leaves it undefined."""
     if np.all(divisor):
         return result
@@ -79,7 +79,7 @@ def _unless_zero(divisor: Value, result: Value) -> Value:
 UNARY: dict[str, Callable[[Value], Value]] = {"-": np.negative, "~": np.invert, "!": np.logical_not}
 
 
-def cast(source: Scalar, target: Scalar) -> Callable[[Value], Value]:
+def get_cast(source: Scalar, target: Scalar) -> Callable[[Value], Value]:
     """Return the function that converts from one scalar type to another."""
     dtype = target.dtype
     if target == BOOL:

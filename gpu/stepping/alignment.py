@@ -24,23 +24,27 @@ class Alignment:
 
     pairs: tuple[tuple[int, int], ...]
 
-    def other(self, moment: int) -> int:
+    def map_moment(self, moment: int) -> int:
         """Return the moment of the second recording that corresponds to one of the first."""
         one, other = zip(*self.pairs, strict=True)
         return int(np.interp(moment, one, other))
 
 
-def by_barrier(one: Sequence[int], other: Sequence[int], ends: tuple[int, int]) -> Alignment:
+def align_by_barriers(first_moments: Sequence[int], second_moments: Sequence[int], ends: tuple[int, int]) -> Alignment:
     """Align two recordings barrier by barrier, given the moments at which they pass barriers, and their ends."""
-    return _align(list(zip(_inner(one, ends[0]), _inner(other, ends[1]), strict=False)), ends)
+    return _align(
+        list(zip(_inner_moments(first_moments, ends[0]), _inner_moments(second_moments, ends[1]), strict=False)), ends
+    )
 
 
-def by_phase(one: Phases, other: Phases, ends: tuple[int, int]) -> Alignment | None:
+def align_by_phases(first: Phases, second: Phases, ends: tuple[int, int]) -> Alignment | None:
     """Align two recordings by phases with equal names in equal order; return None if there are none."""
-    first_phases, second_phases = ([stretch for stretch in phases.stretches if stretch.name] for phases in (one, other))
+    first_phases, second_phases = (
+        [stretch for stretch in phases.intervals if stretch.name] for phases in (first, second)
+    )
     pairs: list[tuple[int, int]] = []
     for block in SequenceMatcher(
-        None, _names(first_phases), _names(second_phases), autojunk=False
+        None, _phase_names(first_phases), _phase_names(second_phases), autojunk=False
     ).get_matching_blocks():
         for step in range(block.size):
             a, b = first_phases[block.a + step], second_phases[block.b + step]
@@ -48,11 +52,11 @@ def by_phase(one: Phases, other: Phases, ends: tuple[int, int]) -> Alignment | N
     return _align(pairs, ends) if pairs else None
 
 
-def _names(phases: Sequence[Phase]) -> list[str]:
+def _phase_names(phases: Sequence[Phase]) -> list[str]:
     return [stretch.name for stretch in phases]
 
 
-def _inner(moments: Sequence[int], end: int) -> list[int]:
+def _inner_moments(moments: Sequence[int], end: int) -> list[int]:
     return [moment for moment in moments if 0 < moment < end]
 
 

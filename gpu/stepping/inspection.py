@@ -13,23 +13,23 @@ import warnings
 import zipfile
 
 from gpu.errors import InputError
-from gpu.simulator.trace.file import reading
-from gpu.stepping.demand import least_bytes
-from gpu.stepping.derived import Derived, derive
-from gpu.stepping.explain import explain
+from gpu.simulator.trace.file import convert_read_errors
+from gpu.stepping.derived_data import DerivedData, derive_data
+from gpu.stepping.explanation import explain
+from gpu.stepping.memory_demand import estimate_minimum_bytes
 from gpu.stepping.moment.traffic import traffic_at
 from gpu.stepping.recording import Recording
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Memory limit for a small file, in bytes; this process itself uses a third of it."""
 
-MOST_S = 10
+MAX_CPU_S = 10
 """CPU time limit for a small file, in seconds."""
 
-BYTES_PER_BYTE, BYTES_PER_S = 256, 2**17
+MEMORY_BYTES_PER_FILE_BYTE, FILE_BYTES_PER_CPU_S = 256, 2**17
 """Bytes of memory per byte of a file, and bytes of a file per second: twice the need of large valid files."""
 
-_MOMENTS = 4
+_SAMPLED_MOMENTS = 4
 
 
 def inspect(data: bytes, name: str) -> None:
@@ -47,19 +47,21 @@ def inspect(data: bytes, name: str) -> None:
     InputError
         The file is damaged, is not a recording, has another version, or needs more memory than its size permits.
     """
-    limit = MOST_BYTES + len(data) * BYTES_PER_BYTE
+    limit = MAX_BYTES + len(data) * MEMORY_BYTES_PER_FILE_BYTE
     # No valid recording contains a division by zero or an overflow, so a warning means that the file is damaged.
-    with reading(name, "recording"), warnings.catch_warnings(action="error"):
+    with convert_read_errors(name, "recording"), warnings.catch_warnings(action="error"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_demand(sum(member.file_size for member in archive.infolist()), limit, name)
         recording = Recording.read(data, name)
-        _check_demand(sum(least_bytes(launch.trace.data) for launch in recording.launches), limit, name)
-        derived = derive(recording)
+        _check_demand(sum(estimate_minimum_bytes(launch.trace.data) for launch in recording.launches), limit, name)
+        derived = derive_data(recording)
         for launch in derived.recording.launches:
             for array in launch.trace.arrays:
                 launch.trace.memory.content(array, launch.count)
-        for moment in range(0, derived.recording.moments + 1, max(1, derived.recording.moments // _MOMENTS)):
-            _look(derived, moment)
+        for moment in range(
+            0, derived.recording.event_count + 1, max(1, derived.recording.event_count // _SAMPLED_MOMENTS)
+        ):
+            _compute_moment(derived, moment)
 
 
 def _check_demand(demand: int, limit: int, name: str) -> None:
@@ -71,26 +73,26 @@ def _check_demand(demand: int, limit: int, name: str) -> None:
         )
 
 
-def _look(derived: Derived, moment: int) -> None:
+def _compute_moment(derived: DerivedData, moment: int) -> None:
     """Compute the data shown at a moment, except the pictures."""
     if not derived.recording.launches:
         return
-    derived.lanes.at(moment).summary()
-    derived.tally.at(moment)
+    derived.lanes.lanes_at(moment).summary()
+    derived.tally.counts_at(moment)
     if moment:
         traffic_at(derived.recording, moment - 1)
         explain(derived.recording, moment - 1, 0, 0)
 
 
-def _limit(size: int) -> None:
+def _limit_resources(size: int) -> None:
     """Limit the resources of this process for a file of a size in bytes."""
     with contextlib.suppress(ImportError):  # Windows has no limits; the parent process terminates this one
         import resource
 
         limits = {
             resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_AS: MOST_BYTES + size * BYTES_PER_BYTE,
-            resource.RLIMIT_CPU: MOST_S + size // BYTES_PER_S,
+            resource.RLIMIT_AS: MAX_BYTES + size * MEMORY_BYTES_PER_FILE_BYTE,
+            resource.RLIMIT_CPU: MAX_CPU_S + size // FILE_BYTES_PER_CPU_S,
         }
         for kind, limit in limits.items():
             hard = resource.getrlimit(kind)[1]
@@ -104,7 +106,7 @@ def _main() -> None:
     if not line:
         return  # the parent process did not need it
     name, size = json.loads(line)
-    _limit(size)
+    _limit_resources(size)
     problem = ("", "")
     try:
         inspect(sys.stdin.buffer.read(size), name)

@@ -9,7 +9,7 @@ import numpy as np
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import LaunchSpan, Recording
-from gpu.stepping.thread_event import ThreadEvent, as_text
+from gpu.stepping.thread_event import ThreadEvent, format_value
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Grid:
         The index of the grid that launched this one; -1 for the host.
     depth : int
         The number of launches between the host's launch and this one.
-    by_block, by_thread : int
+    parent_block, parent_thread : int
         The block and thread that launched the grid; -1 for the host.
     arguments : tuple of (str, str)
         The scalar parameters and their values.
-    launched : int
+    launch_moment : int
         The moment just after the grid was launched.
     first, last : int
         The moments of its first event, and just after its last.
-    whole : int
+    subtree_end : int
         The moment at which the grid and all its descendants have ended.
     """
 
@@ -42,27 +42,27 @@ class Grid:
     threads: int
     parent: int
     depth: int
-    by_block: int
-    by_thread: int
+    parent_block: int
+    parent_thread: int
     arguments: tuple[tuple[str, str], ...]
-    launched: int
+    launch_moment: int
     first: int
     last: int
-    whole: int
+    subtree_end: int
 
 
-def launch_tree(recording: Recording) -> tuple[Grid, ...]:
+def build_launch_tree(recording: Recording) -> tuple[Grid, ...]:
     """Return all grids of a recording, in the order in which they ran; parents precede their children."""
     grids: list[Grid] = []
     for launch in recording.launches:
-        grids += _launch_grids(launch, len(grids))
+        grids += _build_grids(launch, len(grids))
     return tuple(grids)
 
 
-def _launch_grids(launch: LaunchSpan, offset: int) -> list[Grid]:
+def _build_grids(launch: LaunchSpan, offset: int) -> list[Grid]:
     trace = launch.trace
     owners = trace.data.batches["launch"][trace.data.events["batch"]]
-    spans = [_span(owners, each.number, launch.count) for each in trace.launches]
+    spans = [_find_span(owners, each.number, launch.count) for each in trace.launches]
     subtree_ends = [last for _, last in spans]
     depths = [0] * len(spans)
     for each in trace.launches:
@@ -80,7 +80,7 @@ def _launch_grids(launch: LaunchSpan, offset: int) -> list[Grid]:
             depths[each.number],
             each.by_block,
             each.by_thread,
-            _arguments(trace, first) if last > first else (),
+            _format_arguments(trace, first) if last > first else (),
             launch.first + (each.event + 1 if each.event >= 0 else 0),
             launch.first + first,
             launch.first + last,
@@ -90,14 +90,14 @@ def _launch_grids(launch: LaunchSpan, offset: int) -> list[Grid]:
     ]
 
 
-def _span(owners: Array, number: int, end: int) -> tuple[int, int]:
+def _find_span(owners: Array, number: int, end: int) -> tuple[int, int]:
     """Return a grid's first event and the one after its last; `end` twice for a grid without recorded events."""
     events = np.flatnonzero(owners == number)
     return (int(events[0]), int(events[-1]) + 1) if events.size else (end, end)
 
 
-def _arguments(trace: Trace, first: int) -> tuple[tuple[str, str], ...]:
+def _format_arguments(trace: Trace, first: int) -> tuple[tuple[str, str], ...]:
     """Return the values of a grid's parameters, which are the variables before its first event."""
     event = trace.events[first]
-    seen = ThreadEvent.of(trace, first, int(event.blocks[0]), int(event.threads[0]))
-    return tuple((name, as_text(value)) for name, value in seen.before.items()) if seen is not None else ()
+    seen = ThreadEvent.from_trace(trace, first, int(event.blocks[0]), int(event.threads[0]))
+    return tuple((name, format_value(value)) for name, value in seen.before.items()) if seen is not None else ()

@@ -1,4 +1,4 @@
-"""The phases of a recording, which the comments of its kernels name: see `gpu.simulator.frontend.phases`.
+"""The phases of a recording, which the comments of its kernels name: see `gpu.simulator.frontend.phase_comments`.
 
 A warp is in the phase of the last such comment before the statement that it executes. If the statement's function has
 none, or the statement is the head of a loop whose body names phases, the warp stays in its previous phase.
@@ -13,14 +13,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpu.simulator.frontend.phases import PhaseMark, Place, phase_marks
+from gpu.simulator.frontend.phase_comments import LineAndColumn, PhaseMark, find_phase_marks
 from gpu.simulator.trace.functions import TraceFunction
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import LaunchSpan, Recording
 from gpu.warp import WARP
 
-_MOST_VALUES = 3
+_MAX_VALUES = 3
 """The most values of a variable that a name lists one by one, if warps differ."""
 
 
@@ -42,52 +42,54 @@ class Phases:
     ----------
     names : tuple of str
         All distinct names; the first is "".
-    of_event : int array
-        For each event of all launches, the index of its phase in `names`.
-    stretches : tuple of Phase
+    event_phases : int array
+        For each event of all launches, the index of its phase in `iterate_names`.
+    intervals : tuple of Phase
         Consecutive intervals without gaps; if warps or lanes take turns, those of the first one. Empty if no phase has
         a name.
     """
 
     names: tuple[str, ...]
-    of_event: Array
-    stretches: tuple[Phase, ...]
+    event_phases: Array
+    intervals: tuple[Phase, ...]
 
-    def at(self, moment: int) -> str:
+    def phase_at(self, moment: int) -> str:
         """Return the phase of the statement executed just before a moment; "" for none."""
-        return self.names[self.of_event[moment - 1]] if moment else ""
+        return self.names[self.event_phases[moment - 1]] if moment else ""
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """The moments at which named phases begin."""
-        return tuple(stretch.first for stretch in self.stretches if stretch.name)
+        return tuple(stretch.first for stretch in self.intervals if stretch.name)
 
-    def covering(self, first: int, last: int) -> str:
+    def find_dominant_phase(self, first: int, last: int) -> str:
         """Return the phase of most events between two moments."""
-        phase_numbers = self.of_event[first:last]
+        phase_numbers = self.event_phases[first:last]
         return self.names[int(np.bincount(phase_numbers).argmax())] if phase_numbers.size else ""
 
 
-def phases_of(recording: Recording) -> Phases:
+def find_phases(recording: Recording) -> Phases:
     """Return the phases of a recording."""
     names: dict[str, int] = {"": 0}
-    marks = {name: phase_marks(text) for name, text in recording.texts.items() if "phase:" in text}
+    marks = {name: find_phase_marks(text) for name, text in recording.texts.items() if "phase:" in text}
     parts = [np.zeros(0, np.int64)]
     for launch in recording.launches:
         numbers = np.zeros(launch.count, np.int64)
         if marks:
-            for event, name in enumerate(_PhaseTracker(launch, marks).names()):
+            for event, name in enumerate(_PhaseTracker(launch, marks).iterate_names()):
                 numbers[event] = names.setdefault(name, len(names))
         parts.append(numbers)
     of_event, all_names = np.concatenate(parts), tuple(names)
-    intervals = tuple(_stretches(recording, all_names, of_event)) if len(all_names) > 1 else ()
+    intervals = tuple(_split_intervals(recording, all_names, of_event)) if len(all_names) > 1 else ()
     return Phases(all_names, of_event, intervals)
 
 
-def _stretches(recording: Recording, names: Sequence[str], of_event: Array) -> Iterator[Phase]:
+def _split_intervals(recording: Recording, names: Sequence[str], event_phases: Array) -> Iterator[Phase]:
     for launch in recording.launches:
-        phase_numbers = of_event[launch.first : launch.first + launch.count]
-        events = np.arange(launch.count) if launch.trace.together is None else _first_lane_events(launch.trace)
+        phase_numbers = event_phases[launch.first : launch.first + launch.count]
+        events = (
+            np.arange(launch.count) if launch.trace.lanes_per_part is None else _find_first_lane_events(launch.trace)
+        )
         borders = events[np.flatnonzero(np.diff(phase_numbers[events], prepend=-1))].tolist()
         # Events of other lanes before the first lane's first statement belong to the first phase.
         for first, last in pairwise([0, *borders[1:], launch.count] if borders else []):
@@ -95,10 +97,10 @@ def _stretches(recording: Recording, names: Sequence[str], of_event: Array) -> I
             yield Phase(launch.first + first, launch.first + last, name, launch.number)
 
 
-def _first_lane_events(trace: Trace) -> Array:
+def _find_first_lane_events(trace: Trace) -> Array:
     """Return the events of each batch's first lane, which represents the others if lanes take turns."""
     masks, mask_numbers = np.unique(trace.data.events["mask"], return_inverse=True)
-    has_first = np.array([(trace.lanes.of_mask(mask) == 0).any() for mask in masks.tolist()], bool)
+    has_first = np.array([(trace.lanes.mask_lanes(mask) == 0).any() for mask in masks.tolist()], bool)
     events: Array = np.flatnonzero(has_first[mask_numbers])
     return events
 
@@ -116,81 +118,85 @@ class _PhaseTracker:
     def __init__(self, launch: LaunchSpan, marks: Mapping[str, tuple[PhaseMark, ...]]) -> None:
         self._trace, self._marks = launch.trace, marks
         self._callers = dict(self._trace.data.calls.tolist())
-        self._mark_at = lru_cache(maxsize=None)(self._mark)
-        self._groups_of = lru_cache(maxsize=None)(self._groups)
-        self._positions_of = lru_cache(maxsize=None)(self._positions)
-        self._together = launch.trace.together or WARP
+        self._cached_mark = lru_cache(maxsize=None)(self._find_mark)
+        self._cached_groups = lru_cache(maxsize=None)(self._find_groups)
+        self._cached_positions = lru_cache(maxsize=None)(self._find_positions)
+        self._group_size = launch.trace.lanes_per_part or WARP
         # The phase of each warp, or of each lane, in each call, and the comment that started it.
-        self._current: dict[tuple[int, int], str] = {}
-        self._entered: dict[tuple[int, int], PhaseMark | None] = {}
-        self._function_of: dict[int, int] = {}
+        self._current_phases: dict[tuple[int, int], str] = {}
+        self._entry_marks: dict[tuple[int, int], PhaseMark | None] = {}
+        self._frame_functions: dict[int, int] = {}
 
-    def names(self) -> Iterator[str]:
+    def iterate_names(self) -> Iterator[str]:
         """Yield the name of each event's phase."""
         data = self._trace.data
         columns = ("function", "position", "frame", "mask", "kind", "batch", "resumed")
         rows = zip(*(data.events[name].tolist() for name in columns), strict=True)
         latest: dict[tuple[int, int], str] = {}
         for event, (function, position, frame, mask, kind, batch, resumed) in enumerate(rows):
-            groups = self._groups_of(mask)
+            groups = self._cached_groups(mask)
             if resumed:
                 # The rest of a statement after a call belongs to the phase of the called function.
                 yield latest.get((batch, groups[0]), "")
                 continue
-            name = latest[batch, groups[0]] = self._name(event, function, position, frame, groups, data.kinds[kind])
+            name = latest[batch, groups[0]] = self._update_phase(
+                event, function, position, frame, groups, data.kinds[kind]
+            )
             yield name
 
-    def _name(self, event: int, function: int, position: int, frame: int, groups: tuple[int, ...], kind: str) -> str:
+    def _update_phase(
+        self, event: int, function: int, position: int, frame: int, groups: tuple[int, ...], kind: str
+    ) -> str:
         """Return the name of an event's phase, and record it as the current phase of its lanes."""
-        self._function_of[frame] = function
-        mark, key = self._mark_at(function, position), (frame, groups[0])
+        self._frame_functions[frame] = function
+        mark, key = self._cached_mark(function, position), (frame, groups[0])
         if mark is not None and self._is_inlined_header(frame, position):
-            return self._inherited(*key)
+            return self._find_inherited_phase(*key)
         if mark is None:
-            self._entered[key] = None
-            return self._inherited(*key)
-        new = self._entered.get(key) is not mark or kind == "advance"
-        if new or (mark.variables and "{" in self._current[key]):
-            name = mark.named(self._values(mark, event)) if mark.variables else mark.name
-            self._entered[key] = mark
+            self._entry_marks[key] = None
+            return self._find_inherited_phase(*key)
+        new = self._entry_marks.get(key) is not mark or kind == "advance"
+        if new or (mark.variables and "{" in self._current_phases[key]):
+            name = mark.format_name(self._format_variables(mark, event)) if mark.variables else mark.name
+            self._entry_marks[key] = mark
         else:
-            name = self._current[key]
-        if any(self._current.get((frame, group)) != name for group in groups):
-            self._current.update(dict.fromkeys(((frame, group) for group in groups), name))
+            name = self._current_phases[key]
+        if any(self._current_phases.get((frame, group)) != name for group in groups):
+            self._current_phases.update(dict.fromkeys(((frame, group) for group in groups), name))
         return name
 
     def _is_inlined_header(self, frame: int, position: int) -> bool:
         """Return whether a statement is in one of our headers, which is shown at the call and has other names."""
-        caller = self._function_of.get(self._callers.get(frame, -1))
-        return caller not in (None, self._function_of[frame]) and position in self._positions_of(caller)
+        caller = self._frame_functions.get(self._callers.get(frame, -1))
+        return caller not in (None, self._frame_functions[frame]) and position in self._cached_positions(caller)
 
-    def _positions(self, function: int) -> frozenset[int]:
+    def _find_positions(self, function: int) -> frozenset[int]:
         return frozenset(each.position for each in self._trace.data.functions[function].statements)
 
-    def _inherited(self, frame: int, group: int) -> str:
+    def _find_inherited_phase(self, frame: int, group: int) -> str:
         """Return the current phase of lanes, from their innermost call that has one; "" for none."""
         while frame >= 0:
-            if (name := self._current.get((frame, group))) is not None:
+            if (name := self._current_phases.get((frame, group))) is not None:
                 return name
             frame = self._callers.get(frame, -1)
         return ""
 
-    def _groups(self, mask: int) -> tuple[int, ...]:
+    def _find_groups(self, mask: int) -> tuple[int, ...]:
         """Return the groups of lanes (warps, or lanes that take turns) that a mask contains."""
-        return tuple(np.unique(self._trace.lanes.of_mask(mask) // self._together).tolist()) or (0,)
+        return tuple(np.unique(self._trace.lanes.mask_lanes(mask) // self._group_size).tolist()) or (0,)
 
-    def _mark(self, function: int, position: int) -> PhaseMark | None:
+    def _find_mark(self, function: int, position: int) -> PhaseMark | None:
         """Return the comment that applies to a statement; None if its warps stay in their phase."""
         data = self._trace.data
         source = data.positions[position]
         place = (source.line, source.column)
-        earlier_marks = [mark for mark in self._marks.get(source.file, ()) if mark.at < place < mark.until]
+        earlier_marks = [mark for mark in self._marks.get(source.file, ()) if mark.start < place < mark.end]
         if not earlier_marks:
             return None
-        head = self._loop_with_phases(data.functions[function], position, earlier_marks[-1].until)
-        return earlier_marks[-1] if head is None or head < earlier_marks[-1].at else None
+        head = self._find_loop_start(data.functions[function], position, earlier_marks[-1].end)
+        return earlier_marks[-1] if head is None or head < earlier_marks[-1].start else None
 
-    def _loop_with_phases(self, function: TraceFunction, position: int, until: Place) -> Place | None:
+    def _find_loop_start(self, function: TraceFunction, position: int, until: LineAndColumn) -> LineAndColumn | None:
         """Return the beginning of the innermost loop around a statement whose body names phases; None for none."""
         positions = self._trace.data.positions
         start = None
@@ -198,13 +204,13 @@ class _PhaseTracker:
             inside = [each.position for each in function.statements if loop in each.loops and each.position >= 0]
             places = sorted((positions[each].line, positions[each].column) for each in inside)
             marks = self._marks[positions[position].file]
-            if any(places[0] < mark.at < places[-1] and mark.until == until for mark in marks):
+            if any(places[0] < mark.start < places[-1] and mark.end == until for mark in marks):
                 start = places[0]
         return start
 
-    def _values(self, mark: PhaseMark, event: int) -> dict[str, str]:
+    def _format_variables(self, mark: PhaseMark, event: int) -> dict[str, str]:
         """Return the values of a name's variables, for the lanes that execute an event."""
-        lanes = self._trace.lanes.of_mask(int(self._trace.data.events["mask"][event]))
+        lanes = self._trace.lanes.mask_lanes(int(self._trace.data.events["mask"][event]))
         variables = {**self._trace.events[event].registers, **self._trace.registers(event, mark.variables)}
         texts = {}
         for name in mark.variables:
@@ -215,6 +221,6 @@ class _PhaseTracker:
 
 def _format_values(values: Sequence[object]) -> str:
     """Format values: 3, or 0, 1, or 0 to 7."""
-    if len(values) > _MOST_VALUES:
+    if len(values) > _MAX_VALUES:
         return f"{values[0]} to {values[-1]}"
     return ", ".join(map(str, values))

@@ -7,20 +7,20 @@ import binascii
 
 _BEGIN = b'<script id="recording" type="application/octet-stream">'
 _END = b"</script>"
-_IS_A_PAGE = b"<!DOCTYPE html>"
+_PAGE_PREFIX = b"<!DOCTYPE html>"
 
 
-def embedded(recording: bytes) -> str:
+def encode_recording(recording: bytes) -> str:
     """Encode a recording's file for embedding in a page."""
     return base64.b64encode(recording).decode("ascii")
 
 
-def within(data: bytes) -> bytes:
+def extract_recording(data: bytes) -> bytes:
     """Extract the recording from a page's bytes; return any other bytes unchanged.
 
     A page without a valid recording is returned unchanged, so the reader reports that it is not a recording.
     """
-    if not data.startswith(_IS_A_PAGE):
+    if not data.startswith(_PAGE_PREFIX):
         return data
     start = data.rfind(_BEGIN)
     end = data.find(_END, start)

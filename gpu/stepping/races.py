@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.moment.touched import Touched, touched
+from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
 from gpu.stepping.recording import LaunchSpan, Recording
 from gpu.warp import WARP
 
@@ -20,13 +20,13 @@ _THREAD = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)
 
 
 @dataclass(frozen=True)
-class Racer:
+class RaceAccess:
     """One of the two accesses of a race: its thread, its event over all launches, and whether it writes."""
 
     block: int
     thread: int
     moment: int
-    writes: bool
+    is_write: bool
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Race:
         The array's name.
     element, block : int
         The array's element, and the block of a shared array; `block` is 0 for any other array.
-    first, second : Racer
+    first, second : RaceAccess
         The accesses in the order in which they were executed.
     """
 
@@ -52,11 +52,11 @@ class Race:
     name: str
     element: int
     block: int
-    first: Racer
-    second: Racer
+    first: RaceAccess
+    second: RaceAccess
 
 
-def races_of(recording: Recording) -> tuple[Race, ...]:
+def find_races(recording: Recording) -> tuple[Race, ...]:
     """Return the first occurrence of each race that was found, and all other races between the same two events.
 
     All accesses of the same two events are equally unordered, because a barrier between them would order all of a
@@ -67,50 +67,62 @@ def races_of(recording: Recording) -> tuple[Race, ...]:
         for launch in recording.launches
         for found in launch.trace.findings
         if found.finding.kind == "race"
-        for race in _races_of_finding(launch, found.event, found.finding)
+        for race in _find_finding_races(launch, found.event, found.finding)
     )
 
 
-def _races_of_finding(launch: LaunchSpan, event: int, finding: Finding) -> Iterator[Race]:
+def _find_finding_races(launch: LaunchSpan, event: int, finding: Finding) -> Iterator[Race]:
     trace = launch.trace
     if len(finding.threads) != 2 or len(finding.positions) != 2 or not 0 <= event < len(trace.events):
         return
-    first, second = (_thread(trace, event, text) for text in finding.threads)
+    first, second = (_parse_thread(trace, event, text) for text in finding.threads)
     if first is None or second is None:
         return
-    later_accesses = touched(trace, event)
-    targets = {(each.number, element) for each in later_accesses for element in _elements_of(each, second)}
-    for earlier in _events_at(trace, event, finding.positions[0].line):
-        earlier_accesses = touched(trace, earlier)
-        if any((each.number, at) in targets for each in earlier_accesses for at in _elements_of(each, first)):
+    later_accesses = find_array_accesses(trace, event)
+    targets = {
+        (each.array_number, element) for each in later_accesses for element in _find_thread_elements(each, second)
+    }
+    for earlier in _find_events_at(trace, event, finding.positions[0].line):
+        earlier_accesses = find_array_accesses(trace, earlier)
+        if any(
+            (each.array_number, at) in targets for each in earlier_accesses for at in _find_thread_elements(each, first)
+        ):
             same_warp = first[0] == second[0] and first[1] // WARP == second[1] // WARP
-            yield from _between(launch, (earlier, earlier_accesses), (event, later_accesses), within_warps=same_warp)
+            yield from _find_races_between(
+                launch, (earlier, earlier_accesses), (event, later_accesses), within_warps=same_warp
+            )
             return
 
 
-def _between(
-    launch: LaunchSpan, first: tuple[int, list[Touched]], second: tuple[int, list[Touched]], *, within_warps: bool
+def _find_races_between(
+    launch: LaunchSpan,
+    first: tuple[int, list[ArrayAccess]],
+    second: tuple[int, list[ArrayAccess]],
+    *,
+    within_warps: bool,
 ) -> Iterator[Race]:
     """Yield a race for each element that different threads access in two events, at least one of which writes."""
     seen = set()
     for one in first[1]:
-        for other in (each for each in second[1] if each.number == one.number and (each.writes or one.writes)):
+        for other in (
+            each for each in second[1] if each.array_number == one.array_number and (each.is_write or one.is_write)
+        ):
             common = np.intersect1d(one.elements, other.elements)
             for element in common.tolist():
-                pair = next(_pairs(one, other, element, within_warps=within_warps), None)
-                if pair is None or (one.number, element) in seen:
+                pair = next(_find_thread_pairs(one, other, element, within_warps=within_warps), None)
+                if pair is None or (one.array_number, element) in seen:
                     continue
-                seen.add((one.number, element))
-                array = launch.trace.arrays[one.number]
+                seen.add((one.array_number, element))
+                array = launch.trace.arrays[one.array_number]
                 racers = [
-                    Racer(*thread, launch.first + event, each.writes)
+                    RaceAccess(*thread, launch.first + event, each.is_write)
                     for thread, event, each in zip(pair, (first[0], second[0]), (one, other), strict=True)
                 ]
-                yield Race(launch.number, one.number, array.name, element, array.block or 0, racers[0], racers[1])
+                yield Race(launch.number, one.array_number, array.name, element, array.block or 0, racers[0], racers[1])
 
 
-def _pairs(
-    one: Touched, other: Touched, element: int, *, within_warps: bool
+def _find_thread_pairs(
+    one: ArrayAccess, other: ArrayAccess, element: int, *, within_warps: bool
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     for at in np.flatnonzero(one.elements == element).tolist():
         for place in np.flatnonzero(other.elements == element).tolist():
@@ -121,7 +133,7 @@ def _pairs(
                 yield first, second
 
 
-def _events_at(trace: Trace, event: int, line: int) -> Iterator[int]:
+def _find_events_at(trace: Trace, event: int, line: int) -> Iterator[int]:
     """Yield the events at a source line, backwards from an event, within the search limit."""
     positions = np.array([position.line == line for position in trace.data.positions], bool)
     yield from np.flatnonzero(positions[trace.data.events["position"][: event + 1]])[
@@ -129,14 +141,14 @@ def _events_at(trace: Trace, event: int, line: int) -> Iterator[int]:
     ].tolist()
 
 
-def _elements_of(touched_elements: Touched, thread: tuple[int, int]) -> list[int]:
+def _find_thread_elements(touched_elements: ArrayAccess, thread: tuple[int, int]) -> list[int]:
     """Return the elements that a thread accesses."""
     is_thread = (touched_elements.blocks == thread[0]) & (touched_elements.threads == thread[1])
     elements: list[int] = touched_elements.elements[is_thread].tolist()
     return elements
 
 
-def _thread(trace: Trace, event: int, text: str) -> tuple[int, int] | None:
+def _parse_thread(trace: Trace, event: int, text: str) -> tuple[int, int] | None:
     """Return the block and thread numbers of a thread's description, in the launch of an event."""
     match = _THREAD.fullmatch(text)
     if match is None:

@@ -18,12 +18,12 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from gpu.errors import InputError, SourcePosition
-from gpu.files.opening import read_bytes
+from gpu.files.file_access import read_bytes
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import file as trace_file
-from gpu.simulator.trace.conforms import conforms
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.player_file import within
+from gpu.simulator.trace.type_validation import matches_type
+from gpu.stepping.player_file import extract_recording
 
 VERSION = 2
 
@@ -58,7 +58,7 @@ class LaunchSpan:
         exists only during the launch, such as shared memory. A buffer that the host refilled gets a new number.
     shapes : tuple of (tuple of int, or None)
         The extents of each array of the trace; None if unknown.
-    open : callable
+    load_trace : callable
         Returns the trace.
     """
 
@@ -67,7 +67,7 @@ class LaunchSpan:
     count: int
     buffers: tuple[int | None, ...]
     shapes: tuple[Shape, ...]
-    open: Callable[[], Trace]
+    load_trace: Callable[[], Trace]
 
     @cached_property
     def trace(self) -> Trace:
@@ -78,7 +78,7 @@ class LaunchSpan:
         InputError
             The recording's file is damaged.
         """
-        return self.open()
+        return self.load_trace()
 
 
 class Recording:
@@ -105,7 +105,7 @@ class Recording:
         self._firsts = np.array([launch.first for launch in self.launches], np.int64)
 
     @classmethod
-    def of(
+    def from_launches(
         cls,
         recorded: Sequence[RecordedLaunch],
         texts: Mapping[str, str],
@@ -128,20 +128,20 @@ class Recording:
         return cls(launches, texts, failure=failure, stopped=stopped)
 
     @classmethod
-    def of_launch(cls, trace: Trace, texts: Mapping[str, str]) -> Recording:
+    def from_trace(cls, trace: Trace, texts: Mapping[str, str]) -> Recording:
         """Return the recording of a single launch; its arrays need no identity across launches."""
         buffers = tuple(
             number if array.space in ("global", "constant") else None for number, array in enumerate(trace.arrays)
         )
         launch = RecordedLaunch(trace, buffers, (None,) * len(buffers))
-        return cls.of([launch], texts, failure=trace.failure, stopped=trace.stopped)
+        return cls.from_launches([launch], texts, failure=trace.failure, stopped=trace.stop_reason)
 
     @property
-    def moments(self) -> int:
+    def event_count(self) -> int:
         """The number of events of all launches, which is the last moment."""
         return self.launches[-1].first + self.launches[-1].count if self.launches else 0
 
-    def at(self, moment: int) -> tuple[LaunchSpan, int]:
+    def locate_moment(self, moment: int) -> tuple[LaunchSpan, int]:
         """Return the launch that runs at a moment, and the index of its next event; at the end, its number of events.
 
         Raises
@@ -149,22 +149,22 @@ class Recording:
         InputError
             The recording has no such moment, or no launches.
         """
-        if not self.launches or not 0 <= moment <= self.moments:
-            raise InputError(f"The recording has {self.moments} events; there is no moment {moment}.")
+        if not self.launches or not 0 <= moment <= self.event_count:
+            raise InputError(f"The recording has {self.event_count} events; there is no moment {moment}.")
         launch = self.launches[int(np.searchsorted(self._firsts, moment, side="right")) - 1]
         return launch, moment - launch.first
 
-    def moment_of_write(self, array: str, element: int) -> int | None:
+    def find_write_moment(self, array: str, element: int) -> int | None:
         """Return the moment after the last write of an array's element; None if no recorded event wrote it."""
         for launch in reversed(self.launches):
             for each in launch.trace.arrays:
                 if each.name == array and element < each.count:
-                    writer = launch.trace.writer(each.number, element, launch.count)
+                    writer = launch.trace.find_writer(each.number, element, launch.count)
                     if writer is not None:
                         return launch.first + writer.event + 1
         return None
 
-    def like_element(self, array: str, element: int, shape: tuple[int, ...]) -> int:
+    def map_element(self, array: str, element: int, shape: tuple[int, ...]) -> int:
         """Map an element of an array of another shape to an element of this array, as if it repeated periodically."""
         for launch in reversed(self.launches):
             for each in launch.trace.arrays:
@@ -181,7 +181,7 @@ class Recording:
 
     def position(self, moment: int) -> SourcePosition:
         """Return the source position of the event with a number."""
-        launch, event = self.at(moment)
+        launch, event = self.locate_moment(moment)
         position: SourcePosition = launch.trace.events[event].position
         return position
 
@@ -227,7 +227,7 @@ class Recording:
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.writestr(_MANIFEST, json.dumps(manifest))
             for launch in self.launches:
-                trace_file.write(launch.trace.data, archive, f"{launch.number}/")
+                trace_file.write_trace(launch.trace.data, archive, f"{launch.number}/")
 
     @classmethod
     def load(cls, path: str | Path) -> Recording:
@@ -240,36 +240,36 @@ class Recording:
         InputError
             The file cannot be read, is damaged, or was written by another version.
         """
-        return cls.read(within(read_bytes(path, trace_file.MOST_BYTES)), path)
+        return cls.read(extract_recording(read_bytes(path, trace_file.MAX_BYTES)), path)
 
     @classmethod
     def read(cls, data: bytes, path: str | Path) -> Recording:
         """Read a recording from bytes, see `load`; the path is only used in error messages."""
-        with trace_file.reading(path, "recording"):
+        with trace_file.convert_read_errors(path, "recording"):
             archive = zipfile.ZipFile(BytesIO(data))
             if _MANIFEST not in archive.namelist():
-                trace = Trace(trace_file.read(archive, path))
+                trace = Trace(trace_file.read_trace(archive, path))
                 # The trace's source is the file of its first statement.
-                return cls.of_launch(trace, {trace.events[0].position.file: trace.source} if trace.events else {})
-            manifest = json.loads(trace_file.member(archive, _MANIFEST, trace_file.MOST_MANIFEST_BYTES))
+                return cls.from_trace(trace, {trace.events[0].position.file: trace.source} if trace.events else {})
+            manifest = json.loads(trace_file.read_member(archive, _MANIFEST, trace_file.MAX_MANIFEST_BYTES))
             trace_file.check_version(manifest["version"], VERSION, path, "recording")
             launches, first = [], 0
             for number, each in enumerate(manifest["launches"]):
                 shapes = tuple(None if shape is None else tuple(shape) for shape in each["shapes"])
                 entry = _LaunchEntry(each["count"], tuple(each["buffers"]), shapes)
-                if not conforms(entry, _LaunchEntry):
+                if not matches_type(entry, _LaunchEntry):
                     raise ValueError("a launch has values of the wrong type")
-                opener = partial(_unpack, archive, path, number, entry)
+                opener = partial(_unpack_trace, archive, path, number, entry)
                 launches.append(LaunchSpan(number, first, entry.count, entry.buffers, shapes, opener))
                 first += entry.count
-            if not conforms(manifest["texts"], dict[str, str]):
+            if not matches_type(manifest["texts"], dict[str, str]):
                 raise ValueError("texts have the wrong type")
             return cls(launches, manifest["texts"], failure=str(manifest["failure"]), stopped=str(manifest["stopped"]))
 
 
-def damaged(path: str | Path) -> InputError:
+def build_damage_error(path: str | Path) -> InputError:
     """Return the error for a file that is damaged or not a recording."""
-    return trace_file.damaged(path, "recording")
+    return trace_file.build_damage_error(path, "recording")
 
 
 def _identity(trace: Trace) -> Trace:
@@ -285,9 +285,9 @@ class _LaunchEntry:
     shapes: tuple[Shape, ...]
 
 
-def _unpack(archive: zipfile.ZipFile, path: str | Path, number: int, entry: _LaunchEntry) -> Trace:
-    with trace_file.reading(path, "recording"):
-        trace = Trace(trace_file.read(archive, path, f"{number}/"))
+def _unpack_trace(archive: zipfile.ZipFile, path: str | Path, number: int, entry: _LaunchEntry) -> Trace:
+    with trace_file.convert_read_errors(path, "recording"):
+        trace = Trace(trace_file.read_trace(archive, path, f"{number}/"))
         arrays = len(trace.arrays)
         if (len(trace.events), arrays, arrays) != (entry.count, len(entry.buffers), len(entry.shapes)):
             raise ValueError("a launch has the wrong size")

@@ -27,22 +27,22 @@ class Segment:
     launch: int
 
 
-def segments_of(dataflow: Dataflow) -> tuple[Segment, ...]:
+def find_segments(dataflow: Dataflow) -> tuple[Segment, ...]:
     """Split a recording at its barriers; a loop that fills shared memory is split into iterations."""
     recording = dataflow.recording
-    labels = [(row.first, row.label) for row in dataflow.rows if row.made.any()]
+    labels = [(row.first, row.label) for row in dataflow.rows if row.computed.any()]
     segments = []
-    for first, last in pairwise(_borders(recording)):
+    for first, last in pairwise(_find_borders(recording)):
         labels_here = dict.fromkeys(label for moment, label in labels if first <= moment < last)
-        launch = recording.at(first)[0]
+        launch = recording.locate_moment(first)[0]
         label = (
             next(iter(labels_here))
             if labels_here
-            else _copy_label(launch.trace, first - launch.first, last - launch.first)
+            else _find_copy_label(launch.trace, first - launch.first, last - launch.first)
         )
         if len(labels_here) > 1:
             label = f"{label} …"
-        iterations = _iterations(dataflow.provenance, first, last) if label == "load" and not labels_here else []
+        iterations = _find_iterations(dataflow.provenance, first, last) if label == "load" and not labels_here else []
         borders = [first, *iterations[:-1], last]
         for number, (begin, end) in enumerate(pairwise(borders), 1):
             position = f" {number} of {len(iterations)}" if iterations else ""
@@ -50,10 +50,10 @@ def segments_of(dataflow: Dataflow) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-def _iterations(provenance: Provenance, first: int, last: int) -> list[int]:
+def _find_iterations(provenance: Provenance, first: int, last: int) -> list[int]:
     """Return the moments after each iteration in which one statement filled shared memory."""
     writes, recording = provenance.writes, provenance.recording
-    shared = np.array([storage.space == "shared" for storage in provenance.storages.all] or [False])
+    shared = np.array([storage.space == "shared" for storage in provenance.storages.entries] or [False])
     rows = np.flatnonzero((writes.moment >= first) & (writes.moment < last) & shared[writes.storage])
     steps, step_numbers = np.unique(writes.step[rows], return_inverse=True)
     begins, ends = np.full(steps.size, last), np.full(steps.size, first)
@@ -66,7 +66,7 @@ def _iterations(provenance: Provenance, first: int, last: int) -> list[int]:
     return moments
 
 
-def _borders(recording: Recording) -> list[int]:
+def _find_borders(recording: Recording) -> list[int]:
     """Return the moments after barriers (the last of several in a row), and those where launches begin."""
     _, kinds = recording.statements
     borders = {launch.first for launch in recording.launches}
@@ -76,7 +76,7 @@ def _borders(recording: Recording) -> list[int]:
     return sorted(borders | {0, len(kinds)})
 
 
-def _copy_label(trace: Trace, first: int, last: int) -> str:
+def _find_copy_label(trace: Trace, first: int, last: int) -> str:
     """Return a label for an interval that computes no values: "load", "store" or ""."""
     for number in range(first, last):
         for access in trace.events[number].accesses:

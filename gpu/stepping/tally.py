@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.trace.tables import NOBODY, NOT_A_BRANCH
+from gpu.simulator.trace.tables import NO_LANES, NOT_A_BRANCH
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.moment.lane_traces import LaneTrace, lane_traces
-from gpu.stepping.moment.traffic import measure
+from gpu.stepping.moment.lane_traces import LaneTrace, build_lane_traces
+from gpu.stepping.moment.traffic import count_traffic
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
 
@@ -26,8 +26,8 @@ class Counts:
     Parameters
     ----------
     operations : int
-        Operations on data, one per executing lane, as `gpu.simulator.executor.work` defines them. Index arithmetic is
-        excluded.
+        Operations on data, one per executing lane, as `gpu.simulator.executor.operation_counter` defines them. Index
+        arithmetic is excluded.
     steps : int
         The number of sequential executions of such statements. Lanes, warps and blocks that execute the same statement
         for the same time count as one step.
@@ -65,7 +65,7 @@ class Counts:
     barriers: int
 
     @classmethod
-    def of(cls, sums: Mapping[str, int], peak: int) -> Counts:
+    def from_sums(cls, sums: Mapping[str, int], peak: int) -> Counts:
         """Create counts from sums by the names of `_COLUMNS`."""
         return cls(
             operations=sums["operations"],
@@ -96,7 +96,7 @@ class Tally:
         columns = len(_COLUMNS)
         parts, steps, offset = [np.zeros((0, columns), np.int64)], [np.zeros(0, np.int64)], 0
         for launch in recording.launches:
-            event_counts, step = _count(launch.trace)
+            event_counts, step = _count_events(launch.trace)
             parts.append(event_counts)
             steps.append(np.where(step >= 0, step + offset, -1))
             offset += int(step.max(initial=-1)) + 1
@@ -105,11 +105,13 @@ class Tally:
         # The last event on data before each moment, counted from 1; 0 if there is none.
         numbers = np.where(step >= 0, np.arange(1, step.size + 1), 0)
         self._latest = np.concatenate([[0], np.maximum.accumulate(numbers)])
-        self._of_step = np.concatenate([np.zeros((1, columns), np.int64), _within_steps(event_counts, step)])
-        self._step_operations = np.where(step >= 0, self._of_step[1:, _COLUMNS.index("operations")], 0)
+        self._step_counts = np.concatenate(
+            [np.zeros((1, columns), np.int64), _accumulate_step_counts(event_counts, step)]
+        )
+        self._step_operations = np.where(step >= 0, self._step_counts[1:, _COLUMNS.index("operations")], 0)
         self._peak = np.concatenate([[0], np.maximum.accumulate(self._step_operations)])
 
-    def at(self, moment: int) -> Counts:
+    def counts_at(self, moment: int) -> Counts:
         """Return the counts from the beginning to a moment.
 
         Raises
@@ -117,10 +119,10 @@ class Tally:
         InputError
             The recording has no such moment.
         """
-        self._recording.at(moment)
-        return Counts.of(dict(zip(_COLUMNS, self._sums[moment].tolist(), strict=True)), int(self._peak[moment]))
+        self._recording.locate_moment(moment)
+        return Counts.from_sums(dict(zip(_COLUMNS, self._sums[moment].tolist(), strict=True)), int(self._peak[moment]))
 
-    def between(self, first: int, last: int) -> Counts:
+    def counts_between(self, first: int, last: int) -> Counts:
         """Return the counts between two moments.
 
         Raises
@@ -129,11 +131,11 @@ class Tally:
             The recording has no such moment.
         """
         for moment in (first, last):
-            self._recording.at(moment)
+            self._recording.locate_moment(moment)
         sums = dict(zip(_COLUMNS, (self._sums[last] - self._sums[first]).tolist(), strict=True))
-        return Counts.of(sums, int(self._step_operations[first:last].max(initial=0)))
+        return Counts.from_sums(sums, int(self._step_operations[first:last].max(initial=0)))
 
-    def step_at(self, moment: int) -> Counts:
+    def step_counts_at(self, moment: int) -> Counts:
         """Return the counts of the latest step, including all events since the previous step.
 
         The latest step is that of the last statement with operations on data before the moment, as far as it has been
@@ -144,9 +146,9 @@ class Tally:
         InputError
             The recording has no such moment.
         """
-        self._recording.at(moment)
-        sums = dict(zip(_COLUMNS, self._of_step[self._latest[moment]].tolist(), strict=True))
-        return Counts.of({**sums, "steps": int(sums["operations"] > 0)}, sums["operations"])
+        self._recording.locate_moment(moment)
+        sums = dict(zip(_COLUMNS, self._step_counts[self._latest[moment]].tolist(), strict=True))
+        return Counts.from_sums({**sums, "steps": int(sums["operations"] > 0)}, sums["operations"])
 
 
 _COLUMNS = (
@@ -169,7 +171,7 @@ def _ratio(numerator: int, denominator: int) -> float | None:
     return numerator / denominator if denominator else None
 
 
-def _within_steps(event_counts: Array, step: Array) -> Array:
+def _accumulate_step_counts(event_counts: Array, step: Array) -> Array:
     """Return for each event the running counts of its step; events between two steps belong to the later one."""
     later = np.minimum.accumulate(np.where(step >= 0, np.arange(step.size), step.size)[::-1])[::-1]
     owner = np.append(step, step.max(initial=-1) + 1)[later]
@@ -182,32 +184,40 @@ def _within_steps(event_counts: Array, step: Array) -> Array:
     return running
 
 
-def _count(trace: Trace) -> tuple[Array, Array]:
+def _count_events(trace: Trace) -> tuple[Array, Array]:
     """Return each event's counts, shape (events, columns), and the number of its step, or -1."""
     columns = {name: np.zeros(len(trace.events), np.int64) for name in _COLUMNS}
     columns["operations"] += trace.data.events["work"]
     busy = columns["operations"] > 0
     # A call splits its statement into several events, of which one counts; the step of a `for` belongs to the loop.
-    is_counted = (trace.data.events["resumed"] == 0) & ~trace.is_kind("advance", np.arange(len(trace.events)))
-    lanes_together = None if trace.together is None else WARP
+    is_counted = (trace.data.events["resumed"] == 0) & ~trace.find_events_of_kind(
+        "advance", np.arange(len(trace.events))
+    )
+    lanes_together = None if trace.lanes_per_part is None else WARP
     traces = [
-        lane_trace for each in trace.launches for lane_trace in lane_traces(trace, each.number, together=lanes_together)
+        lane_trace
+        for each in trace.launches
+        for lane_trace in build_lane_traces(trace, each.number, group_size=lanes_together)
     ]
     for lane_trace in traces:
         events = lane_trace.events
-        active = lane_trace.lanes.sum(axis=1)[lane_trace.sets]
-        warps = lane_trace.lanes.reshape(len(lane_trace.lanes), -1, WARP).any(axis=2).sum(axis=1)[lane_trace.sets]
+        active = lane_trace.lane_sets.sum(axis=1)[lane_trace.set_indices]
+        warps = (
+            lane_trace.lane_sets.reshape(len(lane_trace.lane_sets), -1, WARP)
+            .any(axis=2)
+            .sum(axis=1)[lane_trace.set_indices]
+        )
         columns["active"][events], columns["warps"][events] = active * is_counted[events], warps * is_counted[events]
         columns["busy"][events], columns["slots"][events] = active * busy[events], WARP * warps * busy[events]
     step = _count_steps(trace, traces, columns)
     _count_branches(trace, columns)
     accesses = trace.data.accesses
-    measured = measure(trace, 0, len(accesses))
+    measured = count_traffic(trace, 0, len(accesses))
     events = accesses["event"][measured.rows]
     for name in ("sectors", "ideal_sectors", "conflicts"):
         np.add.at(columns[name], events, getattr(measured, name))
     for before, batch, mask in trace.data.barriers.tolist():
-        blocks = np.unique(trace.lanes.of_mask(mask) // trace.lanes.per_block(batch))
+        blocks = np.unique(trace.lanes.mask_lanes(mask) // trace.lanes.per_block(batch))
         columns["barriers"][before - 1] += blocks.size
     return np.stack([columns[name] for name in _COLUMNS], axis=1), step
 
@@ -220,10 +230,10 @@ def _count_branches(trace: Trace, columns: dict[str, Array]) -> None:
     pairs, pair_index = np.unique(np.stack((masks[tests], taken_masks[tests])), axis=1, return_inverse=True)
     counts = np.zeros((pairs.shape[1], 2), np.int64)
     for number, (mask, taken_mask) in enumerate(pairs.T.tolist()):
-        warps, lanes = np.unique(trace.lanes.of_mask(mask) // WARP, return_counts=True)
+        warps, lanes = np.unique(trace.lanes.mask_lanes(mask) // WARP, return_counts=True)
         counts[number, 0] = warps.size
-        if taken_mask != NOBODY:
-            diverging_warps, lanes_through = np.unique(trace.lanes.of_mask(taken_mask) // WARP, return_counts=True)
+        if taken_mask != NO_LANES:
+            diverging_warps, lanes_through = np.unique(trace.lanes.mask_lanes(taken_mask) // WARP, return_counts=True)
             counts[number, 1] = np.count_nonzero(lanes_through < lanes[np.searchsorted(warps, diverging_warps)])
     columns["branches"][tests], columns["divergent"][tests] = counts[pair_index.reshape(-1)].T
 
@@ -234,7 +244,7 @@ def _count_steps(trace: Trace, traces: list[LaneTrace], columns: dict[str, Array
     Returns the number of each event's step, or -1 for an event without operations on data.
     """
     statements, offsets = (
-        statements_of(trace),
+        number_statements(trace),
         np.cumsum([0] + [lane_trace.stop - lane_trace.start for lane_trace in traces]) // WARP,
     )
     times: dict[int, Array] = {}
@@ -243,10 +253,10 @@ def _count_steps(trace: Trace, traces: list[LaneTrace], columns: dict[str, Array
     steps = np.full(len(trace.events), -1)
     warps_by_event = {}
     for number, lane_trace in enumerate(traces):
-        warps: Array = np.any(lane_trace.lanes.reshape(len(lane_trace.lanes), -1, WARP), axis=2)
+        warps: Array = np.any(lane_trace.lane_sets.reshape(len(lane_trace.lane_sets), -1, WARP), axis=2)
         for place in np.flatnonzero(columns["operations"][lane_trace.events] > 0).tolist():
             warps_by_event[int(lane_trace.events[place])] = offsets[number] + np.flatnonzero(
-                warps[lane_trace.sets[place]]
+                warps[lane_trace.set_indices[place]]
             )
     for event in sorted(warps_by_event):
         statement = int(statements[event])
@@ -260,7 +270,7 @@ def _count_steps(trace: Trace, traces: list[LaneTrace], columns: dict[str, Array
     return steps
 
 
-def statements_of(trace: Trace) -> Array:
+def number_statements(trace: Trace) -> Array:
     """Return a number for each event's statement: its function and its place in the source."""
     functions, positions = trace.data.events["function"], trace.data.events["position"]
     numbers: Array = functions.astype(np.int64) * (int(positions.max(initial=0)) + 1) + positions

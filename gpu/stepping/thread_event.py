@@ -16,12 +16,12 @@ Value = Any
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
-def as_text(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Format a value as in C, floats with six digits; a vector lists all parts, an unknown value is ""."""
     if value is None:
         return ""
     if isinstance(value, tuple):
-        return "(" + ", ".join(map(as_text, value)) + ")"
+        return "(" + ", ".join(map(format_value, value)) + ")"
     kind = np.asarray(value).dtype.kind
     if kind == "b":
         return "true" if value else "false"
@@ -66,7 +66,7 @@ class ThreadEvent:
     changed: dict[str, Value] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, trace: Trace, number: int, block: int, thread: int) -> ThreadEvent | None:
+    def from_trace(cls, trace: Trace, number: int, block: int, thread: int) -> ThreadEvent | None:
         """Return an event from the view of a thread; None if the thread is not active in it."""
         if number >= len(trace.events):
             return None
@@ -75,8 +75,8 @@ class ThreadEvent:
         if not matches.size:
             return None
         lane = int(event.lanes[matches[0]])
-        parts = _parts(trace, number, lane)
-        accesses = [access for part in parts for access in _thread_accesses(trace, part, lane)]
+        parts = _find_statement_events(trace, number, lane)
+        accesses = [access for part in parts for access in _collect_thread_accesses(trace, part, lane)]
         before = _lane_values(trace.registers(parts[0].number), lane)
         changed: dict[str, Value] = {}
         for part in parts:
@@ -86,43 +86,42 @@ class ThreadEvent:
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
         """The formatted variables after the event."""
-        return tuple((name, as_text(value)) for name, value in self.after.items())
+        return tuple((name, format_value(value)) for name, value in self.after.items())
 
     @property
-    def taken(self) -> bool | None:
+    def branch_taken(self) -> bool | None:
         """For a branch, whether the condition was true."""
-        taken = self.event.taken
+        taken = self.event.true_lanes
         return None if taken is None else bool(np.isin(self.lane, taken))
 
-    def written(self, name: str) -> Value:
+    def find_written_value(self, name: str) -> Value:
         """Return the value written to a variable; None if none was."""
         return self.changed.get(name)
 
-    def stored(self) -> Value:
+    def find_stored_value(self) -> Value:
         """Return the value stored to memory; None if none was."""
         values = [access.after for access in self.accesses if access.action == "write"]
         return tuple(values) if len(values) > 1 else values[0] if values else None
 
-    def effects(self, *, atomics_only: bool = False) -> str:
+    def format_effects(self, *, atomics_only: bool = False) -> str:
         """Describe the changes of memory and variables."""
         effects = []
         for access in self.accesses:
             if access.action == "atomic":
-                effects.append(
-                    f"{access.array}[{access.element}] from {as_text(access.value)} to {as_text(access.after)}"
-                )
+                change = f"from {format_value(access.value)} to {format_value(access.after)}"
+                effects.append(f"{access.array}[{access.element}] {change}")
             elif access.action == "write" and not atomics_only:
-                effects.append(f"{access.array}[{access.element}] = {as_text(access.after)}")
+                effects.append(f"{access.array}[{access.element}] = {format_value(access.after)}")
         if not atomics_only:
-            effects += [f"{name} = {as_text(value)}" for name, value in self.changed.items()]
+            effects += [f"{name} = {format_value(value)}" for name, value in self.changed.items()]
         return ", ".join(effects)
 
-    def of_lane(self, lane: int) -> ThreadEvent | None:
+    def find_lane_event(self, lane: int) -> ThreadEvent | None:
         """Return the same event from the view of another lane of the batch; None if that lane is not active."""
         block, thread = self.trace.lanes.threads(self.event.batch, np.array([lane]))
-        return ThreadEvent.of(self.trace, self.event.number, int(block[0]), int(thread[0]))
+        return ThreadEvent.from_trace(self.trace, self.event.number, int(block[0]), int(thread[0]))
 
-    def special(self, name: str) -> Value:
+    def find_builtin_value(self, name: str) -> Value:
         """Return the value of threadIdx.x or another built-in variable; None for any other name."""
         kind, _, axis = name.partition(".")
         if axis not in _AXES:
@@ -141,12 +140,12 @@ class ThreadEvent:
         return np.uint32((number % x, number // x % y, number // (x * y))[_AXES[axis]])
 
 
-def _parts(trace: Trace, number: int, lane: int) -> list[Event]:
+def _find_statement_events(trace: Trace, number: int, lane: int) -> list[Event]:
     """Return all events of the statement to which an event belongs, from the view of the thread."""
     event, first = trace.events[number], number
-    while trace.events[first].resumed and first > 0:
+    while trace.events[first].is_resumed and first > 0:
         first -= 1
-        while first > 0 and not _same_call(trace.events[first], event, lane):
+        while first > 0 and not _is_same_call(trace.events[first], event, lane):
             first -= 1
     events = [trace.events[first]]
     rows = trace.data.events[first + 1 :]
@@ -154,13 +153,13 @@ def _parts(trace: Trace, number: int, lane: int) -> list[Event]:
     for each in np.flatnonzero((rows["frame"] == event.frame) & (rows["batch"] == event.batch)).tolist():
         following = trace.events[first + 1 + each]
         if bool(np.isin(lane, following.lanes)):
-            if not following.resumed:
+            if not following.is_resumed:
                 break
             events.append(following)
     return events
 
 
-def _same_call(one: Event, other: Event, lane: int) -> bool:
+def _is_same_call(one: Event, other: Event, lane: int) -> bool:
     return one.batch == other.batch and one.frame == other.frame and bool(np.isin(lane, one.lanes))
 
 
@@ -168,7 +167,7 @@ def _lane_values(registers: dict[str, Any], lane: int) -> dict[str, Value]:
     return {name: each.values[lane] for name, each in registers.items() if each.defined[lane]}
 
 
-def _thread_accesses(trace: Trace, event: Event, lane: int) -> list[ThreadAccess]:
+def _collect_thread_accesses(trace: Trace, event: Event, lane: int) -> list[ThreadAccess]:
     parts = trace.data.accesses["part"]
     first = int(np.searchsorted(trace.data.accesses["event"], event.number))
     accesses: list[ThreadAccess] = []
@@ -177,10 +176,10 @@ def _thread_accesses(trace: Trace, event: Event, lane: int) -> list[ThreadAccess
         if not matches.size:
             continue
         at = int(matches[0])
-        value, after = access.values[at], access.after[at]
+        value, after = access.values[at], access.results[at]
         if int(parts[first + index]) and accesses:
             last = accesses[-1]
-            value, after = (_appended(last.value, value), _appended(last.after, after))
+            value, after = (_append_part(last.value, value), _append_part(last.after, after))
             accesses[-1] = ThreadAccess(last.action, last.array, last.element, value, after)
             continue
         array = trace.arrays[int(access.arrays[at])].name
@@ -188,5 +187,5 @@ def _thread_accesses(trace: Trace, event: Event, lane: int) -> list[ThreadAccess
     return accesses
 
 
-def _appended(value: Value, part: Value) -> Value:
+def _append_part(value: Value, part: Value) -> Value:
     return (*value, part) if isinstance(value, tuple) else (value, part)

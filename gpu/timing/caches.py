@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpu.timing import native
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.memory import WINDOW_BITS
-from gpu.timing.ptx.path import PERIOD, Repeated, Request, SampledPath, Step, Visit
+from gpu.timing.ptx.path import PERIOD, RepeatedIterations, Request, SampledPath, Step, Visit
 
 Array = npt.NDArray[Any]
 
@@ -31,15 +31,15 @@ class CachedRequest:
     Parameters
     ----------
     request : Request
-    missed : array
+    misses : array
         Sectors that miss.
-    alone : array
+    unpaired_misses : array
         Missing sectors without a request for the other half of their 64-byte pair.
     """
 
     request: Request
-    missed: Array
-    alone: Array
+    misses: Array
+    unpaired_misses: Array
 
 
 @dataclass
@@ -50,33 +50,33 @@ class ArrayTraffic:
     ----------
     loaded : float
         Loaded from L2.
-    from_memory : float
+    dram_loads : float
         Of those, loaded from DRAM.
     stored : float
         Stored to L2.
-    to_memory : float
+    dram_stores : float
         Written to DRAM before the launch ends.
-    added : float
+    atomic_sectors : float
         Accessed by atomic operations, which L2 executes.
-    wanted_by : float
+    mean_readers : float
         The mean number of multiprocessors that load a sector.
-    alike : bool
+    is_uniform : bool
         As in `DistinctSectors`.
-    scattered : float
+    scatter_factor : float
         The time that DRAM needs for these sectors, relative to the same number of contiguous sectors.
-    alone : float
+    unpaired_share : float
         The share of loaded sectors without a request for the other half of their 64-byte pair.
     """
 
     loaded: float = 0.0
-    from_memory: float = 0.0
+    dram_loads: float = 0.0
     stored: float = 0.0
-    to_memory: float = 0.0
-    scattered: float = 1.0
-    added: float = 0.0
-    wanted_by: float = 1.0
-    alike: bool = False
-    alone: float = 0.0
+    dram_stores: float = 0.0
+    scatter_factor: float = 1.0
+    atomic_sectors: float = 0.0
+    mean_readers: float = 1.0
+    is_uniform: bool = False
+    unpaired_share: float = 0.0
 
 
 @dataclass
@@ -86,34 +86,34 @@ class LaunchTraffic:
     arrays: dict[int, ArrayTraffic] = field(default_factory=dict)
 
 
-def first_cache_bytes(gpu: GpuDescription, shared_bytes: int) -> int:
+def compute_l1_bytes(gpu: GpuDescription, shared_bytes: int) -> int:
     """Return the size of the L1 cache, which shares its memory with the given bytes of shared memory."""
     shared_kib = next((size for size in gpu.shared_sizes if size << 10 >= shared_bytes), gpu.shared_sizes[-1])
     used_bytes = shared_kib << 10 if shared_bytes else 0
     return max(gpu.first_cache_bytes - used_bytes, 16 << 10)
 
 
-def visits(steps: Sequence[Step], times: float = 1.0) -> Iterator[tuple[Visit, float]]:
+def iterate_visits(steps: Sequence[Step], times: float = 1.0) -> Iterator[tuple[Visit, float]]:
     """Yield each visit with its number of executions; skipped iterations count with the last executed ones."""
     for step in steps:
         if isinstance(step, Visit):
             yield step, times
         else:
-            yield from visits(step.round, times * step.times)
+            yield from iterate_visits(step.steps, times * step.times)
 
 
-def flat(steps: Sequence[Step], copies: Callable[[Repeated], int]) -> Iterator[Visit]:
+def flatten_steps(steps: Sequence[Step], copies: Callable[[RepeatedIterations], int]) -> Iterator[Visit]:
     """Yield visits in order, with skipped iterations repeated as often as `copies` returns."""
     for step in steps:
         if isinstance(step, Visit):
             yield step
         else:
             for _ in range(copies(step)):
-                yield from flat(step.round, copies)
+                yield from flatten_steps(step.steps, copies)
 
 
-def through_first_cache(
-    steps: Sequence[Step], warps: int, size: int, waits: Callable[[int], Sequence[int]]
+def simulate_l1_cache(
+    steps: Sequence[Step], warps: int, size: int, load_depths: Callable[[int], Sequence[int]]
 ) -> dict[int, CachedRequest]:
     """Simulate one multiprocessor's L1 cache on the requests of some warps.
 
@@ -121,12 +121,12 @@ def through_first_cache(
 
     Parameters
     ----------
-    steps : sequence of Step
+    steps : sequence of Operation
     warps : int
         The number of the sample's first warps that are on this multiprocessor.
     size : int
         The size of the cache, in bytes.
-    waits : callable
+    load_depths : callable
         Returns for a basic block the depth of each instruction in its chain of dependent loads.
 
     Returns
@@ -142,8 +142,8 @@ def through_first_cache(
     for step in steps:
         if not isinstance(step, Visit):
             continue
-        levels = waits(step.block)
-        for place, request in zip(step.places, step.requests, strict=True):
+        levels = load_depths(step.block)
+        for place, request in zip(step.instruction_indices, step.requests, strict=True):
             if request.space not in ("global", "local"):
                 continue
             warp_count = int(np.searchsorted(request.warps, warps))
@@ -159,29 +159,29 @@ def through_first_cache(
         turn += (max(levels, default=0) + 1) * warps
     if not pieces:
         return {}
-    hits = _hits(np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns), size)
+    hits = _find_hits(np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns), size)
     cached_requests: dict[int, CachedRequest] = {}
     place = 0
     for request, warp_count in requests:
         starts = request.starts[: warp_count + 1]
         sectors, request_hits = request.sectors[: starts[-1]], hits[place : place + int(starts[-1])]
         place += request_hits.size
-        misses = _interval_sums(~request_hits, starts)
+        misses = _sum_intervals(~request_hits, starts)
         cached_requests[id(request)] = CachedRequest(
-            request, misses, _interval_sums(_unpaired(sectors, ~request_hits, starts), starts)
+            request, misses, _sum_intervals(_find_unpaired(sectors, ~request_hits, starts), starts)
         )
     _limit_misses_after_skips(steps, cached_requests)
     return cached_requests
 
 
-def _hits(sectors: Array, kinds: Array, turns: Array, size: int) -> Array:
+def _find_hits(sectors: Array, kinds: Array, turns: Array, size: int) -> Array:
     """Return which sectors hit the L1 cache, in the order of turns."""
     ways = max(1, size // _LINE // _SETS)
     flags = np.zeros(max(sectors.size, 1), np.uint8)
     order = np.argsort(turns, kind="stable")
     if sectors.size:
         entries = _SETS * ways
-        native.run(
+        native.run_kernel(
             "first_cache", sectors[order], kinds[order], np.int64(sectors.size), np.int64(_SETS), np.int64(ways),
             np.empty(entries, np.int64), np.empty(entries, np.int64), np.empty(entries, np.uint8), flags,
         )  # fmt: skip
@@ -190,13 +190,13 @@ def _hits(sectors: Array, kinds: Array, turns: Array, size: int) -> Array:
     return hits
 
 
-def _interval_sums(selection: Array, starts: Array) -> Array:
+def _sum_intervals(selection: Array, starts: Array) -> Array:
     """Return the sum of each interval between two starts."""
     sums = np.concatenate(([0], np.cumsum(selection, dtype=np.int64)))
     return np.diff(sums[starts])
 
 
-def _unpaired(sectors: Array, selection: Array, starts: Array) -> Array:
+def _find_unpaired(sectors: Array, selection: Array, starts: Array) -> Array:
     """Return the selected sectors (ascending) without a request by the same warp for the other half of 64 bytes."""
     unpaired = selection.copy()
     if sectors.size > 1:
@@ -215,12 +215,12 @@ def _limit_misses_after_skips(steps: Sequence[Step], cached_requests: dict[int, 
     previous: dict[tuple[int, int], list[CachedRequest]] = {}
     remaining = 0
     for step in steps:
-        if isinstance(step, Repeated):
+        if isinstance(step, RepeatedIterations):
             if remaining <= 0:  # an inner loop of the iteration has been skipped, too
                 previous = defaultdict(list)
-                inside = [visit for visit, _ in visits(step.round)]
+                inside = [visit for visit, _ in iterate_visits(step.steps)]
                 for visit in inside:
-                    for place, request in zip(visit.places, visit.requests, strict=True):
+                    for place, request in zip(visit.instruction_indices, visit.requests, strict=True):
                         if id(request) in cached_requests:
                             previous[visit.block, place].append(cached_requests[id(request)])
                 remaining = -(-len(inside) // PERIOD)
@@ -228,20 +228,22 @@ def _limit_misses_after_skips(steps: Sequence[Step], cached_requests: dict[int, 
         if remaining <= 0:
             continue
         remaining -= 1
-        for place, request in zip(step.places, step.requests, strict=True):
+        for place, request in zip(step.instruction_indices, step.requests, strict=True):
             current, earlier = cached_requests.get(id(request)), previous.get((step.block, place), [])
             earlier_misses = [
-                each.missed for each in earlier if current is not None and each.missed.size == current.missed.size
+                each.misses for each in earlier if current is not None and each.misses.size == current.misses.size
             ]
             if current is not None and earlier_misses:
-                misses = np.minimum(current.missed, np.mean(earlier_misses, axis=0))
-                cached_requests[id(request)] = CachedRequest(request, misses, np.minimum(current.alone, misses))
+                misses = np.minimum(current.misses, np.mean(earlier_misses, axis=0))
+                cached_requests[id(request)] = CachedRequest(
+                    request, misses, np.minimum(current.unpaired_misses, misses)
+                )
 
 
-def asked(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
+def count_requested_sectors(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
     """Return the sectors of global memory that a path's first warps request, by array and kind of request."""
     sectors: dict[tuple[int, str], float] = defaultdict(float)
-    for visit, times in visits(path.steps):
+    for visit, times in iterate_visits(path.steps):
         for request in visit.requests:
             if request.space == "global" and request.sectors.size:
                 warp_count = int(np.searchsorted(request.warps, warps))
@@ -249,16 +251,16 @@ def asked(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
     return dict(sectors)
 
 
-def missed(
-    path: SampledPath, cached: Mapping[int, CachedRequest], *, alone: bool = False
+def count_missed_sectors(
+    path: SampledPath, cached: Mapping[int, CachedRequest], *, unpaired: bool = False
 ) -> dict[tuple[int, str], float]:
-    """Return the requested sectors that miss the L1 cache, or with `alone` those without their pair."""
+    """Return the requested sectors that miss the L1 cache, or with `unpaired_misses` those without their pair."""
     sectors: dict[tuple[int, str], float] = defaultdict(float)
-    for visit, times in visits(path.steps):
+    for visit, times in iterate_visits(path.steps):
         for request in visit.requests:
             cached_request = cached.get(id(request))
             if cached_request is not None and request.space == "global" and request.sectors.size:
-                counts = cached_request.alone if alone else cached_request.missed
+                counts = cached_request.unpaired_misses if unpaired else cached_request.misses
                 sectors[window_of(request), request.kind] += times * float(counts.sum())
     return dict(sectors)
 
@@ -268,12 +270,12 @@ def window_of(request: Request) -> int:
     return int(request.sectors[0] >> _WINDOW_SHIFT)
 
 
-def sectors_of(steps: Sequence[Step], first: int, end: int, *, stores: bool) -> dict[int, Array]:
+def find_sectors(steps: Sequence[Step], first: int, end: int, *, stores: bool) -> dict[int, Array]:
     """Return the distinct sectors that some warps access, ascending, by array: the number of its window.
 
     Parameters
     ----------
-    steps : sequence of Step
+    steps : sequence of Operation
     first, end : int
         The range of the sample's warps.
     stores : bool
@@ -303,17 +305,17 @@ class GridSharing:
     ----------
     grid : tuple of int
         The number of blocks along x, and the number of rows.
-    at_once : int
+    concurrent_blocks : int
         The number of blocks that run concurrently.
-    one, beside, below : int
+    base_block, x_neighbor, y_neighbor : int
         Their indices in the sample; -1 where there is no such block.
     """
 
     grid: tuple[int, int]
-    at_once: int
-    one: int
-    beside: int
-    below: int
+    concurrent_blocks: int
+    base_block: int
+    x_neighbor: int
+    y_neighbor: int
 
 
 class DistinctSectors(NamedTuple):
@@ -322,19 +324,19 @@ class DistinctSectors(NamedTuple):
     Parameters
     ----------
     wave, grid : float
-    pairs : float
+    pair_factor : float
         1 if sectors are contiguous, 2 if every sector is without its pair.
-    alike : bool
+    is_uniform : bool
         Whether all blocks of a row or of a column of the grid access the same sectors.
     """
 
     wave: float
     grid: float
-    pairs: float
-    alike: bool
+    pair_factor: float
+    is_uniform: bool
 
 
-def distinct(
+def count_distinct_sectors(
     steps: Sequence[Step], warps_per_block: int, sharing: GridSharing, *, stores: bool
 ) -> dict[int, DistinctSectors]:
     """Return for each array the distinct sectors that are loaded, or stored to.
@@ -343,28 +345,28 @@ def distinct(
 
     Parameters
     ----------
-    steps : sequence of Step
+    steps : sequence of Operation
     warps_per_block : int
     sharing : GridSharing
     stores : bool
         Whether to count stored sectors instead of those that are loaded or updated atomically.
     """
 
-    def block_sectors(block: int) -> dict[int, Array]:
+    def find_block_sectors(block: int) -> dict[int, Array]:
         first, end = block * warps_per_block, (block + 1) * warps_per_block
-        return sectors_of(steps, first, end, stores=stores) if block >= 0 else {}
+        return find_sectors(steps, first, end, stores=stores) if block >= 0 else {}
 
     own_sectors, column_neighbor, row_neighbor = (
-        block_sectors(sharing.one),
-        block_sectors(sharing.beside),
-        block_sectors(sharing.below),
+        find_block_sectors(sharing.base_block),
+        find_block_sectors(sharing.x_neighbor),
+        find_block_sectors(sharing.y_neighbor),
     )
     columns, rows = sharing.grid
     result = {}
     for window, sectors in own_sectors.items():
-        x = _new_share(sectors, column_neighbor.get(window)) if sharing.beside >= 0 else 1.0
-        y = _new_share(sectors, row_neighbor.get(window)) if sharing.below >= 0 else 1.0
-        wave_columns, wave_rows = min(columns, sharing.at_once), max(1.0, sharing.at_once / columns)
+        x = _compute_new_share(sectors, column_neighbor.get(window)) if sharing.x_neighbor >= 0 else 1.0
+        y = _compute_new_share(sectors, row_neighbor.get(window)) if sharing.y_neighbor >= 0 else 1.0
+        wave_columns, wave_rows = min(columns, sharing.concurrent_blocks), max(1.0, sharing.concurrent_blocks / columns)
         wave = sectors.size * (1 + x * (wave_columns - 1)) * (1 + y * (wave_rows - 1))
         grid = sectors.size * (1 + x * (columns - 1)) * (1 + y * (rows - 1))
         pairs = 2.0 * np.unique(sectors >> 1).size / sectors.size
@@ -373,7 +375,7 @@ def distinct(
     return result
 
 
-def _new_share(sectors: Array, others: Array | None) -> float:
+def _compute_new_share(sectors: Array, others: Array | None) -> float:
     """Return the share of a neighbor's sectors that the block does not access."""
     if others is None or not others.size:
         return 0.0

@@ -12,14 +12,14 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 
-from gpu.devices.architecture import architecture as architecture_of
+from gpu.devices.architecture import target_architecture as architecture_of
 from gpu.devices.probe import find_nvcc
 from gpu.errors import CompileError
 from gpu.simulator import disk
 from gpu.timing.sass import cubin
 from gpu.timing.sass.cubin import MachineInstruction
 
-_SECONDS = 120
+_TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class AssembledFile:
     ptx: str
     kernels: dict[str, MachineKernel]
 
-    def as_json(self) -> str:
+    def to_json(self) -> str:
         rows = {
             name: [kernel.registers, kernel.spilled_bytes, [astuple(each) for each in kernel.instructions]]
             for name, kernel in self.kernels.items()
@@ -56,7 +56,7 @@ class AssembledFile:
         return json.dumps([self.ptx, rows])
 
     @staticmethod
-    def of_json(text: bytes) -> AssembledFile:
+    def from_json(text: bytes) -> AssembledFile:
         ptx, rows = json.loads(text)
         kernels = {
             name: MachineKernel(registers, spilled, tuple(MachineInstruction(*each) for each in instructions))
@@ -101,24 +101,24 @@ def assemble(
         options.append("-rdc=true")
     headers = [str(path.stat().st_mtime_ns) for folder in include_dirs for path in sorted(folder.glob("*.*h"))]
     file = Path(name).name
-    cache_inputs = [text, file, options, _assembler_options(options), headers, _version(nvcc)]
+    cache_inputs = [text, file, options, _build_assembler_options(options), headers, _read_version(nvcc)]
     key = hashlib.sha256(json.dumps(cache_inputs).encode()).hexdigest()
-    cache_path = disk.folder() / f"{key}.sass"
-    cached = disk.kept(cache_path, key)
+    cache_path = disk.cache_folder() / f"{key}.sass"
+    cached = disk.read_entry(cache_path, key)
     if cached is not None:
-        return AssembledFile.of_json(cached)
+        return AssembledFile.from_json(cached)
     assembled = _compile(text, nvcc, options, capability, file)
-    disk.keep(cache_path, key, assembled.as_json().encode())
+    disk.write_entry(cache_path, key, assembled.to_json().encode())
     return assembled
 
 
 @cache
-def _version(nvcc: str) -> str:
-    process = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False, timeout=_SECONDS)
+def _read_version(nvcc: str) -> str:
+    process = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     return process.stdout
 
 
-def _assembler_options(options: Sequence[str]) -> list[str]:
+def _build_assembler_options(options: Sequence[str]) -> list[str]:
     """Return the assembler's options; for relocatable code, the generated code differs and needs more registers."""
     return ["-v", "-lineinfo", *(["-c"] if "-rdc=true" in options else [])]
 
@@ -128,12 +128,14 @@ def _compile(text: str, nvcc: str, options: Sequence[str], capability: str, name
         source, ptx, image = (Path(folder) / f"kernel.{kind}" for kind in ("cu", "ptx", "cubin"))
         # The #line directive sets the file name, regardless of the temporary file's name.
         source.write_text(f"#line 1 {json.dumps(name)}\n{text}", "utf-8")
-        _run([nvcc, "-ptx", *options, str(source), "-o", str(ptx)], name)
+        _run_compiler([nvcc, "-ptx", *options, str(source), "-o", str(ptx)], name)
         ptxas = Path(nvcc).with_name("ptxas" + Path(nvcc).suffix)
         architecture = next(option for option in options if option.startswith("-arch"))
-        log = _run([str(ptxas), *_assembler_options(options), architecture, str(ptx), "-o", str(image)], name)
-        code = cubin.read(image.read_bytes(), name, capability)
-        resources = _resources(log)
+        log = _run_compiler(
+            [str(ptxas), *_build_assembler_options(options), architecture, str(ptx), "-o", str(image)], name
+        )
+        code = cubin.read_cubin(image.read_bytes(), name, capability)
+        resources = _parse_resources(log)
         kernels = {
             kernel: MachineKernel(*resources[kernel], tuple(instructions))
             for kernel, instructions in code.items()
@@ -142,9 +144,9 @@ def _compile(text: str, nvcc: str, options: Sequence[str], capability: str, name
         return AssembledFile(ptx.read_text("utf-8"), kernels)
 
 
-def _run(command: Sequence[str], name: str) -> str:
+def _run_compiler(command: Sequence[str], name: str) -> str:
     try:
-        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CompileError(f"{name} was not compiled for the timing model: {error}.") from None
     log = process.stdout + process.stderr
@@ -154,7 +156,7 @@ def _run(command: Sequence[str], name: str) -> str:
     return log
 
 
-def _resources(log: str) -> dict[str, tuple[int, int]]:
+def _parse_resources(log: str) -> dict[str, tuple[int, int]]:
     """Return each kernel's registers, and its spilled bytes."""
     resources: dict[str, tuple[int, int]] = {}
     kernel, spilled = "", 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
-from gpu.timing.ptx.tiles import PLACE, element_of, shape_of
+from gpu.timing.ptx.tiles import TILE_ADDRESS, element_of, shape_of
 from gpu.warp import WARP
 
 ALIAS, COMPUTE, MEMORY, BARRIER, JUMP = range(5)
@@ -76,11 +76,11 @@ _PRODUCTS = {
 _WARPGROUP_LANES = 2048
 """Multiply-adds of 16-bit floats that a multiprocessor starts per cycle for `wgmma`, which only compute capability 9.0
 has: 989 TFLOPS of 132 multiprocessors at 1.83 GHz (NVIDIA H100 Tensor Core GPU, data sheet)."""
-_WARPS_TOGETHER = 4
+_WARPGROUP_WARPS = 4
 _TO_TF32 = 3.2
 """The mean number of machine instructions that round to TF32."""
-_APPROXIMATE = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
-_BITS = ("and", "or", "xor", "not", "lop3")
+_APPROXIMATE_OPCODES = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
+_BITWISE_OPCODES = ("and", "or", "xor", "not", "lop3")
 
 
 class CostTable:
@@ -98,12 +98,12 @@ class CostTable:
         self._writers: dict[str, list[PtxInstruction]] = defaultdict(list)
         for block in kernel.blocks:
             for each in block.instructions:
-                for name in each.written:
+                for name in each.written_registers:
                     self._writers[name].append(each)
                 for place, operand in enumerate(each.operands):
-                    if place == 0 and each.written:
+                    if place == 0 and each.written_registers:
                         continue
-                    for name in each.read:
+                    for name in each.read_registers:
                         if name in operand:
                             self._readers[name].append((each, place))
         lanes = gpu.schedulers
@@ -112,9 +112,9 @@ class CostTable:
         self._double = WARP * lanes / gpu.double_lanes
         self._special = WARP * lanes / gpu.special_lanes
 
-    def of(self, instruction: PtxInstruction) -> OperationCost:
+    def find_cost(self, instruction: PtxInstruction) -> OperationCost:
         """Return the cost of an instruction."""
-        opcode, words, type = instruction.opcode, instruction.words, instruction.type
+        opcode, words, type = instruction.opcode, instruction.modifiers, instruction.type
         gpu = self._gpu
         if opcode in ("ld", "ldu") and "param" in words:
             return _FREE
@@ -139,7 +139,7 @@ class CostTable:
             return self._warpgroup_cost(instruction)
         if opcode == "mbarrier":
             return OperationCost(COMPUTE, EXCHANGE, 1, 1, gpu.shared_cycles)
-        if opcode == PLACE:
+        if opcode == TILE_ADDRESS:
             return OperationCost(COMPUTE, INTEGER, 1, self._integer, gpu.arithmetic_cycles)
         if opcode in ("shfl", "match", "redux", "vote", "activemask", "elect"):
             return self._exchange_cost(instruction)
@@ -148,7 +148,7 @@ class CostTable:
             return OperationCost(COMPUTE, INTEGER, 1, self._integer, 12) if special else _FREE
         if opcode in ("cvta", "isspacep", "pragma", "nanosleep", "prefetch"):
             return _FREE
-        if type == "pred" or (opcode in _BITS and type == "pred"):
+        if type == "pred" or (opcode in _BITWISE_OPCODES and type == "pred"):
             return _FREE
         if opcode == "setp":
             busy = self._double if type == "f64" else self._integer
@@ -165,10 +165,10 @@ class CostTable:
         return self._integer_cost(instruction)
 
     def _memory_cost(self, instruction: PtxInstruction) -> OperationCost:
-        gpu, words = self._gpu, instruction.words
+        gpu, words = self._gpu, instruction.modifiers
         if "const" in words:
             # A uniform constant with a known address is an operand; otherwise one of a pair that is prefetched.
-            uniform = not any(name.startswith("%") for name in instruction.read)
+            uniform = not any(name.startswith("%") for name in instruction.read_registers)
             return _FREE if uniform else OperationCost(COMPUTE, CONTROL, 0.5, 0.5, gpu.shared_cycles)
         latency = gpu.shared_cycles if "shared" in words else 0.0
         if instruction.opcode in ("atom", "red") and "shared" in words:
@@ -188,10 +188,10 @@ class CostTable:
 
     def _warpgroup_cost(self, instruction: PtxInstruction) -> OperationCost:
         """Return the cost for one of the four warps: a quarter of the product, on its scheduler's tensor core."""
-        if instruction.words[0] in ("fence", "commit_group", "wait_group"):
+        if instruction.modifiers[0] in ("fence", "commit_group", "wait_group"):
             return OperationCost(COMPUTE, CONTROL, 1, 1, 1)
         product = self._product_cost(instruction, _WARPGROUP_LANES)
-        warps = _WARPS_TOGETHER if instruction.words[0] == "mma_async" else 1
+        warps = _WARPGROUP_WARPS if instruction.modifiers[0] == "mma_async" else 1
         return OperationCost(COMPUTE, TENSOR, 1, product.busy / warps, product.busy / warps)
 
     def _product_cost(self, instruction: PtxInstruction, lanes: float) -> OperationCost:
@@ -203,10 +203,10 @@ class CostTable:
         return OperationCost(COMPUTE, TENSOR, multiply_adds / per_instruction, busy, gpu.tensor_cycles + busy)
 
     def _conversion_cost(self, instruction: PtxInstruction) -> OperationCost:
-        if "tf32" in instruction.words:
+        if "tf32" in instruction.modifiers:
             latency = _TO_TF32 * self._gpu.arithmetic_cycles
             return OperationCost(COMPUTE, INTEGER, _TO_TF32, _TO_TF32 * self._integer, latency)
-        target, source = (word for word in instruction.words if word[-1:].isdigit() and word[:1] in "bsuf")
+        target, source = (word for word in instruction.modifiers if word[-1:].isdigit() and word[:1] in "bsuf")
         latency = self._gpu.arithmetic_cycles
         if target[0] == "f" and source[0] == "f" and target == source:
             return OperationCost(COMPUTE, FLOAT, 1, self._float, latency)
@@ -222,12 +222,12 @@ class CostTable:
             return _FREE
         if target in ("u32", "s32", "b32", "u16", "s16") and source in ("u16", "u8", "b16", "b8"):
             return _FREE
-        if self._only_read_by(instruction, ("mul", "mad", "shl", "add")) and int(target[1:]) == 64:
+        if self._is_only_read_by(instruction, ("mul", "mad", "shl", "add")) and int(target[1:]) == 64:
             return _FREE
         return OperationCost(COMPUTE, INTEGER, 1, self._integer, latency)
 
     def _float_cost(self, instruction: PtxInstruction) -> OperationCost:
-        opcode, words, latency = instruction.opcode, instruction.words, self._gpu.arithmetic_cycles
+        opcode, words, latency = instruction.opcode, instruction.modifiers, self._gpu.arithmetic_cycles
         if opcode in ("neg", "abs"):
             return _FREE
         if opcode in ("min", "max", "selp", "slct", "copysign"):
@@ -235,7 +235,7 @@ class CostTable:
         if (opcode == "div" and "approx" in words) or (opcode == "div" and "full" in words):
             slots = 2.0 if "approx" in words else 4.0
             return OperationCost(COMPUTE, SPECIAL, slots, self._special, self._gpu.special_cycles + 2 * latency)
-        if opcode in _APPROXIMATE and "approx" in words:
+        if opcode in _APPROXIMATE_OPCODES and "approx" in words:
             is_scaled = "ftz" not in words and opcode in ("ex2", "lg2", "rsqrt", "rcp", "sqrt")
             slots = 3.5 if is_scaled else 2.0 if opcode in ("sin", "cos") else 1.0
             extra_latency = 2 * latency if slots > 1 else 0
@@ -261,32 +261,36 @@ class CostTable:
         return OperationCost(COMPUTE, SPECIAL, slots, special * self._special, latency)
 
     def _integer_cost(self, instruction: PtxInstruction) -> OperationCost:
-        opcode, words, type = instruction.opcode, instruction.words, instruction.type
+        opcode, words, type = instruction.opcode, instruction.modifiers, instruction.type
         latency, wide = self._gpu.arithmetic_cycles, type[1:] == "64"
         if (opcode, type) in _SEQUENCES:
             return self._sequence_cost(opcode, type)
         if opcode in ("mul", "mad"):
             if "wide" in words:
-                if opcode == "mul" and self._only_read_by(instruction, ("add",)) and self._has_single_use(instruction):
+                if (
+                    opcode == "mul"
+                    and self._is_only_read_by(instruction, ("add",))
+                    and self._has_single_use(instruction)
+                ):
                     return _FREE
                 return OperationCost(COMPUTE, FLOAT, 1, self._integer, latency + 1)
             slots = 4.0 if wide else 2.0 if "hi" in words else 1.0
             return OperationCost(COMPUTE, FLOAT, slots, slots * self._integer, latency * (2 if wide else 1))
         if opcode in ("add", "sub") and wide:
             return self._long_sum_cost(instruction)
-        if opcode == "shl" and not wide and self._only_read_by(instruction, ("add",)):
+        if opcode == "shl" and not wide and self._is_only_read_by(instruction, ("add",)):
             return _FREE
         if (
             opcode == "shr"
             and not wide
-            and self._only_read_by(instruction, ("add",))
+            and self._is_only_read_by(instruction, ("add",))
             and self._has_single_use(instruction)
         ):
             return _FREE  # the high part of a shifted address, such as i / 32 + offset
         if (
-            opcode in _BITS
+            opcode in _BITWISE_OPCODES
             and not wide
-            and self._only_read_by(instruction, _BITS)
+            and self._is_only_read_by(instruction, _BITWISE_OPCODES)
             and self._has_single_use(instruction)
         ):
             return _FREE
@@ -309,7 +313,7 @@ class CostTable:
             return OperationCost(COMPUTE, INTEGER, 1, self._integer * 0.7, latency)
         for operand in instruction.operands[1:]:
             makers = self._writers.get(operand, [])
-            if len(makers) == 1 and makers[0].opcode == "mul" and "wide" in makers[0].words:
+            if len(makers) == 1 and makers[0].opcode == "mul" and "wide" in makers[0].modifiers:
                 return OperationCost(COMPUTE, FLOAT, 1, self._integer, latency + 1)
         return OperationCost(COMPUTE, INTEGER, 2, 2 * self._integer * 0.7, latency + 2)
 
@@ -318,7 +322,7 @@ class CostTable:
         visited.add(register)
         readers = [reader for reader, _ in self._readers.get(register, [])]
         return bool(readers) and all(
-            (reader.opcode == "cvt" and reader.words[0][1:] == "32")
+            (reader.opcode == "cvt" and reader.modifiers[0][1:] == "32")
             or (
                 reader.opcode in ("add", "sub")
                 and (reader.operands[0] in visited or self._is_narrowed(reader.operands[0], visited))
@@ -326,7 +330,7 @@ class CostTable:
             for reader in readers
         )
 
-    def _only_read_by(self, instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
+    def _is_only_read_by(self, instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
         readers = self._readers.get(instruction.operands[0], [])
         return bool(readers) and all(reader.opcode in opcodes for reader, _ in readers)
 
@@ -340,26 +344,26 @@ class CostTable:
 
 
 @dataclass(frozen=True)
-class Scheduled:
+class ScheduledInstruction:
     """An instruction in issue order: its index in the text, and registers renamed to be written once per block."""
 
-    place: int
+    index: int
     instruction: PtxInstruction
     cost: OperationCost
-    read: tuple[str, ...]
-    written: tuple[str, ...]
+    read_registers: tuple[str, ...]
+    written_registers: tuple[str, ...]
 
 
-def scheduled(block: BasicBlock, table: CostTable) -> list[Scheduled]:
+def schedule_block(block: BasicBlock, table: CostTable) -> list[ScheduledInstruction]:
     """Return a basic block's instructions in the order in which the assembler would schedule them.
 
     Instructions with the longest chain of dependents go first, so loads precede independent work. Memory accesses keep
     their order if one of them is a write.
     """
     instructions = block.instructions
-    costs = [table.of(each) for each in instructions]
+    costs = [table.find_cost(each) for each in instructions]
     dependents: list[set[int]] = [set() for _ in instructions]
-    names = _rename(instructions)
+    names = _rename_registers(instructions)
     writer: dict[str, int] = {}
     stores: dict[str, int] = {}
     accesses: dict[str, list[int]] = defaultdict(list)
@@ -369,7 +373,7 @@ def scheduled(block: BasicBlock, table: CostTable) -> list[Scheduled]:
         dependencies = {writer[name] for name in read if name in writer}
         for space in _spaces(each):
             is_fence = space == "everything"
-            is_write = is_fence or each.opcode in ("st", "atom", "red") or "volatile" in each.words
+            is_write = is_fence or each.opcode in ("st", "atom", "red") or "volatile" in each.modifiers
             if is_fence:
                 dependencies.update(
                     earlier for earlier in range(fence + 1, index) if costs[earlier].kind == MEMORY or earlier == fence
@@ -384,7 +388,7 @@ def scheduled(block: BasicBlock, table: CostTable) -> list[Scheduled]:
                 accesses[space] = []
             else:
                 accesses[space].append(index)
-        if fence >= 0 and fence != index and (costs[index].kind == MEMORY or each.opcode in _ORDERED):
+        if fence >= 0 and fence != index and (costs[index].kind == MEMORY or each.opcode in _ORDERED_OPCODES):
             dependencies.add(fence)
         if each.ends_block:
             dependencies.update(range(index))
@@ -393,27 +397,27 @@ def scheduled(block: BasicBlock, table: CostTable) -> list[Scheduled]:
                 dependents[earlier].add(index)
         for name in written:
             writer[name] = index
-    order = _issue_order(instructions, costs, dependents)
-    return [Scheduled(index, instructions[index], costs[index], *names[index]) for index in order]
+    order = _compute_issue_order(instructions, costs, dependents)
+    return [ScheduledInstruction(index, instructions[index], costs[index], *names[index]) for index in order]
 
 
-_ORDERED = ("bar", "barrier", "membar", "fence")
+_ORDERED_OPCODES = ("bar", "barrier", "membar", "fence")
 
 
-def _rename(instructions: Sequence[PtxInstruction]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _rename_registers(instructions: Sequence[PtxInstruction]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Return the registers that each instruction reads and writes, renamed to be written only once."""
     last_write: dict[str, int] = {}
     for index, each in enumerate(instructions):
-        for name in each.written:
+        for name in each.written_registers:
             last_write[name] = index
     current: dict[str, str] = {}
     renamed = []
     for index, each in enumerate(instructions):
-        read = [current.get(name, name) for name in each.read]
+        read = [current.get(name, name) for name in each.read_registers]
         if each.guard:  # a false guard keeps the old value
-            read += [current[name] for name in each.written if name in current]
+            read += [current[name] for name in each.written_registers if name in current]
         written = []
-        for name in each.written:
+        for name in each.written_registers:
             current[name] = name if last_write[name] == index else f"{name}'{index}"
             written.append(current[name])
         renamed.append((tuple(dict.fromkeys(read)), tuple(written)))
@@ -421,7 +425,7 @@ def _rename(instructions: Sequence[PtxInstruction]) -> list[tuple[tuple[str, ...
 
 
 def _spaces(instruction: PtxInstruction) -> tuple[str, ...]:
-    opcode, words = instruction.opcode, instruction.words
+    opcode, words = instruction.opcode, instruction.modifiers
     if opcode in ("bar", "barrier", "membar", "fence"):
         return ("everything",)
     if opcode in ("ld", "st", "atom", "red"):
@@ -437,16 +441,16 @@ _MAXIMUM_IN_FLIGHT = 10
 
 
 def _is_load(instruction: PtxInstruction, cost: OperationCost) -> bool:
-    return cost.kind == MEMORY and bool(instruction.written) and instruction.opcode == "ld"
+    return cost.kind == MEMORY and bool(instruction.written_registers) and instruction.opcode == "ld"
 
 
-def _issue_order(
+def _compute_issue_order(
     instructions: Sequence[PtxInstruction], costs: Sequence[OperationCost], dependents: Sequence[set[int]]
 ) -> list[int]:
     count = len(instructions)
     latencies = [
         _LOAD_LATENCY
-        if cost.kind == MEMORY and not cost.latency and each.written
+        if cost.kind == MEMORY and not cost.latency and each.written_registers
         else max(cost.latency, 1.0 * (cost.kind != ALIAS))
         for each, cost in zip(instructions, costs, strict=True)
     ]
@@ -464,7 +468,7 @@ def _issue_order(
     in_flight: dict[int, int] = {}
     producers: dict[int, list[int]] = defaultdict(list)
     for index in range(count):
-        if costs[index].kind == MEMORY and instructions[index].written:
+        if costs[index].kind == MEMORY and instructions[index].written_registers:
             for later in dependents[index]:
                 producers[later].append(index)
     while ready:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gpu.errors import InputError
-from gpu.files.opening import name_of
+from gpu.files.file_access import format_path
 from gpu.files.text import read_text
-from gpu.files.toml import TomlError, parse, shown
+from gpu.files.toml import TomlError, format_value, parse
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "gpus"
 
-_MAXIMUM = 1e15
+_MAX_VALUE = 1e15
 """The largest number in a description: products of several such numbers do not overflow."""
 
 
@@ -131,13 +131,13 @@ class GpuDescription:
 
 
 @dataclass(frozen=True)
-class Supposed:
+class GpuScaling:
     """Factors by which to scale a GPU's memory bandwidth and registers, for hypothetical GPUs."""
 
     bandwidth: float = 1.0
     registers: float = 1.0
 
-    def of(self, gpu: GpuDescription) -> GpuDescription:
+    def scale_gpu(self, gpu: GpuDescription) -> GpuDescription:
         """Return the scaled GPU, which is not validated; if all factors are 1, return the GPU itself."""
         if self.bandwidth == self.registers == 1:
             return gpu
@@ -152,10 +152,10 @@ class Supposed:
         )
 
 
-AS_DESCRIBED = Supposed()
+UNSCALED = GpuScaling()
 
 
-def keys() -> tuple[str, ...]:
+def list_gpu_keys() -> tuple[str, ...]:
     """Return the keys of the GPU descriptions in the program's folder."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
@@ -171,20 +171,20 @@ def find_gpu(name: str) -> GpuDescription:
     """
     path = Path(name)
     if path.suffix == ".toml":
-        return read(path)
+        return read_gpu(path)
     words = set(name.lower().replace("-", " ").split())
-    fitting = [key for key in keys() if set(key.split("-")) <= words]
+    fitting = [key for key in list_gpu_keys() if set(key.split("-")) <= words]
     if not fitting:
         raise InputError(
             f"There is no GPU description for {name!r}.",
-            advice=f"Choose one of {', '.join(keys())}, or specify a .toml file.",
+            advice=f"Choose one of {', '.join(list_gpu_keys())}, or specify a .toml file.",
         )
-    return read(FOLDER / f"{max(fitting, key=len)}.toml")
+    return read_gpu(FOLDER / f"{max(fitting, key=len)}.toml")
 
 
-def read(path: Path) -> GpuDescription:
+def read_gpu(path: Path) -> GpuDescription:
     """Read a description; raise InputError for a missing or invalid value."""
-    file = name_of(path)
+    file = format_path(path)
     try:
         data = parse(read_text(path))
     except TomlError as error:
@@ -205,16 +205,18 @@ def read(path: Path) -> GpuDescription:
             raise InputError(f"{file}: {each.name} has no source.")
         values[each.name] = _check_value(file, each.name, str(each.type), entry)
     if data:
-        raise InputError(f"{file} has a value for {name_of(next(iter(data)))}, which the timing model does not use.")
+        raise InputError(
+            f"{file} has a value for {format_path(next(iter(data)))}, which the timing model does not use."
+        )
     return GpuDescription(**values, sources=sources)
 
 
 def _check_value(file: str, name: str, type: str, value: Any) -> Any:
     expected: Any = {"str": str, "bool": bool, "int": int, "float": (int, float), "tuple[int, ...]": list}[type]
     if not isinstance(value, expected) or (isinstance(value, bool) and type != "bool"):
-        raise InputError(f"{file}: {name} is {shown(value)}, which has the wrong type.")
+        raise InputError(f"{file}: {name} is {format_value(value)}, which has the wrong type.")
     if type == "tuple[int, ...]":
         return tuple(_check_value(file, name, "int", each) for each in value)
-    if type in ("int", "float") and not 0 < value <= _MAXIMUM:
-        raise InputError(f"{file}: {name} is {shown(value)}, but must be above 0 and at most {_MAXIMUM:g}.")
+    if type in ("int", "float") and not 0 < value <= _MAX_VALUE:
+        raise InputError(f"{file}: {name} is {format_value(value)}, but must be above 0 and at most {_MAX_VALUE:g}.")
     return float(value) if type == "float" else value

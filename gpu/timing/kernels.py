@@ -11,21 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import KernelError
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.compiler import MachineKernel, assemble
-from gpu.timing.estimate.compiler import estimated_registers, ptx_of
+from gpu.timing.estimate.compiler import estimate_registers, generate_ptx
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.launch import LaunchEstimate, LaunchModel
-from gpu.timing.ptx.assembler import assembled
+from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import FIRST_ARRAY, WINDOW_BITS, SampledMemory
-from gpu.timing.ptx.program import PtxKernel, PtxProgram, PtxVariable, parse
-from gpu.timing.ptx.running import GridShape
+from gpu.timing.ptx.program import PtxKernel, PtxProgram, PtxVariable, parse_ptx
+from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.timeline import LaunchTimelines
 
 Array = npt.NDArray[Any]
 
-_VARIABLES = 1000
+_FIRST_VARIABLE_WINDOW = 1000
 """The window number of the file's first variable; arrays are numbered from 0, and no launch has this many."""
 
 
@@ -34,7 +34,7 @@ class ModeledFile:
 
     Parameters
     ----------
-    compiled : callable
+    compile_kernel : callable
         Returns for a kernel's name the program, and the assembler's output for its kernels, or None without assembler.
     gpu : GpuDescription
     source : str
@@ -45,61 +45,63 @@ class ModeledFile:
 
     def __init__(
         self,
-        compiled: Callable[[str], tuple[PtxProgram, Mapping[str, MachineKernel] | None]],
+        compile_kernel: Callable[[str], tuple[PtxProgram, Mapping[str, MachineKernel] | None]],
         gpu: GpuDescription,
         source: str,
         name: str,
     ) -> None:
-        self._compile = compiled
+        self._compile = compile_kernel
         self._gpu = gpu
         self.source = source
         self.name = name
         self._variables: dict[str, Array] = {}
         self._assigned_values: dict[str, Array] = {}
         self._models: dict[str, tuple[PtxKernel, LaunchModel]] = {}
-        self._code: dict[str, MachineKernel] = {}
+        self._machine_kernels: dict[str, MachineKernel] = {}
 
     def machine_kernel(self, name: str) -> MachineKernel | None:
         """Return the assembler's output for a kernel that was estimated; None without assembler."""
-        return self._code.get(name)
+        return self._machine_kernels.get(name)
 
     def set_variable(self, name: str, values: Array) -> None:
         """Set the beginning of a variable, if the compiler has not removed it."""
         self._assigned_values[name] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         for each, memory in self._variables.items():
-            self._fill(each, memory)
+            self._fill_variable(each, memory)
 
-    def _fill(self, mangled: str, memory: Array) -> None:
+    def _fill_variable(self, mangled: str, memory: Array) -> None:
         for name, data in self._assigned_values.items():
             if mangled == name or mangled.endswith((f"{len(name)}{name}E", f"{len(name)}{name}")):
                 memory[: data.size] = data[: memory.size]
 
-    def _model(self, name: str) -> tuple[PtxKernel, LaunchModel]:
+    def _build_model(self, name: str) -> tuple[PtxKernel, LaunchModel]:
         if name not in self._models:
             program, machine_kernels = self._compile(name)
-            kernel = assembled(program.kernel(name))
+            kernel = assemble_kernel(program.find_kernel(name))
             for each in program.variables:
                 if each.space in ("const", "global") and each.name not in self._variables:
-                    self._variables[each.name] = _initial(each)
-                    self._fill(each.name, self._variables[each.name])
-            machine = PtxMachine(kernel, self._addresses(), values=False)
+                    self._variables[each.name] = _initial_bytes(each)
+                    self._fill_variable(each.name, self._variables[each.name])
+            machine = PtxMachine(kernel, self._assign_addresses(), values=False)
             code = machine_kernels.get(kernel.name) if machine_kernels is not None else None
             if code is None:
-                model = LaunchModel(machine, self._gpu, estimated_registers(kernel))
+                model = LaunchModel(machine, self._gpu, estimate_registers(kernel))
             else:
                 model = LaunchModel(machine, self._gpu, code.registers, code.instructions)
             self._models[name] = kernel, model
             if code is not None:
-                self._code[name] = code
+                self._machine_kernels[name] = code
         return self._models[name]
 
-    def _addresses(self) -> dict[str, np.int64]:
+    def _assign_addresses(self) -> dict[str, np.int64]:
         return {
-            name: np.int64(FIRST_ARRAY + _VARIABLES + number << WINDOW_BITS)
+            name: np.int64(FIRST_ARRAY + _FIRST_VARIABLE_WINDOW + number << WINDOW_BITS)
             for number, name in enumerate(self._variables)
         }
 
-    def estimate(self, kernel: str, shape: GridShape, arguments: Sequence[Array | np.generic | None]) -> LaunchEstimate:
+    def estimate_launch(
+        self, kernel: str, shape: GridShape, arguments: Sequence[Array | np.generic | None]
+    ) -> LaunchEstimate:
         """Predict the time of a launch.
 
         Parameters
@@ -109,34 +111,34 @@ class ModeledFile:
         arguments : sequence
             For a pointer the array's bytes or None; otherwise a NumPy scalar.
         """
-        model, parameters, memory = self._launch_inputs(kernel, arguments)
-        return model.estimate(shape, parameters, memory)
+        model, parameters, memory = self._prepare_launch(kernel, arguments)
+        return model.estimate_launch(shape, parameters, memory)
 
-    def timelines(
+    def build_timelines(
         self,
         kernel: str,
         shape: GridShape,
         arguments: Sequence[Array | np.generic | None],
         time_us: float | None = None,
     ) -> LaunchTimelines:
-        """Return the timelines of a launch's warps, see `LaunchModel`; source lines require `modeled_file(lines=True)`.
+        """Return a launch's warp timelines, see `LaunchModel`; source lines require `compile_modeled_file(lines=True)`.
 
         Parameters
         ----------
         kernel, shape, arguments
-            As for `estimate`.
+            As for `estimate_launch`.
         time_us : float or None
             The time of the whole launch; None to estimate it.
         """
-        model, parameters, memory = self._launch_inputs(kernel, arguments)
-        timelines = model.timelines(shape, parameters, memory, time_us)
+        model, parameters, memory = self._prepare_launch(kernel, arguments)
+        timelines = model.build_timelines(shape, parameters, memory, time_us)
         return replace(timelines, kernel=kernel, source=self.source)
 
-    def _launch_inputs(
+    def _prepare_launch(
         self, kernel: str, arguments: Sequence[Array | np.generic | None]
     ) -> tuple[LaunchModel, Array, SampledMemory]:
         """Return a kernel's model, its parameter buffer, and the memory of its pointers."""
-        ptx_kernel, model = self._model(kernel)
+        ptx_kernel, model = self._build_model(kernel)
         names = list(self._variables)
         if len(arguments) != len(ptx_kernel.parameters):
             raise KernelError(f"{kernel} takes {len(ptx_kernel.parameters)} arguments, not {len(arguments)}.")
@@ -146,7 +148,7 @@ class ModeledFile:
             if isinstance(each, np.ndarray) and id(each) not in numbers:
                 numbers[id(each)] = len(arrays)
                 arrays.append(each)
-        variables = {_VARIABLES + number: self._variables[name] for number, name in enumerate(names)}
+        variables = {_FIRST_VARIABLE_WINDOW + number: self._variables[name] for number, name in enumerate(names)}
         memory = SampledMemory({**dict(enumerate(arrays)), **variables})
         last_parameter = ptx_kernel.parameters[-1] if ptx_kernel.parameters else None
         parameters = np.zeros(last_parameter.offset + last_parameter.size + 16 if last_parameter else 16, np.uint8)
@@ -161,7 +163,7 @@ class ModeledFile:
         return model, parameters, memory
 
 
-def modeled_file(
+def compile_modeled_file(
     text: str,
     gpu: GpuDescription,
     defines: Mapping[str, int | str],
@@ -192,20 +194,20 @@ def modeled_file(
     """
     assembled_file = assemble(text, gpu.capability, defines, include_dirs, name) if nvcc else None
     if assembled_file is not None:
-        program = parse(assembled_file.ptx, name)
+        program = parse_ptx(assembled_file.ptx, name)
         return ModeledFile(lambda kernel: (program, assembled_file.kernels), gpu, "sass", name)
 
     def compile_estimated(kernel: str) -> tuple[PtxProgram, None]:
         simulated = module.kernel(kernel)
         located = name if lines else ""
-        return parse(ptx_of(simulated.function, simulated.variables, gpu.capability, located), name), None
+        return parse_ptx(generate_ptx(simulated.function, simulated.variables, gpu.capability, located), name), None
 
     return ModeledFile(compile_estimated, gpu, "ir", name)
 
 
-def _initial(variable: PtxVariable) -> Array:
+def _initial_bytes(variable: PtxVariable) -> Array:
     data = np.zeros(max(variable.size, 16), np.uint8)
-    words = variable.initial.strip("{} ").split(",") if variable.initial else []
+    words = variable.initializer.strip("{} ").split(",") if variable.initializer else []
     if words and all(word.strip().lstrip("-").isdigit() for word in words):
         element_size = max(1, variable.size // len(words)) if len(words) > 1 else variable.size
         for index, word in enumerate(words):

@@ -11,27 +11,27 @@ import numpy.typing as npt
 
 from gpu.timing import native
 from gpu.timing.caches import CachedRequest
-from gpu.timing.costs import ALIAS, MEMORY, PIPES, CostTable, scheduled
+from gpu.timing.costs import ALIAS, MEMORY, PIPES, CostTable, schedule_block
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.path import Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
-from gpu.timing.timeline import SPAN, WarpState, warps_of_round
+from gpu.timing.timeline import SPAN, WarpState, compute_rotation_period
 
 Array = npt.NDArray[Any]
 
 GLOBAL, _SHARED, _ATOMIC = 0, 1, 2
-_QUEUE = 24.0
+_QUEUE_CYCLES = 24.0
 """Capacity of the queue of requests before the L1 cache, in cycles of work; beyond it, warps cannot issue."""
-_JUMP = 8.0
+_JUMP_CYCLES = 8.0
 _CYCLES_PER_WAVEFRONT = 2.0
 """Cycles per wavefront of shared memory for the warps of one scheduler; all schedulers together get one per cycle.
 Measured on an H200 and an H100."""
 _MAXIMUM_OPEN_SPANS = 8 * 64
 """The most open spans when the recording limit is reached."""
-_BARRIER_WARP = 1.75
+_BARRIER_WARP_CYCLES = 1.75
 """Additional cycles of a barrier per further warp of a block. Between two barriers, two cycles are measured, of which a
 part is the issue of the barrier warp by warp. Measured on an H200 and an H100."""
-_BLOCK_START = 250.0
+_BLOCK_START_CYCLES = 250.0
 """Cycles from a block's end to the first instruction of the block that replaces it."""
 
 
@@ -43,9 +43,9 @@ class MachineCode:
     ----------
     kinds, pipes, slots, busy, latencies : arrays
         The cost of each operation, as in `OperationCost`.
-    written : int32 array
+    written_registers : int32 array
         The register that each operation writes; -1 for none.
-    first_read, reads : int32 arrays
+    first_read, read_registers : int32 arrays
         Operation `i` reads the registers `reads[first_read[i]:first_read[i + 1]]`.
     request_of : int32 array
         For a memory operation, the index of its request in its basic block.
@@ -70,9 +70,9 @@ class MachineCode:
     slots: Array
     busy: Array
     latencies: Array
-    written: Array
+    written_registers: Array
     first_read: Array
-    reads: Array
+    read_registers: Array
     request_of: Array
     spaces: Array
     first_operation: Array
@@ -83,7 +83,7 @@ class MachineCode:
     instructions: tuple[PtxInstruction, ...]
 
 
-def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
+def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
     """Convert a kernel's instructions to a multiprocessor's operations."""
     table = CostTable(kernel, gpu)
     numbers: dict[str, int] = {}
@@ -96,13 +96,13 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
         request_rows: dict[int, int] = {}
         uses = np.zeros(len(PIPES))
         total = 0.0
-        for scheduled_instruction in scheduled(block, table):
+        for scheduled_instruction in schedule_block(block, table):
             index, each, cost = (
-                scheduled_instruction.place,
+                scheduled_instruction.index,
                 scheduled_instruction.instruction,
                 scheduled_instruction.cost,
             )
-            instructions += [each] * max(len(scheduled_instruction.written), 1)
+            instructions += [each] * max(len(scheduled_instruction.written_registers), 1)
             kinds.append(cost.kind)
             pipes.append(cost.pipe)
             slots.append(cost.slots)
@@ -110,14 +110,14 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
             latencies.append(cost.latency)
             total += cost.slots
             uses[cost.pipe] += cost.busy
-            results = [numbers.setdefault(name, len(numbers)) for name in scheduled_instruction.written]
+            results = [numbers.setdefault(name, len(numbers)) for name in scheduled_instruction.written_registers]
             written.append(results[0] if results else -1)
-            reads += [numbers.setdefault(name, len(numbers)) for name in scheduled_instruction.read]
+            reads += [numbers.setdefault(name, len(numbers)) for name in scheduled_instruction.read_registers]
             first_read.append(len(reads))
             space = GLOBAL
             if cost.kind == MEMORY:
                 request_rows[index] = len(request_rows)
-                if "shared" in each.words or "const" in each.words:
+                if "shared" in each.modifiers or "const" in each.modifiers:
                     space = _SHARED
                 elif each.opcode in ("atom", "red"):
                     space = _ATOMIC
@@ -152,21 +152,21 @@ class SharedRates:
 
     Parameters
     ----------
-    per_last_sector, per_memory_sector : float
+    l2_sector_cycles, dram_sector_cycles : float
         Per 32-byte sector from L2 and from DRAM.
-    per_store_line : float
+    store_line_cycles : float
         Per stored line, or part of one.
-    between_blocks : float
+    block_start_cycles : float
         Between the starts of two blocks.
-    alone : float
+    unpaired_cost : float
         The additional share of a sector's time in L2 if the other half of its 64-byte pair is not requested.
     """
 
-    per_last_sector: float
-    per_memory_sector: float
-    per_store_line: float
-    between_blocks: float
-    alone: float
+    l2_sector_cycles: float
+    dram_sector_cycles: float
+    store_line_cycles: float
+    block_start_cycles: float
+    unpaired_cost: float
 
 
 @dataclass(frozen=True)
@@ -175,29 +175,29 @@ class MachineRun:
 
     Parameters
     ----------
-    ended : array
+    block_ends : array
         The cycle at which each block ended, in order of completion.
-    cycles_in : array
+    state_cycles : array
         By WarpState, the cycles of all warps together.
     issued : int
         The number of operations that warps issued.
     spans : array of SPAN
         The states of warps over time, sorted by warp and time, as far as they were recorded.
-    until : float
+    recorded_until : float
         The cycle up to which states were recorded.
     """
 
-    ended: Array
-    cycles_in: Array
+    block_ends: Array
+    state_cycles: Array
     issued: int
     spans: Array
-    until: float
+    recorded_until: float
 
 
-def run(
+def simulate_multiprocessor(
     code: MachineCode,
     path: Sequence[Visit],
-    cached: Mapping[int, CachedRequest],
+    cached_requests: Mapping[int, CachedRequest],
     memory_share: Mapping[tuple[int, int], float],
     gpu: GpuDescription,
     rates: SharedRates,
@@ -207,7 +207,7 @@ def run(
     sampled_blocks: int,
     blocks: int,
     atomic_cycles: Mapping[int, Array],
-    most_spans: int = 0,
+    max_spans: int = 0,
 ) -> MachineRun:
     """Simulate blocks on one multiprocessor.
 
@@ -216,7 +216,7 @@ def run(
     code : MachineCode
     path : sequence of Visit
         The path of the sampled blocks.
-    cached : mapping
+    cached_requests : mapping
         The L1 misses of each request, by its id.
     memory_share : mapping
         By basic block and index of an instruction, the share of its L1 misses that comes from DRAM.
@@ -228,7 +228,7 @@ def run(
         The warps per block, the number of sampled blocks, which are used in turn, and the number of blocks to run.
     atomic_cycles : mapping
         By a request's id, the cost of its atomic operations in global memory for each of its warps.
-    most_spans : int
+    max_spans : int
         The most spans to record; 0 for none.
     """
     warps = warps_per_block * sampled_blocks
@@ -245,22 +245,22 @@ def run(
         lanes = visit.lanes[:warps]
         active[number] = np.where(lanes < all_lanes, 2, 1) * (lanes > 0)
         request_rows = code.requests[visit.block]
-        for index, request in zip(visit.places, visit.requests, strict=True):
+        for index, request in zip(visit.instruction_indices, visit.requests, strict=True):
             if index not in request_rows:
                 continue
             row = int(first_request[number]) + request_rows[index]
             warp_count = int(np.searchsorted(request.warps, warps))
             warp_numbers = request.warps[:warp_count]
-            cached_request = cached.get(id(request))
+            cached_request = cached_requests.get(id(request))
             if request.space not in ("global", "local") or cached_request is None:
                 passes[row, warp_numbers] = request.passes[:warp_count]
             elif request.kind in ("atom", "red"):
                 from_last[row, warp_numbers] = atomic_cycles[id(request)][:warp_count]
             else:
                 # The L1 cache processes a request line by line, with four sectors each.
-                passes[row, warp_numbers] = np.maximum(1, lines(request, warp_count))
+                passes[row, warp_numbers] = np.maximum(1, count_lines(request, warp_count))
                 requested_sectors = (
-                    cached_request.missed + rates.alone * cached_request.alone
+                    cached_request.misses + rates.unpaired_cost * cached_request.unpaired_misses
                     if request.kind == "ld"
                     else request.counts[:warp_count]
                 )
@@ -272,19 +272,19 @@ def run(
             first, end = code.first_operation[block : block + 2]
             is_request = (code.request_of[first:end] == request_row) & (code.kinds[first:end] == MEMORY)
             shares[first:end][is_request] = share
-    barrier = gpu.barrier_cycles + _BARRIER_WARP * (warps_per_block - 1)
+    barrier = gpu.barrier_cycles + _BARRIER_WARP_CYCLES * (warps_per_block - 1)
     numbers = np.array(
         [
             gpu.schedulers, slots, warps_per_block, blocks, sampled_blocks, len(path), code.registers, warps,
-            most_spans, warps_of_round(warps_per_block, gpu.schedulers),
+            max_spans, compute_rotation_period(warps_per_block, gpu.schedulers),
         ],
         np.int64,
     )  # fmt: skip
     rate_values = np.array(
         [
             gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
-            rates.per_last_sector, rates.per_memory_sector, barrier, _BLOCK_START, _QUEUE, _JUMP, rates.per_store_line,
-            gpu.atomic_cycles, rates.between_blocks, _CYCLES_PER_WAVEFRONT,
+            rates.l2_sector_cycles, rates.dram_sector_cycles, barrier, _BLOCK_START_CYCLES, _QUEUE_CYCLES,
+            _JUMP_CYCLES, rates.store_line_cycles, gpu.atomic_cycles, rates.block_start_cycles, _CYCLES_PER_WAVEFRONT,
         ]
     )  # fmt: skip
     steps = np.array([visit_numbers[id(visit)] for visit in path] or [0], np.int32)
@@ -292,24 +292,24 @@ def run(
     ready = np.zeros(slots * warps_per_block * code.registers)
     late = np.zeros(ready.size, np.uint8)
     ended, cycles_in, written = np.zeros(blocks), np.zeros(len(WarpState)), np.zeros(2, np.int64)
-    capacity = most_spans + _MAXIMUM_OPEN_SPANS if most_spans else 1
+    capacity = max_spans + _MAXIMUM_OPEN_SPANS if max_spans else 1
     cut, times, marks = (
-        np.full(1, np.inf if most_spans else -1.0),
+        np.full(1, np.inf if max_spans else -1.0),
         np.zeros((capacity, 2)),
         np.zeros((capacity, 4), np.int32),
     )
-    native.run(
+    native.run_kernel(
         "multiprocessor", numbers, rate_values, code.kinds, code.pipes, code.slots, code.busy, code.latencies,
-        code.written, code.first_read, code.reads, code.request_of, shares, code.first_operation, steps,
-        blocks_of_visits, first_request.astype(np.int64), active, passes, from_last, code.spaces, ready, late,
+        code.written_registers, code.first_read, code.read_registers, code.request_of, shares, code.first_operation,
+        steps, blocks_of_visits, first_request.astype(np.int64), active, passes, from_last, code.spaces, ready, late,
         np.zeros(shares.size), ended, cycles_in, written, cut, times, marks,
     )  # fmt: skip
     until = min(float(cut[0]), float(ended.max(initial=0.0)))
-    spans = _spans(times[: written[1]], marks[: written[1]], until)
+    spans = _collect_spans(times[: written[1]], marks[: written[1]], until)
     return MachineRun(ended, cycles_in, int(written[0]), spans, until)
 
 
-def _spans(times: Array, marks: Array, until: float) -> Array:
+def _collect_spans(times: Array, marks: Array, until: float) -> Array:
     """Return the recorded data as spans up to a cycle, in order."""
     spans = np.empty(len(times), SPAN)
     spans["begin"], spans["end"] = times[:, 0], np.minimum(times[:, 1], until)
@@ -318,12 +318,12 @@ def _spans(times: Array, marks: Array, until: float) -> Array:
     return sorted_spans[sorted_spans["begin"] < sorted_spans["end"]]
 
 
-def lines(request: Any, here: int) -> Array:
+def count_lines(request: Any, warp_count: int) -> Array:
     """Return the number of 128-byte lines that contain each warp's sectors."""
-    sectors = request.sectors[: request.starts[here]]
+    sectors = request.sectors[: request.starts[warp_count]]
     new = np.ones(sectors.size, np.int64)
     new[1:] = (sectors[1:] >> 2) != (sectors[:-1] >> 2)
-    starts = request.starts[: here + 1]
+    starts = request.starts[: warp_count + 1]
     new[starts[:-1][np.diff(starts) > 0]] = 1
     sums = np.concatenate(([0], np.cumsum(new)))
     counts: Array = np.diff(sums[starts])

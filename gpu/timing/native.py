@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.compiled.launch import CompiledKernel
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 Array = npt.NDArray[Any]
 
 
 @cache
-def _kernel(name: str) -> CompiledKernel:
+def _compile_kernel(name: str) -> CompiledKernel:
     path = Path(__file__).with_name(f"{name}.cu")
-    return SimulatedModule(path.read_text("utf-8"), path, {}).compiled(name)
+    return SimulatedModule(path.read_text("utf-8"), path, {}).compiled_kernel(name)
 
 
-def run(name: str, *arguments: Array | np.generic) -> None:
+def run_kernel(name: str, *arguments: Array | np.generic) -> None:
     """Run a kernel in one thread, with scalars and arrays, which it changes in place."""
     buffers = [each.reshape(-1).view(np.uint8) if isinstance(each, np.ndarray) else each for each in arguments]
-    _kernel(name).launch((1, 1, 1), (1, 1, 1), buffers)
+    _compile_kernel(name).launch((1, 1, 1), (1, 1, 1), buffers)

@@ -17,16 +17,16 @@ class Occupancy:
     Parameters
     ----------
     blocks, warps : int
-    limited_by : str
+    limiting_resource : str
         "blocks", "warps", "registers" or "shared memory"; "grid" if the grid has no more blocks.
     """
 
     blocks: int
     warps: int
-    limited_by: str
+    limiting_resource: str
 
 
-def occupancy(gpu: GpuDescription, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+def compute_occupancy(gpu: GpuDescription, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """Return the occupancy for blocks of a kernel.
 
     Parameters

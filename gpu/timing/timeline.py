@@ -55,30 +55,30 @@ class WarpTimeline:
         The number of resident blocks.
     cycles : float
         Cycles until the last block has ended.
-    cycles_in : tuple of float
+    state_cycles : tuple of float
         By WarpState, the cycles of all warps together, over the whole run.
     issued : int
         The operations that warps issued, over the whole run.
     first, last : int
         The range of its rows in the spans of all timelines, sorted by warp, then by time.
-    until : float
+    recorded_until : float
         The cycle up to which spans were recorded; `cycles` if all were.
     """
 
     resident: int
     cycles: float
-    cycles_in: tuple[float, ...]
+    state_cycles: tuple[float, ...]
     issued: int
     first: int
     last: int
-    until: float
+    recorded_until: float
 
-    def issuing(self, schedulers: int) -> float:
+    def compute_issue_utilization(self, schedulers: int) -> float:
         """Return the issue slot utilization: the share of all schedulers' cycles in which one issues."""
-        return self.cycles_in[WarpState.ISSUING] / (schedulers * self.cycles) if self.cycles else 0.0
+        return self.state_cycles[WarpState.ISSUING] / (schedulers * self.cycles) if self.cycles else 0.0
 
 
-def warps_of_round(warps_per_block: int, schedulers: int) -> int:
+def compute_rotation_period(warps_per_block: int, schedulers: int) -> int:
     """Return the number of warps after which the assignment of warps to schedulers is shifted by one.
 
     Warps are assigned to schedulers in turn, evenly. If each block began at the same scheduler, that scheduler would
@@ -105,13 +105,13 @@ class LaunchTimelines:
     schedulers, warps_per_block : int
     blocks : int
         The number of blocks in each run, the same for any number of resident blocks.
-    per_multiprocessor : int
+    blocks_per_multiprocessor : int
         The number of the launch's blocks per multiprocessor.
     resident : int
         The number of resident blocks in the launch.
-    limited_by : str
+    limiting_resource : str
         The resource that prevents one more resident block, as in `Occupancy`.
-    left_out : str
+    omission : str
         A description of omitted parts of the blocks; "" if they are complete.
     operations : tuple of TimedOperation
     timelines : tuple of WarpTimeline
@@ -129,20 +129,22 @@ class LaunchTimelines:
     schedulers: int
     warps_per_block: int
     blocks: int
-    per_multiprocessor: int
+    blocks_per_multiprocessor: int
     resident: int
-    limited_by: str
-    left_out: str
+    limiting_resource: str
+    omission: str
     operations: tuple[TimedOperation, ...]
     timelines: tuple[WarpTimeline, ...]
     spans: Array = field(repr=False)
 
-    def scheduler_of(self, warps: Array) -> Array:
+    def find_schedulers(self, warps: Array) -> Array:
         """Return the scheduler that issues each of some warps, by their slots on the multiprocessor."""
-        scheduler: Array = (warps + warps // warps_of_round(self.warps_per_block, self.schedulers)) % self.schedulers
+        scheduler: Array = (
+            warps + warps // compute_rotation_period(self.warps_per_block, self.schedulers)
+        ) % self.schedulers
         return scheduler
 
-    def spans_of(self, resident: int) -> Array:
+    def find_spans(self, resident: int) -> Array:
         """Return the spans of the timeline with a number of resident blocks."""
         timeline = self.timelines[resident - 1]
         return self.spans[timeline.first : timeline.last]

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gpu.errors import InputError
-from gpu.files import opening
+from gpu.files import file_access
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "modeled"
-OURS, ELSEWHERE = "ours", "elsewhere"
+OURS, EXTERNAL = "ours", "elsewhere"
 """The origin of a case's kernels."""
 
 _MAXIMUM_BYTES = 2**23
@@ -27,7 +27,7 @@ class ValidatedCase:
     Parameters
     ----------
     group : str
-        `OURS` or `ELSEWHERE`.
+        `OURS` or `EXTERNAL`.
     of, who : str
         The pattern and the variant, or the source and the name of an external kernel.
     work : str
@@ -50,38 +50,40 @@ class ValidatedCase:
 
 
 @dataclass(frozen=True)
-class KnownError:
+class ErrorBound:
     """The error that nine out of ten compared cases do not exceed.
 
     Parameters
     ----------
-    within : float
+    relative_error : float
         The relative error.
     cases : int
         The number of compared cases.
-    of : str
+    pattern : str
         The pattern of all cases; "" for cases of several patterns.
     date : str
         The date of the comparison.
-    among : bool
+    includes_variant : bool
         Whether the requested variant is among the compared ones.
     """
 
-    within: float
+    relative_error: float
     cases: int
-    of: str
+    pattern: str
     date: str
-    among: bool = True
+    includes_variant: bool = True
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The error as text, shown next to a time."""
-        return f"within {self.percent} % for 9 of 10 kernels tried" + ("" if self.among else ", not this one")
+        return f"within {self.percent} % for 9 of 10 kernels tried" + (
+            "" if self.includes_variant else ", not this one"
+        )
 
     @property
     def percent(self) -> int:
         """The error in percent, rounded up."""
-        return math.ceil(round(100 * self.within, 6))
+        return math.ceil(round(100 * self.relative_error, 6))
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Validation:
     source: str
     cases: tuple[ValidatedCase, ...]
 
-    def error(self, pattern: str = "", variant: str = "") -> KnownError | None:
+    def find_error_bound(self, pattern: str = "", variant: str = "") -> ErrorBound | None:
         """Return the known error for a pattern's variants or, without a pattern, for external kernels.
 
         `variant` is the modeled variant, which may be newer than the comparison.
@@ -113,33 +115,33 @@ class Validation:
         own_cases = [each for each in self.cases if each.group == OURS and each.of == pattern]
         if len(own_cases) < _MINIMUM_CASES:
             pattern = ""
-            own_cases = [each for each in self.cases if each.group == ELSEWHERE]
+            own_cases = [each for each in self.cases if each.group == EXTERNAL]
         if len(own_cases) < _MINIMUM_CASES:
             return None
         errors = sorted(each.error for each in own_cases)
         is_compared = not (pattern and variant) or any(each.who == variant for each in own_cases)
-        return KnownError(errors[math.ceil(_SHARE * len(errors)) - 1], len(errors), pattern, self.date, is_compared)
+        return ErrorBound(errors[math.ceil(_SHARE * len(errors)) - 1], len(errors), pattern, self.date, is_compared)
 
 
-def path_of(gpu: str, source: str) -> Path:
+def validation_path(gpu: str, source: str) -> Path:
     """Return the path of a GPU's comparison."""
     return FOLDER / f"{gpu}-{source}.json"
 
 
-def write(path: Path, validation: Validation) -> None:
+def write_validation(path: Path, validation: Validation) -> None:
     """Write a comparison to a file, with one case per line."""
     header = {name: value for name, value in asdict(validation).items() if name != "cases"}
     lines = ",\n".join("  " + json.dumps(asdict(each), allow_nan=False) for each in validation.cases)
     header_text = json.dumps(header, indent=1).rstrip("\n}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with opening.replacing(path) as file:
+    with file_access.replace_file(path) as file:
         file.write(f'{header_text},\n "cases": [\n{lines}\n ]\n}}\n'.encode())
 
 
-def read(path: Path) -> Validation:
+def read_validation(path: Path) -> Validation:
     """Read a comparison; raise InputError if the file is invalid."""
     try:
-        data = json.loads(opening.read_bytes(path, _MAXIMUM_BYTES))
+        data = json.loads(file_access.read_bytes(path, _MAXIMUM_BYTES))
         cases = tuple(ValidatedCase(**each) for each in data.pop("cases"))
         if not all(isinstance(value, str) for value in data.values()):
             raise TypeError("a name is not a string")
@@ -148,15 +150,15 @@ def read(path: Path) -> Validation:
         return Validation(**data, cases=cases)
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(
-            f"{opening.name_of(path.name)} is not a valid comparison of the timing model: "
-            f"{opening.name_of(str(error))}."
+            f"{file_access.format_path(path.name)} is not a valid comparison of the timing model: "
+            f"{file_access.format_path(str(error))}."
         ) from None
 
 
-def find(gpu: str, source: str) -> Validation | None:
+def find_validation(gpu: str, source: str) -> Validation | None:
     """Return the comparison with a GPU; None if there is none."""
-    path = path_of(gpu, source)
-    return read(path) if path.is_file() else None
+    path = validation_path(gpu, source)
+    return read_validation(path) if path.is_file() else None
 
 
 def _is_time(value: object) -> bool:

@@ -12,37 +12,37 @@ from PyQt6.QtGui import QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QBoxLayout, QDoubleSpinBox, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Pattern
-from gpu.engines.base import TO_SIMULATE
+from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.messages.atomics import (
-    MOST_ELEMENTS,
+    MAX_ELEMENTS,
     VARIANTS,
     AtomicCounts,
     AtomicsStudy,
-    Contended,
+    ContentionCounts,
     Latencies,
-    chain_in_words,
-    model,
+    describe_latency_chain,
+    model_atomics,
 )
 from gpu.messages.requests import Failure, Result, RunPattern, StudyAtomics
-from gpu.patterns.histogram.counted import letters_of
+from gpu.patterns.histogram.counting_input import strip_to_letters
 from gui.atomics_view.lost_updates import LostUpdates
 from gui.model.jobs import Jobs
 from gui.model.records import OpenImage
 from gui.painting.theme import look
-from gui.qt.later import after
-from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, label
+from gui.qt.timers import create_single_shot_timer
+from gui.widgets.basic import Card, ElidedLabel, format_count, format_figure, label
 
-_COUNTED = {
+_COUNT_COLUMNS = {
     "atomics": "Atomic operations, counted per thread",
     "addresses": "Addresses with atomic operations; each block's shared memory counts separately",
     "hottest": "The largest number of atomic operations on one address",
     "warp queue": "The largest number of threads of a warp that access one address at once",
     "block queue": "The largest number of threads of a block that access one address at once",
 }
-_TIMES = ("modeled", "measured", "limited by")
+_TIME_COLUMNS = ("modeled", "measured", "limited by")
 _CHANNEL = "atomics"
-_WAIT_MS = 250
-_ORDERS = 260
+_DELAY_MS = 250
+_INTERLEAVINGS_HEIGHT = 260
 """Height of the interleavings in pixels, at the normal text size, when they are placed below the tables."""
 
 
@@ -53,7 +53,7 @@ class AtomicsTab(QWidget):
     ----------
     pattern : Pattern
         The histogram.
-    side : callable
+    get_side_jobs : callable
         Returns the queue of the simulator that counts.
     engine : Jobs
         The queue of the engine that measures.
@@ -67,41 +67,45 @@ class AtomicsTab(QWidget):
     """Atomic operations were counted."""
 
     def __init__(
-        self, pattern: Pattern, side: Callable[[], Jobs], engine: Jobs, params: Callable[[], Mapping[str, Any]]
+        self, pattern: Pattern, get_side_jobs: Callable[[], Jobs], engine: Jobs, params: Callable[[], Mapping[str, Any]]
     ) -> None:
         super().__init__()
-        self._pattern, self._side, self._engine, self._params = pattern, side, engine, params
+        self._pattern, self._get_side_jobs, self._engine, self._params = pattern, get_side_jobs, engine, params
         self._image: OpenImage | None = None
         self.study: AtomicsStudy | None = None
         self.times: dict[str, float] = {}
         self._stale = True
-        self._turn = 0
-        self._soon = after(_WAIT_MS, self.measure, self)
-        self.about = ElidedLabel("caption", "Counted input")
+        self._request_number = 0
+        self._measure_timer = create_single_shot_timer(_DELAY_MS, self.measure, self)
+        self.input_label = ElidedLabel("caption", "Counted input")
         self.device = ElidedLabel("caption", "Device of the measurements", right=True)
-        self.measured = label("measured", "caption", name="Kind of time")
-        self.counted: dict[tuple[str, str, str], QLabel] = {}
-        self.timed: dict[tuple[str, str], QLabel] = {}
+        self.time_kind_label = label("measured", "caption", name="Kind of time")
+        self.count_labels: dict[tuple[str, str, str], QLabel] = {}
+        self.time_labels: dict[tuple[str, str], QLabel] = {}
         default = Latencies()
-        self.clock = _box("GHz", default.clock_ghz, 0.1, 10, 0.1, "Clock of the model")
-        self.to_global = _box("cycles", default.global_cycles, 1, 2000, 10, "Cycles to global memory, one way")
-        self.to_shared = _box("cycles", default.shared_cycles, 1, 200, 1, "Cycles to shared memory, one way")
+        self.clock = _create_number_box("GHz", default.clock_ghz, 0.1, 10, 0.1, "Clock of the model")
+        self.global_latency = _create_number_box(
+            "cycles", default.global_cycles, 1, 2000, 10, "Cycles to global memory, one way"
+        )
+        self.shared_latency = _create_number_box(
+            "cycles", default.shared_cycles, 1, 200, 1, "Cycles to shared memory, one way"
+        )
         self.rate = label("", "caption", wrap=True, name="Atomic operations per second on one address")
         self.chain = [(label("", "code", name=f"Chain, figure {n}"), label("", "caption")) for n in range(1, 7)]
-        self.lost = LostUpdates()
+        self.lost_updates = LostUpdates()
         self._lay_out()
-        for box in (self.clock, self.to_global, self.to_shared):
+        for box in (self.clock, self.global_latency, self.shared_latency):
             box.valueChanged.connect(lambda _: self._show_times())
         self._show_times()
 
     def _lay_out(self) -> None:
         contention = Card("Atomics by address, counted", margins=(12, 8, 12, 8))
         contention.setToolTip("Exact numbers, counted by the simulator, not measured or modeled")
-        contention.head.addWidget(self.about, 1)
+        contention.head.addWidget(self.input_label, 1)
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(2)
-        for column, (name, meaning) in enumerate(_COUNTED.items(), 2):
+        for column, (name, meaning) in enumerate(_COUNT_COLUMNS.items(), 2):
             head = label(name, "caption")
             head.setToolTip(meaning)
             grid.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
@@ -112,9 +116,9 @@ class AtomicsTab(QWidget):
             grid.setRowStretch(first + 2, 1)
             for line, space in enumerate(("global", "shared"), first):
                 grid.addWidget(label(space, "caption"), line, 1)
-                for column, name in enumerate(_COUNTED, 2):
+                for column, name in enumerate(_COUNT_COLUMNS, 2):
                     cell = label("–", "code", name=f"{name}, {variant}, {space} memory")
-                    self.counted[variant, space, name] = cell
+                    self.count_labels[variant, space, name] = cell
                     grid.addWidget(cell, line, column, Qt.AlignmentFlag.AlignRight)
         contention.body.addLayout(grid, 1)
 
@@ -124,7 +128,11 @@ class AtomicsTab(QWidget):
         settings.setHorizontalSpacing(16)
         settings.setVerticalSpacing(2)
         for column, (text, box) in enumerate(
-            (("Clock", self.clock), ("Global memory, one way", self.to_global), ("Shared, one way", self.to_shared))
+            (
+                ("Clock", self.clock),
+                ("Global memory, one way", self.global_latency),
+                ("Shared, one way", self.shared_latency),
+            )
         ):
             heading = label(text, "caption")
             heading.setBuddy(box)
@@ -145,16 +153,16 @@ class AtomicsTab(QWidget):
         table = QGridLayout()
         table.setHorizontalSpacing(14)
         table.setVerticalSpacing(2)
-        for column, name in enumerate(_TIMES, 1):
-            head = self.measured if name == "measured" else label(name, "caption")
+        for column, name in enumerate(_TIME_COLUMNS, 1):
+            head = self.time_kind_label if name == "measured" else label(name, "caption")
             table.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
             table.setColumnStretch(column, 1)
         for line, variant in enumerate(VARIANTS, 1):
             table.addWidget(label(self._pattern.variant(variant).title), line, 0)
             table.setRowStretch(line, 1)
-            for column, name in enumerate(_TIMES, 1):
+            for column, name in enumerate(_TIME_COLUMNS, 1):
                 cell = label("–", "code", name=f"{name}, {variant}")
-                self.timed[variant, name] = cell
+                self.time_labels[variant, name] = cell
                 table.addWidget(cell, line, column, Qt.AlignmentFlag.AlignRight)
         cost.body.addLayout(table, 1)
 
@@ -168,7 +176,7 @@ class AtomicsTab(QWidget):
         self._cards.setContentsMargins(0, 0, 0, 0)
         self._cards.setSpacing(8)
         self._cards.addLayout(self._tables, 1)
-        self._cards.addWidget(self.lost)
+        self._cards.addWidget(self.lost_updates)
         # Figures and verdicts keep their size; a window that is too small for them scrolls.
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
@@ -184,13 +192,13 @@ class AtomicsTab(QWidget):
 
     def _arrange(self) -> None:
         """Place the interleavings next to the tables if they fit there, else below."""
-        self.lost.make_room()
+        self.lost_updates.update_minimum_width()
         bar = self.area.verticalScrollBar()
-        wide = self._tables.minimumSize().width() + self._cards.spacing() + self.lost.minimumSizeHint().width()
+        wide = self._tables.minimumSize().width() + self._cards.spacing() + self.lost_updates.minimumSizeHint().width()
         beside = wide + (bar.sizeHint().width() if bar is not None else 0) <= self.width()
         directions = QBoxLayout.Direction
         self._cards.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
-        self.lost.setMinimumHeight(0 if beside else look().px(_ORDERS))
+        self.lost_updates.setMinimumHeight(0 if beside else look().px(_INTERLEAVINGS_HEIGHT))
 
     # --- requests
 
@@ -203,74 +211,76 @@ class AtomicsTab(QWidget):
         """Count and measure after a short delay; a hidden tab does so when it is shown."""
         self._stale = True
         if self.isVisible():
-            self._soon.start()
+            self._measure_timer.start()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self._arrange()
         if self._stale:
-            self._soon.start()
+            self._measure_timer.start()
 
     def measure(self) -> None:
         """Count the atomic operations on the open input, and measure the variants."""
         params = dict(self._params())
-        is_image = self._pattern.takes(params) == "image"
+        is_image = self._pattern.input_kind(params) == "image"
         if is_image and self._image is None:
-            self.about.say("Open an image to count its atomic operations.")
+            self.input_label.show_text("Open an image to count its atomic operations.")
             return
-        self._soon.stop()
+        self._measure_timer.stop()
         self._stale = False
-        self._turn += 1
+        self._request_number += 1
         self.times.clear()
         self._show_times()
-        self.about.say("counting…")
+        self.input_label.show_text("counting…")
         inputs = self._image.inputs if is_image and self._image is not None else {}
-        turn, side = self._turn, self._side()
+        turn, side = self._request_number, self._get_side_jobs()
         side.post(
-            _CHANNEL, StudyAtomics(params, self._cut(side) if is_image else {}), lambda e: self._on_study(turn, e)
+            _CHANNEL,
+            StudyAtomics(params, self._put_counted_rows(side) if is_image else {}),
+            lambda e: self._on_study(turn, e),
         )
         for variant in VARIANTS:
-            request = RunPattern(self._pattern.name, variant, letters_of(params), dict(inputs), verify=False)
+            request = RunPattern(self._pattern.name, variant, strip_to_letters(params), dict(inputs), verify=False)
             # Run twice: the first run includes one-time work such as compiling.
             for again in ("first", "again"):
                 self._engine.post(f"{_CHANNEL} {variant} {again}", request, partial(self._on_time, turn, variant))
 
-    def _cut(self, side: Jobs) -> dict[str, Any]:
+    def _put_counted_rows(self, side_jobs: Jobs) -> dict[str, Any]:
         """Put the image's top rows, as many as are counted, into the simulator's folder."""
         assert self._image is not None
         values = self._image.values
-        rows = max(1, MOST_ELEMENTS // (values.size // len(values)))
+        rows = max(1, MAX_ELEMENTS // (values.size // len(values)))
         arrays = {"image": np.ascontiguousarray(values[:rows]), "maxval": np.asarray(self._image.maxval, np.uint32)}
-        handles = {name: side.folder.put(array) for name, array in arrays.items()}
+        handles = {name: side_jobs.folder.put(array) for name, array in arrays.items()}
         for handle in handles.values():
-            side.folder.adopt(handle)
+            side_jobs.folder.adopt(handle)
         return handles
 
-    def _on_study(self, turn: int, event: Result | Failure) -> None:
-        if turn != self._turn:
+    def _on_study(self, request_number: int, event: Result | Failure) -> None:
+        if request_number != self._request_number:
             return
         if isinstance(event, Failure):
-            self.about.say("")
+            self.input_label.show_text("")
             if event.kind != "cancelled":
                 self.failed.emit(event.message, event.advice)
             return
         assert event.atomics is not None
         self.study = event.atomics
         self.succeeded.emit()
-        self.lost.show_study(self.study)
+        self.lost_updates.show_study(self.study)
         self._arrange()
         for counts in self.study.counts:
             self._show_counts(counts)
         self._describe_input(self.study)
         self._show_times()
 
-    def _on_time(self, turn: int, variant: str, event: Result | Failure) -> None:
-        if turn != self._turn or isinstance(event, Failure) or event.report is None:
+    def _on_time(self, request_number: int, variant: str, event: Result | Failure) -> None:
+        if request_number != self._request_number or isinstance(event, Failure) or event.report is None:
             return
         self.times[variant] = event.report.time_ms.kernel
         simulated = event.report.simulated
-        self.measured.setText(TO_SIMULATE if simulated else "measured")
-        self.device.say(f"{'simulated' if simulated else 'measured'} on {event.report.device}, kernel time")
+        self.time_kind_label.setText(SIMULATION_TIME_LABEL if simulated else "measured")
+        self.device.show_text(f"{'simulated' if simulated else 'measured'} on {event.report.device}, kernel time")
         self._show_times()
 
     # --- showing
@@ -278,47 +288,49 @@ class AtomicsTab(QWidget):
     def _describe_input(self, study: AtomicsStudy) -> None:
         counted = study.counts[0].elements
         total = study.elements
-        if self._pattern.takes(self._params()) == "image" and self._image is not None:
+        if self._pattern.input_kind(self._params()) == "image" and self._image is not None:
             total = self._image.values.size
             noun = f"pixel values of {self._image.path.name}"
         else:
-            noun = "letters" if self._pattern.takes(self._params()) == "text" else "numbers"
-        part = "" if counted == total else f" of {as_count(total)}"
-        ignored = f", {as_count(study.ignored)} others ignored" if study.ignored else ""
-        self.about.say(f"{as_count(counted)}{part} {noun}{ignored}")
+            noun = "letters" if self._pattern.input_kind(self._params()) == "text" else "numbers"
+        part = "" if counted == total else f" of {format_count(total)}"
+        ignored = f", {format_count(study.ignored)} others ignored" if study.ignored else ""
+        self.input_label.show_text(f"{format_count(counted)}{part} {noun}{ignored}")
 
     def _show_counts(self, counts: AtomicCounts) -> None:
         for space, contended in (("global", counts.of_global), ("shared", counts.of_shared)):
-            for name, value in zip(_COUNTED, _figures(contended), strict=True):
-                self.counted[counts.variant, space, name].setText(as_count(value) if contended.operations else "–")
+            for name, value in zip(_COUNT_COLUMNS, _list_counts(contended), strict=True):
+                self.count_labels[counts.variant, space, name].setText(
+                    format_count(value) if contended.operations else "–"
+                )
 
     def _show_times(self) -> None:
-        latencies = Latencies(self.clock.value(), self.to_global.value(), self.to_shared.value())
+        latencies = Latencies(self.clock.value(), self.global_latency.value(), self.shared_latency.value())
         rates = [latencies.per_second(cycles) / 1e6 for cycles in (latencies.global_cycles, latencies.shared_cycles)]
         self.rate.setText(
-            f"Modeled: an address executes one atomic operation at a time: {as_figure(rates[0])} million per second in "
-            f"global memory, {as_figure(rates[1])} in shared memory."
+            f"Modeled: an address executes one atomic operation at a time: {format_figure(rates[0])} million per "
+            f"second in global memory, {format_figure(rates[1])} in shared memory."
         )
         for place in self.chain:
             for word in place:
                 word.setText("")
         if self.study is not None:
-            words = chain_in_words(self.study.of_memory, latencies)
+            words = describe_latency_chain(self.study.global_memory_counts, latencies)
             for (figure, description), (value, meaning) in zip(self.chain, words, strict=False):
                 figure.setText(value)
                 description.setText(meaning)
         by_variant = {counts.variant: counts for counts in self.study.counts} if self.study is not None else {}
         for variant in VARIANTS:
             if variant in by_variant:
-                modeled = model(by_variant[variant], latencies)
-                self.timed[variant, "modeled"].setText(_milliseconds(modeled.time_ms))
+                modeled = model_atomics(by_variant[variant], latencies)
+                self.time_labels[variant, "modeled"].setText(_format_milliseconds(modeled.time_ms))
                 limit = f"{modeled.bound_by} memory" if modeled.bound_by else "–"
-                self.timed[variant, "limited by"].setText(limit)
+                self.time_labels[variant, "limited by"].setText(limit)
             time = self.times.get(variant)
-            self.timed[variant, "measured"].setText("–" if time is None else _milliseconds(time))
+            self.time_labels[variant, "measured"].setText("–" if time is None else _format_milliseconds(time))
 
 
-def _figures(contended: Contended) -> tuple[int, ...]:
+def _list_counts(contended: ContentionCounts) -> tuple[int, ...]:
     return (
         contended.operations,
         contended.addresses,
@@ -328,11 +340,11 @@ def _figures(contended: Contended) -> tuple[int, ...]:
     )
 
 
-def _milliseconds(value: float) -> str:
-    return f"{value * 1e3:.3g} µs" if value < 0.1 else f"{as_figure(value)} ms"
+def _format_milliseconds(value: float) -> str:
+    return f"{value * 1e3:.3g} µs" if value < 0.1 else f"{format_figure(value)} ms"
 
 
-def _box(unit: str, value: float, low: float, high: float, step: float, name: str) -> QDoubleSpinBox:
+def _create_number_box(unit: str, value: float, low: float, high: float, step: float, name: str) -> QDoubleSpinBox:
     box = QDoubleSpinBox()
     box.setDecimals(1 if step < 1 else 0)
     box.setRange(low, high)

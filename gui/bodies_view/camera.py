@@ -9,43 +9,43 @@ from gpu.messages.bodies import Camera
 
 FOCAL = 1.2
 """Focal length divided by half of the picture's shorter side, as in the engine."""
-_ACROSS = math.pi
+_DRAG_ANGLE = math.pi
 """Angle of a drag across the whole picture."""
-_STEEPEST = math.pi / 2 - 0.01
+_MAX_PITCH = math.pi / 2 - 0.01
 _HOME_PITCH = 0.6
 _HOME_RADII = 3.0
 _NEAREST, _FARTHEST = 1e-4, 1e6
 
 
-def home(radius: float) -> Camera:
+def create_home_camera(radius: float) -> Camera:
     """Return the initial camera of a simulation; `radius` encloses half of the bodies."""
     return Camera(pitch=_HOME_PITCH, distance=min(max(_HOME_RADII * radius, _NEAREST), _FARTHEST))
 
 
 def orbit(camera: Camera, right: float, down: float) -> Camera:
     """Orbit after a pointer movement, given as shares of the picture's shorter side."""
-    pitch = camera.pitch + _ACROSS * down
+    pitch = camera.pitch + _DRAG_ANGLE * down
     return replace(
         camera,
-        yaw=math.remainder(camera.yaw - _ACROSS * right, 2 * math.pi),
-        pitch=min(max(pitch, -_STEEPEST), _STEEPEST),
+        yaw=math.remainder(camera.yaw - _DRAG_ANGLE * right, 2 * math.pi),
+        pitch=min(max(pitch, -_MAX_PITCH), _MAX_PITCH),
     )
 
 
 def pan(camera: Camera, right: float, down: float) -> Camera:
     """Pan after a pointer movement, given as shares of the picture's shorter side."""
     length = 2 * camera.distance / FOCAL
-    return _moved(camera, -length * right, length * down)
+    return _move_target(camera, -length * right, length * down)
 
 
-def zoom(camera: Camera, nearer: float, right: float = 0.0, down: float = 0.0) -> Camera:
+def zoom(camera: Camera, factor: float, right: float = 0.0, down: float = 0.0) -> Camera:
     """Zoom by a factor, keeping the point `right` and `down` of the center (shares of the shorter side) in place."""
-    distance = min(max(camera.distance / nearer, _NEAREST), _FARTHEST)
+    distance = min(max(camera.distance / factor, _NEAREST), _FARTHEST)
     length = 2 * (camera.distance - distance) / FOCAL
-    return replace(_moved(camera, length * right, -length * down), distance=distance)
+    return replace(_move_target(camera, length * right, -length * down), distance=distance)
 
 
-def _moved(camera: Camera, right: float, up: float) -> Camera:
+def _move_target(camera: Camera, right: float, up: float) -> Camera:
     """Return the camera with its target moved by lengths along the picture's axes."""
     cosine, sine = math.cos(camera.yaw), math.sin(camera.yaw)
     low, high = math.cos(camera.pitch), math.sin(camera.pitch)

@@ -22,16 +22,16 @@ from PyQt6.QtWidgets import QApplication, QSizePolicy, QWidget
 from gpu.declaration.pattern import Array
 from gpu.messages.bodies import Camera
 from gui.bodies_view import camera as cameras
-from gui.painting.pyramid import as_qimage
+from gui.painting.pyramid import to_qimage
 from gui.painting.theme import DARK, code_font, look
 
-_SPACE = "#04060b"
-_GROUND = QColor(4, 6, 11, 190)
-_HINT = ("drag to orbit", "wheel to zoom", "right drag to pan", "click a body for its thread")
+_SPACE_COLOR = "#04060b"
+_LABEL_BACKGROUND = QColor(4, 6, 11, 190)
+_HINTS = ("drag to orbit", "wheel to zoom", "right drag to pan", "click a body for its thread")
 """Hints shown until the camera has been moved, as many as fit."""
-_NOTCH = 120
+_WHEEL_NOTCH = 120
 _KEY_SHARE = 0.05
-_RADIUS = 8
+_CORNER_RADIUS = 8
 
 
 class BodiesCanvas(QWidget):
@@ -39,7 +39,7 @@ class BodiesCanvas(QWidget):
 
     camera_moved = pyqtSignal(object)
     """Camera"""
-    home_wanted = pyqtSignal()
+    home_requested = pyqtSignal()
     picked = pyqtSignal(QPointF)
     """A clicked position, or the center if Enter was pressed."""
     resized = pyqtSignal()
@@ -62,9 +62,9 @@ class BodiesCanvas(QWidget):
         self.recording = ""
         self._image: QImage | None = None
         self._pixels: Array | None = None
-        self._fresh = self._has_ring = self._camera_was_moved = False
-        self._last: QPointF | None = None
-        self._pressed: QPointF | None = None
+        self._is_unpainted = self._has_ring = self._camera_was_moved = False
+        self._last_position: QPointF | None = None
+        self._press_position: QPointF | None = None
         self._orbits = True
 
     @property
@@ -80,8 +80,8 @@ class BodiesCanvas(QWidget):
     def show_picture(self, picture: Array) -> None:
         """Show a picture: uint8, shape (height, width, 3)."""
         self._pixels = picture  # the image refers to this memory
-        self._image = as_qimage(picture)
-        self._fresh = True
+        self._image = to_qimage(picture)
+        self._is_unpainted = True
         self.update()
 
     def show_texts(self, left: str, right: str) -> None:
@@ -107,9 +107,9 @@ class BodiesCanvas(QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         outline = QPainterPath()
-        outline.addRoundedRect(QRectF(self.rect()), _RADIUS, _RADIUS)
+        outline.addRoundedRect(QRectF(self.rect()), _CORNER_RADIUS, _CORNER_RADIUS)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillPath(outline, QColor(_SPACE))
+        painter.fillPath(outline, QColor(_SPACE_COLOR))
         painter.setClipPath(outline)
         if self._image is not None:
             target = self._picture_rect(self._image.size())
@@ -120,10 +120,10 @@ class BodiesCanvas(QWidget):
         if self._has_ring:
             painter.setPen(QColor(DARK.accent))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _CORNER_RADIUS, _CORNER_RADIUS)
         painter.end()
-        if self._fresh:
-            self._fresh = False
+        if self._is_unpainted:
+            self._is_unpainted = False
             self.painted.emit()
 
     def pixel_at(self, place: QPointF) -> tuple[float, float] | None:
@@ -161,7 +161,7 @@ class BodiesCanvas(QWidget):
             painter.setFont(hint)
             painter.setPen(QColor(DARK.muted))
             metrics = painter.fontMetrics()
-            hints = ["  ·  ".join(_HINT[:count]) for count in range(len(_HINT), 0, -1)]
+            hints = ["  ·  ".join(_HINTS[:count]) for count in range(len(_HINTS), 0, -1)]
             fits = next((each for each in hints if metrics.horizontalAdvance(each) <= inner.width()), "")
             painter.drawText(inner, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignHCenter, fits)
         if self.message:
@@ -179,58 +179,58 @@ class BodiesCanvas(QWidget):
         where = Qt.AlignmentFlag.AlignTop | side
         ground = painter.boundingRect(inner, where, text).adjusted(-7, -3, 7, 3)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(_GROUND)
+        painter.setBrush(_LABEL_BACKGROUND)
         painter.drawRoundedRect(ground, 5, 5)
         painter.setPen(QColor(color))
         painter.drawText(inner, where, text)
 
     # --- pointer and keys
 
-    def _shares(self, x: float, y: float) -> tuple[float, float]:
+    def _normalize_distances(self, x: float, y: float) -> tuple[float, float]:
         shorter = max(1, min(self.width(), self.height()))
         return x / shorter, y / shorter
 
-    def _move(self, camera: Camera) -> None:
+    def _move_camera(self, camera: Camera) -> None:
         self.camera, self._camera_was_moved = camera, True
         self.camera_moved.emit(camera)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton):
-            self._last = self._pressed = event.position()
+            self._last_position = self._press_position = event.position()
             shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
             self._orbits = event.button() == Qt.MouseButton.LeftButton and not shift
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        if self._last is None:
+        if self._last_position is None:
             return
-        moved = event.position() - self._last
-        self._last = event.position()
-        shares = self._shares(moved.x(), moved.y())
-        self._move((cameras.orbit if self._orbits else cameras.pan)(self.camera, *shares))
+        moved = event.position() - self._last_position
+        self._last_position = event.position()
+        shares = self._normalize_distances(moved.x(), moved.y())
+        self._move_camera((cameras.orbit if self._orbits else cameras.pan)(self.camera, *shares))
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        pressed, self._pressed = self._pressed, None
+        pressed, self._press_position = self._press_position, None
         still = (
             pressed is not None and (event.position() - pressed).manhattanLength() < QApplication.startDragDistance()
         )
         if still and event.button() == Qt.MouseButton.LeftButton:
             self.picked.emit(event.position())
         if event.buttons() == Qt.MouseButton.NoButton:
-            self._last = None
+            self._last_position = None
             self.setCursor(Qt.CursorShape.OpenHandCursor)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
-        self.home_wanted.emit()
+        self.home_requested.emit()
 
     def wheelEvent(self, event: QWheelEvent | None) -> None:
         assert event is not None
-        notches = event.angleDelta().y() / _NOTCH
+        notches = event.angleDelta().y() / _WHEEL_NOTCH
         at = event.position() - QRectF(self.rect()).center()
-        self._move(cameras.zoom(self.camera, 1.15**notches, *self._shares(at.x(), at.y())))
+        self._move_camera(cameras.zoom(self.camera, 1.15**notches, *self._normalize_distances(at.x(), at.y())))
         event.accept()
 
     def contextMenuEvent(self, event: QContextMenuEvent | None) -> None:
@@ -247,13 +247,13 @@ class BodiesCanvas(QWidget):
             right, down = directions[Qt.Key(key)]
             pans = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
             move = cameras.pan if pans else cameras.orbit
-            self._move(move(self.camera, _KEY_SHARE * right, _KEY_SHARE * down))
+            self._move_camera(move(self.camera, _KEY_SHARE * right, _KEY_SHARE * down))
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self._move(cameras.zoom(self.camera, 1.15))
+            self._move_camera(cameras.zoom(self.camera, 1.15))
         elif key == Qt.Key.Key_Minus:
-            self._move(cameras.zoom(self.camera, 1 / 1.15))
+            self._move_camera(cameras.zoom(self.camera, 1 / 1.15))
         elif key == Qt.Key.Key_Home:
-            self.home_wanted.emit()
+            self.home_requested.emit()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.picked.emit(QRectF(self.rect()).center())
         else:

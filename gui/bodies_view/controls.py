@@ -8,8 +8,8 @@ from PyQt6.QtWidgets import QComboBox, QMenu, QPushButton, QSlider, QWidget
 from gui.bodies_view.simulation import LiveSimulation
 from gui.painting.glyphs import glyph
 from gui.painting.theme import look
-from gui.qt.events import is_of
-from gui.widgets.basic import Segments, button, label, restyle, role, row
+from gui.qt.events import is_event_type
+from gui.widgets.basic import Segments, button, label, restyle, row, set_role
 from gui.widgets.wrapping import WrappingLayout
 
 SPEEDS = (1, 2, 5, 10, 20, 50, 100)
@@ -27,7 +27,7 @@ class Controls(QWidget):
     simulation : LiveSimulation
     """
 
-    film_wanted = pyqtSignal()
+    film_requested = pyqtSignal()
     """The user starts or ends a film."""
 
     def __init__(self, simulation: LiveSimulation) -> None:
@@ -37,8 +37,8 @@ class Controls(QWidget):
         for name, text, key in _BUTTONS:
             control = self.buttons[name] = button("", "transport", tip=f"{text}  ({key})", name=text)
             control.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        role(self.buttons["play"], "primary")
-        self.buttons["first"].clicked.connect(lambda: simulation.begin(simulation.bodies))
+        set_role(self.buttons["play"], "primary")
+        self.buttons["first"].clicked.connect(lambda: simulation.restart(simulation.bodies))
         self.buttons["play"].clicked.connect(lambda: simulation.play(not simulation.playing))
         self.buttons["step"].clicked.connect(simulation.step)
         simulation.playing_changed.connect(self._show_playing)
@@ -59,7 +59,7 @@ class Controls(QWidget):
         self.light.setRange(-_LIGHT_STEPS, _LIGHT_STEPS)
         self.light.valueChanged.connect(self._on_light_changed)
         self.record = button("Record…", tip="Record a GIF or MP4 of the simulation")
-        self.record.clicked.connect(self.film_wanted)
+        self.record.clicked.connect(self.film_requested)
         self.files = button("Files", tip="Save a picture or the bodies; open bodies")
         self.menu = QMenu(self)
         self.files.setMenu(self.menu)
@@ -81,7 +81,7 @@ class Controls(QWidget):
         self._restyle()
 
     def _on_speed_changed(self) -> None:
-        self.simulation.steps_a_frame = self.speed.currentData()
+        self.simulation.steps_per_frame = self.speed.currentData()
 
     def _on_color_changed(self) -> None:
         self.simulation.color = self.color.chosen
@@ -105,7 +105,7 @@ class Controls(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._restyle()
 
     def _restyle(self) -> None:

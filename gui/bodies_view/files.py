@@ -12,13 +12,13 @@ from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBo
 from gpu.messages.shared_arrays import SharedArray
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.model.jobs import Jobs
-from gui.widgets.ask_file import ask_open, ask_save
-from gui.widgets.basic import as_count
+from gui.widgets.basic import format_count
+from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 
 TIPSY = (".tipsy", ".bin")
 BODY_FILES = (".csv", ".npy", *TIPSY)
-_READABLE = "Bodies (*.csv *.tipsy *.bin *.npy);;All files (*)"
-_WRITABLE = "Table (*.csv);;Tipsy (*.tipsy);;NumPy array (*.npy)"
+_READABLE_FILTER = "Bodies (*.csv *.tipsy *.bin *.npy);;All files (*)"
+_WRITABLE_FILTER = "Table (*.csv);;Tipsy (*.tipsy);;NumPy array (*.npy)"
 
 
 class BodyFiles(QObject):
@@ -33,7 +33,7 @@ class BodyFiles(QObject):
         Parent of the file dialogs.
     """
 
-    said = pyqtSignal(str)
+    status_message = pyqtSignal(str)
     """A message about a completed operation."""
     failed = pyqtSignal(object)
     """Failure"""
@@ -42,9 +42,9 @@ class BodyFiles(QObject):
         super().__init__(window)
         self._simulation, self._jobs, self._window = simulation, jobs, window
         self._picture: SharedArray | None = None
-        simulation.begun.connect(self._forget_picture)
-        simulation.arrived.connect(self._on_frame)
-        self.opened: Path | None = None
+        simulation.restarted.connect(self._forget_picture)
+        simulation.frame_arrived.connect(self._on_frame)
+        self.source_path: Path | None = None
         """The file that the bodies were read from; None for generated bodies."""
 
     def _forget_picture(self) -> None:
@@ -54,43 +54,43 @@ class BodyFiles(QObject):
         if frame.picture is not None:
             self._picture = frame.handle
 
-    def fill(self, menu: QMenu) -> None:
+    def add_menu_actions(self, menu: QMenu) -> None:
         """Add the file operations to a menu."""
         for text, do in (
-            ("Save picture…", self.ask_picture),
-            ("Save bodies…", self.ask_save),
-            ("Open bodies…", self.ask_open),
-            ("Back to the preset", self.leave),
+            ("Save picture…", self.save_picture_as),
+            ("Save bodies…", self.save_as),
+            ("Open bodies…", self.choose_and_open),
+            ("Back to the preset", self.return_to_preset),
         ):
             action = menu.addAction(text)
             assert action is not None
             action.triggered.connect(lambda _=False, do=do: do())
         back = menu.actions()[-1]
-        menu.aboutToShow.connect(lambda: back.setEnabled(self.opened is not None))
+        menu.aboutToShow.connect(lambda: back.setEnabled(self.source_path is not None))
 
-    def ask(self, title: str, kinds: str, suffix: str) -> Path | None:
+    def choose_file_name(self, title: str, kinds: str, suffix: str) -> Path | None:
         """Ask for the name of a new file; the simulation pauses meanwhile."""
         simulation, playing = self._simulation, self._simulation.playing
         simulation.play(False)
         try:
-            return self._ask_name(title, kinds, suffix)
+            return self._run_name_dialog(title, kinds, suffix)
         finally:
             simulation.play(playing)
 
-    def _ask_name(self, title: str, kinds: str, suffix: str) -> Path | None:
+    def _run_name_dialog(self, title: str, kinds: str, suffix: str) -> Path | None:
         pattern = self._simulation.pattern
         default = f"{pattern.name}-{pattern.value(self._simulation.params, Role.SOURCE)}"
-        stem = self.opened.stem if self.opened is not None else default
-        answer = ask_save(self._window, title, f"{stem}{suffix}", kinds, "bodies")
+        stem = self.source_path.stem if self.source_path is not None else default
+        answer = choose_new_file(self._window, title, f"{stem}{suffix}", kinds, "bodies")
         if answer is None:
             return None
         path, chosen = answer
         suffix = chosen.split("*")[1].split(")")[0] if "*" in chosen else suffix
         return path if path.suffix else path.with_name(path.name + suffix)
 
-    def ask_picture(self) -> None:
+    def save_picture_as(self) -> None:
         """Ask for a file name, and save the current picture."""
-        path = self.ask("Save picture", "PNG image (*.png)", ".png")
+        path = self.choose_file_name("Save picture", "PNG image (*.png)", ".png")
         if path is not None:
             self.save_picture(path)
 
@@ -99,39 +99,39 @@ class BodyFiles(QObject):
         if self._picture is None:
             self.failed.emit(Failure("input", "There is no picture to save yet."))
             return
-        self._save(path, SaveArray(str(path), self._picture))
+        self._request_save(path, SaveArray(str(path), self._picture))
 
-    def ask_save(self) -> None:
+    def save_as(self) -> None:
         """Ask for a file name, and save the current bodies."""
-        path = self.ask("Save bodies", _WRITABLE, ".csv")
+        path = self.choose_file_name("Save bodies", _WRITABLE_FILTER, ".csv")
         if path is not None:
             self.save(path)
 
     def save(self, path: Path) -> None:
         """Save the current bodies."""
-        self._save(path, SaveBodies(str(path), self._simulation.number))
+        self._request_save(path, SaveBodies(str(path), self._simulation.number))
 
-    def _save(self, path: Path, request: SaveArray | SaveBodies) -> None:
+    def _request_save(self, path: Path, request: SaveArray | SaveBodies) -> None:
         def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                self.said.emit(f"Saved {path.name}")
+                self.status_message.emit(f"Saved {path.name}")
             elif event.kind != "cancelled":
                 self.failed.emit(event)
 
         # A channel per file, so that a request does not replace another one that waits.
         self._jobs.post(f"save {path}", request, on_result, priority=3)
 
-    def ask_open(self) -> None:
+    def choose_and_open(self) -> None:
         """Ask for a file of bodies, and open it."""
-        path = ask_open(self._window, "Open bodies", _READABLE, "bodies")
+        path = choose_existing_file(self._window, "Open bodies", _READABLE_FILTER, "bodies")
         if path is not None:
             self.open(path)
 
-    def leave(self) -> None:
+    def return_to_preset(self) -> None:
         """Restart with the preset's bodies instead of a file's."""
-        if self.opened is not None:
-            self.opened = None
-            self._simulation.begin()
+        if self.source_path is not None:
+            self.source_path = None
+            self._simulation.restart()
 
     def open(self, path: Path) -> None:
         """Restart with a file's bodies; if it cannot be read, nothing changes."""
@@ -142,8 +142,8 @@ class BodyFiles(QObject):
                     self.failed.emit(event)
                 return
             bodies = event.arrays["bodies"]
-            self.opened = path
-            self._simulation.begin(bodies)
-            self.said.emit(f"{path.name}: {as_count(bodies.shape[0])} bodies")
+            self.source_path = path
+            self._simulation.restart(bodies)
+            self.status_message.emit(f"{path.name}: {format_count(bodies.shape[0])} bodies")
 
         self._jobs.post("open", LoadBodies(str(path)), on_result, priority=3)

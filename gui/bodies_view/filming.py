@@ -21,8 +21,8 @@ class Filming(QObject):
     """
 
     changed = pyqtSignal()
-    """`recording`, `writing` or `words` has changed."""
-    said = pyqtSignal(str)
+    """`recording`, `writing` or `status_text` has changed."""
+    status_message = pyqtSignal(str)
     failed = pyqtSignal(object)
     """Failure"""
 
@@ -39,15 +39,15 @@ class Filming(QObject):
         return self._recorder is not None and not self.writing
 
     @property
-    def words(self) -> str:
+    def status_text(self) -> str:
         """The state of the film as text, shown above the picture."""
         if self._recorder is None:
             return ""
         if self.writing:
             return "writing the film"
-        return "1 frame" if self._recorder.frames == 1 else f"{self._recorder.frames} frames"
+        return "1 frame" if self._recorder.frame_count == 1 else f"{self._recorder.frame_count} frames"
 
-    def begin(self, path: Path) -> None:
+    def begin_film(self, path: Path) -> None:
         """Start a film, and play the simulation."""
         try:
             recorder = FilmRecorder(path, *self._simulation.size, self)
@@ -55,32 +55,32 @@ class Filming(QObject):
             self.failed.emit(Failure("input", f"{path.name} cannot be written.", str(error)))
             return
         self._recorder = recorder
-        self._simulation.whole = True
-        recorder.ready_changed.connect(lambda ready: self._simulation.hold(not ready))
-        recorder.finished.connect(lambda problem: self._finish(path, problem))
+        self._simulation.keeps_all_steps = True
+        recorder.ready_changed.connect(lambda ready: self._simulation.set_waits_for_recorder(not ready))
+        recorder.finished.connect(lambda problem: self._on_film_finished(path, problem))
         self.changed.emit()
         self._simulation.play(True)
 
-    def take(self, frame: BodiesFrame) -> None:
+    def add_frame(self, frame: BodiesFrame) -> None:
         """Add a frame if a film is being recorded and the bodies have moved."""
         recorder = self._recorder
         if recorder is None or self.writing or frame.picture is None:
             return
-        if not frame.moved or frame.picture.shape[:2] != recorder.size[::-1]:
+        if not frame.bodies_moved or frame.picture.shape[:2] != recorder.size[::-1]:
             return
         recorder.add(frame.picture)
-        if recorder.full:
-            self.end()
-            self.said.emit(f"The film has reached the maximum length: {recorder.frames} frames")
+        if recorder.is_full:
+            self.end_film()
+            self.status_message.emit(f"The film has reached the maximum length: {recorder.frame_count} frames")
         self.changed.emit()
 
-    def end(self) -> None:
+    def end_film(self) -> None:
         """End the recording, and write the file."""
         if self._recorder is None or self.writing:
             return
         self.writing = True
-        self._simulation.whole = False
-        self._simulation.hold(False)
+        self._simulation.keeps_all_steps = False
+        self._simulation.set_waits_for_recorder(False)
         self._recorder.finish()
         self.changed.emit()
 
@@ -88,13 +88,13 @@ class Filming(QObject):
         """Discard a film that is not complete."""
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
-            recorder.give_up()
+            recorder.discard_film()
 
-    def _finish(self, path: Path, problem: str) -> None:
-        self._recorder, self.writing, self._simulation.whole = None, False, False
-        self._simulation.hold(False)
+    def _on_film_finished(self, path: Path, problem: str) -> None:
+        self._recorder, self.writing, self._simulation.keeps_all_steps = None, False, False
+        self._simulation.set_waits_for_recorder(False)
         self.changed.emit()
         if problem:
             self.failed.emit(Failure("input", problem))
         else:
-            self.said.emit(f"Saved {path.name}")
+            self.status_message.emit(f"Saved {path.name}")

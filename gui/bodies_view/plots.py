@@ -11,20 +11,20 @@ from PyQt6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen,
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
-from gpu.engines.base import TO_SIMULATE
+from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.messages.bodies import BodyFigures
 from gui.bodies_view.time_series import TimeSeries
 from gui.painting.colors import warp_color
 from gui.painting.theme import Theme, code_font, look
 from gui.plots.axes import tick_font
-from gui.qt.later import every
+from gui.qt.timers import create_repeating_timer
 
-_AXIS_ROOM = 58
+_AXIS_WIDTH = 58
 _GAP = 10
-_TURN_MS = 20
+_REPAINT_INTERVAL_MS = 20
 """Interval between the repaints of two strips: repainting all at once would take longer than a frame."""
-_LEAST_SPAN = 1e-9
-_LEAST_RANGE = 1e-6
+_MIN_TIME_SPAN = 1e-9
+_MIN_VALUE_RANGE = 1e-6
 """Minimum range of an axis around zero, so that float32 rounding shows as a flat line."""
 
 
@@ -47,26 +47,26 @@ class StripPlot:
     history : int
         The index of its time series.
     curves : tuple of Curve
-    about_zero : bool
+    zero_centered : bool
         Whether zero is in the middle of the axis.
-    roofed : bool
+    shows_peak : bool
         Whether the device's peak is shown for comparison.
     """
 
     title: str
     history: int
     curves: tuple[Curve, ...]
-    about_zero: bool = False
-    roofed: bool = False
+    zero_centered: bool = False
+    shows_peak: bool = False
 
 
-_XYZ = ("red", "green", "blue")
+_AXIS_COLORS = ("red", "green", "blue")
 STRIPS = (
     StripPlot("Energy", 0, (Curve("kinetic", 0, "first"), Curve("potential", 1, "second"), Curve("total", 2, "text"))),
-    StripPlot("Energy drift", 0, (Curve("", 3, "text"),), about_zero=True),
-    StripPlot("Momentum", 0, tuple(Curve(n, 4 + i, _XYZ[i]) for i, n in enumerate("xyz")), about_zero=True),
-    StripPlot("Angular momentum", 0, tuple(Curve(n, 7 + i, _XYZ[i]) for i, n in enumerate("xyz"))),
-    StripPlot("GFLOP/s", 1, (Curve("", 0, "accent"),), roofed=True),
+    StripPlot("Energy drift", 0, (Curve("", 3, "text"),), zero_centered=True),
+    StripPlot("Momentum", 0, tuple(Curve(n, 4 + i, _AXIS_COLORS[i]) for i, n in enumerate("xyz")), zero_centered=True),
+    StripPlot("Angular momentum", 0, tuple(Curve(n, 7 + i, _AXIS_COLORS[i]) for i, n in enumerate("xyz"))),
+    StripPlot("GFLOP/s", 1, (Curve("", 0, "accent"),), shows_peak=True),
 )
 
 
@@ -82,21 +82,21 @@ class Plots(QWidget):
         self.histories = (TimeSeries(10), TimeSeries(1))
         self.kernel = ""
         """The kernel that moves the bodies; changes are marked by labeled lines."""
-        self.changes: list[tuple[float, str]] = []
-        self.read_at: float | None = None
+        self.kernel_changes: list[tuple[float, str]] = []
+        self.cursor_time: float | None = None
         self.peak = 0.0
         """The device's peak in GFLOP/s; 0 if unknown."""
         self.simulated = False
         """Whether the speed is that of a simulating CPU."""
-        self._to_paint: list[int] = []
-        self._turns = every(_TURN_MS, self._update_next, self)
+        self._pending_strips: list[int] = []
+        self._repaint_timer = create_repeating_timer(_REPAINT_INTERVAL_MS, self._repaint_next_strip, self)
 
     def clear(self) -> None:
         """Clear all plots."""
         for history in self.histories:
             history.clear()
-        self.changes.clear()
-        self.read_at = None
+        self.kernel_changes.clear()
+        self.cursor_time = None
         self.update()
 
     def change_kernel(self, name: str) -> None:
@@ -106,7 +106,9 @@ class Plots(QWidget):
         if not times or name == before:
             return
         now = float(max(times))
-        self.changes = [each for each in self.changes if each[0] < now] + ([(now, name)] if now > 0 else [])
+        self.kernel_changes = [each for each in self.kernel_changes if each[0] < now] + (
+            [(now, name)] if now > 0 else []
+        )
         self.update()
 
     def add(self, figures: BodyFigures) -> None:
@@ -126,13 +128,13 @@ class Plots(QWidget):
             self.histories[1].add(figures.time, (figures.gflops,))
         if conserved is not None:
             # A few repaints per second suffice, and leave the time to the bodies.
-            self._to_paint = self._to_paint or [*range(len(STRIPS) + 1)]
-            self._turns.start()
+            self._pending_strips = self._pending_strips or [*range(len(STRIPS) + 1)]
+            self._repaint_timer.start()
 
-    def _update_next(self) -> None:
-        self.update(_dirty_rect(self._boxes()[self._to_paint.pop(0)]))
-        if not self._to_paint:
-            self._turns.stop()
+    def _repaint_next_strip(self) -> None:
+        self.update(_dirty_rect(self._compute_boxes()[self._pending_strips.pop(0)]))
+        if not self._pending_strips:
+            self._repaint_timer.stop()
 
     # --- painting
 
@@ -140,41 +142,43 @@ class Plots(QWidget):
         assert event is not None
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        first, last = self._span()
-        *boxes, foot = self._boxes()
+        first, last = self._compute_time_span()
+        *boxes, foot = self._compute_boxes()
         for strip, box in zip(STRIPS, boxes, strict=True):
             if event.region().intersects(_dirty_rect(box)):
                 self._paint_strip(painter, strip, box, first, last)
-        self._paint_foot(painter, foot, first, last)
+        self._paint_time_axis(painter, foot, first, last)
         painter.end()
 
-    def _boxes(self) -> list[QRectF]:
+    def _compute_boxes(self) -> list[QRectF]:
         """Return the rectangles of the strips and of the time axis."""
         foot = look().px(20)
         height = (self.height() - foot) / len(STRIPS)
         strips = [QRectF(0, number * height, self.width(), height - _GAP) for number in range(len(STRIPS))]
         return [*strips, QRectF(0, self.height() - foot, self.width(), foot)]
 
-    def _span(self) -> tuple[float, float]:
+    def _compute_time_span(self) -> tuple[float, float]:
         ends = [history.times[[0, -1]] for history in self.histories if len(history.times)]
         first, last = min((a for a, _ in ends), default=0.0), max((b for _, b in ends), default=1.0)
-        return first, max(last, first + _LEAST_SPAN)
+        return first, max(last, first + _MIN_TIME_SPAN)
 
     @property
-    def _left(self) -> int:
-        return look().px(_AXIS_ROOM)
+    def _axis_width(self) -> int:
+        return look().px(_AXIS_WIDTH)
 
     def _paint_strip(self, painter: QPainter, strip: StripPlot, box: QRectF, first: float, last: float) -> None:
         theme = look().theme
         history = self.histories[strip.history]
         head = look().px(19)
         self._paint_head(painter, strip, history, QRectF(box.left(), box.top(), box.width(), head))
-        plot = QRectF(self._left, box.top() + head + 2, box.width() - self._left - 1, box.height() - head - 2)
+        plot = QRectF(
+            self._axis_width, box.top() + head + 2, box.width() - self._axis_width - 1, box.height() - head - 2
+        )
         columns = [curve.column for curve in strip.curves]
-        low, high = limits(history.rows[:, columns], about_zero=strip.about_zero)
+        low, high = compute_axis_range(history.rows[:, columns], zero_centered=strip.zero_centered)
         # A peak far above the curve would flatten it; the title shows the curve's share of the peak instead.
-        roof = self.peak if strip.roofed and 0 < self.peak <= 2.5 * high else 0.0
-        high = max(high, nice(roof))
+        roof = self.peak if strip.shows_peak and 0 < self.peak <= 2.5 * high else 0.0
+        high = max(high, round_up_to_nice_number(roof))
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.drawLine(plot.bottomLeft(), plot.bottomRight())
         painter.drawLine(plot.topLeft(), plot.topRight())
@@ -193,20 +197,20 @@ class Plots(QWidget):
         x = plot.left() + (history.times - first) / (last - first) * plot.width()
         for curve in strip.curves:
             y = plot.bottom() - (history.rows[:, curve.column] - low) * scale
-            painter.setPen(QPen(_color(theme, curve.color), 1.6))
+            painter.setPen(QPen(_resolve_color(theme, curve.color), 1.6))
             _paint_curve(painter, x, y)
-        self._paint_changes(painter, plot, first, last, named=strip is STRIPS[-1])
-        if self.read_at is not None:
-            at = plot.left() + (self.read_at - first) / (last - first) * plot.width()
+        self._paint_kernel_changes(painter, plot, first, last, named=strip is STRIPS[-1])
+        if self.cursor_time is not None:
+            at = plot.left() + (self.cursor_time - first) / (last - first) * plot.width()
             painter.setPen(QPen(QColor(theme.faint), 1))
             painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
 
-    def _paint_changes(self, painter: QPainter, plot: QRectF, first: float, last: float, *, named: bool) -> None:
+    def _paint_kernel_changes(self, painter: QPainter, plot: QRectF, first: float, last: float, *, named: bool) -> None:
         """Paint a line at each change of the kernel, with the new kernel's name up to the next line."""
         theme = look().theme
         painter.setFont(tick_font())
-        places = [plot.left() + (time - first) / (last - first) * plot.width() for time, _ in self.changes]
-        for at, after, (_, name) in zip(places, [*places, plot.right()][1:], self.changes, strict=True):
+        places = [plot.left() + (time - first) / (last - first) * plot.width() for time, _ in self.kernel_changes]
+        for at, after, (_, name) in zip(places, [*places, plot.right()][1:], self.kernel_changes, strict=True):
             painter.setPen(QPen(QColor(theme.accent), 1, Qt.PenStyle.DashLine))
             painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
             if named:
@@ -223,24 +227,24 @@ class Plots(QWidget):
         font.setWeight(QFont.Weight.DemiBold)
         painter.setFont(font)
         painter.setPen(QColor(theme.text))
-        title = f"{strip.title} {TO_SIMULATE}" if strip.roofed and self.simulated else strip.title
+        title = f"{strip.title} {SIMULATION_TIME_LABEL}" if strip.shows_peak and self.simulated else strip.title
         title = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideRight, int(box.width()))
         painter.drawText(box, middle | Qt.AlignmentFlag.AlignLeft, title)
-        row = len(history.times) - 1 if self.read_at is None else history.at(self.read_at)
+        row = len(history.times) - 1 if self.cursor_time is None else history.find_nearest_row(self.cursor_time)
         if row is None or row < 0:
             return
         room = box.width() - painter.fontMetrics().horizontalAdvance(title) - look().px(10)
         painter.setFont(code_font(look().small_px))
         measure = painter.fontMetrics().horizontalAdvance
         gap = look().px(10)
-        long, short = title_figures(strip, history.rows[row], self.peak)
+        long, short = format_title_figures(strip, history.rows[row], self.peak)
         least = [text[:3] for text in short]
         versions = (long, short, least)
         texts = next((each for each in versions if sum(map(measure, each)) + gap * (len(each) - 1) <= room), least)
         right = box.right()
         for curve, text in zip(reversed(strip.curves), reversed(texts), strict=True):
             width = measure(text)
-            painter.setPen(_color(theme, curve.color))
+            painter.setPen(_resolve_color(theme, curve.color))
             painter.drawText(QRectF(right - width - 1, box.top(), width + 2, box.height()), middle, text)
             right -= width + gap
 
@@ -250,37 +254,37 @@ class Plots(QWidget):
         painter.setFont(tick_font())
         painter.setPen(QColor(look().theme.muted))
         line = painter.fontMetrics().height()
-        room = self._left - look().px(6)
+        room = self._axis_width - look().px(6)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         for value, y in ((high, plot.top() + line / 2 - 2), (low, plot.bottom() - line / 2 + 2)):
-            painter.drawText(QRectF(0, y - line / 2, room, line), right, signed(value))
+            painter.drawText(QRectF(0, y - line / 2, room, line), right, format_signed(value))
 
-    def _paint_foot(self, painter: QPainter, box: QRectF, first: float, last: float) -> None:
+    def _paint_time_axis(self, painter: QPainter, box: QRectF, first: float, last: float) -> None:
         if not any(len(history.times) for history in self.histories):
             return
         painter.setFont(tick_font())
         painter.setPen(QColor(look().theme.muted))
-        inner = box.adjusted(self._left, 0, 0, 0)
+        inner = box.adjusted(self._axis_width, 0, 0, 0)
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignLeft, f"{first:.4g}")
-        if last - first > _LEAST_SPAN:
+        if last - first > _MIN_TIME_SPAN:
             painter.drawText(inner, middle | Qt.AlignmentFlag.AlignRight, f"{last:.4g}")
-        at = "time" if self.read_at is None else f"time {self.read_at:.4g}"
+        at = "time" if self.cursor_time is None else f"time {self.cursor_time:.4g}"
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignHCenter, at)
 
     # --- pointer
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        first, last = self._span()
-        share = (event.position().x() - self._left) / max(1, self.width() - self._left - 1)
+        first, last = self._compute_time_span()
+        share = (event.position().x() - self._axis_width) / max(1, self.width() - self._axis_width - 1)
         is_inside = 0 <= share <= 1 and any(len(history.times) for history in self.histories)
-        self.read_at = first + share * (last - first) if is_inside else None
+        self.cursor_time = first + share * (last - first) if is_inside else None
         self.update()
 
     def leaveEvent(self, event: QEvent | None) -> None:
         super().leaveEvent(event)
-        self.read_at = None
+        self.cursor_time = None
         self.update()
 
 
@@ -289,30 +293,30 @@ def _dirty_rect(box: QRectF) -> QRect:
     return box.adjusted(0, 0, 0, _GAP / 2).toAlignedRect()
 
 
-def title_figures(strip: StripPlot, figures: Array, peak: float) -> tuple[list[str], list[str]]:
+def format_title_figures(strip: StripPlot, figures: Array, peak: float) -> tuple[list[str], list[str]]:
     """Return the texts for each curve in a title line: long with figures, and short with names only.
 
     The short version keeps the names because they explain the colors.
     """
-    values = [signed(figures[curve.column]) for curve in strip.curves]
+    values = [format_signed(figures[curve.column]) for curve in strip.curves]
     long = [f"{curve.name} {value}".strip() for curve, value in zip(strip.curves, values, strict=True)]
     short = [curve.name or value for curve, value in zip(strip.curves, values, strict=True)]
-    if strip.roofed and peak:
-        long = [f"{value}, {figures[0] / peak:.1%} of modeled peak {signed(peak)}" for value in values]
+    if strip.shows_peak and peak:
+        long = [f"{value}, {figures[0] / peak:.1%} of modeled peak {format_signed(peak)}" for value in values]
     return long, short
 
 
-def limits(rows: Array, *, about_zero: bool) -> tuple[float, float]:
+def compute_axis_range(rows: Array, *, zero_centered: bool) -> tuple[float, float]:
     """Return the range of an axis that contains all rows and zero."""
     finite = rows[np.isfinite(rows)]
     low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
-    if about_zero:
-        high = nice(max(high, -low, _LEAST_RANGE))
+    if zero_centered:
+        high = round_up_to_nice_number(max(high, -low, _MIN_VALUE_RANGE))
         return -high, high
-    return (-nice(-low), nice(high)) if low < high else (0.0, 1.0)
+    return (-round_up_to_nice_number(-low), round_up_to_nice_number(high)) if low < high else (0.0, 1.0)
 
 
-def nice(value: float) -> float:
+def round_up_to_nice_number(value: float) -> float:
     """Return the smallest of 1, 1.5, 2, 3, 5, 7 times a power of ten that is at least `value`; 0 for 0."""
     if value <= 0:
         return 0.0
@@ -320,7 +324,7 @@ def nice(value: float) -> float:
     return next(float(f"{step * power:.3g}") for step in (1, 1.5, 2, 3, 5, 7, 10) if step * power >= value * (1 - 1e-9))
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """Format a figure with three digits, with a minus sign as wide as a digit."""
     size = abs(value)
     if not math.isfinite(value):
@@ -337,14 +341,14 @@ def signed(value: float) -> str:
     return ("−" if value < 0 else "") + text
 
 
-def _color(theme: Theme, name: str) -> QColor:
+def _resolve_color(theme: Theme, name: str) -> QColor:
     match name:
         case "first":
             return warp_color(theme, 3)
         case "second":
             return warp_color(theme, 1)
         case "red" | "green" | "blue":
-            return QColor(theme.channels[_XYZ.index(name)])
+            return QColor(theme.channels[_AXIS_COLORS.index(name)])
     return QColor(getattr(theme, name))
 
 

@@ -57,7 +57,7 @@ class TimeSeries:
         self._times[at] = time
         self._rows[at] = figures
 
-    def at(self, time: float) -> int | None:
+    def find_nearest_row(self, time: float) -> int | None:
         """Return the index of the row nearest to a time, or None if there are no rows."""
         if not self._count:
             return None

@@ -15,52 +15,52 @@ from PyQt6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from gpu.messages.modeled import LIMITS, ModeledTime
+from gpu.messages.modeled_time import LIMITS, ModeledTime
 from gpu.messages.requests import Failure
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
-from gui.run_view.modeled import limit_colors
-from gui.widgets.basic import as_figure
+from gui.run_view.modeled_card import limit_colors
+from gui.widgets.basic import format_figure
 from gui.widgets.glossary_tip import add_definition
 
-TIME = "µs"
-_NAMES = 0.24
+TIME_TITLE = "µs"
+_MAX_NAME_SHARE = 0.24
 """Maximum share of the width for the variants' names."""
-_SHORT = {"arithmetic": "arith."}
+_SHORT_NAMES = {"arithmetic": "arith."}
 _TERMS = {"shared": "wavefront", "issue": "instruction issue", "latency": "latency", "atomics": "contention"}
 """Terms of the glossary, by limit."""
-_SHARE = Qt.ItemDataRole.UserRole
+_SHARE_ROLE = Qt.ItemDataRole.UserRole
 
 
-class _Heat(QStyledItemDelegate):
+class _HeatDelegate(QStyledItemDelegate):
     """Delegate that colors a limit's cell by its share of the time."""
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        share = index.data(_SHARE)
+        share = index.data(_SHARE_ROLE)
         if painter is not None and share:
             color = limit_colors()[index.column() - 2]
             ground = option.rect.adjusted(1, 1, -1, -1)
-            painter.fillRect(ground, mixed(color, look().theme.surface, 0.08 + 0.62 * min(share, 1.0)))
+            painter.fillRect(ground, mix_colors(color, look().theme.surface, 0.08 + 0.62 * min(share, 1.0)))
         super().paint(painter, option, index)
 
 
 class LimitsTable(QTableWidget):
     """The table of limits; the limiting resource of each row is in bold."""
 
-    chosen = pyqtSignal(int)
+    row_selected = pyqtSignal(int)
     """The selected row."""
 
     def __init__(self) -> None:
         super().__init__(0, 2 + len(LIMITS))
         self.setAccessibleName("Modeled time and limits in microseconds, one row per variant")
-        self.setItemDelegate(_Heat(self))
+        self.setItemDelegate(_HeatDelegate(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setShowGrid(False)
         self.setTabKeyNavigation(False)
         self.setWordWrap(False)
-        self.setHorizontalHeaderLabels(["", TIME, *(_SHORT.get(name, name) for name in LIMITS)])
+        self.setHorizontalHeaderLabels(["", TIME_TITLE, *(_SHORT_NAMES.get(name, name) for name in LIMITS)])
         names, heads = self.verticalHeader(), self.horizontalHeader()
         assert names is not None
         assert heads is not None
@@ -75,9 +75,9 @@ class LimitsTable(QTableWidget):
                     add_definition(item, _TERMS[item.text()])
         self._models: Mapping[int, ModeledTime | Failure] = {}
         self._titles: Sequence[str] = ()
-        self.itemSelectionChanged.connect(lambda: self.chosen.emit(self.currentRow()))
+        self.itemSelectionChanged.connect(lambda: self.row_selected.emit(self.currentRow()))
 
-    def offer(self, titles: Sequence[str]) -> None:
+    def show_titles(self, titles: Sequence[str]) -> None:
         """Show empty rows with these titles."""
         self._titles = tuple(titles)
         self.blockSignals(True)
@@ -85,14 +85,14 @@ class LimitsTable(QTableWidget):
         self.blockSignals(False)
         self.show_times({})
 
-    def show_times(self, found: Mapping[int, ModeledTime | Failure]) -> None:
+    def show_times(self, models: Mapping[int, ModeledTime | Failure]) -> None:
         """Fill rows with results, by row number."""
-        self._models = found
+        self._models = models
         self._resize_rows()
-        times = [each.time_us for each in found.values() if isinstance(each, ModeledTime)]
+        times = [each.time_us for each in models.values() if isinstance(each, ModeledTime)]
         for line, title in enumerate(self._titles):
-            model = found.get(line)
-            self._fill(line, title, model, best=isinstance(model, ModeledTime) and model.time_us == min(times))
+            model = models.get(line)
+            self._fill_row(line, title, model, best=isinstance(model, ModeledTime) and model.time_us == min(times))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -118,7 +118,7 @@ class LimitsTable(QTableWidget):
             item = self.horizontalHeaderItem(column)
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
             widths.append(max(text + 18, look().px(44)))
-        most, least = round(_NAMES * view.width()), look().px(120)
+        most, least = round(_MAX_NAME_SHARE * view.width()), look().px(120)
         names = max(min(most, view.width() - sum(widths)), least)
         heads.resizeSection(0, names)
         more = max(view.width() - names - sum(widths), 0) // len(widths)
@@ -130,14 +130,14 @@ class LimitsTable(QTableWidget):
         self._resize_columns()
         self.show_times(self._models)
 
-    def _fill(self, line: int, title: str, model: ModeledTime | Failure | None, *, best: bool) -> None:
+    def _fill_row(self, line: int, title: str, model: ModeledTime | Failure | None, *, best: bool) -> None:
         cells = ["" for _ in range(1 + len(LIMITS))]
         tip, bound, shares = "", "", [0.0] * len(cells)
         if isinstance(model, ModeledTime):
             amounts = [model.limits[name] for name in LIMITS]
-            cells = [as_figure(model.time_us), *(_figure(each) for each in amounts)]
+            cells = [format_figure(model.time_us), *(_format_microseconds(each) for each in amounts)]
             shares = [0.0, *(each / model.time_us if model.time_us else 0.0 for each in amounts)]
-            tip, bound = model.waits[:1].upper() + model.waits[1:], model.bound_by
+            tip, bound = model.reason[:1].upper() + model.reason[1:], model.bound_by
         elif model is not None:
             tip, cells[0] = model.message, "–"
         strong = {0: best} | {1 + place: name == bound for place, name in enumerate(LIMITS)}
@@ -148,7 +148,7 @@ class LimitsTable(QTableWidget):
             item = QTableWidgetItem(text)
             item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             item.setToolTip(tip)
-            item.setData(_SHARE, shares[place])
+            item.setData(_SHARE_ROLE, shares[place])
             font = code_font(look().small_px)
             font.setWeight(QFont.Weight.Bold if strong[place] else QFont.Weight.Normal)
             item.setFont(font)
@@ -157,8 +157,8 @@ class LimitsTable(QTableWidget):
             self.setItem(line, 1 + place, item)
 
 
-def _figure(microseconds: float) -> str:
+def _format_microseconds(microseconds: float) -> str:
     """Format microseconds, with two decimals below 1; "" for none."""
     if microseconds < 0.005:
         return ""
-    return f"{microseconds:.2f}" if microseconds < 1 else as_figure(microseconds)
+    return f"{microseconds:.2f}" if microseconds < 1 else format_figure(microseconds)

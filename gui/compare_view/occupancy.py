@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from gpu.messages.modeled import KernelTime, as_duration
+from gpu.messages.modeled_time import KernelTime, format_duration
 from gpu.timing.gpus import GpuDescription
-from gpu.timing.occupancy import occupancy
+from gpu.timing.occupancy import compute_occupancy
 from gui.painting.theme import look
 from gui.plots.occupancy_plot import OccupancyPlot
 from gui.plots.throughput_plot import ThroughputPlot
-from gui.qt.later import queue
+from gui.qt.timers import connect_queued
 from gui.widgets.basic import label, row
 from gui.widgets.glossary_tip import add_definition
 from gui.widgets.number_box import NumberBox
 from gui.widgets.wrapping import WrappingLayout
 
-_SIZES = tuple(range(32, 1025, 32))
-_MOST_SHARED = 232448
+_BLOCK_SIZES = tuple(range(32, 1025, 32))
+_MAX_SHARED_BYTES = 232448
 _UNIT = "µs, modeled"
-_LINES_OF_BOTH = 24
+_MIN_LINES_FOR_BOTH_PLOTS = 24
 """Minimum height for both plots, in lines of text."""
 
 
@@ -32,7 +32,7 @@ class OccupancyView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.registers = NumberBox(16, 255)
-        self.shared = NumberBox(0, _MOST_SHARED, 256)
+        self.shared = NumberBox(0, _MAX_SHARED_BYTES, 256)
         self.threads = NumberBox(32, 1024, 32)
         for box, name in (
             (self.registers, "Registers per thread"),
@@ -40,14 +40,14 @@ class OccupancyView(QWidget):
             (self.threads, "Threads per block"),
         ):
             box.setAccessibleName(name)
-            queue(box.valueChanged, self._recompute)
-        self.said = label("", wrap=True, name="Occupancy")
-        add_definition(self.said, "occupancy")
+            connect_queued(box.valueChanged, self._recompute)
+        self.occupancy_label = label("", wrap=True, name="Occupancy")
+        add_definition(self.occupancy_label, "occupancy")
         self.plot = OccupancyPlot()
         self.times = ThroughputPlot("threads per block")
         self.times.set_logarithmic(False)
-        self.timed = label("", "caption", wrap=True, name="Modeled time over block sizes")
-        self.plot.hovered.connect(self._read)
+        self.times_label = label("", "caption", wrap=True, name="Modeled time over block sizes")
+        self.plot.hovered.connect(self._show_block_size)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
@@ -59,9 +59,9 @@ class OccupancyView(QWidget):
             field.setLayout(line)
             fields.addWidget(field)
         layout.addLayout(fields)
-        layout.addWidget(self.said)
+        layout.addWidget(self.occupancy_label)
         layout.addWidget(self.plot, 3)
-        layout.addWidget(self.timed)
+        layout.addWidget(self.times_label)
         layout.addWidget(self.times, 2)
         self._has_times = False
         self._gpu: GpuDescription | None = None
@@ -73,8 +73,8 @@ class OccupancyView(QWidget):
 
     def _update_visibility(self) -> None:
         """Hide the second plot where large text leaves no room for both."""
-        for part in (self.timed, self.times):
-            part.setVisible(self._has_times and self.height() >= _LINES_OF_BOTH * look().text_px)
+        for part in (self.times_label, self.times):
+            part.setVisible(self._has_times and self.height() >= _MIN_LINES_FOR_BOTH_PLOTS * look().text_px)
 
     def show_kernel(self, gpu: GpuDescription, kernel: KernelTime) -> None:
         """Show the occupancy of a kernel on a GPU."""
@@ -106,33 +106,33 @@ class OccupancyView(QWidget):
         """
         self._has_times = bool(blocks)
         self._update_visibility()
-        self.times.begin(list(blocks), _UNIT)
+        self.times.clear_points(list(blocks), _UNIT)
         self.times.show_points({number: dict(times)} if times else {}, _UNIT)
         best = min(times, key=lambda each: times[each], default=0)
-        fastest = f"; fastest: {best} threads, {as_duration(times[best])}" if len(times) > 1 else ""
-        self.timed.setText(f"{title}: modeled time over threads per block{fastest}")
+        fastest = f"; fastest: {best} threads, {format_duration(times[best])}" if len(times) > 1 else ""
+        self.times_label.setText(f"{title}: modeled time over threads per block{fastest}")
 
     def _recompute(self) -> None:
         if self._gpu is None:
             return
         registers, shared, threads = self.registers.value(), self.shared.value(), self.threads.value()
-        if not (0 < threads <= _SIZES[-1] and 0 < registers <= 255 and 0 <= shared <= self._gpu.shared_bytes):
-            self.said.setText("This block exceeds the GPU's limits.")
-            self.plot.show_held({}, 0, self._gpu.warps)
+        if not (0 < threads <= _BLOCK_SIZES[-1] and 0 < registers <= 255 and 0 <= shared <= self._gpu.shared_bytes):
+            self.occupancy_label.setText("This block exceeds the GPU's limits.")
+            self.plot.show_occupancies({}, 0, self._gpu.warps)
             return
-        held = {size: occupancy(self._gpu, size, registers, shared) for size in _SIZES}
-        self.plot.show_held(held, -(-threads // 32) * 32, self._gpu.warps)
+        held = {size: compute_occupancy(self._gpu, size, registers, shared) for size in _BLOCK_SIZES}
+        self.plot.show_occupancies(held, -(-threads // 32) * 32, self._gpu.warps)
         self._show_occupancy(threads)
 
     def _show_occupancy(self, threads: int) -> None:
         assert self._gpu is not None
-        result = occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
+        result = compute_occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
         share = f"{result.warps / self._gpu.warps:.0%}".replace("%", " %")
-        self.said.setText(
+        self.occupancy_label.setText(
             f"{result.blocks} blocks of {threads} threads: {result.warps} of {self._gpu.warps} warps at once "
-            f"({share}), limited by {result.limited_by}"
+            f"({share}), limited by {result.limiting_resource}"
         )
 
-    def _read(self, threads: int | None) -> None:
-        if self._gpu is not None and self.plot.held:
+    def _show_block_size(self, threads: int | None) -> None:
+        if self._gpu is not None and self.plot.occupancies:
             self._show_occupancy(self.threads.value() if threads is None else threads)

@@ -12,9 +12,9 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
-from gpu.messages.counted import RunCounts
-from gpu.messages.modeled import ModeledTime
+from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.requests import CountPattern, Failure, ModelPattern, Report, Result, RunPattern
+from gpu.messages.run_counts import RunCounts
 from gpu.messages.shared_arrays import SharedArray
 from gui.model.jobs import Jobs
 from gui.model.modeling import Modeling
@@ -24,7 +24,7 @@ REPEATS = 3
 BUDGET_S = {"cuda": 4.0}
 """Seconds that a run may take, by engine; a slower variant is not measured at larger sizes."""
 DEFAULT_BUDGET_S = 1.0
-IMPATIENT_S = 1.0
+CANCEL_AFTER_S = 1.0
 """Seconds after which an obsolete run is stopped; a shorter one finishes."""
 
 
@@ -80,9 +80,9 @@ class Sweep(QObject):
 
     added = pyqtSignal(object)
     """Point"""
-    left_out = pyqtSignal(str, str)
+    variant_skipped = pyqtSignal(str, str)
     """A variant, and the reason why it is not measured at larger sizes."""
-    measuring = pyqtSignal(str, int)
+    measurement_started = pyqtSignal(str, int)
     """The current variant and size."""
     ended = pyqtSignal()
 
@@ -92,7 +92,7 @@ class Sweep(QObject):
         self._jobs = jobs
         self._modeling = modeling
         self._gpu = ""
-        self._turn = 0
+        self._request_number = 0
         self._todo: list[tuple[int, str]] = []
         self._runs = _Runs()
         self._pattern: Pattern | None = None
@@ -115,7 +115,7 @@ class Sweep(QObject):
         sources: Mapping[str, str],
         inputs: Mapping[str, SharedArray],
         *,
-        counted: bool = False,
+        counts_only: bool = False,
         gpu: str = "",
     ) -> None:
         """Start a sweep of a pattern's variants.
@@ -132,14 +132,14 @@ class Sweep(QObject):
             Edited kernel sources by file name.
         inputs : mapping
             Handles of an image; empty for generated inputs.
-        counted : bool
+        counts_only : bool
             Whether to count instead of measuring.
         gpu : str
             The key of a GPU to model instead of measuring; "" to measure.
         """
         self.stop()
         self._gpu = gpu
-        self._inputs, self._counts_only = dict(inputs), counted
+        self._inputs, self._counts_only = dict(inputs), counts_only
         self._pattern, self._params, self._sources = pattern, dict(params), dict(sources)
         self._todo = [(n, variant) for n in sorted(sizes) for variant in variants]
         self._runs = _Runs()
@@ -152,26 +152,26 @@ class Sweep(QObject):
         """Stop the sweep, and a running request that would take long."""
         if not self.running:
             return
-        self._turn += 1
+        self._request_number += 1
         self._todo = []
-        self._modeling.drop(self._channel)
+        self._modeling.cancel_request(self._channel)
         self._jobs.drop(self._channel)
-        if self._jobs.age(self._channel) > IMPATIENT_S:
+        if self._jobs.age(self._channel) > CANCEL_AFTER_S:
             self._jobs.stop()
         self.ended.emit()
 
     def _request_next(self) -> None:
         n, variant = self._todo[0]
-        self.measuring.emit(variant, n)
-        turn, verify, pattern = self._turn, self._runs.report is None, self._pattern
+        self.measurement_started.emit(variant, n)
+        turn, verify, pattern = self._request_number, self._runs.report is None, self._pattern
         assert pattern is not None
-        params = {**self._params, **pattern.with_value(Role.SIZE, n)}
+        params = {**self._params, **pattern.params_for_role(Role.SIZE, n)}
         side = n if self._inputs else 0
         if self._gpu:
-            self._model(variant, n, params, side)
+            self._request_model(variant, n, params, side)
             return
         request = (
-            CountPattern(pattern.name, variant, params, self._inputs, n, self._sources, whole=True, side=side)
+            CountPattern(pattern.name, variant, params, self._inputs, n, self._sources, full_input=True, side=side)
             if self._counts_only
             else RunPattern(
                 pattern.name, variant, params, self._inputs, n, verify=verify, sources=self._sources, side=side
@@ -180,23 +180,23 @@ class Sweep(QObject):
         started: list[float] = []
 
         def on_result(event: Result | Failure) -> None:
-            if turn == self._turn:
+            if turn == self._request_number:
                 self._on_result(event, time.perf_counter() - (started[0] if started else posted))
 
-        def progressed(_: Any) -> None:
+        def on_progress(_: Any) -> None:
             # Other requests may run first, so the run's own time starts with its first progress message.
             if not started:
                 started.append(time.perf_counter())
 
         posted = time.perf_counter()
-        self._jobs.post(self._channel, request, on_result, progressed)
+        self._jobs.post(self._channel, request, on_result, on_progress)
 
-    def _model(self, variant: str, n: int, params: Mapping[str, Any], side: int) -> None:
-        turn, pattern = self._turn, self._pattern
+    def _request_model(self, variant: str, n: int, params: Mapping[str, Any], side: int) -> None:
+        turn, pattern = self._request_number, self._pattern
         assert pattern is not None
 
-        def take(model: ModeledTime | Failure) -> None:
-            if turn != self._turn:
+        def on_result(model: ModeledTime | Failure) -> None:
+            if turn != self._request_number:
                 return
             if isinstance(model, Failure):
                 self._on_result(model, 0.0)
@@ -211,7 +211,7 @@ class Sweep(QObject):
             self._advance()
 
         request = ModelPattern(pattern.name, variant, self._gpu, params, self._inputs, n, self._sources, side)
-        self._modeling.ask(self._channel, request, take)
+        self._modeling.request_model(self._channel, request, on_result)
 
     def _on_result(self, event: Result | Failure, wall_s: float) -> None:
         n, variant = self._todo[0]
@@ -219,19 +219,19 @@ class Sweep(QObject):
             if event.kind == "cancelled":
                 self.stop()
                 return
-            self._leave_out(variant, event.message)
+            self._skip_variant(variant, event.message)
             return
         if event.counts is not None:
             self.added.emit(Point(variant, n, 0.0, 0.0, 0.0, "simulator", "", counts=event.counts))
             if wall_s > DEFAULT_BUDGET_S:
-                self._leave_out(variant, f"counting takes more than {DEFAULT_BUDGET_S:g} s")
+                self._skip_variant(variant, f"counting takes more than {DEFAULT_BUDGET_S:g} s")
             else:
                 self._advance()
             return
         report = event.report
         assert report is not None
         if self._runs.report is None and not report.verified:
-            self._leave_out(variant, "its result is wrong")
+            self._skip_variant(variant, "its result is wrong")
             return
         self._runs.report = self._runs.report or report
         self._runs.kernel_ms.append(report.time_ms.kernel)
@@ -245,13 +245,13 @@ class Sweep(QObject):
         elif len(self._runs.kernel_ms) < REPEATS and not slow:
             self._request_next()
             return
-        self._add(variant, n)
+        self._add_point(variant, n)
         if slow:
-            self._leave_out(variant, f"a run takes more than {budget:g} s")
+            self._skip_variant(variant, f"a run takes more than {budget:g} s")
         else:
             self._advance()
 
-    def _add(self, variant: str, n: int) -> None:
+    def _add_point(self, variant: str, n: int) -> None:
         report = self._runs.report
         assert report is not None
         seconds = median(self._runs.kernel_ms) / 1e3
@@ -270,8 +270,8 @@ class Sweep(QObject):
                 )
             )
 
-    def _leave_out(self, variant: str, why: str) -> None:
-        self.left_out.emit(variant, why)
+    def _skip_variant(self, variant: str, reason: str) -> None:
+        self.variant_skipped.emit(variant, reason)
         self._todo = [self._todo[0], *(each for each in self._todo[1:] if each[1] != variant)]
         self._advance()
 
@@ -281,5 +281,5 @@ class Sweep(QObject):
         if self._todo:
             self._request_next()
         else:
-            self._turn += 1
+            self._request_number += 1
             self.ended.emit()

@@ -12,19 +12,19 @@ from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
 from gpu.messages.requests import Failure, Report, Result, RunPattern
 from gui.model.jobs import Jobs
 from gui.plots.scaling_plot import ScalingPlot
-from gui.widgets.basic import Badge, Card, ElidedLabel, as_figure, label
+from gui.widgets.basic import Badge, Card, ElidedLabel, format_figure, label
 
 CHANNEL = "workers"
 REPEATS = 3
-_ALL = 8
+_MAX_CONSECUTIVE_COUNTS = 8
 """Up to this many workers every number is measured; beyond, only powers of two."""
-_SIMULATED = "Simulators share this machine's cores: this does not predict GPUs."
-_MEASURED = "From the first task's submission to the last result, including transfers to and from the devices."
+_SIMULATED_TIP = "Simulators share this machine's cores: this does not predict GPUs."
+_MEASURED_TIP = "From the first task's submission to the last result, including transfers to and from the devices."
 
 
-def counts_of(workers: int) -> list[int]:
+def list_worker_counts(workers: int) -> list[int]:
     """Return the numbers of workers to measure, out of `workers`."""
-    if workers <= _ALL:
+    if workers <= _MAX_CONSECUTIVE_COUNTS:
         return list(range(1, workers + 1))
     return sorted({*(2**power for power in range(workers.bit_length())), workers})
 
@@ -53,8 +53,8 @@ class WorkersFigures(QWidget):
         self._labels = []
         for row, count in enumerate(counts, 1):
             measured = count in seconds
-            ms = as_figure(1e3 * seconds[count]) if measured else "–"
-            times = f"{as_figure(seconds[1] / seconds[count])} ×" if measured else "–"
+            ms = format_figure(1e3 * seconds[count]) if measured else "–"
+            times = f"{format_figure(seconds[1] / seconds[count])} ×" if measured else "–"
             self._add_row(row, (f"{count} worker{'s' if count > 1 else ''}", ms, times), "")
         self._add_row(0, ("Workers", "ms", "speedup"), "caption")
 
@@ -84,19 +84,19 @@ class WorkersView(Card):
         self._jobs = jobs
         self._request: RunPattern | None = None
         self._todo: list[int] = []
-        self._turn = 0
+        self._request_number = 0
         self._seconds: dict[int, list[float]] = {}
-        self._of = ""
+        self._run_description = ""
         self.badge = Badge()
         self.head.addWidget(self.badge)
-        self.about = ElidedLabel("caption", "Measured run", right=True)
-        self.head.addWidget(self.about, 1)
+        self.run_label = ElidedLabel("caption", "Measured run", right=True)
+        self.head.addWidget(self.run_label, 1)
         self.plot = ScalingPlot()
         self.body.addWidget(self.plot, 1)
-        self.words = label("", "muted", wrap=True, name="Speedup at a number of workers")
-        self.body.addWidget(self.words)
+        self.speedup_label = label("", "muted", wrap=True, name="Speedup at a number of workers")
+        self.body.addWidget(self.speedup_label)
         self.figures = WorkersFigures()
-        self.plot.hovered.connect(self._read)
+        self.plot.hovered.connect(self._show_speedup)
 
     @property
     def busy(self) -> bool:
@@ -108,14 +108,14 @@ class WorkersView(Card):
         """The median seconds of a run by number of workers."""
         return {count: median(times) for count, times in self._seconds.items()}
 
-    def start(self, request: RunPattern, of: str) -> None:
-        """Start measuring a run; `of` describes it."""
-        self.forget()
-        counts = counts_of(len(self._jobs.workers))
-        self._request, self._of = request, of
+    def start(self, request: RunPattern, run_description: str) -> None:
+        """Start measuring a run; `run_description` describes it."""
+        self.clear_measurements()
+        counts = list_worker_counts(len(self._jobs.workers))
+        self._request, self._run_description = request, run_description
         # First a warm-up on all workers: compiling the kernels is not part of the measurement.
         self._todo = [counts[-1], *(count for count in counts for _ in range(REPEATS))]
-        self.about.say(of)
+        self.run_label.show_text(run_description)
         self.busy_changed.emit(True)
         self._request_next(counts=False)
 
@@ -123,28 +123,28 @@ class WorkersView(Card):
         """Stop measuring."""
         if not self.busy:
             return
-        self._turn += 1
+        self._request_number += 1
         self._todo = []
         self._jobs.drop(CHANNEL)
         if self._jobs.age(CHANNEL):
             self._jobs.stop()
         self.busy_changed.emit(False)
 
-    def forget(self) -> None:
+    def clear_measurements(self) -> None:
         """Clear the measurements, which belong to another cluster or run."""
         self.stop()
         self._seconds = {}
-        self.say_figures()
-        self.badge.say("", "neutral")
-        self.about.say("")
-        self.words.setText("")
+        self.show_figures()
+        self.badge.show_text("", "neutral")
+        self.run_label.show_text("")
+        self.speedup_label.setText("")
 
     def _request_next(self, *, counts: bool) -> None:
-        turn, request = self._turn, self._request
+        turn, request = self._request_number, self._request
         assert request is not None
 
         def on_result(event: Result | Failure) -> None:
-            if turn == self._turn:
+            if turn == self._request_number:
                 self._on_result(event, counts=counts)
 
         self._jobs.post(CHANNEL, replace(request, chunks=(self._todo[0],)), on_result)
@@ -164,38 +164,38 @@ class WorkersView(Card):
         count = self._todo.pop(0)
         if counts:
             self._seconds.setdefault(count, []).append(event.distributed.wall_s)
-            self._show(event.report)
+            self._show_report(event.report)
         if self._todo:
             self._request_next(counts=True)
         else:
-            self._turn += 1
+            self._request_number += 1
             self.busy_changed.emit(False)
 
-    def _show(self, report: Report) -> None:
+    def _show_report(self, report: Report) -> None:
         one = self.seconds[1]
-        self.plot.show_speeds({count: one / seconds for count, seconds in self.seconds.items()})
-        kind, tip = ("simulated", _SIMULATED) if report.simulated else ("measured", _MEASURED)
-        self.badge.say(kind, "warn" if report.simulated else "neutral", tip)
-        self.about.say(f"{self._of}, {report.device}")
-        self.say_figures()
-        self._read(None)
+        self.plot.show_speedups({count: one / seconds for count, seconds in self.seconds.items()})
+        kind, tip = ("simulated", _SIMULATED_TIP) if report.simulated else ("measured", _MEASURED_TIP)
+        self.badge.show_text(kind, "warn" if report.simulated else "neutral", tip)
+        self.run_label.show_text(f"{self._run_description}, {report.device}")
+        self.show_figures()
+        self._show_speedup(None)
 
-    def say_figures(self) -> None:
+    def show_figures(self) -> None:
         """Show the figures for all numbers of workers; without measurements, draw the empty axes."""
-        counts = counts_of(max(len(self._jobs.workers), 1))
+        counts = list_worker_counts(max(len(self._jobs.workers), 1))
         self.figures.show_times(counts, self.seconds)
         if not self._seconds:
-            self.plot.begin(counts[-1])
+            self.plot.clear_dots(counts[-1])
 
-    def _read(self, count: int | None) -> None:
+    def _show_speedup(self, count: int | None) -> None:
         """Show the speedup at a number of workers, by default at the largest measured number."""
         seconds = self.seconds
         if not seconds:
             return
         count = count if count in seconds else max(seconds)
         runs = self._seconds[count]
-        simulated = f" {_SIMULATED}" if self.badge.text() == "simulated" else ""
-        self.words.setText(
-            f"{count} worker{'s' if count > 1 else ''}: speedup {as_figure(seconds[1] / seconds[count])}; "
-            f"{as_figure(1e3 * seconds[count])} ms, median of {len(runs)}, dashed: ideal.{simulated}"
+        simulated = f" {_SIMULATED_TIP}" if self.badge.text() == "simulated" else ""
+        self.speedup_label.setText(
+            f"{count} worker{'s' if count > 1 else ''}: speedup {format_figure(seconds[1] / seconds[count])}; "
+            f"{format_figure(1e3 * seconds[count])} ms, median of {len(runs)}, dashed: ideal.{simulated}"
         )

@@ -18,18 +18,18 @@ from gpu.bench.document import write_section
 from gpu.declaration.roles import Role
 from gpu.devices.processor import processor_name
 from gpu.patterns import all_patterns
-from gui.driving.driven import SIZE, driven, wait
+from gui.driving.window_session import SIZE, open_window, wait_until
 
 if TYPE_CHECKING:
     from gui.step_view.tab import StepTab
     from gui.window.main_window import MainWindow
 
-PATIENCE_S = 120
+TIMEOUT_S = 120
 FRAME_MS = 1000 / 60
 _PICTURES = ("Flow", "Arrays", "Variables")
 _PAUSE_S = 1 / 30
 """Pause between two moves, like the repeat interval of a key that is held down."""
-_GOLDEN = 0.618
+_CLICK_DISTANCE = 0.618
 """Distance between two clicks as a share of the timeline, so that each click hits another position."""
 
 
@@ -52,16 +52,16 @@ LARGE = (
 
 
 @dataclass(frozen=True)
-class Recorded:
+class MeasuredRecording:
     """A recording in the window: its size, the time to open it, and the times of moves by picture."""
 
     title: str
     lane_events: int
-    opened_ms: float
+    opening_ms: float
     times_ms: dict[str, dict[str, list[float]]]
 
 
-def measure(page: Path, repetitions: int) -> int:
+def measure_moves(page: Path, repetitions: int) -> int:
     """Measure moves in a recording of each pattern and in some large ones, print them, and write them to a page.
 
     Parameters
@@ -76,40 +76,40 @@ def measure(page: Path, repetitions: int) -> int:
         The exit code, 0.
     """
     subjects = [Subject(pattern.name, pattern.default_variant) for pattern in all_patterns().values()]
-    with driven("null") as window:
+    with open_window("null") as window:
         recordings = []
-        for recording in recorded(window, [*subjects, *LARGE], repetitions):
+        for recording in measure_recordings(window, [*subjects, *LARGE], repetitions):
             recordings.append(recording)
-            print("\n".join(_lines(recording)), flush=True)
+            print("\n".join(_format_rows(recording)), flush=True)
     head = (
         "Moves in the Step tab, from the key press or click to the painted picture, in a window of "
         f"{SIZE[0]} x {SIZE[1]} pixels: median / 95th percentile of {repetitions}, in ms. At 60 Hz a frame is "
         f"{FRAME_MS:.1f} ms. Clicks go to positions all over the timeline, where nothing is prepared."
     )
-    write_section(page, "Window", processor_name(), f"{head}\n\n{table(recordings)}")
+    write_section(page, "Window", processor_name(), f"{head}\n\n{format_table(recordings)}")
     return 0
 
 
-def table(recordings: list[Recorded]) -> str:
+def format_table(recordings: list[MeasuredRecording]) -> str:
     """Format recordings as a Markdown table."""
     lines = [
         "| recording | lane-events | opened in s | picture | step | barrier | timeline |",
         "|---|--:|--:|---|--:|--:|--:|",
     ]
-    return "\n".join([*lines, *(line for each in recordings for line in _lines(each))])
+    return "\n".join([*lines, *(line for each in recordings for line in _format_rows(each))])
 
 
-def _lines(recording: Recorded) -> Iterator[str]:
-    head = f"| {recording.title} | {recording.lane_events:,} | {recording.opened_ms / 1e3:.2f} |"
+def _format_rows(recording: MeasuredRecording) -> Iterator[str]:
+    head = f"| {recording.title} | {recording.lane_events:,} | {recording.opening_ms / 1e3:.2f} |"
     for picture, times in recording.times_ms.items():
-        yield f"{head} {picture} | {' | '.join(map(_figures, times.values()))} |"
+        yield f"{head} {picture} | {' | '.join(map(_format_times, times.values()))} |"
 
 
-def _figures(times_ms: list[float]) -> str:
+def _format_times(times_ms: list[float]) -> str:
     return f"{np.median(times_ms):.1f} / {np.percentile(times_ms, 95):.1f}" if times_ms else ""
 
 
-def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> Iterator[Recorded]:
+def measure_recordings(window: MainWindow, subjects: list[Subject], repetitions: int) -> Iterator[MeasuredRecording]:
     """Record the subjects one after the other, and measure moves in each."""
     for number, subject in enumerate(subjects):
         window.choose_pattern(subject.pattern)
@@ -117,15 +117,15 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
         step, tabs = window.page.step, window.page.tabs
         params: dict[str, Any] = {}
         for role, value in subject.params.items():
-            params |= window.page.pattern.with_value(role, value)
-        step.settings.form.change(**params)
+            params |= window.page.pattern.params_for_role(role, value)
+        step.settings.form.change_values(**params)
         if not number:
             # Start the recording process first, so that its start is not measured.
             tabs.setCurrentIndex(window.page.stack.indexOf(step))
             _wait_until_idle(step)
         tabs.setCurrentIndex(0)
         step.record_soon()
-        wait(lambda: window.at_rest, PATIENCE_S)
+        wait_until(lambda: window.is_idle, TIMEOUT_S)
         start = time.perf_counter()
         tabs.setCurrentIndex(window.page.stack.indexOf(step))
         _wait_until_idle(step)
@@ -136,17 +136,19 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
             for launch in step.models.recording.launches
         )
         size = ", ".join(f"{name} {value}" for name, value in params.items())
-        title = f"{step.stepped.title}{', ' if size else ''}{size}"
+        title = f"{step.steppable.title}{', ' if size else ''}{size}"
         times: dict[str, dict[str, list[float]]] = {}
         for picture in _PICTURES:
             step.panes.kinds.choose(picture)
             _process_events(0.3)
-            times[picture] = {name: list(_measure_move(step, move, repetitions)) for name, move in _moves(step).items()}
-        yield Recorded(title, events, opened, times)
+            times[picture] = {
+                name: list(_measure_move(step, move, repetitions)) for name, move in _list_moves(step).items()
+            }
+        yield MeasuredRecording(title, events, opened, times)
 
 
 def _wait_until_idle(step: StepTab) -> None:
-    wait(lambda: step.at_rest and step.models is not None, PATIENCE_S)
+    wait_until(lambda: step.is_up_to_date and step.models is not None, TIMEOUT_S)
 
 
 def _process_events(seconds: float) -> None:
@@ -157,20 +159,20 @@ def _process_events(seconds: float) -> None:
         time.sleep(0.001)
 
 
-def _moves(step: StepTab) -> dict[str, Callable[[int], None]]:
+def _list_moves(step: StepTab) -> dict[str, Callable[[int], None]]:
     shift, none = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.NoModifier
     return {
-        "step": lambda number: _press(step, Qt.Key.Key_Right, none),
-        "barrier": lambda number: _press(step, Qt.Key.Key_Right, shift),
-        "timeline": lambda number: _click(step, (number + 1) * _GOLDEN % 1),
+        "step": lambda number: _press_key(step, Qt.Key.Key_Right, none),
+        "barrier": lambda number: _press_key(step, Qt.Key.Key_Right, shift),
+        "timeline": lambda number: _click_timeline(step, (number + 1) * _CLICK_DISTANCE % 1),
     }
 
 
-def _press(step: StepTab, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> None:
+def _press_key(step: StepTab, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> None:
     QApplication.sendEvent(QApplication.focusWidget() or step, QKeyEvent(QEvent.Type.KeyPress, key, modifiers))
 
 
-def _click(step: StepTab, share: float) -> None:
+def _click_timeline(step: StepTab, share: float) -> None:
     at = QPointF(share * step.panes.timeline.width(), step.panes.timeline.height() / 2)
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     press = QMouseEvent(QEvent.Type.MouseButtonPress, at, step.panes.timeline.mapToGlobal(at), left, left, none)
@@ -179,10 +181,10 @@ def _click(step: StepTab, share: float) -> None:
 
 def _measure_move(step: StepTab, move: Callable[[int], None], repetitions: int) -> Iterator[float]:
     """Repeat a move, restarting at the end of the recording; yield its times in ms."""
-    step.player.go(0)
+    step.player.go_to(0)
     for number in range(repetitions):
         if step.player.moment == step.player.end:
-            step.player.go(0)
+            step.player.go_to(0)
         _process_events(_PAUSE_S)
         before, start = step.player.moment, time.perf_counter()
         move(number)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpu.engines.base import TO_SIMULATE
-from gpu.files import opening
+from gpu.engines.base import SIMULATION_TIME_LABEL
+from gpu.files import file_access
 from gpu.messages.requests import Failure, Report
-from gui.driving.driven import driven, flows_complete, wait
+from gui.driving.window_session import are_flows_complete, open_window, wait_until
 
 if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
 
-PATIENCE_S = 300
-_FEW = 64
+TIMEOUT_S = 300
+_SMALL_SIZE = 64
 """Number of elements, or columns, that a single thread sorts or multiplies in a short time."""
-_SHOWN = 0.6
+_PICTURE_POSITION = 0.6
 """The share of a recording after which a picture is taken."""
 
 COLUMNS = (
@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Stop:
+class TourStop:
     """One stop of the tour: a variant, its picture, and its report or problem."""
 
     pattern: str
@@ -48,11 +48,11 @@ class Stop:
         return "wrong by design" if self.cautionary else "WRONG"
 
     @property
-    def right(self) -> bool:
+    def is_expected(self) -> bool:
         """Whether the result is as expected."""
         return self.report is not None and (bool(self.report.verified) or self.cautionary)
 
-    def cells(self) -> tuple[str, ...]:
+    def format_cells(self) -> tuple[str, ...]:
         """Return the stop's row of the results table, in the order of `COLUMNS`."""
         if self.report is None:
             return (self.pattern, self.variant, *([""] * 10), self.verdict, self.picture)
@@ -67,7 +67,7 @@ class Stop:
         )  # fmt: skip
 
 
-def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIENCE_S) -> int:
+def run_tour(folder: str | Path, engine: str = "auto", *, timeout_s: float = TIMEOUT_S) -> int:
     """Drive the window through every variant, and step each pattern; save pictures, results.csv and results.md.
 
     Parameters
@@ -76,7 +76,7 @@ def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIEN
         Where the files are written; created if it does not exist.
     engine : str
         The window's engine.
-    patience_s : float
+    timeout_s : float
         Maximum seconds per stop.
 
     Returns
@@ -84,47 +84,47 @@ def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIEN
     int
         0 if every result was as expected (correct, or wrong for a cautionary variant), else 1.
     """
-    folder = opening.folder(folder)
-    with driven(engine) as window:
-        stops = _walk(window, folder, patience_s)
+    folder = file_access.ensure_folder(folder)
+    with open_window(engine) as window:
+        stops = _visit_variants(window, folder, timeout_s)
     write_results(folder, stops)
     for stop in stops:
         print(f"{stop.pattern} {stop.variant}: {stop.verdict}")
-    return 0 if stops and all(stop.right for stop in stops) else 1
+    return 0 if stops and all(stop.is_expected for stop in stops) else 1
 
 
-def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
+def _visit_variants(window: MainWindow, folder: Path, timeout_s: float) -> list[TourStop]:
     failures: list[Failure] = []
     window.bench.run_failed.connect(failures.append)
-    window.bench.problem.connect(failures.append)
-    window.jobs.broken.connect(failures.append)
+    window.bench.failed.connect(failures.append)
+    window.jobs.engine_failed.connect(failures.append)
     stops = []
     ended: dict[str, list[Failure]] = {}
     for name, pattern in window.bench.patterns.items():
         window.choose_pattern(name)
         for number, variant in enumerate(pattern.variants, 1):
-            if window.jobs.device is not None and variant.missing(window.jobs.device):
+            if window.jobs.device is not None and variant.unsupported_reason(window.jobs.device):
                 continue
             failures.clear()
-            size = pattern.size.name if variant.alone and pattern.size is not None else ""
+            size = pattern.size.name if variant.is_single_thread and pattern.size is not None else ""
             before = window.page.form.values.get(size)
             if size:
-                window.page.form.change(**{size: _FEW})
+                window.page.form.change_values(**{size: _SMALL_SIZE})
             window.choose_variant(variant.name)
-            in_time = _wait_until_idle(window, failures, patience_s)
+            in_time = _wait_until_idle(window, failures, timeout_s)
             picture = f"{name}-{number}-{variant.name}.png"
             _save_picture(window, folder / picture)
             outcome = window.bench.outcomes.get(name)
             fresh = outcome is not None and outcome.variant == variant.name and not failures
             problem = failures[0].message if failures else "" if in_time else "it timed out"
             report = outcome.report if outcome is not None and fresh and in_time else None
-            stops.append(Stop(name, variant.name, bool(variant.cautionary), picture, report, problem))
+            stops.append(TourStop(name, variant.name, bool(variant.deliberate_error), picture, report, problem))
             if not in_time:
                 window.running.stop()
             if size:
-                window.page.form.change(**{size: before})
+                window.page.form.change_values(**{size: before})
         window.choose_variant(pattern.default_variant)
-        _wait_until_idle(window, failures, patience_s)
+        _wait_until_idle(window, failures, timeout_s)
         ended[name] = list(failures)
     # All patterns in one theme, then in the other, because a change of theme restyles every page.
     for theme in ("light", "dark"):
@@ -132,26 +132,26 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
         for name in window.bench.patterns:
             failures[:] = ended[name]
             window.choose_pattern(name)
-            _wait_until_idle(window, failures, patience_s)
+            _wait_until_idle(window, failures, timeout_s)
             _save_picture(window, folder / f"{name}-{theme}.png")
-            _save_step_picture(window, folder / f"{name}-step-{theme}.png", failures, patience_s)
+            _save_step_picture(window, folder / f"{name}-step-{theme}.png", failures, timeout_s)
     return stops
 
 
-def _save_step_picture(window: MainWindow, path: Path, failures: list[Failure], patience_s: float) -> None:
+def _save_step_picture(window: MainWindow, path: Path, failures: list[Failure], timeout_s: float) -> None:
     """Save a picture of the Step tab in the middle of its recording; after a failure do not wait for one."""
     tabs, step = window.page.tabs, window.page.step
     tabs.setCurrentIndex(window.page.stack.indexOf(step))
-    wait(lambda: bool(failures) or step.at_rest, patience_s)
-    step.player.go(round(_SHOWN * step.player.end))
-    wait(lambda: bool(failures) or (step.at_rest and flows_complete(window)), patience_s)
+    wait_until(lambda: bool(failures) or step.is_up_to_date, timeout_s)
+    step.player.go_to(round(_PICTURE_POSITION * step.player.end))
+    wait_until(lambda: bool(failures) or (step.is_up_to_date and are_flows_complete(window)), timeout_s)
     _save_picture(window, path)
     tabs.setCurrentIndex(0)
 
 
-def _wait_until_idle(window: MainWindow, failures: list[Failure], patience_s: float) -> bool:
+def _wait_until_idle(window: MainWindow, failures: list[Failure], timeout_s: float) -> bool:
     """Wait until the run, its check and its counts are complete; return False on a timeout."""
-    return wait(lambda: bool(failures) or window.at_rest, patience_s)
+    return wait_until(lambda: bool(failures) or window.is_idle, timeout_s)
 
 
 def _save_picture(window: MainWindow, path: Path) -> None:
@@ -159,16 +159,20 @@ def _save_picture(window: MainWindow, path: Path) -> None:
         raise OSError(f"{path} cannot be written")
 
 
-def write_results(folder: Path, stops: list[Stop]) -> None:
+def write_results(folder: Path, stops: list[TourStop]) -> None:
     """Write the results as results.csv and as results.md."""
     with open(folder / "results.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows(stop.cells() for stop in stops)
+        writer.writerows(stop.format_cells() for stop in stops)
     columns = [name for name in COLUMNS if name != "picture"]
     simulated = any(stop.report is not None and stop.report.simulated for stop in stops)
-    origin = f"Times and throughput are {TO_SIMULATE}, no GPU's" if simulated else "Times and throughput are measured"
+    origin = (
+        f"Times and throughput are {SIMULATION_TIME_LABEL}, no GPU's"
+        if simulated
+        else "Times and throughput are measured"
+    )
     lines = ["# Results of the tour", "", f"{origin}; errors are relative to a CPU reference result.", ""]
     lines += [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in stop.cells()[:-1])} |" for stop in stops]
+    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in stop.format_cells()[:-1])} |" for stop in stops]
     (folder / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

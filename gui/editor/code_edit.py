@@ -25,13 +25,13 @@ from PyQt6.QtGui import (
 from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from gui.editor.document import KernelDocument, Problem
-from gui.editor.kernel_lines import kernel_lines
-from gui.editor.typing import closing_brace, indented_line, indented_selection
-from gui.painting.colors import mixed
+from gui.editor.kernel_lines import find_kernel_lines
+from gui.editor.typing import indent_selection, insert_closing_brace, insert_line_break
+from gui.painting.colors import mix_colors
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look
-from gui.qt.events import is_of
-from gui.widgets.basic import role
+from gui.qt.events import is_event_type
+from gui.widgets.basic import set_role
 
 
 class _Gutter(QWidget):
@@ -52,7 +52,7 @@ class _Gutter(QWidget):
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.button() == Qt.MouseButton.LeftButton and (line := self._code.line_at(event.pos())):
-            self._code.left.emit()
+            self._code.exited.emit()
             self._code.line_clicked.emit(line)
 
     def event(self, event: QEvent | None) -> bool:
@@ -71,41 +71,41 @@ class CodeEdit(QPlainTextEdit):
 
     line_clicked = pyqtSignal(int)
     """A line number (from 1) that was clicked, or a line with a clicked text."""
-    save_wanted = pyqtSignal()
+    save_requested = pyqtSignal()
     entered = pyqtSignal()
     """The editor has received the keyboard focus."""
-    left = pyqtSignal()
+    exited = pyqtSignal()
     """The user leaves the editor with Escape or a click on a line number."""
 
     def __init__(self) -> None:
         super().__init__()
-        role(self, "code")
+        set_role(self, "code")
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setAccessibleName("Kernel source")
         self.setAccessibleDescription("Escape leaves the code, Ctrl+Tab moves to the next widget")
         self.kernel = ""
-        self._marked: int | None = None
-        self._lit: frozenset[int] = frozenset()
-        self._faint: frozenset[int] = frozenset()
+        self._executing_line: int | None = None
+        self._highlighted_lines: frozenset[int] = frozenset()
+        self._faint_lines: frozenset[int] = frozenset()
         self._markers: Mapping[int, str] = {}
         self._costs: Mapping[int, tuple[str, str]] = {}
-        self._range = (0, 0)
+        self._kernel_range = (0, 0)
         self._backgrounds: list[tuple[QTextCursor, QTextCursor, str]] = []
-        self._pressed: QPoint | None = None
+        self._press_position: QPoint | None = None
         self._new_line: QTextBlock | None = None
         """The line that Return has started."""
-        self._placed = False
+        self._kernel_in_view = False
         """Whether the kernel has been scrolled into view; a hidden editor has no visible lines."""
         self._changing = False
-        self._numbers: Lettering | None = None
+        self._number_lettering: Lettering | None = None
         self._gutter = _Gutter(self)
         self.updateRequest.connect(self._scroll_gutter)
         self.blockCountChanged.connect(self._place_gutter)
-        self.textChanged.connect(self._color)
+        self.textChanged.connect(self._color_visible_lines)
         self.cursorPositionChanged.connect(self._gutter.update)
         bar = self.verticalScrollBar()
         assert bar is not None
-        bar.valueChanged.connect(self._color)
+        bar.valueChanged.connect(self._color_visible_lines)
 
     # --- contents
 
@@ -124,11 +124,11 @@ class CodeEdit(QPlainTextEdit):
             document.settled.connect(self._find_kernel)
             document.problems_changed.connect(self._show_problems)
             self._place_gutter()
-        self.kernel, self._marked = kernel, line
+        self.kernel, self._executing_line = kernel, line
         self._find_kernel()
         self._scroll_to_kernel()
         self._changing = False
-        self._color()
+        self._color_visible_lines()
 
     @property
     def kernel_document(self) -> KernelDocument:
@@ -145,26 +145,26 @@ class CodeEdit(QPlainTextEdit):
 
     def mark_line(self, line: int | None) -> None:
         """Mark a line (from 1) as executing and scroll it into view; None removes the mark."""
-        if line != self._marked:
-            before, self._marked = self._marked, line
+        if line != self._executing_line:
+            before, self._executing_line = self._executing_line, line
             self._set_backgrounds()
             for each in (before, line):
                 self._update_line(each)
         if line is not None:
-            self._bring_into_view(line)
+            self._scroll_line_into_view(line)
 
-    def light_lines(self, lit: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
+    def highlight_lines(self, highlighted: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
         """Highlight lines (from 1), some faintly; scroll `first`, or the first highlighted line, into view."""
-        before, after = (self._lit, self._faint), (lit, faint)
+        before, after = (self._highlighted_lines, self._faint_lines), (highlighted, faint)
         if before != after:
-            self._lit, self._faint = after
+            self._highlighted_lines, self._faint_lines = after
             self._set_backgrounds()
-            for line in (before[0] ^ lit) | (before[1] ^ faint):
+            for line in (before[0] ^ highlighted) | (before[1] ^ faint):
                 self._update_line(line)
         if first is not None:
-            self._bring_into_view(first)
-        elif lit and not any(self._is_in_view(line) for line in lit):
-            self._bring_into_view(min(lit))
+            self._scroll_line_into_view(first)
+        elif highlighted and not any(self._is_in_view(line) for line in highlighted):
+            self._scroll_line_into_view(min(highlighted))
 
     def set_markers(self, markers: Mapping[int, str]) -> None:
         """Mark lines (from 1) with a dot next to their number, and a tooltip."""
@@ -178,7 +178,7 @@ class CodeEdit(QPlainTextEdit):
             self._place_gutter()
             self._gutter.update()
 
-    def go_to(self, problem: Problem) -> None:
+    def go_to_problem(self, problem: Problem) -> None:
         """Move the cursor to the start of a problem."""
         cursor = self.textCursor()
         cursor.setPosition(problem.cursor.selectionStart())
@@ -193,36 +193,36 @@ class CodeEdit(QPlainTextEdit):
         block = document.findBlockByNumber(line - 1)
         if block.isValid():
             self.setTextCursor(QTextCursor(block))
-            self._bring_into_view(line)
+            self._scroll_line_into_view(line)
 
-    def _bring_into_view(self, line: int) -> None:
+    def _scroll_line_into_view(self, line: int) -> None:
         first, bar = self.firstVisibleBlock().blockNumber(), self.verticalScrollBar()
-        if bar is not None and (top := self._top_for(line, first)) != first:
+        if bar is not None and (top := self._find_top_line(line, first)) != first:
             bar.setValue(top)
 
     def _is_in_view(self, line: int) -> bool:
         top = self.firstVisibleBlock().blockNumber()
-        return self._top_for(line, top) == top
+        return self._find_top_line(line, top) == top
 
-    def _top_for(self, line: int, top: int) -> int:
+    def _find_top_line(self, line: int, top: int) -> int:
         """Return the top line (from 0) for which `line` (from 1) is visible, `top` if possible."""
-        visible = self._lines_in_view()
+        visible = self._count_visible_lines()
         return top if top < line <= top + max(visible - 1, 1) else max(0, line - 1 - visible // 3)
 
-    def _lines_in_view(self) -> int:
+    def _count_visible_lines(self) -> int:
         height = self.blockBoundingRect(self.firstVisibleBlock()).height()
         viewport = self.viewport()
         return int(viewport.height() / height) if viewport is not None and height > 0 else 1
 
     def _scroll_to_kernel(self) -> None:
         """Scroll to the kernel and the executing line; a hidden editor does so when it is shown."""
-        self._placed = self.isVisible()
-        top, bar = max(0, self._range[0] - 1), self.verticalScrollBar()
+        self._kernel_in_view = self.isVisible()
+        top, bar = max(0, self._kernel_range[0] - 1), self.verticalScrollBar()
         if bar is not None:
-            bar.setValue(top if self._marked is None else self._top_for(self._marked, top))
+            bar.setValue(top if self._executing_line is None else self._find_top_line(self._executing_line, top))
 
     def _find_kernel(self) -> None:
-        self._range = kernel_lines(self.kernel_document.text, self.kernel)
+        self._kernel_range = find_kernel_lines(self.kernel_document.text, self.kernel)
         self._show_problems()
 
     def _show_problems(self) -> None:
@@ -233,7 +233,7 @@ class CodeEdit(QPlainTextEdit):
             selection = QTextEdit.ExtraSelection()
             selection.cursor = problem.cursor
             selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
-            selection.format.setUnderlineColor(QColor(_color_of(problem)))
+            selection.format.setUnderlineColor(QColor(_problem_color(problem)))
             selections.append(selection)
         if selections or self.extraSelections():
             self.setExtraSelections(selections)
@@ -243,11 +243,17 @@ class CodeEdit(QPlainTextEdit):
 
     def _set_backgrounds(self) -> None:
         """Set the backgrounds of the kernel and of highlighted lines; cursors keep their positions while editing."""
-        first, last = self._range
+        first, last = self._kernel_range
         lines = [(first, last, look().theme.raised)] if last > 0 else []
         theme = look().theme
-        lines += [(line - 1, line - 1, mixed(theme.accent_soft, theme.raised, 0.45).name()) for line in self._faint]
-        marked = self._lit if self._marked is None else self._lit | {self._marked}
+        lines += [
+            (line - 1, line - 1, mix_colors(theme.accent_soft, theme.raised, 0.45).name()) for line in self._faint_lines
+        ]
+        marked = (
+            self._highlighted_lines
+            if self._executing_line is None
+            else self._highlighted_lines | {self._executing_line}
+        )
         lines += [(line - 1, line - 1, theme.accent_soft) for line in marked]
         document = self.document()
         assert document is not None
@@ -280,12 +286,12 @@ class CodeEdit(QPlainTextEdit):
             self._gutter.update(0, top, self._gutter.width(), height)
             viewport.update(0, top, viewport.width(), height)
 
-    def _color(self) -> None:
+    def _color_visible_lines(self) -> None:
         """Color the visible lines."""
         document = self.document()
         if isinstance(document, KernelDocument) and self.isVisible() and not self._changing:
             first = self.firstVisibleBlock()
-            document.color(first, first.blockNumber() + self._lines_in_view() + 1)
+            document.color(first, first.blockNumber() + self._count_visible_lines() + 1)
 
     # --- line numbers
 
@@ -315,29 +321,29 @@ class CodeEdit(QPlainTextEdit):
             texts.append(self._costs[line][1])
         QToolTip.showText(place, "\n".join(texts), self)
 
-    def paint_numbers(self, column: QWidget, wanted: QRegion) -> None:
+    def paint_numbers(self, column: QWidget, region: QRegion) -> None:
         """Paint the line numbers of a region: the kernel's are brighter and have a bar, problems are colored."""
-        theme, area = look().theme, wanted.boundingRect()
+        theme, area = look().theme, region.boundingRect()
         painter = QPainter(column)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(theme.surface))
-        if self._numbers is None or self._numbers.font != self.font():
-            self._numbers = Lettering(self.font())
-        painter.setFont(self._numbers.font)
-        first, last = self._range
+        if self._number_lettering is None or self._number_lettering.font != self.font():
+            self._number_lettering = Lettering(self.font())
+        painter.setFont(self._number_lettering.font)
+        first, last = self._kernel_range
         # On a line with a warning and an error, the error's color wins.
         by_severity = sorted(self.problems, key=lambda problem: problem.diagnostic.severity == "error")
-        problem_colors = {problem.line: _color_of(problem) for problem in by_severity}
+        problem_colors = {problem.line: _problem_color(problem) for problem in by_severity}
         cursor_line = self.textCursor().blockNumber() if self.hasFocus() else -1
         radius, costs = look().px(3), self._cost_width()
         for block, place in self._visible_lines():
             if place.top() > area.bottom():
                 break
-            if not wanted.intersects(QRect(0, place.top(), column.width(), place.height() + 2)):
+            if not region.intersects(QRect(0, place.top(), column.width(), place.height() + 2)):
                 continue
             number = block.blockNumber()
             inside = last > 0 and first <= number <= last
-            marked = number + 1 == self._marked or number + 1 in self._lit
+            marked = number + 1 == self._executing_line or number + 1 in self._highlighted_lines
             if marked:
                 painter.fillRect(0, place.top(), column.width(), place.height(), QColor(theme.accent_soft))
             if inside or marked:
@@ -350,11 +356,11 @@ class CodeEdit(QPlainTextEdit):
             bright = marked or number == cursor_line
             painter.setPen(QColor(dot or (theme.text if bright else theme.muted if inside else theme.faint)))
             line = QRectF(place.adjusted(0, 0, column.width() - look().px(8), 0))
-            self._numbers.right(painter, line, str(number + 1))
+            self._number_lettering.paint_right(painter, line, str(number + 1))
             if number + 1 in self._costs:
                 painter.setPen(QColor(theme.accent))
                 cost_area = QRectF(place.adjusted(0, 0, look().px(6) + costs, 0))
-                self._numbers.right(painter, cost_area, self._costs[number + 1][0])
+                self._number_lettering.paint_right(painter, cost_area, self._costs[number + 1][0])
         painter.end()
 
     def _visible_lines(self) -> Iterator[tuple[QTextBlock, QRect]]:
@@ -367,9 +373,9 @@ class CodeEdit(QPlainTextEdit):
             top += height
             block = block.next()
 
-    def _scroll_gutter(self, area: QRect, moved: int) -> None:
-        if moved:
-            self._gutter.scroll(0, moved)
+    def _scroll_gutter(self, area: QRect, dy: int) -> None:
+        if dy:
+            self._gutter.scroll(0, dy)
         else:
             self._gutter.update(0, area.y(), self._gutter.width(), area.height())
 
@@ -383,7 +389,7 @@ class CodeEdit(QPlainTextEdit):
     # --- typing
 
     def event(self, event: QEvent | None) -> bool:
-        override = is_of(event, QEvent.Type.ShortcutOverride)
+        override = is_event_type(event, QEvent.Type.ShortcutOverride)
         if override and isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Save):
             # In the editor Ctrl+S saves the source, elsewhere the result.
             event.accept()
@@ -411,34 +417,34 @@ class CodeEdit(QPlainTextEdit):
         shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         if event.matches(QKeySequence.StandardKey.Save):
-            self.save_wanted.emit()
+            self.save_requested.emit()
         elif event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
             back = shift or event.key() == Qt.Key.Key_Backtab
-            if control or not self._indents:
+            if control or not self._tab_indents:
                 # QPlainTextEdit keeps the focus when Tab could be typed.
                 QWidget.focusNextPrevChild(self, not back)
             else:
-                self._edit(lambda cursor: indented_selection(cursor, back=back))
+                self._edit_at_cursor(lambda cursor: indent_selection(cursor, back=back))
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not control:
-            self._edit(indented_line)
+            self._edit_at_cursor(insert_line_break)
             self._new_line = self.textCursor().block()
         elif event.text() == "}":
-            self._edit(closing_brace)
+            self._edit_at_cursor(insert_closing_brace)
         else:
             super().keyPressEvent(event)
 
     @property
-    def _indents(self) -> bool:
+    def _tab_indents(self) -> bool:
         """Whether Tab indents at the cursor."""
         cursor = self.textCursor()
         before = cursor.block().text()[: cursor.positionInBlock()]
         return cursor.hasSelection() or (cursor.block() == self._new_line and not before.strip())
 
-    def leave(self) -> None:
+    def exit_editor(self) -> None:
         """Leave the editor."""
-        self.left.emit()
+        self.exited.emit()
 
-    def _edit(self, change: Callable[[QTextCursor], None]) -> None:
+    def _edit_at_cursor(self, change: Callable[[QTextCursor], None]) -> None:
         cursor = self.textCursor()
         change(cursor)
         self.setTextCursor(cursor)
@@ -451,15 +457,15 @@ class CodeEdit(QPlainTextEdit):
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         super().mousePressEvent(event)
-        self._pressed = event.pos() if event.button() == Qt.MouseButton.LeftButton else None
+        self._press_position = event.pos() if event.button() == Qt.MouseButton.LeftButton else None
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         super().mouseReleaseEvent(event)
-        if self._pressed is not None and (event.pos() - self._pressed).manhattanLength() < 4:
+        if self._press_position is not None and (event.pos() - self._press_position).manhattanLength() < 4:
             block = self.cursorForPosition(event.pos()).block()
             self.line_clicked.emit(block.blockNumber() + 1)
-        self._pressed = None
+        self._press_position = None
 
     # --- appearance
 
@@ -468,19 +474,19 @@ class CodeEdit(QPlainTextEdit):
         hides = event is not None and event.size().height() < at.bottom() <= event.oldSize().height()
         super().resizeEvent(event)
         if hides:  # a message below the editor must not hide its line
-            self._bring_into_view(self.textCursor().blockNumber() + 1)
+            self._scroll_line_into_view(self.textCursor().blockNumber() + 1)
         self._place_gutter()
-        self._color()
+        self._color_visible_lines()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self._restyle()
-        if not self._placed:
+        if not self._kernel_in_view:
             self._scroll_to_kernel()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange) and self.isVisible():
+        if is_event_type(event, QEvent.Type.StyleChange) and self.isVisible():
             self._restyle()
 
     def _restyle(self) -> None:
@@ -488,10 +494,10 @@ class CodeEdit(QPlainTextEdit):
             document.setDefaultFont(self.font())
         self.setTabStopDistance(4 * QFontMetricsF(code_font(look().small_px)).horizontalAdvance(" "))
         self._place_gutter()
-        self._color()
+        self._color_visible_lines()
         self._show_problems()
 
 
-def _color_of(problem: Problem) -> str:
+def _problem_color(problem: Problem) -> str:
     theme = look().theme
     return theme.bad if problem.diagnostic.severity == "error" else theme.warn

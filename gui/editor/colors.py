@@ -16,7 +16,7 @@ _BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize
 _COMMENT_OR_STRING = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'", re.DOTALL)
 
 
-def lines_within_comments(text: str) -> frozenset[int]:
+def find_lines_within_comments(text: str) -> frozenset[int]:
     """Return the lines (from 0) that start inside a `/*` comment."""
     if "/*" not in text:
         return frozenset()
@@ -32,7 +32,7 @@ def lines_within_comments(text: str) -> frozenset[int]:
 
 
 @lru_cache(maxsize=4096)
-def spans(line: str, *, within_comment: bool) -> tuple[Span, ...]:
+def split_into_spans(line: str, *, within_comment: bool) -> tuple[Span, ...]:
     """Return the colored parts of a line."""
     parts = []
     skipped = 0
@@ -42,30 +42,30 @@ def spans(line: str, *, within_comment: bool) -> tuple[Span, ...]:
         parts.append((0, skipped, "Comment"))
     rest = line[skipped:]
     # The lexer recognizes a line only with its newline.
-    for start, token, value in _lexer().get_tokens_unprocessed(rest + "\n"):
+    for start, token, value in _create_lexer().get_tokens_unprocessed(rest + "\n"):
         end = min(start + len(value), len(rest))
-        kind = _kind(str(token).removeprefix("Token."), value, called=rest[end : end + 1] == "(")
+        kind = _classify_token(str(token).removeprefix("Token."), value, called=rest[end : end + 1] == "(")
         if kind and end > start:
             parts.append((skipped + start, skipped + end, kind))
     return tuple(parts)
 
 
 @cache
-def _lexer() -> Any:
+def _create_lexer() -> Any:
     from pygments.lexers.c_like import CudaLexer  # type: ignore[import-untyped]
 
     return CudaLexer()
 
 
-def _kind(token: str, value: str, *, called: bool) -> str:
+def _classify_token(token: str, value: str, *, called: bool) -> str:
     if value in _BUILT_IN or value.startswith(("atomic", "__sync", "__shfl", "__ballot")):
         return "Name.Builtin"
     if token == "Comment.PreprocFile":
         return "Literal.String"
-    return kind_of(token, called=called)
+    return find_syntax_key(token, called=called)
 
 
-def kind_of(token: str, *, called: bool) -> str:
+def find_syntax_key(token: str, *, called: bool) -> str:
     """Return the key of `Theme.syntax` for a Pygments token, or ""."""
     if called and token == "Name":
         return "Name.Function"

@@ -20,17 +20,17 @@ from PyQt6.QtWidgets import QPlainTextDocumentLayout
 
 from gpu.engines.base import KERNELS
 from gpu.errors import Diagnostic, InputError
-from gpu.files.opening import replacing
+from gpu.files.file_access import replace_file
 from gpu.messages.programs import SCRIPT
 from gpu.messages.verdicts import Remedy
-from gui.editor.colors import Span, lines_within_comments, spans
-from gui.editor.script_colors import Segments, script_spans, segments_of
+from gui.editor.colors import Span, find_lines_within_comments, split_into_spans
+from gui.editor.script_colors import Segments, find_string_segments, split_script_into_spans
 from gui.painting.theme import Look, look
-from gui.qt.later import after
+from gui.qt.timers import create_single_shot_timer
 
 SETTLE_MS = 80
 """How long a source must be unchanged before it is checked."""
-_AT_ONCE = 4
+_LINES_PER_STEP = 4
 """Lines colored in advance per idle step."""
 
 
@@ -72,20 +72,20 @@ class KernelDocument(QTextDocument):
         self._run_problems: tuple[Problem, ...] = ()
         self.remedy: Remedy | None = None
         """An edit that fixes the problems of this text's run."""
-        self._checked: str | None = None
+        self._checked_text: str | None = None
         self._edited = False
         self._text: str | None = None
-        self._commented: frozenset[int] | None = None
-        self._strings: Mapping[int, Segments] = {}
-        self._ahead = 0
-        self._ahead_look: Look | None = None
-        self._colored: Look | None = None
+        self._comment_lines: frozenset[int] | None = None
+        self._string_segments: Mapping[int, Segments] = {}
+        self._next_line_to_color = 0
+        self._next_line_look: Look | None = None
+        self._colored_look: Look | None = None
         """The look in which all lines are colored, if any."""
         self.setDocumentLayout(QPlainTextDocumentLayout(self))
-        self.original = _read(self.path) if text is None else text
+        self.original = _read_text(self.path) if text is None else text
         self.saved = self.original
         self._load(self.original)
-        self._rest = after(SETTLE_MS, self._settle, self)
+        self._settle_timer = create_single_shot_timer(SETTLE_MS, self._settle, self)
         self.contentsChange.connect(self._on_change)
 
     @property
@@ -118,17 +118,17 @@ class KernelDocument(QTextDocument):
     @property
     def checked(self) -> bool:
         """Whether the problems belong to the current text."""
-        return self._checked == self.text
+        return self._checked_text == self.text
 
     @property
-    def sound(self) -> bool:
+    def has_no_errors(self) -> bool:
         """Whether there are no errors."""
         return all(problem.diagnostic.severity != "error" for problem in self.problems)
 
     def save(self, target: Path) -> str:
         """Write the text to a file; return the reason for a failure as a sentence, or ""."""
         try:
-            with replacing(target.resolve()) as file:  # write to a link's target, not over the link
+            with replace_file(target.resolve()) as file:  # write to a link's target, not over the link
                 file.write(self.text.encode())
         except InputError as error:
             return error.message
@@ -149,12 +149,12 @@ class KernelDocument(QTextDocument):
         begins = _common_prefix(before, text)
         ends = _common_prefix(before[begins:][::-1], text[begins:][::-1])
         cursor = QTextCursor(self)
-        cursor.setPosition(_units(before[:begins]))
-        cursor.setPosition(_units(before[: len(before) - ends]), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(_count_utf16_units(before[:begins]))
+        cursor.setPosition(_count_utf16_units(before[: len(before) - ends]), QTextCursor.MoveMode.KeepAnchor)
         cursor.insertText(text[begins : len(text) - ends])
         self._settle()
 
-    def mend(self) -> int | None:
+    def apply_remedy(self) -> int | None:
         """Apply the remedy, which can be undone; return its line, or None if there is no remedy."""
         remedy = self.remedy
         if remedy is None:
@@ -163,21 +163,21 @@ class KernelDocument(QTextDocument):
         self._settle()
         return remedy.line
 
-    def show_diagnostics(self, text: str, found: Sequence[Diagnostic]) -> None:
+    def show_diagnostics(self, text: str, diagnostics: Sequence[Diagnostic]) -> None:
         """Show the compiler's diagnostics of `text`, unless the text has changed since."""
         if text != self.text:
             return
-        self._checked = text
-        self._compiler_problems = tuple(Problem(each, self._cursor(each)) for each in found)
+        self._checked_text = text
+        self._compiler_problems = tuple(Problem(each, self._cursor(each)) for each in diagnostics)
         self._merge_problems()
 
-    def show_run(self, text: str, found: Sequence[Diagnostic], remedy: Remedy | None = None) -> None:
+    def show_run(self, text: str, diagnostics: Sequence[Diagnostic], remedy: Remedy | None = None) -> None:
         """Show the diagnostics of a run of `text`, and the remedy; none if the run succeeded."""
         # Diagnostics that an edit made obsolete stay until the text is checked; a run of that text replaces them early.
         obsolete = any(problem not in self._compiler_problems for problem in self.problems)
-        if text == self.text and (found or self._run_problems or obsolete):
+        if text == self.text and (diagnostics or self._run_problems or obsolete):
             self.remedy = remedy
-            self._run_problems = tuple(Problem(each, self._cursor(each)) for each in found)
+            self._run_problems = tuple(Problem(each, self._cursor(each)) for each in diagnostics)
             self._merge_problems()
 
     def _merge_problems(self) -> None:
@@ -198,39 +198,39 @@ class KernelDocument(QTextDocument):
 
     def color(self, first: QTextBlock, last: int) -> None:
         """Color the lines from a block to the block with number `last`, unless they are up to date."""
-        if self._colored == look():
+        if self._colored_look == look():
             return
         # From here on lines get another look, so the previous one no longer applies to all of them.
-        self._colored = None
-        if self._commented is None:
-            self._commented = frozenset() if self.is_script else lines_within_comments(self.text)
-            self._strings = segments_of(self.text) if self.is_script else {}
+        self._colored_look = None
+        if self._comment_lines is None:
+            self._comment_lines = frozenset() if self.is_script else find_lines_within_comments(self.text)
+            self._string_segments = find_string_segments(self.text) if self.is_script else {}
         block = first
         while block.isValid() and block.blockNumber() <= last:
-            commented = block.blockNumber() in self._commented
-            segments = self._strings.get(block.blockNumber(), ())
+            commented = block.blockNumber() in self._comment_lines
+            segments = self._string_segments.get(block.blockNumber(), ())
             state = hash((block.text(), commented, segments, look())) & 0x7FFFFFFF
             if block.userState() != state:
                 block.setUserState(state)
                 if self.is_script:
-                    self._color(block, script_spans(block.text(), segments))
+                    self._color(block, split_script_into_spans(block.text(), segments))
                 else:
-                    self._color(block, spans(block.text(), within_comment=commented))
+                    self._color(block, split_into_spans(block.text(), within_comment=commented))
             block = block.next()
 
     def color_more(self) -> bool:
         """Color the next few lines in advance; return whether all lines are colored."""
-        if self._ahead_look != look():
-            self._ahead, self._ahead_look = 0, look()
-        block = self.findBlockByNumber(self._ahead)
-        for _ in range(_AT_ONCE):
+        if self._next_line_look != look():
+            self._next_line_to_color, self._next_line_look = 0, look()
+        block = self.findBlockByNumber(self._next_line_to_color)
+        for _ in range(_LINES_PER_STEP):
             if not block.isValid():
                 break
-            self._ahead = block.blockNumber() + 1
+            self._next_line_to_color = block.blockNumber() + 1
             self.color(block, block.blockNumber())
             block = block.next()
         if not block.isValid():
-            self._colored = self._ahead_look
+            self._colored_look = self._next_line_look
         return not block.isValid()
 
     def _color(self, block: QTextBlock, parts: Sequence[Span]) -> None:
@@ -238,10 +238,10 @@ class KernelDocument(QTextDocument):
         ranges = []
         for start, end, kind in parts:
             part = QTextLayout.FormatRange()
-            part.format = _format(look(), kind)
+            part.format = _get_text_format(look(), kind)
             # Qt counts UTF-16 units.
-            part.start = _units(block.text()[:start]) if has_wide else start
-            part.length = _units(block.text()[start:end]) if has_wide else end - start
+            part.start = _count_utf16_units(block.text()[:start]) if has_wide else start
+            part.length = _count_utf16_units(block.text()[start:end]) if has_wide else end - start
             ranges.append(part)
         layout = block.layout()
         assert layout is not None
@@ -262,15 +262,15 @@ class KernelDocument(QTextDocument):
     def _on_change(self, position: int, removed: int, added: int) -> None:
         if not removed and not added:
             return
-        self._text = self._commented = self._colored = self._ahead_look = None
+        self._text = self._comment_lines = self._colored_look = self._next_line_look = None
         self._run_problems = ()
         self.remedy = None
-        self._rest.start()
+        self._settle_timer.start()
         if not self._edited:
             self._report_edited()
 
     def _settle(self) -> None:
-        self._rest.stop()
+        self._settle_timer.stop()
         self._report_edited()
         self.settled.emit()
 
@@ -283,12 +283,14 @@ class KernelDocument(QTextDocument):
         block = self.findBlockByNumber(min(diagnostic.line, self.blockCount()) - 1)
         text = block.text()
         cursor = QTextCursor(block)
-        cursor.setPosition(block.position() + _units(text[: diagnostic.column - 1]))
-        cursor.setPosition(block.position() + _units(text[: diagnostic.end - 1]), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(block.position() + _count_utf16_units(text[: diagnostic.column - 1]))
+        cursor.setPosition(
+            block.position() + _count_utf16_units(text[: diagnostic.end - 1]), QTextCursor.MoveMode.KeepAnchor
+        )
         return cursor
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -301,14 +303,14 @@ def _common_prefix(first: str, second: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def _units(text: str) -> int:
+def _count_utf16_units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 _formats: dict[tuple[Look, str], QTextCharFormat] = {}
 
 
-def _format(current: Look, kind: str) -> QTextCharFormat:
+def _get_text_format(current: Look, kind: str) -> QTextCharFormat:
     if (current, kind) not in _formats:
         text_format = QTextCharFormat()
         text_format.setForeground(QColor(current.theme.syntax[kind]))

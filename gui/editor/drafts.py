@@ -15,13 +15,13 @@ from pathlib import Path
 from PyQt6.QtCore import QStandardPaths
 
 from gpu.errors import InputError
-from gpu.files.opening import os_errors, read_bytes, replacing
-from gpu.files.sources import MOST_BYTES
+from gpu.files.file_access import convert_os_errors, read_bytes, replace_file
+from gpu.files.sources import MAX_BYTES
 from gui.editor.document import KernelDocument
 
-_MARK = "// A draft of Lockstep's: "
+_HEADER_PREFIX = "// A draft of Lockstep's: "
 _FIRST_LINE_BYTES = 2**16
-_MOST_DRAFTS = 100
+_MAX_DRAFTS = 100
 """Only this many of the newest drafts are read."""
 
 
@@ -50,7 +50,7 @@ class Draft:
         """The edited file's name without its folder."""
         return Path(self.file).name
 
-    def is_of(self, text: str) -> bool:
+    def is_edit_of(self, text: str) -> bool:
         """Return whether the draft was an edit of this text."""
         return self.origin == _digest(text)
 
@@ -67,18 +67,18 @@ class Drafts:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _data_folder() / "Lockstep" / "drafts"
 
-    def found(self) -> list[Draft]:
+    def read_drafts(self) -> list[Draft]:
         """Return the drafts, the oldest first; other files are ignored."""
         drafts = []
         with suppress(OSError):
             paths = sorted(self._folder.glob("*.cu"), key=lambda path: path.lstat().st_mtime_ns)
-            for path in paths[-_MOST_DRAFTS:]:
-                draft = _read(path)
+            for path in paths[-_MAX_DRAFTS:]:
+                draft = _read_draft(path)
                 if draft is not None:
                     drafts.append(draft)
         return drafts
 
-    def keep(self, documents: Sequence[KernelDocument]) -> set[Path]:
+    def write_drafts(self, documents: Sequence[KernelDocument]) -> set[Path]:
         """Write a draft for each document, and return the drafts' paths.
 
         Raises
@@ -101,10 +101,10 @@ class Drafts:
         name = f"{document.path.stem}-{_digest(document.file + document.text)[:16]}.cu"
         path = self._folder / name
         head = json.dumps({"file": document.file, "origin": _digest(document.original)})
-        with os_errors(str(self._folder), "created"):
+        with convert_os_errors(str(self._folder), "created"):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replacing(path) as file:
-            file.write(f"{_MARK}{head}\n{document.text}".encode(errors="surrogatepass"))
+        with replace_file(path) as file:
+            file.write(f"{_HEADER_PREFIX}{head}\n{document.text}".encode(errors="surrogatepass"))
         return path
 
     def discard(self, paths: Iterable[Path]) -> None:
@@ -114,10 +114,10 @@ class Drafts:
                 path.unlink()
 
 
-def _read(path: Path) -> Draft | None:
+def _read_draft(path: Path) -> Draft | None:
     try:
-        head, _, text = read_bytes(path, MOST_BYTES + _FIRST_LINE_BYTES).decode(errors="replace").partition("\n")
-        about = json.loads(head.removeprefix(_MARK)) if head.startswith(_MARK) else None
+        head, _, text = read_bytes(path, MAX_BYTES + _FIRST_LINE_BYTES).decode(errors="replace").partition("\n")
+        about = json.loads(head.removeprefix(_HEADER_PREFIX)) if head.startswith(_HEADER_PREFIX) else None
     except (InputError, ValueError, RecursionError):
         return None
     if not isinstance(about, dict) or not all(isinstance(about.get(key), str) for key in ("file", "origin")):

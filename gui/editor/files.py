@@ -7,38 +7,40 @@ from pathlib import Path
 from PyQt6.QtWidgets import QWidget
 
 from gpu.errors import InputError
-from gpu.files.opening import read_bytes
-from gpu.files.sources import MOST_BYTES
+from gpu.files.file_access import read_bytes
+from gpu.files.sources import MAX_BYTES
 from gpu.messages.programs import SCRIPT
 from gui.editor.document import KernelDocument
-from gui.widgets.ask_file import ask_open, ask_save
+from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 
 KERNEL_FILES = "CUDA C++ (*.cu *.cuh);;All files (*)"
 SCRIPT_FILES = f"Python (*{SCRIPT});;All files (*)"
 
 
-def ask_target(parent: QWidget, document: KernelDocument) -> Path | None:
+def choose_save_target(parent: QWidget, document: KernelDocument) -> Path | None:
     """Ask where to save a source; return None if the user cancels."""
     path = document.path
     name = path.name if document.is_own else f"my_{path.name}"
     folder = path.parent if document.is_own else None
     files = SCRIPT_FILES if document.is_script else KERNEL_FILES
-    chosen = ask_save(parent, f"Save {'script' if document.is_script else 'kernel'} as", name, files, "kernels", folder)
+    chosen = choose_new_file(
+        parent, f"Save {'script' if document.is_script else 'kernel'} as", name, files, "kernels", folder
+    )
     if chosen is None:
         return None
     target, _ = chosen
     return target if target.suffix else target.with_name(target.name + (SCRIPT if document.is_script else ".cu"))
 
 
-def ask_kernel(parent: QWidget) -> Path | None:
+def choose_kernel_file(parent: QWidget) -> Path | None:
     """Ask for a kernel file; return None if the user cancels."""
-    return ask_open(parent, "Open kernel", KERNEL_FILES, "kernels")
+    return choose_existing_file(parent, "Open kernel", KERNEL_FILES, "kernels")
 
 
 def read_kernel(path: Path) -> str:
     """Return a kernel file's text; raise InputError if it is not a text file."""
     try:
-        text = read_bytes(path, MOST_BYTES).decode("utf-8")
+        text = read_bytes(path, MAX_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not a text file.") from None
     if "\0" in text:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 @lru_cache(maxsize=32)
-def kernel_lines(text: str, kernel: str) -> tuple[int, int]:
+def find_kernel_lines(text: str, kernel: str) -> tuple[int, int]:
     """Return the first and last line (from 0) of a kernel, including the comment above it; (0, 0) if not found."""
     name = kernel.split("<")[0].rpartition("::")[2].strip()
     match = re.search(rf"^[^\n/]*__global__[^;{{]*?\b{re.escape(name)}\s*\([^;{{]*\{{", text, re.MULTILINE)

@@ -10,39 +10,39 @@ from PyQt6.QtWidgets import QFrame, QVBoxLayout
 
 from gui.editor.document import KernelDocument, Problem
 from gui.painting.theme import look
-from gui.qt.events import is_of
-from gui.widgets.basic import button, label, restyle, role, row
+from gui.qt.events import is_event_type
+from gui.widgets.basic import button, label, restyle, row, set_role
 
-_CODE = 110
+_MIN_CODE_HEIGHT = 110
 """Minimum height in pixels that is left to the code."""
-_FEWEST, _MOST = 2, 7
+_MIN_LINES, _MAX_LINES = 2, 7
 """Minimum and maximum number of lines for a problem, in a low and a high editor."""
-_LOST = 0.4
+_WRAPPING_LOSS = 0.4
 """Lines lost to word wrapping: unused space at line ends and on the last line."""
 
 
 class ProblemStrip(QFrame):
     """A strip with one problem and the number of problems; hidden if the source is unedited and has no problem."""
 
-    next_wanted = pyqtSignal()
-    remedy_wanted = pyqtSignal()
+    next_requested = pyqtSignal()
+    remedy_requested = pyqtSignal()
 
     def __init__(self) -> None:
         super().__init__()
-        role(self, "problem")
+        set_role(self, "problem")
         self.setAccessibleName("Problems")
         self.message = label("", "caption", wrap=True, name="Problem")
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.more = button("Next", "flat", tip="Go to the next problem (F8)", name="Next problem")
-        self.more.clicked.connect(self.next_wanted)
+        self.next_button = button("Next", "flat", tip="Go to the next problem (F8)", name="Next problem")
+        self.next_button.clicked.connect(self.next_requested)
         self.remedy = button(
             "", "flat", tip="This edit was tried: it leaves no findings. Ctrl+Z undoes it.", name="Fix"
         )
-        self.remedy.clicked.connect(self.remedy_wanted)
+        self.remedy.clicked.connect(self.remedy_requested)
         self.remedy.hide()
-        line = row(self.message, self.more, spacing=8)
+        line = row(self.message, self.next_button, spacing=8)
         line.setStretch(0, 1)
-        line.setAlignment(self.more, Qt.AlignmentFlag.AlignTop)
+        line.setAlignment(self.next_button, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(look().px(12), look().px(3), look().px(6), look().px(3))
         layout.setSpacing(0)
@@ -51,27 +51,27 @@ class ProblemStrip(QFrame):
         self._text = ""
         self.hide()
 
-    def show_document(self, document: KernelDocument, shown: Problem | None) -> None:
+    def show_document(self, document: KernelDocument, problem: Problem | None) -> None:
         """Show a problem, or that there is none, or that the source is still being checked."""
         problems = document.problems
         self.setVisible(document.edited or bool(problems))
-        self.more.setVisible(bool(problems))
+        self.next_button.setVisible(bool(problems))
         others = len(problems) - 1
-        self.more.setText(f"Next of {len(problems)}" if others > 0 else "Show")
+        self.next_button.setText(f"Next of {len(problems)}" if others > 0 else "Show")
         remedy = document.remedy
         self.remedy.setVisible(remedy is not None)
         if remedy is not None:
             self.remedy.setText(remedy.words)
         if document.edited and not document.checked:
             # The edit may have fixed the problems found before.
-            self._tone("neutral")
+            self._set_tone("neutral")
             self._show_text("Checking…")
-        elif shown is None:
-            self._tone("good")
+        elif problem is None:
+            self._set_tone("good")
             self._show_text("No compile errors.")
         else:
-            self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
-            self._show_text(f"Line {shown.line}: {_shorten(shown.diagnostic.message, shown.line)}")
+            self._set_tone("bad" if problem.diagnostic.severity == "error" else "warn")
+            self._show_text(f"Line {problem.line}: {_shorten_message(problem.diagnostic.message, problem.line)}")
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -79,12 +79,12 @@ class ProblemStrip(QFrame):
 
     def event(self, event: QEvent | None) -> bool:
         parent = self.parentWidget()
-        if is_of(event, QEvent.Type.ParentChange) and parent is not None:
+        if is_event_type(event, QEvent.Type.ParentChange) and parent is not None:
             parent.installEventFilter(self)
         return super().event(event)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        if watched is self.parentWidget() and is_of(event, QEvent.Type.Resize):
+        if watched is self.parentWidget() and is_event_type(event, QEvent.Type.Resize):
             self._show_text(self._text)  # the available height has changed
         return super().eventFilter(watched, event)
 
@@ -92,20 +92,20 @@ class ProblemStrip(QFrame):
         """Show a text in as many lines as leave the code most of the height; the tooltip has the whole text."""
         self._text = text
         metrics = self.message.fontMetrics()
-        room = self.width() - self.more.sizeHint().width() - look().px(40)
+        room = self.width() - self.next_button.sizeHint().width() - look().px(40)
         parent = self.parentWidget()
-        free = 0 if parent is None else parent.height() - look().px(_CODE)
-        lines = min(max(free // metrics.lineSpacing(), _FEWEST), _MOST)
-        width = max(round((lines - _LOST) * room), look().px(200))
+        free = 0 if parent is None else parent.height() - look().px(_MIN_CODE_HEIGHT)
+        lines = min(max(free // metrics.lineSpacing(), _MIN_LINES), _MAX_LINES)
+        width = max(round((lines - _WRAPPING_LOSS) * room), look().px(200))
         self.message.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, width))
         self.message.setToolTip(text)
 
-    def _tone(self, tone: str) -> None:
+    def _set_tone(self, tone: str) -> None:
         restyle(self, "tone", tone)
         restyle(self.message, "tone", tone)
 
 
-def _shorten(message: str, line: int) -> str:
+def _shorten_message(message: str, line: int) -> str:
     """Remove parts of a message that are obvious next to its line: file name, a single block, zero coordinates."""
     message = message.replace("Race reported between", "Race between").replace(" access at ", " at ")
     places = re.findall(r"by thread \((\d+),(\d+),(\d+)\)", message)

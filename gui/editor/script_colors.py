@@ -7,33 +7,33 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from gui.editor.colors import Span, kind_of, lines_within_comments, spans
+from gui.editor.colors import Span, find_lines_within_comments, find_syntax_key, split_into_spans
 
 Segments = tuple[tuple[int, int, str], ...]
 """Parts of a line: start, end, and python, string, cuda, or comment (CUDA C++ that starts inside a comment)."""
 
-_STRINGS = re.compile(
+_STRING_PATTERN = re.compile(
     r"#[^\n]*"
     r'|(?P<long>[rRbBfFuU]{0,2}(?P<quotes>"""|\'\'\')(?P<inside>(?:\\.|.)*?)(?:(?P=quotes)|\Z))'
     r'|"(?:\\.|[^"\\\n])*"' + r"|'(?:\\.|[^'\\\n])*'",
     re.DOTALL,
 )
-_KERNEL = re.compile(r"\b__(?:global|device|shared|constant)__\b|\bthreadIdx\b")
+_KERNEL_PATTERN = re.compile(r"\b__(?:global|device|shared|constant)__\b|\bthreadIdx\b")
 
 
-def segments_of(text: str) -> Mapping[int, Segments]:
+def find_string_segments(text: str) -> Mapping[int, Segments]:
     """Return the parts of the lines (from 0) that multi-line strings cover."""
     lines: dict[int, list[tuple[int, int, str]]] = {}
     line, line_start, at = 0, 0, 0
-    for match in _STRINGS.finditer(text):
+    for match in _STRING_PATTERN.finditer(text):
         if match["long"] is None:
             continue
         line += text.count("\n", at, match.start())
         line_start = text.rfind("\n", 0, match.start()) + 1
         at = match.start()
         inside = match["inside"]
-        is_kernel = _KERNEL.search(inside) is not None
-        commented = lines_within_comments(inside) if is_kernel else frozenset()
+        is_kernel = _KERNEL_PATTERN.search(inside) is not None
+        commented = find_lines_within_comments(inside) if is_kernel else frozenset()
         opening, closing = match.start("inside") - match.start(), match.end() - match.end("inside")
         column = match.start() - line_start
         parts = inside.split("\n")
@@ -51,34 +51,34 @@ def segments_of(text: str) -> Mapping[int, Segments]:
 
 
 @lru_cache(maxsize=4096)
-def script_spans(line: str, segments: Segments) -> tuple[Span, ...]:
-    """Return the colored parts of a script's line, like `gui.editor.colors.spans`."""
+def split_script_into_spans(line: str, segments: Segments) -> tuple[Span, ...]:
+    """Return the colored parts of a script's line, like `gui.editor.colors.split_into_spans`."""
     colored: list[Span] = []
     place = 0
     for start, end, kind in (*segments, (len(line), len(line), "string")):
-        colored += _python(line[place:start], place)
+        colored += _split_python_into_spans(line[place:start], place)
         if kind == "string":
             colored += [(start, end, "Literal.String")] if end > start else []
         else:
-            inner = spans(line[start:end], within_comment=kind == "comment")
+            inner = split_into_spans(line[start:end], within_comment=kind == "comment")
             colored += [(start + first, start + last, color) for first, last, color in inner]
         place = end
     return tuple(colored)
 
 
-def _python(text: str, offset: int) -> list[Span]:
+def _split_python_into_spans(text: str, offset: int) -> list[Span]:
     colored: list[Span] = []
     # As for CUDA, the lexer recognizes a line only with its newline.
-    for start, token, value in _lexer().get_tokens_unprocessed(text + "\n"):
+    for start, token, value in _create_lexer().get_tokens_unprocessed(text + "\n"):
         end = min(start + len(value), len(text))
-        kind = kind_of(str(token).removeprefix("Token."), called=text[end : end + 1] == "(")
+        kind = find_syntax_key(str(token).removeprefix("Token."), called=text[end : end + 1] == "(")
         if kind and end > start:
             colored.append((offset + start, offset + end, kind))
     return colored
 
 
 @cache
-def _lexer() -> Any:
+def _create_lexer() -> Any:
     from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
 
     return PythonLexer()

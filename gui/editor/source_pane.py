@@ -8,17 +8,17 @@ from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtWidgets import QWidget
 
 from gpu.errors import InputError
-from gpu.messages.modeled import LineCode
+from gpu.messages.modeled_time import LineCode
 from gui.editor.code_edit import CodeEdit
 from gui.editor.document import KernelDocument, Problem
-from gui.editor.files import ask_kernel, ask_target, read_kernel
+from gui.editor.files import choose_kernel_file, choose_save_target, read_kernel
 from gui.editor.problem_strip import ProblemStrip
 from gui.editor.sources import KernelSources
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 from gui.widgets.basic import Badge, Card, button, column, label, row
 
-TYPING = "Typing edits  ·  Esc leaves the code  ·  Tab indents a selection, or a new line"
+TYPING_HINT = "Typing edits  ·  Esc leaves the code  ·  Tab indents a selection, or a new line"
 
 
 class SourcePane(Card):
@@ -32,9 +32,9 @@ class SourcePane(Card):
 
     line_clicked = pyqtSignal(int)
     """A line number (from 1) that was clicked, or a line with a clicked text."""
-    typing = pyqtSignal(str)
+    hint_changed = pyqtSignal(str)
     """A description of the editing keys: an editable source has received the focus."""
-    left = pyqtSignal()
+    exited = pyqtSignal()
     """The user leaves the editor."""
     failed = pyqtSignal(str)
     """The reason why a file could not be read or written."""
@@ -45,9 +45,9 @@ class SourcePane(Card):
         super().__init__("Kernel", margins=(1, 10, 1, 1))
         self.sources = sources or KernelSources(parent=self)
         self.head.setContentsMargins(12, 0, 12, 0)
-        self.edited = Badge()
+        self.edited_badge = Badge()
         self.kernel = Badge()
-        self.head.addWidget(self.edited)
+        self.head.addWidget(self.edited_badge)
         self.head.addStretch(1)
         self.head.addWidget(self.kernel)
         self.code = CodeEdit()
@@ -68,22 +68,22 @@ class SourcePane(Card):
         self.body.addWidget(self.note, 1)
         self.head.addLayout(row(self.revert, self.save, self.open, spacing=2))
         self.setMinimumWidth(look().px(220))
-        self.edited.hide()
+        self.edited_badge.hide()
         self.code.setReadOnly(not self.sources.editable)
         self._document: KernelDocument | None = None
         self._name = ""
         self.code.line_clicked.connect(self.line_clicked)
-        self.code.left.connect(self.left)
-        self.code.entered.connect(lambda: self.typing.emit(TYPING) if self.sources.editable else None)
+        self.code.exited.connect(self.exited)
+        self.code.entered.connect(lambda: self.hint_changed.emit(TYPING_HINT) if self.sources.editable else None)
         # Checked in advance, so that typing does not wait for the checking process to start.
-        self.code.entered.connect(lambda: self.sources.check(self._document) if self._document else None)
-        self.code.save_wanted.connect(self.ask_save)
+        self.code.entered.connect(lambda: self.sources.check_document(self._document) if self._document else None)
+        self.code.save_requested.connect(self.save_as)
         self.code.cursorPositionChanged.connect(self._show_problem)
-        self.strip.next_wanted.connect(self.next_problem)
-        self.strip.remedy_wanted.connect(self._apply_remedy)
+        self.strip.next_requested.connect(self.go_to_next_problem)
+        self.strip.remedy_requested.connect(self._apply_remedy)
         self.revert.clicked.connect(self._revert)
-        self.save.clicked.connect(self.ask_save)
-        self.open.clicked.connect(self.ask_open)
+        self.save.clicked.connect(self.save_as)
+        self.open.clicked.connect(self.replace_from_file)
 
     def show_source(self, file: str, kernel: str, library: str = "") -> None:
         """Show a kernel, or state that a library's routine has no source here."""
@@ -96,7 +96,7 @@ class SourcePane(Card):
         self.title.setToolTip("")
         self.note.setText(f"{library} is a library: the source of its kernels is not available.")
         self.kernel.setText("")
-        self.edited.hide()
+        self.edited_badge.hide()
         self._update_head()
 
     def show_kernel(self, file: str, kernel: str, line: int | None = None) -> None:
@@ -113,7 +113,7 @@ class SourcePane(Card):
             document.contentsChanged.connect(self._show_problem)
         self._name = document.path.name
         self.title.setToolTip(str(document.path))
-        self.kernel.say(kernel, "neutral", f"The executing __global__ function: {kernel}")
+        self.kernel.show_text(kernel, "neutral", f"The executing __global__ function: {kernel}")
         self.code.show_document(document, kernel, line)
         self._show_edited(document.edited)
 
@@ -123,14 +123,14 @@ class SourcePane(Card):
         Revert takes precedence over the other buttons once the source is edited.
         """
         name = self._name
-        rest = sum(each.sizeHint().width() for each in (self.edited, self.revert, self.save, self.open))
+        rest = sum(each.sizeHint().width() for each in (self.edited_badge, self.revert, self.save, self.open))
         wide = self.title.fontMetrics().horizontalAdvance(name) + 2
         self.kernel.setVisible(
             bool(self.kernel.text()) and self.kernel.sizeHint().width() + wide + rest < self.width() - 60
         )
         room = self.width() - 24 - wide - 8
-        if not self.edited.isHidden():
-            room -= self.edited.sizeHint().width() + 8
+        if not self.edited_badge.isHidden():
+            room -= self.edited_badge.sizeHint().width() + 8
         has_source = self.note.isHidden()
         can_edit = has_source and self.sources.editable
         edited = self.revert.isEnabled()
@@ -146,13 +146,13 @@ class SourcePane(Card):
 
     def event(self, event: QEvent | None) -> bool:
         # LayoutRequest: the contents have become wider, as with larger text.
-        if is_of(event, QEvent.Type.Resize, QEvent.Type.LayoutRequest, QEvent.Type.Show):
+        if is_event_type(event, QEvent.Type.Resize, QEvent.Type.LayoutRequest, QEvent.Type.Show):
             self._update_head()
         return super().event(event)
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self.setMinimumWidth(look().px(220))
 
     @property
@@ -165,15 +165,15 @@ class SourcePane(Card):
         """Mark a line (from 1) as executing and scroll it into view; None removes the mark."""
         self.code.mark_line(line)
 
-    def light_lines(self, lit: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
-        """Highlight several lines, like `CodeEdit.light_lines`."""
-        self.code.light_lines(lit, faint, first)
+    def highlight_lines(self, highlighted: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
+        """Highlight several lines, like `CodeEdit.highlight_lines`."""
+        self.code.highlight_lines(highlighted, faint, first)
 
     def show_machine_code(self, lines: Mapping[int, LineCode]) -> None:
         """Show the number of machine instructions next to lines (from 1), with details in tooltips."""
-        self.code.show_costs({line: (str(code.instructions), code.words) for line, code in lines.items()})
+        self.code.show_costs({line: (str(code.instructions), code.description) for line, code in lines.items()})
 
-    def prepare(self, files: Sequence[str]) -> bool:
+    def color_files(self, files: Sequence[str]) -> bool:
         """Color a few lines of the files in advance; return whether all lines are colored."""
         return all(self.sources.document(file).color_more() for file in files)
 
@@ -181,19 +181,19 @@ class SourcePane(Card):
         """Mark lines (from 1) with a dot next to their number, and a tooltip."""
         self.code.set_markers(markers)
 
-    def next_problem(self) -> None:
+    def go_to_next_problem(self) -> None:
         """Go to the next problem after the cursor, or to the first."""
         problems = self.code.problems
         if problems:
             here = self.code.textCursor().position()
             later = (each for each in problems if each.cursor.selectionStart() > here)
-            self.code.go_to(next(later, problems[0]))
+            self.code.go_to_problem(next(later, problems[0]))
 
     # --- files
 
-    def ask_save(self) -> None:
+    def save_as(self) -> None:
         """Ask for a file name, and save the source."""
-        target = ask_target(self, self.document)
+        target = choose_save_target(self, self.document)
         if target is None:
             return
         if reason := self.document.save(target):
@@ -201,9 +201,9 @@ class SourcePane(Card):
         else:
             self.saved.emit(str(target))
 
-    def ask_open(self) -> None:
+    def replace_from_file(self) -> None:
         """Ask for a file, and replace the source by its text."""
-        path = ask_kernel(self)
+        path = choose_kernel_file(self)
         if path is None:
             return
         try:
@@ -221,22 +221,22 @@ class SourcePane(Card):
     # --- problems
 
     def _show_edited(self, edited: bool) -> None:
-        self.edited.say("edited", "warn", "This text differs from the file's; this text runs")
-        self.edited.setVisible(edited)
+        self.edited_badge.show_text("edited", "warn", "This text differs from the file's; this text runs")
+        self.edited_badge.setVisible(edited)
         self.revert.setEnabled(edited)
         self._update_head()
         self._show_problem()
 
     def _show_problem(self) -> None:
-        self.strip.show_document(self.document, self._problem_here())
+        self.strip.show_document(self.document, self._find_current_problem())
 
     def _apply_remedy(self) -> None:
-        line = self.document.mend()
+        line = self.document.apply_remedy()
         if line is not None:
             self.code.go_to_line(line)
             self.code.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _problem_here(self) -> Problem | None:
+    def _find_current_problem(self) -> Problem | None:
         """Return the problem on the cursor's line, or else the first problem; errors precede warnings."""
         problems = self.document.problems
         line = self.code.textCursor().blockNumber() + 1

@@ -12,10 +12,10 @@ from gpu.messages.requests import Failure
 from gpu.messages.verdicts import Remedy
 from gui.editor.document import KernelDocument
 
-Check = Callable[[str, str, Callable[[tuple[Diagnostic, ...]], None]], None]
+SourceChecker = Callable[[str, str, Callable[[tuple[Diagnostic, ...]], None]], None]
 """Checks (file, text), and passes the diagnostics to the function."""
 
-_TO_THE_END = 10_000
+_LAST_COLUMN = 10_000
 
 
 class KernelSources(QObject):
@@ -29,13 +29,13 @@ class KernelSources(QObject):
 
     settled = pyqtSignal(str)
     """A file's text has changed, and has been unchanged for a while."""
-    touched = pyqtSignal(str)
+    text_changed = pyqtSignal(str)
     """A file's text may have changed."""
-    sound = pyqtSignal(str)
+    errors_cleared = pyqtSignal(str)
     """The problems of a file's text have changed, and none is an error."""
     editable = True
 
-    def __init__(self, check: Check | None = None, parent: QObject | None = None) -> None:
+    def __init__(self, check: SourceChecker | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._check = check
         self._documents: dict[str, KernelDocument] = {}
@@ -43,17 +43,19 @@ class KernelSources(QObject):
     def document(self, file: str) -> KernelDocument:
         """Return the document of a kernel file (a name under `kernels/` or a path), which is read on first use."""
         if file not in self._documents:
-            document = self._documents[file] = self._make(file)
+            document = self._documents[file] = self._create_document(file)
             document.setParent(self)
             document.settled.connect(lambda: self._on_settled(document))
-            document.contentsChange.connect(lambda *_: self.touched.emit(file))
-            document.problems_changed.connect(lambda: self.sound.emit(file) if document.sound else None)
+            document.contentsChange.connect(lambda *_: self.text_changed.emit(file))
+            document.problems_changed.connect(
+                lambda: self.errors_cleared.emit(file) if document.has_no_errors else None
+            )
         return self._documents[file]
 
-    def _make(self, file: str) -> KernelDocument:
+    def _create_document(self, file: str) -> KernelDocument:
         return KernelDocument(file)
 
-    def edits(self, *files: str) -> dict[str, str]:
+    def find_edits(self, *files: str) -> dict[str, str]:
         """Return the texts of the edited files among `files`, for the `sources` of a request."""
         documents = {file: self._documents[file] for file in files if file in self._documents}
         return {file: document.text for file, document in documents.items() if document.edited}
@@ -64,32 +66,32 @@ class KernelSources(QObject):
         return [document for document in self._documents.values() if document.unsaved]
 
     def show_run(
-        self, file: str, ran: Mapping[str, str], found: Sequence[Diagnostic], remedy: Remedy | None = None
+        self, file: str, run_texts: Mapping[str, str], diagnostics: Sequence[Diagnostic], remedy: Remedy | None = None
     ) -> None:
         """Show the diagnostics of a run in the document of a file.
 
         Parameters
         ----------
         file : str
-        ran : mapping
+        run_texts : mapping
             The edited texts that ran, by file.
-        found : sequence of Diagnostic
+        diagnostics : sequence of Diagnostic
         remedy : Remedy or None
             An edit that removes all findings.
         """
         document = self._documents.get(file)
         if document is not None:
-            document.show_run(ran.get(file, document.original), found, remedy)
+            document.show_run(run_texts.get(file, document.original), diagnostics, remedy)
 
-    def show_failure(self, file: str, ran: Mapping[str, str], failure: Failure) -> None:
+    def show_failure(self, file: str, run_texts: Mapping[str, str], failure: Failure) -> None:
         """Show a run's failure at its line, if it is in the file."""
-        self.show_run(file, ran, _at_line(failure, file))
+        self.show_run(file, run_texts, _create_diagnostics(failure, file))
 
     def _on_settled(self, document: KernelDocument) -> None:
         self.settled.emit(document.file)
-        self.check(document)
+        self.check_document(document)
 
-    def check(self, document: KernelDocument) -> None:
+    def check_document(self, document: KernelDocument) -> None:
         """Check a document, unless the check is up to date."""
         if self._check is not None and not document.checked:
             text = document.text
@@ -106,15 +108,15 @@ class RecordedSources(KernelSources):
         self.texts: Mapping[str, str] = {}
         """The texts by file name without folder."""
 
-    def _make(self, file: str) -> KernelDocument:
+    def _create_document(self, file: str) -> KernelDocument:
         return KernelDocument(file, self.texts.get(Path(file).name, ""))
 
 
-def _at_line(failure: Failure, file: str) -> tuple[Diagnostic, ...]:
+def _create_diagnostics(failure: Failure, file: str) -> tuple[Diagnostic, ...]:
     """Return a failure as a diagnostic, if its position is in the file."""
     place = failure.position
     if place is None or place.file != Path(file).name:
         return ()
     column = max(place.column, 1)
     message = failure.message.removeprefix(f"{place}: ")
-    return (Diagnostic(place.line, column, column + 1 if place.column else _TO_THE_END, "error", message),)
+    return (Diagnostic(place.line, column, column + 1 if place.column else _LAST_COLUMN, "error", message),)

@@ -7,7 +7,7 @@ from PyQt6.QtGui import QTextCursor
 INDENT = 4
 
 
-def indented_line(cursor: QTextCursor) -> None:
+def insert_line_break(cursor: QTextCursor) -> None:
     """Insert a line with the current indentation, one level deeper after an opening brace."""
     cursor.beginEditBlock()
     cursor.removeSelectedText()
@@ -23,7 +23,7 @@ def indented_line(cursor: QTextCursor) -> None:
     cursor.endEditBlock()
 
 
-def closing_brace(cursor: QTextCursor) -> None:
+def insert_closing_brace(cursor: QTextCursor) -> None:
     """Insert a closing brace, one level less indented if it is the first character of its line."""
     cursor.beginEditBlock()
     cursor.removeSelectedText()
@@ -34,13 +34,13 @@ def closing_brace(cursor: QTextCursor) -> None:
     cursor.endEditBlock()
 
 
-def indented_selection(cursor: QTextCursor, *, back: bool) -> None:
+def indent_selection(cursor: QTextCursor, *, back: bool) -> None:
     """Indent or unindent the selected lines; without a selection, insert blanks up to the next tab stop."""
     cursor.beginEditBlock()
     if not cursor.hasSelection() and not back:
         cursor.insertText(" " * (INDENT - cursor.positionInBlock() % INDENT))
     else:
-        first, last = _blocks_of(cursor)
+        first, last = _find_selected_lines(cursor)
         line = first
         while line.block().isValid() and line.blockNumber() <= last:
             text = line.block().text()
@@ -56,7 +56,7 @@ def indented_selection(cursor: QTextCursor, *, back: bool) -> None:
     cursor.endEditBlock()
 
 
-def _blocks_of(cursor: QTextCursor) -> tuple[QTextCursor, int]:
+def _find_selected_lines(cursor: QTextCursor) -> tuple[QTextCursor, int]:
     """Return a cursor at the first selected line, and the number of the last."""
     first, last = QTextCursor(cursor), QTextCursor(cursor)
     first.setPosition(cursor.selectionStart())

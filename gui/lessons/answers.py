@@ -8,12 +8,12 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QMouseEvent
 from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QRadioButton, QVBoxLayout, QWidget
 
-from gpu.messages.lessons import AnswerMark, AskedQuestion
-from gui.lessons.pad import ElementPad, in_words, numbers_in
+from gpu.messages.lessons import AnswerMark, RecordingQuestion
+from gui.lessons.pad import ElementPad, format_numbers, parse_numbers
 from gui.painting.theme import look
 from gui.widgets.basic import column, label, row
 
-_MOST_CELLS = 128
+_MAX_PAD_CELLS = 128
 """Maximum number of cells shown in the pane; with more, the user clicks in the picture."""
 
 
@@ -21,12 +21,12 @@ class AnswerBox(QWidget):
     """The input for the answer to one question; an `answer` of None means no answer yet."""
 
     changed = pyqtSignal()
-    done = pyqtSignal()
+    submitted = pyqtSignal()
     """Return was pressed: the answer is complete."""
 
-    def __init__(self, asked: AskedQuestion) -> None:
+    def __init__(self, question: RecordingQuestion) -> None:
         super().__init__()
-        self.asked = asked
+        self.question = question
         self.setAccessibleName("Answer")
         self.body = QVBoxLayout(self)
         self.body.setContentsMargins(0, 0, 0, 0)
@@ -41,10 +41,10 @@ class AnswerBox(QWidget):
         """Show which parts are right and wrong, and disable further input."""
         self.setEnabled(False)
 
-    def take_cell(self, array: str, block: int, element: int) -> None:
+    def handle_cell_click(self, array: str, block: int, element: int) -> None:
         """Handle a click on an element in a picture."""
 
-    def take_thread(self, block: int, thread: int) -> None:
+    def handle_thread_click(self, block: int, thread: int) -> None:
         """Handle a click on a thread in a picture."""
 
     def focus_first(self) -> None:
@@ -55,67 +55,67 @@ class AnswerBox(QWidget):
 class SetAnswer(AnswerBox):
     """A set of elements or threads, selected in a pad or a picture, or typed as "0, 2, 4-7"."""
 
-    def __init__(self, asked: AskedQuestion) -> None:
-        super().__init__(asked)
-        threads = asked.form == "threads"
-        self.pad = ElementPad("Threads" if threads else f"Elements of {asked.array}")
-        self.pad.open(asked.size)
-        self.typed = QLineEdit()
-        self.typed.setAccessibleName("Selection as numbers")
-        self.typed.setPlaceholderText("none yet, such as 0, 2, 4-7")
+    def __init__(self, question: RecordingQuestion) -> None:
+        super().__init__(question)
+        threads = question.answer_type == "threads"
+        self.pad = ElementPad("Threads" if threads else f"Elements of {question.array}")
+        self.pad.set_cell_count(question.size)
+        self.text_edit = QLineEdit()
+        self.text_edit.setAccessibleName("Selection as numbers")
+        self.text_edit.setPlaceholderText("none yet, such as 0, 2, 4-7")
         self.body.addWidget(self.pad)
-        if asked.size > _MOST_CELLS:
+        if question.size > _MAX_PAD_CELLS:
             self.pad.hide()
             self.body.addWidget(label("Click them in the picture, or type them:", "caption", wrap=True))
-            self.typed.setPlaceholderText("such as 0, 2, 4-7 or 0, 8 … 56")
-        self.body.addWidget(self.typed)
+            self.text_edit.setPlaceholderText("such as 0, 2, 4-7 or 0, 8 … 56")
+        self.body.addWidget(self.text_edit)
         self.pad.changed.connect(self._on_selection)
-        self.typed.textEdited.connect(lambda text: self.pad.choose(numbers_in(text, asked.size)))
-        self.typed.returnPressed.connect(self.done)
+        self.text_edit.textEdited.connect(lambda text: self.pad.select_cells(parse_numbers(text, question.size)))
+        self.text_edit.returnPressed.connect(self.submitted)
 
     def _on_selection(self) -> None:
-        words = in_words(self.pad.chosen)
-        if not self.typed.hasFocus() and words != self.typed.text():
-            self.typed.setText(words)
-            self.typed.setCursorPosition(0)
+        words = format_numbers(self.pad.selected)
+        if not self.text_edit.hasFocus() and words != self.text_edit.text():
+            self.text_edit.setText(words)
+            self.text_edit.setCursorPosition(0)
         self.changed.emit()
 
     @property
     def answer(self) -> Any:
         # An empty set of threads is a valid answer; an empty set of elements is not.
-        return self.pad.chosen if self.pad.chosen or self.asked.form == "threads" else None
+        return self.pad.selected if self.pad.selected or self.question.answer_type == "threads" else None
 
     def show_mark(self, mark: AnswerMark) -> None:
         self.pad.show_mark(mark.missing, mark.extra)
-        self.typed.setReadOnly(True)
+        self.text_edit.setReadOnly(True)
 
-    def take_cell(self, array: str, block: int, element: int) -> None:
-        if self.asked.form == "cells" and array == self.asked.array and block in (self.asked.block, -1):
-            self.pad.toggle(element)
+    def handle_cell_click(self, array: str, block: int, element: int) -> None:
+        if self.question.answer_type == "cells" and array == self.question.array and block in (self.question.block, -1):
+            self.pad.toggle_cell(element)
 
-    def take_thread(self, block: int, thread: int) -> None:
-        if self.asked.form == "threads" and block == self.asked.block:
-            self.pad.toggle(thread)
+    def handle_thread_click(self, block: int, thread: int) -> None:
+        if self.question.answer_type == "threads" and block == self.question.block:
+            self.pad.toggle_cell(thread)
 
     def focus_first(self) -> None:
-        (self.typed if self.pad.isHidden() else self.pad).setFocus(Qt.FocusReason.OtherFocusReason)
+        (self.text_edit if self.pad.isHidden() else self.pad).setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 class NumberAnswer(AnswerBox):
     """A number."""
 
-    def __init__(self, asked: AskedQuestion) -> None:
-        super().__init__(asked)
-        self.typed = QLineEdit()
-        self.typed.setAccessibleName("Number")
-        self.typed.setPlaceholderText("a number")
-        self.body.addWidget(self.typed)
-        self.typed.textEdited.connect(lambda _: self.changed.emit())
-        self.typed.returnPressed.connect(self.done)
+    def __init__(self, question: RecordingQuestion) -> None:
+        super().__init__(question)
+        self.text_edit = QLineEdit()
+        self.text_edit.setAccessibleName("Number")
+        self.text_edit.setPlaceholderText("a number")
+        self.body.addWidget(self.text_edit)
+        self.text_edit.textEdited.connect(lambda _: self.changed.emit())
+        self.text_edit.returnPressed.connect(self.submitted)
 
     @property
     def answer(self) -> Any:
-        text = self.typed.text().strip().replace(",", ".").replace("−", "-")
+        text = self.text_edit.text().strip().replace(",", ".").replace("−", "-")
         try:
             return int(text)
         except ValueError:
@@ -126,22 +126,22 @@ class NumberAnswer(AnswerBox):
             return None
 
     def show_mark(self, mark: AnswerMark) -> None:
-        self.typed.setReadOnly(True)
+        self.text_edit.setReadOnly(True)
 
     def focus_first(self) -> None:
-        self.typed.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.text_edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 class ThreadAnswer(AnswerBox):
     """A block and a thread, typed or clicked in a picture."""
 
-    def __init__(self, asked: AskedQuestion) -> None:
-        super().__init__(asked)
+    def __init__(self, question: RecordingQuestion) -> None:
+        super().__init__(question)
         self.block, self.thread_ = QLineEdit(), QLineEdit()
         for name, box in (("Block", self.block), ("Thread", self.thread_)):
             box.setAccessibleName(name)
             box.textEdited.connect(lambda _: self.changed.emit())
-            box.returnPressed.connect(self.done)
+            box.returnPressed.connect(self.submitted)
         pair = row(label("Block", "caption"), self.block, label("thread", "caption"), self.thread_)
         self.body.addLayout(column(pair))
 
@@ -154,7 +154,7 @@ class ThreadAnswer(AnswerBox):
         for box in (self.block, self.thread_):
             box.setReadOnly(True)
 
-    def take_thread(self, block: int, thread: int) -> None:
+    def handle_thread_click(self, block: int, thread: int) -> None:
         if not self.block.isReadOnly():
             self.block.setText(str(block))
             self.thread_.setText(str(thread))
@@ -164,7 +164,7 @@ class ThreadAnswer(AnswerBox):
         self.block.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
-class _Sentence(QLabel):
+class _ChoiceLabel(QLabel):
     """The text of a choice, wrapped over several lines if needed."""
 
     clicked = pyqtSignal()
@@ -181,13 +181,13 @@ class _Sentence(QLabel):
 class ChoiceAnswer(AnswerBox):
     """One of several sentences."""
 
-    def __init__(self, asked: AskedQuestion) -> None:
-        super().__init__(asked)
+    def __init__(self, question: RecordingQuestion) -> None:
+        super().__init__(question)
         self.group = QButtonGroup(self)
         self.buttons: dict[str, QRadioButton] = {}
-        for choice in asked.choices:
+        for choice in question.choices:
             option = QRadioButton()
-            words = _Sentence(choice)
+            words = _ChoiceLabel(choice)
             words.clicked.connect(option.click)
             option.setAccessibleName(choice)
             self.group.addButton(option)
@@ -209,7 +209,7 @@ class ChoiceAnswer(AnswerBox):
         next(iter(self.buttons.values())).setFocus(Qt.FocusReason.OtherFocusReason)
 
 
-def answer_box(asked: AskedQuestion) -> AnswerBox:
+def create_answer_box(question: RecordingQuestion) -> AnswerBox:
     """Create the input widget for a question."""
     forms: dict[str, type[AnswerBox]] = {
         "cells": SetAnswer,
@@ -218,4 +218,4 @@ def answer_box(asked: AskedQuestion) -> AnswerBox:
         "thread": ThreadAnswer,
         "choice": ChoiceAnswer,
     }
-    return forms[asked.form](asked)
+    return forms[question.answer_type](question)

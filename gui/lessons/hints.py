@@ -6,7 +6,7 @@ from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.widgets.basic import button, label
 
-MISSED = 2
+MAX_WRONG_ATTEMPTS = 2
 """Number of wrong attempts after which the first hint is shown automatically."""
 
 
@@ -16,35 +16,37 @@ class Hints(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Hints")
-        self.more = button("Hint", tip="Show the next hint")
-        self.shown = label("", "muted", wrap=True, name="Hints shown")
+        self.hint_button = button("Hint", tip="Show the next hint")
+        self.hints_label = label("", "muted", wrap=True, name="Hints shown")
         self._hints: tuple[str, ...] = ()
-        self.count = 0
+        self.visible_count = 0
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.shown)
-        self.more.clicked.connect(self.show_more)
-        self.open(())
+        layout.addWidget(self.hints_label)
+        self.hint_button.clicked.connect(self.show_next)
+        self.set_hints(())
 
-    def open(self, hints: tuple[str, ...]) -> None:
+    def set_hints(self, hints: tuple[str, ...]) -> None:
         """Set the hints, none of them shown."""
-        self._hints, self.count = hints, 0
-        self._show()
+        self._hints, self.visible_count = hints, 0
+        self._update_hints()
 
-    def show_more(self) -> None:
+    def show_next(self) -> None:
         """Show the next hint."""
-        self.count = min(self.count + 1, len(self._hints))
-        self._show()
+        self.visible_count = min(self.visible_count + 1, len(self._hints))
+        self._update_hints()
 
     def show_first(self) -> None:
         """Show the first hint, unless hints are shown already."""
-        if not self.count:
-            self.show_more()
+        if not self.visible_count:
+            self.show_next()
 
-    def _show(self) -> None:
-        left = len(self._hints) - self.count
-        self.more.setEnabled(left > 0)
-        self.more.setText(f"Hint ({left})" if left else "Hint")
-        self.more.setVisible(bool(self._hints))
-        self.shown.setText("\n".join(f"{number}. {hint}" for number, hint in enumerate(self._hints[: self.count], 1)))
-        self.shown.setVisible(bool(self.count))
+    def _update_hints(self) -> None:
+        left = len(self._hints) - self.visible_count
+        self.hint_button.setEnabled(left > 0)
+        self.hint_button.setText(f"Hint ({left})" if left else "Hint")
+        self.hint_button.setVisible(bool(self._hints))
+        self.hints_label.setText(
+            "\n".join(f"{number}. {hint}" for number, hint in enumerate(self._hints[: self.visible_count], 1))
+        )
+        self.hints_label.setVisible(bool(self.visible_count))

@@ -6,9 +6,9 @@ from PyQt6.QtCore import QEvent, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
-from gui.editor.colors import spans
+from gui.editor.colors import split_into_spans
 from gui.painting.theme import code_font, look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 
 _KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End)
 _HANDLE = 26
@@ -30,20 +30,20 @@ class LineOrder(QWidget):
         self.current = 0
         self._dragging = False
 
-    def open(self, lines: tuple[str, ...]) -> None:
+    def set_lines(self, lines: tuple[str, ...]) -> None:
         """Show these lines."""
         self.lines, self.current = lines, 0
-        self._fit()
+        self._update_height()
         self.update()
 
-    def move_line(self, place: int, to: int) -> None:
+    def move_line(self, index: int, new_index: int) -> None:
         """Move a line, which becomes the current one."""
-        if place == to or not (0 <= place < len(self.lines) and 0 <= to < len(self.lines)):
+        if index == new_index or not (0 <= index < len(self.lines) and 0 <= new_index < len(self.lines)):
             return
         lines = list(self.lines)
-        lines.insert(to, lines.pop(place))
-        self.lines, self.current = tuple(lines), to
-        self.setAccessibleDescription(f"Line {to + 1} of {len(lines)}: {lines[to].strip()}")
+        lines.insert(new_index, lines.pop(index))
+        self.lines, self.current = tuple(lines), new_index
+        self.setAccessibleDescription(f"Line {new_index + 1} of {len(lines)}: {lines[new_index].strip()}")
         self.update()
         self.changed.emit()
 
@@ -52,14 +52,14 @@ class LineOrder(QWidget):
     def _height(self) -> int:
         return look().px(25)
 
-    def _fit(self) -> None:
+    def _update_height(self) -> None:
         self.setFixedHeight(self._height() * max(1, len(self.lines)))
 
-    def place(self, line: int) -> QRectF:
+    def compute_line_rect(self, line: int) -> QRectF:
         """Return a line's rectangle."""
         return QRectF(0, line * self._height(), self.width(), self._height())
 
-    def _at(self, event: QMouseEvent) -> int:
+    def _find_line(self, event: QMouseEvent) -> int:
         return min(max(int(event.position().y() // self._height()), 0), len(self.lines) - 1)
 
     def sizeHint(self) -> QSize:
@@ -67,20 +67,20 @@ class LineOrder(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
-            self._fit()
+        if is_event_type(event, QEvent.Type.StyleChange):
+            self._update_height()
 
     # --- mouse and keys
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         if event is not None and event.button() == Qt.MouseButton.LeftButton and self.lines:
-            self.current, self._dragging = self._at(event), True
+            self.current, self._dragging = self._find_line(event), True
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         if event is not None and self._dragging:
-            self.move_line(self.current, self._at(event))
+            self.move_line(self.current, self._find_line(event))
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         self._dragging = False
@@ -121,7 +121,7 @@ class LineOrder(QWidget):
         wide = QFontMetricsF(font).horizontalAdvance("0")
         handle = look().px(_HANDLE)
         for number, line in enumerate(self.lines):
-            area = self.place(number).adjusted(1, 1, -1, -1)
+            area = self.compute_line_rect(number).adjusted(1, 1, -1, -1)
             current = number == self.current and self.hasFocus()
             painter.setBrush(QColor(theme.accent_soft if current else theme.raised))
             painter.setPen(QPen(QColor(theme.accent if current else theme.border), 1))
@@ -132,7 +132,7 @@ class LineOrder(QWidget):
             painter.setClipRect(area)
             left = area.left() + handle
             painter.setPen(QColor(theme.text))
-            runs = [(0, len(line), ""), *spans(line, within_comment=False)]
+            runs = [(0, len(line), ""), *split_into_spans(line, within_comment=False)]
             for start, end, kind in runs:
                 painter.setPen(QColor(theme.syntax.get(kind, theme.text)))
                 at = QRectF(left + start * wide, area.top(), (end - start) * wide + 2, area.height())

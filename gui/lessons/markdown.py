@@ -7,7 +7,7 @@ from PyQt6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextDocument
 from PyQt6.QtWidgets import QLabel
 
 from gui.painting.theme import code_font, look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 
 _FEATURES = (
     QTextDocument.MarkdownFeature.MarkdownDialectCommonMark.value | QTextDocument.MarkdownFeature.MarkdownNoHTML.value
@@ -31,7 +31,7 @@ class MarkdownLabel(QLabel):
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.markdown = ""
 
-    def say(self, markdown: str) -> None:
+    def show_text(self, markdown: str) -> None:
         """Show a Markdown text."""
         self.markdown = markdown
         self.setVisible(bool(markdown))
@@ -39,7 +39,7 @@ class MarkdownLabel(QLabel):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange) and self.markdown:
+        if is_event_type(event, QEvent.Type.StyleChange) and self.markdown:
             self._render()
 
     def _render(self) -> None:
@@ -47,17 +47,17 @@ class MarkdownLabel(QLabel):
         font = self.font()
         font.setPixelSize(look().text_px)
         document.setDefaultFont(font)
-        document.setMarkdown(_without_pictures(self.markdown), QTextDocument.MarkdownFeature(_FEATURES))
-        _color_code(document)
+        document.setMarkdown(_replace_images(self.markdown), QTextDocument.MarkdownFeature(_FEATURES))
+        _format_code(document)
         self.setText(document.toHtml())
 
 
-def _without_pictures(markdown: str) -> str:
+def _replace_images(markdown: str) -> str:
     """Replace images by links with their alternative text: a label would load the image's file."""
     return markdown.replace("![", "[")
 
 
-def _color_code(document: QTextDocument) -> None:
+def _format_code(document: QTextDocument) -> None:
     """Give code the font and background of kernel sources."""
     block = document.begin()
     while block.isValid():

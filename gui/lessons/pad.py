@@ -11,23 +11,23 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gui.painting.theme import code_font, look
 
-_WIDTHS = (32, 16, 8, 4)
+_COLUMN_COUNTS = (32, 16, 8, 4)
 """Possible numbers of columns; the largest that fits is used, so that columns keep their meaning across rows."""
-_LEAST = 25
+_MIN_CELL_WIDTH = 25
 """Minimum width of a cell in pixels at the normal text size; three digits fit."""
-_OWN_KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
-_NUMBERS = re.compile(r"(\d+)\s*(?:-|–|to|\.{2,3}|…)\s*(\d+)|(\d+)")
-_STEPS = re.compile(r"(\d+)\s*,\s*(\d+)\s*,?\s*(?:\.{3}|…)\s*,?\s*(\d+)")
+_HANDLED_KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
+_NUMBER_PATTERN = re.compile(r"(\d+)\s*(?:-|–|to|\.{2,3}|…)\s*(\d+)|(\d+)")
+_STEP_PATTERN = re.compile(r"(\d+)\s*,\s*(\d+)\s*,?\s*(?:\.{3}|…)\s*,?\s*(\d+)")
 
 
-def numbers_in(text: str, size: int) -> frozenset[int]:
+def parse_numbers(text: str, size: int) -> frozenset[int]:
     """Parse numbers below a size from text such as "0, 2 and 4 to 7" or "0, 8 … 56"."""
     numbers: set[int] = set()
-    for first, second, last in _STEPS.findall(text):
+    for first, second, last in _STEP_PATTERN.findall(text):
         if int(first) < int(second):
             numbers.update(range(int(first), min(int(last), size) + 1, int(second) - int(first)))
-    text = _STEPS.sub(r"\1, \2, \3", text)
-    for first, last, single in _NUMBERS.findall(text):
+    text = _STEP_PATTERN.sub(r"\1, \2, \3", text)
+    for first, last, single in _NUMBER_PATTERN.findall(text):
         if single:
             numbers.add(int(single))
         else:
@@ -35,8 +35,8 @@ def numbers_in(text: str, size: int) -> frozenset[int]:
     return frozenset(each for each in numbers if each < size)
 
 
-def in_words(numbers: Collection[int]) -> str:
-    """Format numbers as `numbers_in` parses them: "0, 2, 4-7"."""
+def format_numbers(numbers: Collection[int]) -> str:
+    """Format numbers as `parse_numbers` parses them: "0, 2, 4-7"."""
     parts: list[list[int]] = []
     for each in sorted(numbers):
         if parts and each == parts[-1][-1] + 1:
@@ -64,34 +64,34 @@ class ElementPad(QWidget):
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.size_ = 0
-        self.chosen: frozenset[int] = frozenset()
+        self.cell_count = 0
+        self.selected: frozenset[int] = frozenset()
         self.missing: frozenset[int] = frozenset()
         self.extra: frozenset[int] = frozenset()
         self.locked = False
         self._cursor = 0
-        self._painting: bool | None = None
+        self._drag_selects: bool | None = None
 
-    def open(self, size: int) -> None:
+    def set_cell_count(self, size: int) -> None:
         """Show this number of cells, none selected."""
-        self.size_, self.locked, self._cursor = size, False, 0
-        self.chosen = self.missing = self.extra = frozenset()
-        self._fit()
+        self.cell_count, self.locked, self._cursor = size, False, 0
+        self.selected = self.missing = self.extra = frozenset()
+        self._update_height()
         self.update()
 
-    def choose(self, chosen: frozenset[int]) -> None:
+    def select_cells(self, selection: frozenset[int]) -> None:
         """Select exactly these cells."""
-        if not self.locked and chosen != self.chosen:
-            self.chosen = chosen
-            self.setAccessibleDescription(in_words(chosen))
+        if not self.locked and selection != self.selected:
+            self.selected = selection
+            self.setAccessibleDescription(format_numbers(selection))
             self.update()
             self.changed.emit()
 
-    def toggle(self, element: int) -> None:
+    def toggle_cell(self, element: int) -> None:
         """Select or deselect a cell."""
-        if 0 <= element < self.size_:
+        if 0 <= element < self.cell_count:
             self._cursor = element
-            self.choose(self.chosen ^ {element})
+            self.select_cells(self.selected ^ {element})
 
     def show_mark(self, missing: frozenset[int], extra: frozenset[int]) -> None:
         """Mark missing and wrongly selected cells, and lock the selection."""
@@ -102,61 +102,65 @@ class ElementPad(QWidget):
 
     @property
     def _columns(self) -> int:
-        room = max(1, int(self.width() // look().px(_LEAST)))
-        return next((each for each in _WIDTHS if each <= room), room)
+        room = max(1, int(self.width() // look().px(_MIN_CELL_WIDTH)))
+        return next((each for each in _COLUMN_COUNTS if each <= room), room)
 
     @property
     def _cell(self) -> float:
         return min(self.width() / self._columns, look().px(34))
 
-    def _fit(self) -> None:
-        lines = -(-self.size_ // self._columns)
+    def _update_height(self) -> None:
+        lines = -(-self.cell_count // self._columns)
         self.setFixedHeight(max(1, round(lines * self._line_height)))
 
     @property
     def _line_height(self) -> float:
         return look().px(22)
 
-    def place(self, element: int) -> QRectF:
+    def compute_cell_rect(self, element: int) -> QRectF:
         """Return a cell's rectangle."""
         row, column = divmod(element, self._columns)
         return QRectF(column * self._cell, row * self._line_height, self._cell, self._line_height)
 
-    def _at(self, event: QMouseEvent) -> int | None:
+    def _find_cell(self, event: QMouseEvent) -> int | None:
         column, row = int(event.position().x() // self._cell), int(event.position().y() // self._line_height)
         element = row * self._columns + column
-        return element if 0 <= column < self._columns and 0 <= element < self.size_ else None
+        return element if 0 <= column < self._columns and 0 <= element < self.cell_count else None
 
     def sizeHint(self) -> QSize:
-        return QSize(look().px(_LEAST) * 8, self.height())
+        return QSize(look().px(_MIN_CELL_WIDTH) * 8, self.height())
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._fit()
+        self._update_height()
 
     # --- mouse and keys
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         if event is None or event.button() != Qt.MouseButton.LeftButton or self.locked:
             return
-        element = self._at(event)
+        element = self._find_cell(event)
         if element is not None:
-            self._painting = element not in self.chosen
-            self.toggle(element)
+            self._drag_selects = element not in self.selected
+            self.toggle_cell(element)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
-        if event is None or self._painting is None:
+        if event is None or self._drag_selects is None:
             return
-        element = self._at(event)
-        if element is not None and (element in self.chosen) != self._painting:
-            self.toggle(element)
+        element = self._find_cell(event)
+        if element is not None and (element in self.selected) != self._drag_selects:
+            self.toggle_cell(element)
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
-        self._painting = None
+        self._drag_selects = None
 
     def event(self, event: QEvent | None) -> bool:
         # The Step tab uses these keys as shortcuts wherever the focus is; accepting the override keeps them here.
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _OWN_KEYS:
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.ShortcutOverride
+            and event.key() in _HANDLED_KEYS
+        ):
             event.accept()
             return True
         return super().event(event)
@@ -172,11 +176,11 @@ class ElementPad(QWidget):
         }
         if event.key() in offsets and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             target = self._cursor + offsets[Qt.Key(event.key())]
-            if 0 <= target < self.size_:
+            if 0 <= target < self.cell_count:
                 self._cursor = target
                 self.update()
         elif event.key() == Qt.Key.Key_Space:
-            self.toggle(self._cursor)
+            self.toggle_cell(self._cursor)
         else:
             super().keyPressEvent(event)
 
@@ -187,9 +191,9 @@ class ElementPad(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(code_font(max(9, look().small_px - 1)))
-        for element in range(self.size_):
-            area = self.place(element).adjusted(1, 1, -1, -1)
-            chosen = element in self.chosen
+        for element in range(self.cell_count):
+            area = self.compute_cell_rect(element).adjusted(1, 1, -1, -1)
+            chosen = element in self.selected
             ground, ink = (theme.accent, theme.on_accent) if chosen else (theme.raised, theme.muted)
             if self.locked and chosen:
                 ground, ink = (theme.bad if element in self.extra else theme.good), theme.surface

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QStackedWidget, QTabBar, QVBoxLayout
 from gpu.messages.lessons import TaskOutline
 from gpu.messages.requests import Failure
 from gui.editor.source_pane import SourcePane
-from gui.editor.sources import Check
+from gui.editor.sources import SourceChecker
 from gui.lessons.scene import LessonStepTab
 from gui.lessons.writing import WritingView
 from gui.model.jobs import Jobs
@@ -31,35 +31,35 @@ class LessonPage(Ground):
         Checks the source of a submission.
     """
 
-    explore_wanted = pyqtSignal()
+    explore_requested = pyqtSignal()
     """The user wants to see the scene on its pattern's page."""
 
-    def __init__(self, jobs: Callable[[], Jobs], check: Check) -> None:
+    def __init__(self, jobs: Callable[[], Jobs], check: SourceChecker) -> None:
         super().__init__()
         self.setAccessibleName("Lesson content")
         self.step = LessonStepTab(jobs)
         self.writing = WritingView(check)
-        self.nothing = label("", "muted", wrap=True, name="Message")
+        self.message_label = label("", "muted", wrap=True, name="Message")
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
         for title in (_WRITE, _STEP):
             self.tabs.addTab(title)
-        self.shown = ElidedLabel("caption", "Current scene", right=True)
+        self.scene_label = ElidedLabel("caption", "Current scene", right=True)
         self.explore = button("Explore", "flat", tip="Open the pattern's page with these settings")
-        self.explore.clicked.connect(self.explore_wanted)
+        self.explore.clicked.connect(self.explore_requested)
         self.stack = QStackedWidget()
-        for each in (self.writing, self.step, self.nothing):
+        for each in (self.writing, self.step, self.message_label):
             self.stack.addWidget(each)
         self.tabs.currentChanged.connect(self._on_tab_changed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
         layout.setSpacing(8)
-        head = row(self.tabs, self.shown, self.explore)
+        head = row(self.tabs, self.scene_label, self.explore)
         head.setStretch(1, 1)
         layout.addLayout(head)
         layout.addWidget(self.stack, 1)
-        self.say("")
+        self.show_message("")
 
     @property
     def stepping(self) -> bool:
@@ -69,41 +69,41 @@ class LessonPage(Ground):
     @property
     def source(self) -> SourcePane:
         """The visible source pane."""
-        return self.step.source if self.stepping else self.writing.shown
+        return self.step.source if self.stepping else self.writing.visible_pane
 
-    def say(self, why: str) -> None:
+    def show_message(self, message: str) -> None:
         """Show only a message."""
-        self.nothing.setText(why)
+        self.message_label.setText(message)
         self.tabs.hide()
         self.explore.hide()
-        self.shown.say("")
-        self.stack.setCurrentWidget(self.nothing)
+        self.scene_label.show_text("")
+        self.stack.setCurrentWidget(self.message_label)
 
-    def write(self, task: TaskOutline, written: str) -> None:
+    def show_task(self, task: TaskOutline, submission: str) -> None:
         """Show a task's source; the Step tab is disabled until a test fails."""
-        self.writing.open(task, written)
+        self.writing.show_task(task, submission)
         self.tabs.show()
         self.tabs.setTabVisible(0, True)
         self.tabs.setTabEnabled(1, False)
         self.explore.hide()
-        self.shown.say(task.file)
-        self._show(0)
+        self.scene_label.show_text(task.file)
+        self._show_tab(0)
 
-    def play(self, played: PlayedStep, *, explored: bool) -> None:
+    def play_step(self, played: PlayedStep, *, explored: bool) -> None:
         """Play a step's scene, or an input on which a submission fails."""
         self.step.play_scene(played)
         self.tabs.show()
         self.tabs.setTabVisible(0, self.writing.task is not None)
         self.tabs.setTabEnabled(1, True)
         self.explore.setVisible(explored)
-        self.shown.say(_title(played))
-        self._show(1)
+        self.scene_label.show_text(_format_title(played))
+        self._show_tab(1)
 
     def leave_task(self) -> None:
         """Close the current task."""
         self.writing.task = None
 
-    def _show(self, tab: int) -> None:
+    def _show_tab(self, tab: int) -> None:
         self.tabs.setCurrentIndex(tab)
         self._on_tab_changed(tab)
 
@@ -114,10 +114,10 @@ class LessonPage(Ground):
 
     def show_failure(self, failure: Failure) -> None:
         """Show why a step cannot be shown."""
-        self.say(f"{failure.message}\n{failure.advice}".strip())
+        self.show_message(f"{failure.message}\n{failure.advice}".strip())
 
 
-def _title(played: PlayedStep) -> str:
+def _format_title(played: PlayedStep) -> str:
     scene = played.scene
     parameters = ", ".join(f"{name} = {value}" for name, value in scene.parameters.items()) if scene.pattern else ""
     return f"{scene.title}  ·  {parameters}" if parameters else scene.title

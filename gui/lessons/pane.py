@@ -6,18 +6,18 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QApplication, QCheckBox, QVBoxLayout
 
-from gpu.messages.lessons import LessonOutline, ShownScene
+from gpu.messages.lessons import LessonOutline, StepScene
 from gui.lessons.markdown import MarkdownLabel
 from gui.lessons.question_card import QuestionCard
 from gui.lessons.steps_line import StepsLine
 from gui.lessons.task_card import TaskCard
 from gui.model.lessons import Lessons
 from gui.painting.theme import look
-from gui.qt.later import after
+from gui.qt.timers import create_single_shot_timer
 from gui.widgets.basic import ElidedLabel, Ground, button, label, row
-from gui.widgets.scrolled import Scrolled
+from gui.widgets.scroll_column import ScrollColumn
 
-_SHARE = 0.29
+_MAX_WINDOW_SHARE = 0.29
 _WIDTH = 322
 """Pixels at the normal text size: lines of about fifty letters, and eight hundred pixels left for the page."""
 
@@ -30,9 +30,9 @@ class LessonPane(Ground):
     lessons : Lessons
     """
 
-    left = pyqtSignal()
+    closed = pyqtSignal()
     """The user closes the lesson."""
-    appeared = pyqtSignal(bool)
+    visibility_changed = pyqtSignal(bool)
     """Whether the pane is visible from now on."""
 
     def __init__(self, lessons: Lessons) -> None:
@@ -40,42 +40,42 @@ class LessonPane(Ground):
         self.setAccessibleName("Lesson")
         self._lessons = lessons
         self.title = ElidedLabel("card-title", "Lesson")
-        self.count = label("", "caption", name="Step of the lesson")
-        self.close_ = button("✕", "flat", tip="Close the lesson (F7)", name="Close the lesson")
+        self.step_count = label("", "caption", name="Step of the lesson")
+        self.close_button = button("✕", "flat", tip="Close the lesson (F7)", name="Close the lesson")
         self.heading = label("", "title", wrap=True, name="Step")
-        self.words = MarkdownLabel("Text of the step")
+        self.step_text = MarkdownLabel("Text of the step")
         self.intro = MarkdownLabel("Text of the lesson")
-        self.line = StepsLine()
+        self.steps_line = StepsLine()
         self.question = QuestionCard(lessons)
         self.task = TaskCard(lessons)
-        self.wait = label("", "muted", wrap=True, name="Current work")
+        self.wait_label = label("", "muted", wrap=True, name="Current work")
         self.for_class = QCheckBox("For a class: no marking")
         self.for_class.setToolTip("Questions are shown with their answers to a class; nothing is marked or saved")
         self.back = button("‹ Back", tip="Previous step (Alt+←)")
         self.next = button("Next ›", tip="Next step (Alt+→)")
-        self.scrolled = Scrolled()
-        self._scroll_timer = after(0, self._bring_into_view, self)
-        content = self.scrolled.column
+        self.scroll_area = ScrollColumn()
+        self._scroll_timer = create_single_shot_timer(0, self._scroll_to_verdict, self)
+        content = self.scroll_area.column
         content.setContentsMargins(0, 0, 4, 0)
         content.setSpacing(10)
-        for each in (self.intro, self.heading, self.words, self.wait, self.question, self.task):
+        for each in (self.intro, self.heading, self.step_text, self.wait_label, self.question, self.task):
             content.addWidget(each)
         content.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 10, 10, 10)
         layout.setSpacing(8)
-        head = row(self.title, self.close_)
+        head = row(self.title, self.close_button)
         head.setStretch(0, 1)
         layout.addLayout(head)
-        layout.addWidget(self.line)
-        layout.addWidget(self.scrolled, 1)
+        layout.addWidget(self.steps_line)
+        layout.addWidget(self.scroll_area, 1)
         layout.addWidget(self.for_class)
-        layout.addLayout(row(self.back, 0, self.count, 0, self.next))
-        self.close_.clicked.connect(self.left)
-        self.back.clicked.connect(lessons.back)
+        layout.addLayout(row(self.back, 0, self.step_count, 0, self.next))
+        self.close_button.clicked.connect(self.closed)
+        self.back.clicked.connect(lessons.open_previous_step)
         self.question.answered.connect(self.next.setFocus)
-        self.next.clicked.connect(self.go_on)
-        self.line.step_wanted.connect(self._go)
+        self.next.clicked.connect(self.open_next_step)
+        self.steps_line.step_requested.connect(self._open_step)
         self.for_class.toggled.connect(self._set_for_class)
         lessons.step_opened.connect(self.show_step)
         lessons.shelf_changed.connect(self._show_progress)
@@ -86,15 +86,15 @@ class LessonPane(Ground):
     def resize_with_text(self, window: int = 0) -> None:
         """Set the width in proportion to the text size, limited to a share of the window's width."""
         preferred = look().px(_WIDTH)
-        self.setFixedWidth(min(preferred, max(_WIDTH, int(_SHARE * window))) if window else preferred)
+        self.setFixedWidth(min(preferred, max(_WIDTH, int(_MAX_WINDOW_SHARE * window))) if window else preferred)
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        self.appeared.emit(True)
+        self.visibility_changed.emit(True)
 
     def hideEvent(self, event: QHideEvent | None) -> None:
         super().hideEvent(event)
-        self.appeared.emit(False)
+        self.visibility_changed.emit(False)
 
     @property
     def _lesson(self) -> LessonOutline:
@@ -103,58 +103,61 @@ class LessonPane(Ground):
 
     def show_step(self) -> None:
         """Show the current step."""
-        lesson, step, number = self._lesson, self._lessons.step, self._lessons.number
-        self.title.say(lesson.title)
-        self.count.setText(f"{number + 1} of {len(lesson.steps)}")
-        self.intro.say("" if number else lesson.text)
+        lesson, step, number = self._lesson, self._lessons.step, self._lessons.step_number
+        self.title.show_text(lesson.title)
+        self.step_count.setText(f"{number + 1} of {len(lesson.steps)}")
+        self.intro.show_text("" if number else lesson.text)
         self.heading.setText(step.title)
-        self.words.say(step.text)
+        self.step_text.show_text(step.text)
         self.question.close_question()
         self.task.setVisible(step.task is not None)
         if step.task is not None:
-            self.task.open(step.task, done=number in self._lessons.done(lesson))
+            self.task.show_task(step.task, accepted=number in self._lessons.find_completed_steps(lesson))
         self.for_class.setChecked(self._lessons.for_class)
         self.back.setEnabled(number > 0)
         self.next.setText("Next ›" if number + 1 < len(lesson.steps) else "Finish")
         self._show_progress()
         self._show_busy()
-        if (bar := self.scrolled.verticalScrollBar()) is not None:
+        if (bar := self.scroll_area.verticalScrollBar()) is not None:
             bar.setValue(0)
 
-    def go_on(self) -> None:
+    def open_next_step(self) -> None:
         """Go to the next step, or from the last one to the list of lessons."""
-        last = self._lessons.number + 1 >= len(self._lesson.steps)
-        self._lessons.next()
+        last = self._lessons.step_number + 1 >= len(self._lesson.steps)
+        self._lessons.open_next_step()
         if last:
-            self.left.emit()
+            self.closed.emit()
 
-    def check(self) -> None:
+    def submit_answer(self) -> None:
         """Check the answer, or test the submission."""
         if self._lessons.task is not None:
-            if self.task.judge.isEnabled():
-                self.task.judge_wanted.emit()
+            if self.task.test_button.isEnabled():
+                self.task.grading_requested.emit()
         elif self.question.scene is not None:
             self.question.check_answer()
 
-    def ask(self, scene: ShownScene) -> None:
+    def show_question(self, scene: StepScene) -> None:
         """Show the question of a scene; it takes the focus if the pane had it."""
         focused = QApplication.focusWidget()
-        self.question.open(scene)
+        self.question.show_question(scene)
         if focused is not None and self.isAncestorOf(focused):
             self.question.focus_first()
 
-    def bring_into_view(self) -> None:
+    def scroll_to_verdict(self) -> None:
         """Scroll to the latest verdict and its button, once they are laid out."""
         self._scroll_timer.start()
 
-    def _bring_into_view(self) -> None:
-        for verdict, control in ((self.question.verdict, self.question.again), (self.task.verdict, self.task.judge)):
+    def _scroll_to_verdict(self) -> None:
+        for verdict, control in (
+            (self.question.verdict, self.question.retry_button),
+            (self.task.verdict, self.task.test_button),
+        ):
             if verdict.isVisible():
                 for each in (control, verdict):
-                    self.scrolled.ensureWidgetVisible(each, 0, look().px(10))
+                    self.scroll_area.ensureWidgetVisible(each, 0, look().px(10))
 
-    def _go(self, number: int) -> None:
-        self._lessons.open(self._lesson, number)
+    def _open_step(self, number: int) -> None:
+        self._lessons.open_lesson(self._lesson, number)
 
     def _set_for_class(self, on: bool) -> None:
         if on != self._lessons.for_class:
@@ -162,10 +165,12 @@ class LessonPane(Ground):
 
     def _show_progress(self) -> None:
         if self._lessons.lesson is not None:
-            self.line.show_steps(self._lesson, self._lessons.number, self._lessons.done(self._lesson))
+            self.steps_line.show_steps(
+                self._lesson, self._lessons.step_number, self._lessons.find_completed_steps(self._lesson)
+            )
 
     def _show_busy(self) -> None:
-        asks = self._lessons.lesson is not None and bool(self._lessons.step.asks)
-        self.wait.setText("Recording it for the question…" if asks else "Recording it…")
-        self.wait.setVisible(self._lessons.showing)
-        self.wait.setAlignment(Qt.AlignmentFlag.AlignLeft)
+        asks = self._lessons.lesson is not None and bool(self._lessons.step.question_kind)
+        self.wait_label.setText("Recording it for the question…" if asks else "Recording it…")
+        self.wait_label.setVisible(self._lessons.is_recording)
+        self.wait_label.setAlignment(Qt.AlignmentFlag.AlignLeft)

@@ -7,9 +7,9 @@ from typing import Any
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QWidget
 
-from gpu.messages.lessons import AnswerMark, ShownScene
-from gui.lessons.answers import AnswerBox, answer_box
-from gui.lessons.hints import MISSED, Hints
+from gpu.messages.lessons import AnswerMark, StepScene
+from gui.lessons.answers import AnswerBox, create_answer_box
+from gui.lessons.hints import MAX_WRONG_ATTEMPTS, Hints
 from gui.model.lessons import Lessons
 from gui.painting.theme import look
 from gui.step_view.arrays.view import PickedElements
@@ -26,21 +26,21 @@ class QuestionCard(Card):
         Marks answers.
     """
 
-    moment_wanted = pyqtSignal(int)
+    moment_requested = pyqtSignal(int)
     """The moment to show after the answer."""
     answered = pyqtSignal()
     """The question was answered correctly."""
-    picked = pyqtSignal(object)
+    highlight_requested = pyqtSignal(object)
     """Tuple of PickedElements: elements to highlight in the picture of the array in question."""
 
     def __init__(self, lessons: Lessons) -> None:
         super().__init__("Question")
         self._lessons = lessons
-        self.scene: ShownScene | None = None
-        self.box: AnswerBox | None = None
+        self.scene: StepScene | None = None
+        self.answer_box: AnswerBox | None = None
         self.mark: AnswerMark | None = None
         self._step: tuple[str, int] | None = None
-        self._missed = 0
+        self._wrong_attempts = 0
         self.title.hide()
         self.prompt = label("", wrap=True, name="Question")
         self.body.removeItem(self.head)
@@ -49,137 +49,139 @@ class QuestionCard(Card):
         self.verdict = label("", wrap=True, name="Verdict")
         self.check = button("Check", "primary", tip="Check the answer (F5)")
         self.reveal = button("Show", "primary", tip="Show the answer to the class (F5)")
-        self.again = button("New question", tip="Ask about another input")
+        self.retry_button = button("New question", tip="Ask about another input")
         self.verdict.setContentsMargins(8, 6, 8, 6)
         self.body.addWidget(self.prompt)
         self.body.addWidget(self.code)
-        self._place = self.body.count()
+        self._answer_index = self.body.count()
         self.body.addWidget(self.hints)
         self.body.addWidget(self.verdict)
         buttons = QWidget()
         line = WrappingLayout(buttons, across=6, down=6)
-        for each in (self.check, self.reveal, self.again, self.hints.more):
+        for each in (self.check, self.reveal, self.retry_button, self.hints.hint_button):
             line.addWidget(each)
         self.body.addWidget(buttons)
         self.check.clicked.connect(self.check_answer)
         self.reveal.clicked.connect(self.check_answer)
-        self.again.clicked.connect(lessons.retry)
+        self.retry_button.clicked.connect(lessons.retry_question)
 
-    def open(self, scene: ShownScene) -> None:
+    def show_question(self, scene: StepScene) -> None:
         """Show the question of a scene."""
-        assert scene.asked is not None
+        assert scene.question is not None
         self.close_question()
-        asked, for_class = scene.asked, self._lessons.for_class
+        asked, for_class = scene.question, self._lessons.for_class
         self.scene, self.mark = scene, None
         lesson = self._lessons.lesson
-        step = (lesson.folder, self._lessons.number) if lesson is not None else None
-        self._missed = self._missed if step == self._step else 0
+        step = (lesson.folder, self._lessons.step_number) if lesson is not None else None
+        self._wrong_attempts = self._wrong_attempts if step == self._step else 0
         self._step = step
         prompt, source, rest = asked.prompt.partition(asked.source) if asked.source else (asked.prompt, "", "")
         self.prompt.setText(f"{prompt.rstrip()}{rest}" if not source else f"{prompt.rstrip().rstrip(':')}:{rest}")
         self.code.setText(source)
         self.code.setVisible(bool(source))
-        self.box = answer_box(asked)
-        self.body.insertWidget(self._place, self.box)
-        self.box.changed.connect(self._update_check_button)
-        self.box.done.connect(self.check_answer)
-        self.hints.open(asked.hints)
-        if self._missed >= MISSED and not for_class:
+        self.answer_box = create_answer_box(asked)
+        self.body.insertWidget(self._answer_index, self.answer_box)
+        self.answer_box.changed.connect(self._update_check_button)
+        self.answer_box.submitted.connect(self.check_answer)
+        self.hints.set_hints(asked.hints)
+        if self._wrong_attempts >= MAX_WRONG_ATTEMPTS and not for_class:
             self.hints.show_first()
         self.verdict.hide()
         self.check.setVisible(not for_class)
         self.reveal.setVisible(for_class)
         self.reveal.setEnabled(True)
-        self.again.show()
+        self.retry_button.show()
         self._update_check_button()
         self.show()
 
     def close_question(self) -> None:
         """Remove the question."""
-        if self.box is not None:
-            self.body.removeWidget(self.box)
-            self.box.hide()
-            self.box.deleteLater()
-        self.box, self.scene, self.mark = None, None, None
+        if self.answer_box is not None:
+            self.body.removeWidget(self.answer_box)
+            self.answer_box.hide()
+            self.answer_box.deleteLater()
+        self.answer_box, self.scene, self.mark = None, None, None
         self.hide()
 
     def focus_first(self) -> None:
         """Focus the answer, or the button that shows it to a class."""
         if self._lessons.for_class:
             self.reveal.setFocus()
-        elif self.box is not None:
-            self.box.focus_first()
+        elif self.answer_box is not None:
+            self.answer_box.focus_first()
 
     def _update_check_button(self) -> None:
-        self.check.setEnabled(self.mark is None and self.box is not None and self.box.answer is not None)
-        self._show_picked()
+        self.check.setEnabled(self.mark is None and self.answer_box is not None and self.answer_box.answer is not None)
+        self._highlight_selection()
 
-    def _show_picked(self) -> None:
+    def _highlight_selection(self) -> None:
         """Highlight the selected elements; after the answer, the right, missing and extra ones."""
-        asked = self.scene.asked if self.scene is not None else None
-        if asked is None or asked.form != "cells" or self.box is None:
+        asked = self.scene.question if self.scene is not None else None
+        if asked is None or asked.answer_type != "cells" or self.answer_box is None:
             return
-        theme, chosen, mark = look().theme, self.box.answer or frozenset(), self.mark
+        theme, chosen, mark = look().theme, self.answer_box.answer or frozenset(), self.mark
         groups = [(chosen, theme.accent)]
         if mark is not None:
             groups = [(chosen - mark.extra, theme.good), (mark.missing, theme.warn), (mark.extra, theme.bad)]
-        self.picked.emit(tuple(PickedElements(asked.array, asked.block, each, color) for each, color in groups if each))
+        self.highlight_requested.emit(
+            tuple(PickedElements(asked.array, asked.block, each, color) for each, color in groups if each)
+        )
 
     def check_answer(self) -> None:
         """Mark the answer, or show it to a class."""
-        scene, box = self.scene, self.box
-        if scene is None or scene.asked is None or box is None or self.mark is not None:
+        scene, box = self.scene, self.answer_box
+        if scene is None or scene.question is None or box is None or self.mark is not None:
             return
         if self._lessons.for_class:
             self._reveal(scene, box)
             return
         if box.answer is None:
             return
-        self.mark = mark = self._lessons.mark(scene, box.answer)
+        self.mark = mark = self._lessons.mark_answer(scene, box.answer)
         box.show_mark(mark)
-        self._show_verdict(mark.words, "good" if mark.right else "bad")
+        self._show_verdict(mark.feedback, "good" if mark.is_correct else "bad")
         self.check.setEnabled(False)
-        self._show_picked()
-        if mark.right:
-            self._missed = 0
+        self._highlight_selection()
+        if mark.is_correct:
+            self._wrong_attempts = 0
             self.answered.emit()
         else:
-            self._missed += 1
-            self.again.setFocus()
-        self.moment_wanted.emit(self._moment_after(mark.moment))
+            self._wrong_attempts += 1
+            self.retry_button.setFocus()
+        self.moment_requested.emit(self._moment_after(mark.moment))
 
-    def _reveal(self, scene: ShownScene, box: AnswerBox) -> None:
-        assert scene.asked is not None
-        self.mark = AnswerMark(True, scene.asked.why, moment=scene.asked.moment, line=scene.asked.line)
-        if isinstance(scene.asked.answer, frozenset):
-            self.mark = AnswerMark(True, "", missing=scene.asked.answer)
+    def _reveal(self, scene: StepScene, box: AnswerBox) -> None:
+        assert scene.question is not None
+        self.mark = AnswerMark(True, scene.question.explanation, moment=scene.question.moment, line=scene.question.line)
+        if isinstance(scene.question.answer, frozenset):
+            self.mark = AnswerMark(True, "", missing=scene.question.answer)
             box.show_mark(self.mark)
-            self._show_picked()
+            self._highlight_selection()
         else:
             box.show_mark(self.mark)
-        self._show_verdict(f"{_describe_answer(scene.asked.answer)}{scene.asked.why}".strip(), "neutral")
+        self._show_verdict(f"{_describe_answer(scene.question.answer)}{scene.question.explanation}".strip(), "neutral")
         self.reveal.setEnabled(False)
-        self.moment_wanted.emit(self._moment_after(scene.asked.moment))
+        self.moment_requested.emit(self._moment_after(scene.question.moment))
 
     def _moment_after(self, moment: int) -> int:
         """Return the moment after a statement; for a question about a value, the moment itself."""
-        asked = self.scene.asked if self.scene is not None else None
+        asked = self.scene.question if self.scene is not None else None
         return moment if asked is None or asked.kind == "value" or not asked.line else moment + 1
 
-    def _show_verdict(self, words: str, tone: str) -> None:
-        self.verdict.setText(words)
+    def _show_verdict(self, text: str, tone: str) -> None:
+        self.verdict.setText(text)
         restyle(self.verdict, "verdict", tone)
         self.verdict.show()
 
-    def take_cell(self, array: str, block: int, element: int) -> None:
+    def handle_cell_click(self, array: str, block: int, element: int) -> None:
         """Handle a click on an element in a picture."""
-        if self.box is not None and self.mark is None:
-            self.box.take_cell(array, block, element)
+        if self.answer_box is not None and self.mark is None:
+            self.answer_box.handle_cell_click(array, block, element)
 
-    def take_thread(self, block: int, thread: int) -> None:
+    def handle_thread_click(self, block: int, thread: int) -> None:
         """Handle a click on a thread in a picture."""
-        if self.box is not None and self.mark is None:
-            self.box.take_thread(block, thread)
+        if self.answer_box is not None and self.mark is None:
+            self.answer_box.handle_thread_click(block, thread)
 
 
 def _describe_answer(answer: Any) -> str:

@@ -10,7 +10,7 @@ from gpu.messages.lessons import LessonOutline
 from gui.model.lessons import Lessons
 from gui.painting.theme import look
 from gui.widgets.basic import Card, ElidedLabel, Ground, button, label, restyle, row
-from gui.widgets.scrolled import Scrolled
+from gui.widgets.scroll_column import ScrollColumn
 
 _COLUMNS = 3
 
@@ -18,28 +18,28 @@ _COLUMNS = 3
 class LessonTile(Card):
     """A lesson's card: title, length, progress, and a button that starts or continues it."""
 
-    def __init__(self, lesson: LessonOutline, number: int, done: int) -> None:
+    def __init__(self, lesson: LessonOutline, number: int, completed_count: int) -> None:
         super().__init__(lesson.title, margins=(12, 8, 12, 10))
         self.lesson = lesson
         self.body.removeItem(self.head)
         self.title.hide()
         heading = ElidedLabel("card-title", "Lesson")
-        heading.say(f"{number}  {lesson.title}")
-        asks, tasks = (sum(bool(each) for each in parts) for parts in _questions_and_tasks(lesson))
-        about = f"{lesson.minutes} min  ·  {_count(asks, 'question')}  ·  {_count(tasks, 'task')}"
+        heading.show_text(f"{number}  {lesson.title}")
+        asks, tasks = (sum(bool(each) for each in parts) for parts in _describe_contents(lesson))
+        about = f"{lesson.minutes} min  ·  {_format_count(asks, 'question')}  ·  {_format_count(tasks, 'task')}"
         words = ElidedLabel("caption", "Length")
-        words.say(about)
+        words.show_text(about)
         bar = QProgressBar()
         bar.setRange(0, len(lesson.steps))
-        bar.setValue(done)
+        bar.setValue(completed_count)
         bar.setTextVisible(False)
         bar.setFixedHeight(look().px(5))
-        bar.setAccessibleName(f"{done} of {len(lesson.steps)} steps done")
-        is_complete = done == len(lesson.steps)
+        bar.setAccessibleName(f"{completed_count} of {len(lesson.steps)} steps done")
+        is_complete = completed_count == len(lesson.steps)
         restyle(bar, "whole", is_complete)
-        text = "Again" if is_complete else "Continue" if done else "Start"
+        text = "Again" if is_complete else "Continue" if completed_count else "Start"
         self.open = button(text, "" if is_complete else "primary", name=f"{text}: {lesson.title}")
-        self.count = label(f"{done} of {len(lesson.steps)}", "caption")
+        self.count = label(f"{completed_count} of {len(lesson.steps)}", "caption")
         self.body.setSpacing(look().px(6))
         for each in (heading, words, bar):
             self.body.addWidget(each)
@@ -54,57 +54,57 @@ class ShelfView(Ground):
     lessons : Lessons
     """
 
-    lesson_wanted = pyqtSignal(object)
+    lesson_requested = pyqtSignal(object)
     """LessonOutline"""
-    folder_wanted = pyqtSignal()
+    folder_requested = pyqtSignal()
 
     def __init__(self, lessons: Lessons) -> None:
         super().__init__()
         self.setAccessibleName("Lessons")
         self._lessons = lessons
         self.tiles: dict[str, LessonTile] = {}
-        self.words = label("", "muted", wrap=True, name="About the lessons")
+        self.summary = label("", "muted", wrap=True, name="About the lessons")
         self.open = button("Open lessons…", tip="Open your own folder of lessons, or drop it on the window")
-        self.open.clicked.connect(self.folder_wanted)
-        self.faults = label("", "error", wrap=True, name="Errors in lessons")
-        self.scrolled = Scrolled()
+        self.open.clicked.connect(self.folder_requested)
+        self.errors_label = label("", "error", wrap=True, name="Errors in lessons")
+        self.scroll_area = ScrollColumn()
         self._grid: QWidget | None = None
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 12, 8, 8)
         layout.setSpacing(10)
-        head = row(self.words, self.open)
+        head = row(self.summary, self.open)
         head.setStretch(0, 1)
         layout.addLayout(head)
-        layout.addWidget(self.faults)
-        layout.addWidget(self.scrolled, 1)
-        self._stale = True
+        layout.addWidget(self.errors_label)
+        layout.addWidget(self.scroll_area, 1)
+        self._is_outdated = True
         lessons.shelf_changed.connect(self.refresh)
         self.refresh()
 
     def refresh(self) -> None:
         """Update the list, at once if it is visible."""
-        self._stale = True
+        self._is_outdated = True
         if self.isVisible():
-            self._show()
+            self._update_tiles()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        if self._stale:
-            self._show()
+        if self._is_outdated:
+            self._update_tiles()
 
-    def _show(self) -> None:
-        self._stale = False
+    def _update_tiles(self) -> None:
+        self._is_outdated = False
         lessons = self._lessons
         done, total = lessons.progress
-        self.words.setText(
+        self.summary.setText(
             f"Answer questions, and solve tasks that the simulator tests. {done} of {total} steps done."
             if lessons.lessons
             else "Reading the lessons…"
         )
-        self.faults.setText("\n".join(lessons.faults))
-        self.faults.setVisible(bool(lessons.faults))
+        self.errors_label.setText("\n".join(lessons.faults))
+        self.errors_label.setVisible(bool(lessons.faults))
         if self._grid is not None:
-            self.scrolled.column.removeWidget(self._grid)
+            self.scroll_area.column.removeWidget(self._grid)
             self._grid.deleteLater()
         self._grid = QWidget()
         grid = QGridLayout(self._grid)
@@ -119,20 +119,20 @@ class ShelfView(Ground):
                 grid.addWidget(heading, place // _COLUMNS, 0, 1, _COLUMNS)
                 place += _COLUMNS
             for number, lesson in enumerate(shelf.lessons, 1):
-                tile = LessonTile(lesson, number, len(lessons.done(lesson)))
-                tile.open.clicked.connect(lambda _, lesson=lesson: self.lesson_wanted.emit(lesson))
+                tile = LessonTile(lesson, number, len(lessons.find_completed_steps(lesson)))
+                tile.open.clicked.connect(lambda _, lesson=lesson: self.lesson_requested.emit(lesson))
                 grid.addWidget(tile, place // _COLUMNS, place % _COLUMNS)
                 self.tiles[lesson.folder] = tile
                 place += 1
         for number in range(_COLUMNS):
             grid.setColumnStretch(number, 1)
         grid.setRowStretch(grid.rowCount(), 1)
-        self.scrolled.column.addWidget(self._grid, 1)
+        self.scroll_area.column.addWidget(self._grid, 1)
 
 
-def _questions_and_tasks(lesson: LessonOutline) -> tuple[list[str], list[object]]:
-    return [step.asks for step in lesson.steps], [step.task for step in lesson.steps]
+def _describe_contents(lesson: LessonOutline) -> tuple[list[str], list[object]]:
+    return [step.question_kind for step in lesson.steps], [step.task for step in lesson.steps]
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QVBoxLayout, QWidget
 from gpu.messages.judgments import Judgment
 from gpu.messages.lessons import TaskOutline
 from gui.editor.source_pane import SourcePane
-from gui.editor.sources import Check
+from gui.editor.sources import SourceChecker
 from gui.lessons.line_order import LineOrder
 from gui.lessons.texts import LessonTexts
 from gui.widgets.basic import Card, button
@@ -28,116 +28,116 @@ class WritingView(QWidget):
     changed = pyqtSignal()
     """The submission has changed."""
 
-    def __init__(self, check: Check) -> None:
+    def __init__(self, check: SourceChecker) -> None:
         super().__init__()
         self.setAccessibleName("Write")
-        self.texts, self._assembled = LessonTexts(check), LessonTexts()
-        for each in (self.texts, self._assembled):
+        self.editable_sources, self._assembled_sources = LessonTexts(check), LessonTexts()
+        for each in (self.editable_sources, self._assembled_sources):
             each.setParent(self)
-        self.source = SourcePane(self.texts)
-        self.assembled = SourcePane(self._assembled)
-        self.assembled.save.hide()
-        self.lines = LineOrder()
-        self.mix = button("Shuffle", "flat", tip="Put the lines into a random order")
-        self.order = Card("Put these lines into order")
-        self.order.head.addStretch(1)
-        self.order.head.addWidget(self.mix)
-        self.order.body.addWidget(self.lines)
+        self.source = SourcePane(self.editable_sources)
+        self.assembled_pane = SourcePane(self._assembled_sources)
+        self.assembled_pane.save.hide()
+        self.line_order = LineOrder()
+        self.shuffle_button = button("Shuffle", "flat", tip="Put the lines into a random order")
+        self.order_card = Card("Put these lines into order")
+        self.order_card.head.addStretch(1)
+        self.order_card.head.addWidget(self.shuffle_button)
+        self.order_card.body.addWidget(self.line_order)
         self.task: TaskOutline | None = None
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
-        layout.addWidget(self.order)
+        layout.addWidget(self.order_card)
         layout.addWidget(self.source, 1)
-        layout.addWidget(self.assembled, 1)
-        self.lines.changed.connect(self._assemble)
-        self.mix.clicked.connect(self.shuffle)
-        self.source.left.connect(self.setFocus)
+        layout.addWidget(self.assembled_pane, 1)
+        self.line_order.changed.connect(self._on_lines_changed)
+        self.shuffle_button.clicked.connect(self.shuffle_lines)
+        self.source.exited.connect(self.setFocus)
 
-    def open(self, task: TaskOutline, written: str) -> None:
+    def show_task(self, task: TaskOutline, submission: str) -> None:
         """Show a task with its saved submission, or with its original text."""
         self.task = task
         ordered = task.frame is not None
-        self.order.setVisible(ordered)
-        self.assembled.setVisible(ordered)
+        self.order_card.setVisible(ordered)
+        self.assembled_pane.setVisible(ordered)
         self.source.setVisible(not ordered)
         if ordered:
-            lines = tuple(written.split("\n")) if written else ()
+            lines = tuple(submission.split("\n")) if submission else ()
             is_valid = sorted(lines) == sorted(task.pieces)
-            self.lines.open(lines if is_valid else task.pieces)
+            self.line_order.set_lines(lines if is_valid else task.pieces)
             self._show_assembled()
             return
-        self.texts.take({task.file: task.start})
+        self.editable_sources.replace_texts({task.file: task.start})
         self.source.show_kernel(task.file, "")
-        if written:
-            self.source.document.replace(written)
+        if submission:
+            self.source.document.replace(submission)
         self.source.document.contentsChanged.connect(self.changed)
-        self._to_gap()
+        self._move_to_gap()
 
-    def _to_gap(self) -> None:
+    def _move_to_gap(self) -> None:
         """Move the cursor to the gap to fill."""
-        gap = next((n for n, line in enumerate(self._text.split("\n"), 1) if "// Write here" in line), 0)
+        gap = next((n for n, line in enumerate(self._source_text.split("\n"), 1) if "// Write here" in line), 0)
         if gap:
             self.source.code.go_to_line(gap)
 
     @property
-    def shown(self) -> SourcePane:
+    def visible_pane(self) -> SourcePane:
         """The visible source pane: the editable source, or the source assembled from the lines."""
-        return self.assembled if self.task is not None and self.task.frame is not None else self.source
+        return self.assembled_pane if self.task is not None and self.task.frame is not None else self.source
 
     @property
-    def _text(self) -> str:
+    def _source_text(self) -> str:
         return self.source.document.text
 
     @property
     def text(self) -> str:
         """The whole kernel file."""
         if self.task is not None and self.task.frame is not None:
-            return self.task.frame.filled(self.lines.lines)
-        return self._text
+            return self.task.frame.fill(self.line_order.lines)
+        return self._source_text
 
     @property
-    def written(self) -> str:
+    def submission(self) -> str:
         """The part to save: the source, or the lines in their order ("" if unchanged)."""
         if self.task is not None and self.task.frame is not None:
-            return "\n".join(self.lines.lines) if self.lines.lines != self.task.pieces else ""
-        return self._text
+            return "\n".join(self.line_order.lines) if self.line_order.lines != self.task.pieces else ""
+        return self._source_text
 
-    def begin_anew(self) -> None:
+    def restore_original(self) -> None:
         """Restore the task's original text; for a source, this can be undone."""
         if self.task is None:
             return
         if self.task.frame is not None:
-            self.lines.open(self.task.pieces)
-            self._assemble()
+            self.line_order.set_lines(self.task.pieces)
+            self._on_lines_changed()
         else:
             self.source.document.replace(self.task.start)
 
-    def shuffle(self) -> None:
+    def shuffle_lines(self) -> None:
         """Put the lines into a random order."""
-        lines = list(self.lines.lines)
+        lines = list(self.line_order.lines)
         random.shuffle(lines)
-        self.lines.open(tuple(lines))
-        self._assemble()
+        self.line_order.set_lines(tuple(lines))
+        self._on_lines_changed()
 
     def show_judgment(self, judgment: Judgment, text: str) -> None:
         """Show the findings at their lines, if the submission has not changed since."""
         if self.task is None or text != self.text:
             return
-        self.shown.sources.show_run(self.task.file, {self.task.file: text}, judgment.check.diagnostics)
+        self.visible_pane.sources.show_run(self.task.file, {self.task.file: text}, judgment.check.diagnostics)
         if judgment.check.diagnostics:
-            self.shown.next_problem()
+            self.visible_pane.go_to_next_problem()
 
     def focus_first(self) -> None:
         """Give the editor the keyboard focus."""
-        (self.lines if self.task is not None and self.task.frame is not None else self.source.code).setFocus()
+        (self.line_order if self.task is not None and self.task.frame is not None else self.source.code).setFocus()
 
-    def _assemble(self) -> None:
+    def _on_lines_changed(self) -> None:
         self._show_assembled()
         self.changed.emit()
 
     def _show_assembled(self) -> None:
         """Show the kernel assembled from the lines."""
         assert self.task is not None
-        self._assembled.take({self.task.file: self.text})
-        self.assembled.show_kernel(self.task.file, "")
+        self._assembled_sources.replace_texts({self.task.file: self.text})
+        self.assembled_pane.show_kernel(self.task.file, "")

@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable
 import numpy as np
 from PyQt6.QtCore import QObject
 
-from gpu.messages.counted import RunCounts
 from gpu.messages.requests import CountPattern, Failure, ModelPattern, Result, RunPattern
+from gpu.messages.run_counts import RunCounts
 from gui.model.jobs import Jobs
 
 _CHANNEL = "count run"
 
-Take = Callable[[RunCounts | Failure], None]
+CountsCallback = Callable[[RunCounts | Failure], None]
 
 
 class Counting(QObject):
@@ -36,11 +36,11 @@ class Counting(QObject):
         """Whether counts are pending."""
         return self._pending is not None
 
-    def known(self, run: RunPattern) -> RunCounts | None:
+    def find_cached_counts(self, run: RunPattern) -> RunCounts | None:
         """Return the cached counts of an equal run, or None."""
-        return self._counts.get(key_of(run))
+        return self._counts.get(compute_run_key(run))
 
-    def ask(self, run: RunPattern, take: Take) -> None:
+    def count_run(self, run: RunPattern, on_counts: CountsCallback) -> None:
         """Count a run; an earlier request that has not started yet is replaced."""
         self._pending = run
 
@@ -48,23 +48,23 @@ class Counting(QObject):
             if self._pending is run:
                 self._pending = None
             if isinstance(event, Failure):
-                take(event)
+                on_counts(event)
                 return
             assert event.counts is not None
-            self._counts[key_of(run)] = event.counts
-            take(event.counts)
+            self._counts[compute_run_key(run)] = event.counts
+            on_counts(event.counts)
 
         request = CountPattern(run.pattern, run.variant, run.params, run.inputs, run.seed, run.sources)
         self._jobs().post(_CHANNEL, request, on_result, priority=-1)
 
-    def forget(self) -> None:
+    def cancel_pending_count(self) -> None:
         """Cancel the pending request: the engine has changed."""
         if self._pending is not None:
             self._pending = None
             self._jobs().drop(_CHANNEL)
 
 
-def key_of(run: RunPattern | ModelPattern) -> Hashable:
+def compute_run_key(run: RunPattern | ModelPattern) -> Hashable:
     """Return a cache key that equal runs share."""
     params = tuple(
         (name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in run.params.items()

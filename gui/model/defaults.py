@@ -10,15 +10,17 @@ from gpu.engines.base import Device
 from gui.model.records import Settings
 
 
-def suit(patterns: Mapping[str, Pattern], settings: Mapping[str, Settings], device: Device | None) -> list[str]:
+def apply_device_defaults(
+    patterns: Mapping[str, Pattern], settings: Mapping[str, Settings], device: Device | None
+) -> list[str]:
     """Set the unchosen sizes to the defaults of their variants and the device; return the patterns that changed."""
     changed = []
     for name, pattern in patterns.items():
-        parameter = (pattern if device is None else pattern.on(device)).growing
+        parameter = (pattern if device is None else pattern.with_device_defaults(device)).device_sized_parameter
         current = settings[name]
         if parameter is None or parameter.name in current.chosen:
             continue
-        default = min(parameter.default, pattern.variant(current.variant).most or parameter.default)
+        default = min(parameter.default, pattern.variant(current.variant).max_default_size or parameter.default)
         if current.params[parameter.name] == default:
             continue
         current.params[parameter.name] = default
@@ -26,17 +28,17 @@ def suit(patterns: Mapping[str, Pattern], settings: Mapping[str, Settings], devi
     return changed
 
 
-def choose(pattern: Pattern, settings: Settings, params: Mapping[str, Any]) -> None:
+def store_params(pattern: Pattern, settings: Settings, params: Mapping[str, Any]) -> None:
     """Store parameters; a size that changes counts as chosen by the user from now on."""
-    growing = pattern.growing
+    growing = pattern.device_sized_parameter
     if growing is not None and params[growing.name] != settings.params[growing.name]:
         settings.chosen.add(growing.name)
     settings.params = dict(params)
 
 
-def worth_keeping(pattern: Pattern, settings: Settings) -> dict[str, Any]:
+def select_params_to_save(pattern: Pattern, settings: Settings) -> dict[str, Any]:
     """Return the parameters to save: all but a size that the user has not chosen."""
-    growing = pattern.growing
+    growing = pattern.device_sized_parameter
     return {
         name: value
         for name, value in settings.params.items()

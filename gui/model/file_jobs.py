@@ -31,12 +31,12 @@ class FileJobs(QObject):
         super().__init__(parent)
         self._jobs = jobs
 
-    def image(self, path: Path, take: Callable[[OpenImage], None], otherwise: Callable[[], None]) -> None:
-        """Read an image and pass it to `take`; on failure call `otherwise`."""
+    def read_image(self, path: Path, on_image: Callable[[OpenImage], None], on_failure: Callable[[], None]) -> None:
+        """Read an image and pass it to `on_image`; on failure call `on_failure`."""
 
         def on_loaded(result: Result) -> None:
             handles = result.arrays
-            take(
+            on_image(
                 OpenImage(
                     path=path,
                     inputs={"image": handles["image"], "maxval": handles["maxval"]},
@@ -46,69 +46,71 @@ class FileJobs(QObject):
                 )
             )
 
-        self._open(LoadImage(str(path)), on_loaded, otherwise)
+        self._post_read(LoadImage(str(path)), on_loaded, on_failure)
 
-    def values(self, path: Path, dimensions: int, take: Callable[[OpenValues], None]) -> None:
-        """Read numbers with a number of dimensions and pass them to `take`."""
+    def read_values(self, path: Path, dimensions: int, on_values: Callable[[OpenValues], None]) -> None:
+        """Read numbers with a number of dimensions and pass them to `on_image`."""
 
         def on_loaded(result: Result) -> None:
             handle = result.arrays["values"]
-            take(OpenValues(path, {"values": handle}, handle.open()))
+            on_values(OpenValues(path, {"values": handle}, handle.open()))
 
-        self._open(LoadArray(str(path), dimensions), on_loaded)
+        self._post_read(LoadArray(str(path), dimensions), on_loaded)
 
-    def text(self, path: Path, take: Callable[[str], None]) -> None:
-        """Read a text and pass it to `take`."""
-        self._open(LoadText(str(path)), lambda result: take(result.arrays["text"].open().tobytes().decode("latin-1")))
+    def read_text(self, path: Path, on_text: Callable[[str], None]) -> None:
+        """Read a text and pass it to `on_image`."""
+        self._post_read(
+            LoadText(str(path)), lambda result: on_text(result.arrays["text"].open().tobytes().decode("latin-1"))
+        )
 
-    def thumbnail(self, path: Path, take: Callable[[Array], None]) -> None:
+    def read_thumbnail(self, path: Path, on_picture: Callable[[Array], None]) -> None:
         """Read an image for a thumbnail, at low priority."""
 
         def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                take(event.arrays["picture"].open())
+                on_picture(event.arrays["picture"].open())
 
         self._jobs.post(f"thumbnail {path}", LoadImage(str(path)), on_result, priority=-1)
 
-    def save(self, path: Path, handle: SharedArray, maxval: int | None, then: Callable[[], None]) -> None:
-        """Write an array and call `then`; `maxval` is the white level of an image, None for plain values."""
+    def save_array(self, path: Path, handle: SharedArray, maxval: int | None, on_saved: Callable[[], None]) -> None:
+        """Write an array and call `on_saved`; `maxval` is the white level of an image, None for plain values."""
 
         def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):
                 self.failed.emit(event)
             else:
-                then()
+                on_saved()
 
         self._jobs.post("save", SaveArray(str(path), handle, maxval), on_result, priority=3)
 
-    def _open(
-        self, request: Request, take: Callable[[Result], None], otherwise: Callable[[], None] | None = None
+    def _post_read(
+        self, request: Request, on_success: Callable[[Result], None], on_failure: Callable[[], None] | None = None
     ) -> None:
         def on_result(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                take(event)
+                on_success(event)
                 return
             if event.kind != "cancelled":
                 self.failed.emit(event)
-            if otherwise is not None:
-                otherwise()
+            if on_failure is not None:
+                on_failure()
 
         self._jobs.post("open", request, on_result, priority=3)
 
     # --- moving data to another engine
 
-    def moved(self, image: OpenImage) -> OpenImage:
+    def copy_image_to_engine(self, image: OpenImage) -> OpenImage:
         """Return an image with new handles for the current engine."""
         inputs = {
-            "image": self._put(image.values),
-            "maxval": self._put(np.asarray(image.maxval, np.uint32)),
+            "image": self._put_array(image.values),
+            "maxval": self._put_array(np.asarray(image.maxval, np.uint32)),
         }
         return OpenImage(image.path, inputs, image.values, image.picture, image.maxval)
 
-    def moved_values(self, values: OpenValues) -> OpenValues:
+    def copy_values_to_engine(self, values: OpenValues) -> OpenValues:
         """Return numbers with a new handle for the current engine."""
-        return OpenValues(values.path, {"values": self._put(values.values)}, values.values)
+        return OpenValues(values.path, {"values": self._put_array(values.values)}, values.values)
 
-    def _put(self, values: Array) -> SharedArray:
+    def _put_array(self, values: Array) -> SharedArray:
         folder = self._jobs.folder
         return folder.adopt(folder.put(values))

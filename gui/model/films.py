@@ -12,13 +12,13 @@ import numpy as np
 
 from gpu.declaration.pattern import Array
 from gpu.errors import InputError
-from gpu.files.opening import name_of, replacing
+from gpu.files.file_access import format_path, replace_file
 
-ENDINGS = (".gif", ".mp4")
+FILM_SUFFIXES = (".gif", ".mp4")
 _GIF_COLORS = 128
 
 
-class GivenUpError(Exception):
+class FilmAbandonedError(Exception):
     """Raised by a frame iterator to abandon its film."""
 
 
@@ -43,13 +43,13 @@ def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
         If `frames` raises it.
     """
     try:
-        with replacing(path) as file:
+        with replace_file(path) as file:
             (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(file, frames, rate)
     except ImportError:
-        raise InputError(f"{name_of(path)} cannot be written: pip install imageio-ffmpeg first.") from None
+        raise InputError(f"{format_path(path)} cannot be written: pip install imageio-ffmpeg first.") from None
     except (ValueError, RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{name_of(path)} cannot be written: {reason}") from error
+        raise InputError(f"{format_path(path)} cannot be written: {reason}") from error
 
 
 def _write_mp4(file: IO[bytes], frames: Iterator[Array], rate: float) -> None:

@@ -15,27 +15,27 @@ from typing import Protocol
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.asked import Asked
+from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.engines.base import Device
 from gpu.messages.distributed import WorkerStatus
 from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
-from gui.qt.background import in_background
-from gui.qt.later import queue
+from gui.qt.background import run_in_background
+from gui.qt.timers import connect_queued
 
 
-def spelled(progress: Progress) -> str:
+def describe_progress(progress: Progress) -> str:
     """Return a sentence about work of unknown progress, or "" if the progress is known."""
     unknown = progress.fraction is None and progress.message
     return f"{progress.message[0].upper()}{progress.message[1:]}…" if unknown else ""
 
 
-Deliver = Callable[[int, Event], None]
-Done = Callable[[Result | Failure], None]
+EventReceiver = Callable[[int, Event], None]
+ResultCallback = Callable[[Result | Failure], None]
 
 
 class Host(Protocol):
-    """The interface of `gpu.process.host.EngineHost`. It calls `deliver` on its own thread."""
+    """The interface of `gpu.process.engine_host.EngineHost`. It calls `deliver` on its own thread."""
 
     folder: SharedFolder
 
@@ -45,12 +45,12 @@ class Host(Protocol):
     def close(self) -> None: ...
 
 
-HostFactory = Callable[[str | Asked, Deliver], Host]
+HostFactory = Callable[[str | ClusterSettings, EventReceiver], Host]
 
 
-def engine_host(engine: str | Asked, deliver: Deliver) -> Host:
+def create_engine_host(engine: str | ClusterSettings, deliver: EventReceiver) -> Host:
     """Create the host of a real engine's process."""
-    from gpu.process.host import EngineHost
+    from gpu.process.engine_host import EngineHost
 
     return EngineHost(engine, deliver=deliver)
 
@@ -59,8 +59,8 @@ def engine_host(engine: str | Asked, deliver: Deliver) -> Host:
 class _QueuedRequest:
     channel: str
     request: Request
-    done: Done
-    progressed: Callable[[Progress], None] | None
+    on_done: ResultCallback
+    on_progress: Callable[[Progress], None] | None
     priority: int
 
 
@@ -75,32 +75,32 @@ class Jobs(QObject):
 
     ready = pyqtSignal(object)
     """Device: the engine's process is ready."""
-    noted = pyqtSignal(str)
+    warning_reported = pyqtSignal(str)
     """A warning of the engine's process about the user's folders, reported once."""
-    broken = pyqtSignal(object)
+    engine_failed = pyqtSignal(object)
     """Failure: the engine's process cannot work."""
     halted = pyqtSignal(object)
     """Process id of an engine process that was suspended from outside; None once it continues."""
     busy_changed = pyqtSignal(bool)
-    _arrived = pyqtSignal(int, int, object)
+    _event_received = pyqtSignal(int, int, object)
 
-    def __init__(self, factory: HostFactory = engine_host, parent: QObject | None = None) -> None:
+    def __init__(self, factory: HostFactory = create_engine_host, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._factory = factory
         self._host: Host | None = None
         self._generation = 0
         self._running: tuple[int, _QueuedRequest] | None = None
-        self._since = 0.0
-        self._waiting: dict[str, _QueuedRequest] = {}
+        self._start_time = 0.0
+        self._queued: dict[str, _QueuedRequest] = {}
         self._busy = False
-        self._notes: list[str] = []
+        self._reported_warnings: list[str] = []
         self.device: Device | None = None
         """The engine's device, once its process is ready."""
         self.workers: tuple[WorkerStatus, ...] = ()
         """The workers of a cluster, once it is ready."""
         self.dashboard = ""
         """Address of the cluster's Dask dashboard, or ""."""
-        queue(self._arrived, self._on_event)
+        connect_queued(self._event_received, self._on_event)
 
     @property
     def folder(self) -> SharedFolder:
@@ -116,26 +116,26 @@ class Jobs(QObject):
     @property
     def busy(self) -> bool:
         """Whether a request runs or waits."""
-        return self._running is not None or bool(self._waiting)
+        return self._running is not None or bool(self._queued)
 
-    def start(self, engine: str | Asked) -> None:
+    def start(self, engine: str | ClusterSettings) -> None:
         """Start the process of an engine or cluster; the previous one ends, and its requests are dropped."""
         previous, self._host = self._host, None
         self.close()
         if previous is not None:
-            in_background(previous.close)  # a process takes a while to end, a cluster longer
+            run_in_background(previous.close)  # a process takes a while to end, a cluster longer
         self._generation += 1
         self.device = None
         self.workers, self.dashboard = (), ""
-        self._host = self._factory(engine, partial(self._deliver, self._generation))
+        self._host = self._factory(engine, partial(self._forward_event, self._generation))
         self._host.start()
-        self._advance()
+        self._start_next_request()
 
     def close(self) -> None:
         """End the engine's process."""
         host, self._host = self._host, None
         self._running = None
-        self._waiting.clear()
+        self._queued.clear()
         if host is not None:
             host.close()
         self._report_busy()
@@ -144,8 +144,8 @@ class Jobs(QObject):
         self,
         channel: str,
         request: Request,
-        done: Done,
-        progressed: Callable[[Progress], None] | None = None,
+        on_done: ResultCallback,
+        on_progress: Callable[[Progress], None] | None = None,
         priority: int = 0,
     ) -> None:
         """Queue a request; it replaces a waiting request of its channel.
@@ -154,45 +154,45 @@ class Jobs(QObject):
         ----------
         channel : str
         request : Request
-        done : callable
+        on_done : callable
             Receives the Result or Failure.
-        progressed : callable or None
+        on_progress : callable or None
             Receives each Progress.
         priority : int
             The waiting request of highest priority runs first; among equals, the channel that has waited longest.
             Negative for background requests, which `stop` keeps.
         """
-        self._waiting[channel] = _QueuedRequest(channel, request, done, progressed, priority)
-        self._advance()
+        self._queued[channel] = _QueuedRequest(channel, request, on_done, on_progress, priority)
+        self._start_next_request()
 
     def drop(self, channel: str) -> None:
         """Remove the waiting request of a channel; one that runs continues."""
-        self._waiting.pop(channel, None)
+        self._queued.pop(channel, None)
 
-    def waits(self, channel: str) -> bool:
+    def has_request(self, channel: str) -> bool:
         """Return whether a request of the channel waits or runs."""
-        return channel in self._waiting or (self._running is not None and self._running[1].channel == channel)
+        return channel in self._queued or (self._running is not None and self._running[1].channel == channel)
 
     def age(self, channel: str) -> float:
         """Return for how many seconds a request of the channel has been running; 0 if none is."""
-        return time.monotonic() - self._since if self._running and self._running[1].channel == channel else 0.0
+        return time.monotonic() - self._start_time if self._running and self._running[1].channel == channel else 0.0
 
     def stop(self) -> None:
         """Stop the running request at once, and drop waiting ones except background requests (priority below 0).
 
         The engine's process is killed, and a new one is started.
         """
-        self._waiting = {channel: job for channel, job in self._waiting.items() if job.priority < 0}
+        self._queued = {channel: job for channel, job in self._queued.items() if job.priority < 0}
         if self._host is not None and self._running is not None:
             self._host.cancel()
 
-    def _advance(self) -> None:
-        if self._host is not None and self._running is None and self._waiting:
+    def _start_next_request(self) -> None:
+        if self._host is not None and self._running is None and self._queued:
             # max() returns the first of equals, and a dict keeps insertion order.
-            job = max(self._waiting.values(), key=lambda waiting: waiting.priority)
-            del self._waiting[job.channel]
+            job = max(self._queued.values(), key=lambda waiting: waiting.priority)
+            del self._queued[job.channel]
             self._running = (self._host.submit(job.request), job)
-            self._since = time.monotonic()
+            self._start_time = time.monotonic()
         self._report_busy()
 
     def _report_busy(self) -> None:
@@ -201,9 +201,9 @@ class Jobs(QObject):
             self._busy = busy
             self.busy_changed.emit(busy)
 
-    def _deliver(self, generation: int, number: int, event: Event) -> None:
+    def _forward_event(self, generation: int, number: int, event: Event) -> None:
         """Receive an event on the host's reader thread; the signal passes it to the main thread."""
-        self._arrived.emit(generation, number, event)
+        self._event_received.emit(generation, number, event)
 
     def _on_event(self, generation: int, number: int, event: Event) -> None:
         if generation != self._generation or self._host is None:
@@ -212,12 +212,12 @@ class Jobs(QObject):
             if isinstance(event, Ready):
                 self.device = event.device
                 self.workers, self.dashboard = event.workers, event.dashboard
-                if event.note not in ("", *self._notes):
-                    self._notes.append(event.note)
-                    self.noted.emit(event.note)
+                if event.note not in ("", *self._reported_warnings):
+                    self._reported_warnings.append(event.note)
+                    self.warning_reported.emit(event.note)
                 self.ready.emit(event.device)
             elif isinstance(event, Failure):
-                self.broken.emit(event)
+                self.engine_failed.emit(event)
             elif isinstance(event, Halted):
                 self.halted.emit(event.process)
             return
@@ -225,11 +225,11 @@ class Jobs(QObject):
             return
         job = self._running[1]
         if isinstance(event, Progress):
-            if job.progressed is not None:
-                job.progressed(event)
+            if job.on_progress is not None:
+                job.on_progress(event)
         elif isinstance(event, Result | Failure):
             self._running = None
             try:
-                job.done(event)
+                job.on_done(event)
             finally:
-                self._advance()
+                self._start_next_request()

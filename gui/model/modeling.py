@@ -9,22 +9,22 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.engines.base import Device
 from gpu.errors import InputError
-from gpu.messages.modeled import ModeledTime
+from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.requests import Failure, ModelKernel, ModelPattern, Result
-from gpu.timing.gpus import find_gpu, keys
-from gui.model.counting import key_of
+from gpu.timing.gpus import find_gpu, list_gpu_keys
+from gui.model.counting import compute_run_key
 from gui.model.jobs import Jobs
-from gui.qt.later import after
+from gui.qt.timers import create_single_shot_timer
 
 DEFAULT_GPU = "h200"
-REST_MS = 350
+SETTLE_MS = 350
 """How long the visible settings must be unchanged before they are modeled."""
 _STALE_S = 2.0
 """Seconds after which an obsolete modeling request is stopped."""
-_MOST_CACHED = 400
+_MAX_CACHED = 400
 
 ModelRequest = ModelPattern | ModelKernel
-Take = Callable[[ModeledTime | Failure], None]
+ModelCallback = Callable[[ModeledTime | Failure], None]
 
 
 class Modeling(QObject):
@@ -44,25 +44,25 @@ class Modeling(QObject):
     def __init__(self, jobs: Jobs, gpu: str, parent: QObject) -> None:
         super().__init__(parent)
         self._jobs = jobs
-        self._chosen = gpu
+        self._selected_gpu = gpu
         self._local_gpu = ""
         self._cache: OrderedDict[Hashable, ModeledTime | Failure] = OrderedDict()
 
     @property
     def gpu(self) -> str:
         """The key of the GPU that times are modeled for: the selected, the local, or the default one."""
-        return self._chosen or self._local_gpu or DEFAULT_GPU
+        return self._selected_gpu or self._local_gpu or DEFAULT_GPU
 
     @property
-    def here(self) -> str:
+    def local_gpu(self) -> str:
         """The key of the local GPU; "" if there is none that is described."""
         return self._local_gpu
 
-    def choose(self, gpu: str) -> None:
+    def select_gpu(self, gpu: str) -> None:
         """Select the GPU that times are modeled for."""
-        self._change(gpu, self._local_gpu)
+        self._change_gpu(gpu, self._local_gpu)
 
-    def take_device(self, device: Device) -> None:
+    def set_device(self, device: Device) -> None:
         """Set the local GPU from the engine's device."""
         local = ""
         if device.executor == "gpu":
@@ -70,10 +70,10 @@ class Modeling(QObject):
                 local = find_gpu(device.name).key
             except InputError:
                 local = ""
-        self._change(self._chosen, local)
+        self._change_gpu(self._selected_gpu, local)
 
-    def _change(self, chosen: str, local: str) -> None:
-        before, self._chosen, self._local_gpu = self.gpu, chosen, local
+    def _change_gpu(self, chosen: str, local: str) -> None:
+        before, self._selected_gpu, self._local_gpu = self.gpu, chosen, local
         if self.gpu != before:
             self.gpu_changed.emit(self.gpu)
 
@@ -89,11 +89,11 @@ class Modeling(QObject):
         """Whether the process has been started."""
         return self._jobs.started
 
-    def known(self, request: ModelRequest) -> ModeledTime | Failure | None:
+    def find_cached_model(self, request: ModelRequest) -> ModeledTime | Failure | None:
         """Return the cached result of a request, or None."""
-        return self._cache.get(_key(request))
+        return self._cache.get(_compute_key(request))
 
-    def ask(self, channel: str, request: ModelRequest, take: Take, priority: int = 0) -> None:
+    def request_model(self, channel: str, request: ModelRequest, on_model: ModelCallback, priority: int = 0) -> None:
         """Model a request, or pass on its cached result.
 
         Parameters
@@ -101,30 +101,30 @@ class Modeling(QObject):
         channel : str
             A waiting request of this channel is replaced.
         request : ModelPattern or ModelKernel
-        take : callable
+        on_model : callable
             Receives the ModeledTime or Failure.
         priority : int
         """
-        cached = self.known(request)
+        cached = self.find_cached_model(request)
         if cached is not None:
-            self.drop(channel)
-            take(cached)
+            self.cancel_request(channel)
+            on_model(cached)
             return
 
         def on_result(event: Result | Failure) -> None:
-            model = event if isinstance(event, Failure) else event.modeled
+            model = event if isinstance(event, Failure) else event.modeled_time
             assert model is not None
             if isinstance(model, ModeledTime) or model.kind in ("input", "compile", "launch"):
-                self._cache[_key(request)] = model
-                if len(self._cache) > _MOST_CACHED:
+                self._cache[_compute_key(request)] = model
+                if len(self._cache) > _MAX_CACHED:
                     self._cache.popitem(last=False)
-            take(model)
+            on_model(model)
 
         if self._jobs.age(channel) > _STALE_S:
             self._jobs.stop()
         self.jobs.post(channel, request, on_result, priority=priority)
 
-    def drop(self, channel: str) -> None:
+    def cancel_request(self, channel: str) -> None:
         """Drop the waiting request of a channel, and stop a running one that has taken long."""
         self._jobs.drop(channel)
         if self._jobs.age(channel) > _STALE_S:
@@ -135,7 +135,7 @@ class Modeling(QObject):
         self._jobs.close()
 
 
-class FollowedModel(QObject):
+class ModelFollower(QObject):
     """Keep the modeled time of the visible settings up to date; an outdated time is cleared at once.
 
     Parameters
@@ -160,69 +160,69 @@ class FollowedModel(QObject):
         super().__init__(parent)
         self._modeling, self._request, self._busy = modeling, request, busy
         self._channel = f"model {id(self)}"
-        self._shown: Hashable = None
-        self._pending: Hashable = None
-        self._rest = after(REST_MS, self._request_model, self)
-        modeling.gpu_changed.connect(self.follow)
+        self._displayed_key: Hashable = None
+        self._pending_key: Hashable = None
+        self._settle_timer = create_single_shot_timer(SETTLE_MS, self._request_model, self)
+        modeling.gpu_changed.connect(self.update_model)
 
     @property
     def under_way(self) -> bool:
         """Whether a time is being computed."""
-        return self._rest.isActive() or self._pending is not None
+        return self._settle_timer.isActive() or self._pending_key is not None
 
-    def follow(self) -> None:
+    def update_model(self) -> None:
         """Clear an outdated time, and model the visible settings once they have been unchanged for a while."""
         request = self._request()
-        key = None if request is None else _key(request)
-        if key is not None and key in (self._shown, self._pending):
+        key = None if request is None else _compute_key(request)
+        if key is not None and key in (self._displayed_key, self._pending_key):
             return
-        cached = None if request is None else self._modeling.known(request)
+        cached = None if request is None else self._modeling.find_cached_model(request)
         if cached is not None:
-            self._stop()
-            self._show(key, cached)
+            self._cancel_request()
+            self._show_model(key, cached)
             return
-        if self._shown is not None or self._pending is not None:
-            self.forget()
-        self._rest.start()
+        if self._displayed_key is not None or self._pending_key is not None:
+            self.clear_model()
+        self._settle_timer.start()
 
-    def forget(self) -> None:
-        """Clear the time, and stop modeling until the next call of `follow`."""
-        self._stop()
-        self._shown = None
+    def clear_model(self) -> None:
+        """Clear the time, and stop modeling until the next call of `update_model`."""
+        self._cancel_request()
+        self._displayed_key = None
         self.changed.emit(None)
 
-    def _stop(self) -> None:
-        self._rest.stop()
-        if self._pending is not None:
-            self._pending = None
-            self._modeling.drop(self._channel)
+    def _cancel_request(self) -> None:
+        self._settle_timer.stop()
+        if self._pending_key is not None:
+            self._pending_key = None
+            self._modeling.cancel_request(self._channel)
 
-    def _show(self, key: Hashable, model: ModeledTime | Failure) -> None:
-        self._pending, self._shown = None, key
+    def _show_model(self, key: Hashable, model: ModeledTime | Failure) -> None:
+        self._pending_key, self._displayed_key = None, key
         self.changed.emit(model)
 
     def _request_model(self) -> None:
         if self._busy():
-            self._rest.start()
+            self._settle_timer.start()
             return
         request = self._request()
         if request is None:
             return
-        key = self._pending = _key(request)
+        key = self._pending_key = _compute_key(request)
 
-        def take(model: ModeledTime | Failure) -> None:
-            if key != self._pending:
+        def on_model(model: ModeledTime | Failure) -> None:
+            if key != self._pending_key:
                 return
             if isinstance(model, Failure) and model.kind == "cancelled":
-                self._pending = None
-                self._rest.start()
+                self._pending_key = None
+                self._settle_timer.start()
             else:
-                self._show(key, model)
+                self._show_model(key, model)
 
-        self._modeling.ask(self._channel, request, take, priority=1)
+        self._modeling.request_model(self._channel, request, on_model, priority=1)
 
 
-def _key(request: ModelRequest) -> Hashable:
+def _compute_key(request: ModelRequest) -> Hashable:
     """Return the cache key of a request."""
     if isinstance(request, ModelKernel):
         launch = request.launch
@@ -232,10 +232,10 @@ def _key(request: ModelRequest) -> Hashable:
             words, launch.include_dirs,
         )  # fmt: skip
     else:
-        subject = (key_of(request), request.side)
-    return subject, request.gpu, request.supposed, request.operations
+        subject = (compute_run_key(request), request.side)
+    return subject, request.gpu, request.gpu_scaling, request.count_operations
 
 
-def gpus() -> tuple[str, ...]:
+def list_gpus() -> tuple[str, ...]:
     """Return the keys of the described GPUs, those first that the timing model was validated on."""
-    return tuple(sorted(keys(), key=lambda key: (not find_gpu(key).validated, key != DEFAULT_GPU, key)))
+    return tuple(sorted(list_gpu_keys(), key=lambda key: (not find_gpu(key).validated, key != DEFAULT_GPU, key)))

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gpu.declaration.pattern import Array
-from gpu.messages.counted import RunCounts
 from gpu.messages.distributed import DistributedRun
 from gpu.messages.requests import Report, RunPattern
+from gpu.messages.run_counts import RunCounts
 from gpu.messages.shared_arrays import SharedArray
-from gpu.messages.verdicts import Check, Verdict, verdict_of
+from gpu.messages.verdicts import Check, Verdict, decide_verdict
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class FinishedRun:
         The check of an edited kernel; None while it is pending.
     counts : RunCounts or None
         The counts of a simulated run; None while they are pending, or if they failed.
-    uncounted : str
+    count_error : str
         The reason why the run could not be counted.
-    asked : RunPattern or None
+    request : RunPattern or None
         The request.
     distributed : DistributedRun or None
         Details of a run on several devices; None on one device.
@@ -82,13 +82,13 @@ class FinishedRun:
     file: Path | None = None
     check: Check | None = None
     counts: RunCounts | None = None
-    uncounted: str = ""
-    asked: RunPattern | None = None
+    count_error: str = ""
+    request: RunPattern | None = None
     distributed: DistributedRun | None = None
 
-    def verdict(self, lesson: str) -> Verdict:
-        """Return the verdict; `lesson` is the reason why the variant is wrong by design, or ""."""
-        return verdict_of(self.report.verified, edited=bool(self.sources), check=self.check, lesson=lesson)
+    def verdict(self, design_flaw: str) -> Verdict:
+        """Return the verdict; `design_flaw` is the reason why the variant is wrong by design, or ""."""
+        return decide_verdict(self.report.verified, edited=bool(self.sources), check=self.check, lesson=design_flaw)
 
 
 @dataclass(frozen=True)

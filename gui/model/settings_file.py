@@ -12,9 +12,9 @@ from typing import Any
 from PyQt6.QtCore import QStandardPaths
 
 from gpu.errors import InputError
-from gpu.files.opening import check_target, name_of, os_errors, read_bytes, replacing
+from gpu.files.file_access import check_target, convert_os_errors, format_path, read_bytes, replace_file
 
-MOST_BYTES = 2**20
+MAX_FILE_BYTES = 2**20
 """Maximum size of a file that is read."""
 
 
@@ -34,48 +34,48 @@ class SettingsFile:
     Parameters
     ----------
     path : Path
-    is_sound : callable
+    is_valid_value : callable
         (key, value) -> whether a JSON value has the type that its key requires.
     """
 
-    def __init__(self, path: Path, is_sound: Callable[[str, Any], bool]) -> None:
-        self._path, self._is_sound = path, is_sound
-        self._changed: dict[str, Any] = {}
-        self.complaint = ""
+    def __init__(self, path: Path, is_valid_value: Callable[[str, Any], bool]) -> None:
+        self._path, self._is_valid_value = path, is_valid_value
+        self._changed_values: dict[str, Any] = {}
+        self.problem_message = ""
         """A sentence about a problem with the file or its folder, or ""."""
         self._can_write = True
         self._values = self._load()
 
-    def value(self, key: str) -> Any:
+    def get_value(self, key: str) -> Any:
         """Return the value of a key, or None."""
         return self._values.get(key)
 
-    def put(self, key: str, value: Any) -> None:
+    def set_value(self, key: str, value: Any) -> None:
         """Set a value; `write` saves it."""
-        self._values[key] = self._changed[key] = value
+        self._values[key] = self._changed_values[key] = value
 
     def write(self) -> None:
         """Save the changed values, if possible; values that another window has saved meanwhile are kept."""
-        if not self._changed or not self._can_write:
+        if not self._changed_values or not self._can_write:
             return
         with suppress(InputError):
-            self._values = self._read() | self._changed
-        with suppress(InputError), replacing(self._path) as file:
+            self._values = self._read() | self._changed_values
+        with suppress(InputError), replace_file(self._path) as file:
             file.write(json.dumps(self._values, indent=1).encode())
-            self._changed.clear()
+            self._changed_values.clear()
 
     def _load(self) -> dict[str, Any]:
         try:
-            with os_errors(name_of(self._path.parent), "created"):
+            with convert_os_errors(format_path(self._path.parent), "created"):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             values = self._read()
         except InputError:
-            values = self._set_aside()
+            values = self._rename_damaged_file()
         try:
             check_target(self._path)
         except InputError as error:
             self._can_write = False
-            self.complaint = self.complaint or f"Settings are not saved: {error.message}"
+            self.problem_message = self.problem_message or f"Settings are not saved: {error.message}"
         return values
 
     def _read(self) -> dict[str, Any]:
@@ -83,24 +83,24 @@ class SettingsFile:
         if not os.path.lexists(self._path):
             return {}
         try:
-            values = json.loads(read_bytes(self._path, MOST_BYTES))
+            values = json.loads(read_bytes(self._path, MAX_FILE_BYTES))
         except (ValueError, RecursionError):
-            raise InputError(f"{name_of(self._path)} is damaged.") from None
-        if not isinstance(values, dict) or not all(self._is_sound(key, value) for key, value in values.items()):
-            raise InputError(f"{name_of(self._path)} is damaged.")
+            raise InputError(f"{format_path(self._path)} is damaged.") from None
+        if not isinstance(values, dict) or not all(self._is_valid_value(key, value) for key, value in values.items()):
+            raise InputError(f"{format_path(self._path)} is damaged.")
         return values
 
-    def _set_aside(self) -> dict[str, Any]:
+    def _rename_damaged_file(self) -> dict[str, Any]:
         """Rename the unreadable file, which may contain something of value."""
         names = (self._path.with_stem(f"{self._path.stem}-unreadable-{number}") for number in range(1, 1000))
         try:
             other = next(name for name in names if not os.path.lexists(name))
             self._path.rename(other)
-            self.complaint = (
-                f"The settings could not be read, so defaults are used. The old file is kept as {name_of(other)}."
+            self.problem_message = (
+                f"The settings could not be read, so defaults are used. The old file is kept as {format_path(other)}."
             )
         except (OSError, ValueError, StopIteration):
             # A file that cannot be renamed is not overwritten either.
             self._can_write = False
-            self.complaint = "The settings cannot be read, so defaults are used and changes are not saved."
+            self.problem_message = "The settings cannot be read, so defaults are used and changes are not saved."
         return {}

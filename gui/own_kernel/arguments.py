@@ -8,13 +8,13 @@ from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QWidget
 from gpu.files.images import READABLE
 from gpu.messages.kernels import KernelParameter
 from gui.painting.theme import look
-from gui.widgets.ask_file import ask_open
 from gui.widgets.basic import button, label
+from gui.widgets.file_dialogs import choose_existing_file
 
 ELEMENTS = "64"
-_SIZES = ("n", "size", "count", "length", "num", "len", "elements")
-_RESULTS = ("out", "res", "dst", "dest", "bin", "hist", "count", "sum", "total", "c")
-_KINDS = {
+_SIZE_NAMES = ("n", "size", "count", "length", "num", "len", "elements")
+_RESULT_PREFIXES = ("out", "res", "dst", "dest", "bin", "hist", "count", "sum", "total", "c")
+_KIND_FIELDS = {
     "random": ("elements", "seed"),
     "arange": ("elements", ""),
     "zeros": ("elements", ""),
@@ -26,7 +26,7 @@ _KINDS = {
     "texture": ("", "path of an image or .npy"),
     "null": ("", ""),
 }
-_HINTS = {"variable": "initial value, or 1,2,3, full:9:1 …", "texture": "path of an image or .npy"}
+_PLACEHOLDERS = {"variable": "initial value, or 1,2,3, full:9:1 …", "texture": "path of an image or .npy"}
 """Placeholders of the empty field of a variable or texture."""
 
 _TIPS = {
@@ -43,22 +43,22 @@ _TIPS = {
 }
 
 
-def first_value(parameter: KernelParameter) -> str:
+def choose_initial_value(parameter: KernelParameter) -> str:
     """Return the initial value of a number; a parameter named like a size gets the arrays' size."""
     if parameter.kind in ("variable", "texture"):
         return ""
     if parameter.kind == "struct":
         return ",".join(["0"] * parameter.parts)
-    if parameter.kind == "integer" and parameter.name.lower() in _SIZES:
+    if parameter.kind == "integer" and parameter.name.lower() in _SIZE_NAMES:
         return ELEMENTS
     return "1"
 
 
-def first_kind(parameter: KernelParameter) -> str:
+def choose_initial_kind(parameter: KernelParameter) -> str:
     """Return the initial kind of an array: zeros if it is named like a result, else random values."""
     if parameter.type == "cudaTextureObject_t":
         return "texture"
-    is_result = not parameter.read_only and parameter.name.lower().removeprefix("d_").startswith(_RESULTS)
+    is_result = not parameter.read_only and parameter.name.lower().removeprefix("d_").startswith(_RESULT_PREFIXES)
     return "zeros" if is_result else "random"
 
 
@@ -91,19 +91,19 @@ class ArgumentRow(QWidget):
         self.number.setAccessibleName(f"{parameter.name}: {'elements' if self.is_pointer else 'value'}")
         self.extra.setAccessibleName(f"{parameter.name}: value, seed or path")
         if self.is_pointer:
-            for number, kind in enumerate(_KINDS):
+            for number, kind in enumerate(_KIND_FIELDS):
                 self.kind.addItem(kind, kind)
                 self.kind.setItemData(number, _TIPS[kind], Qt.ItemDataRole.ToolTipRole)
-            self.kind.setCurrentText(first_kind(parameter))
+            self.kind.setCurrentText(choose_initial_kind(parameter))
             self.number.setText(ELEMENTS)
             self.kind.currentIndexChanged.connect(self._on_kind_changed)
-            self.browse.clicked.connect(self._browse)
+            self.browse.clicked.connect(self._choose_file)
         else:
             self.kind.hide()
-            self.number.setText(first_value(parameter))
+            self.number.setText(choose_initial_value(parameter))
         if parameter.kind == "texture":
-            self.browse.clicked.connect(self._browse)
-        self._show_kind()
+            self.browse.clicked.connect(self._choose_file)
+        self._update_fields()
 
     @property
     def is_pointer(self) -> bool:
@@ -121,37 +121,41 @@ class ArgumentRow(QWidget):
             return extra if "," in extra else f"{extra},"
         if kind == "text":
             return f"text:{self.extra.text()}"
-        parts = [kind, *([number] if _KINDS[kind][0] else []), *([extra] if _KINDS[kind][1] and extra else [])]
+        parts = [
+            kind,
+            *([number] if _KIND_FIELDS[kind][0] else []),
+            *([extra] if _KIND_FIELDS[kind][1] and extra else []),
+        ]
         return ":".join(parts)
 
-    def take_from(self, other: ArgumentRow) -> None:
+    def copy_entries(self, source_row: ArgumentRow) -> None:
         """Copy the entries of a row for the same parameter, before its kernel's source changed."""
-        if other.is_pointer == self.is_pointer:
-            self.kind.setCurrentIndex(other.kind.currentIndex())
-            self.number.setText(other.number.text())
-            self.extra.setText(other.extra.text())
+        if source_row.is_pointer == self.is_pointer:
+            self.kind.setCurrentIndex(source_row.kind.currentIndex())
+            self.number.setText(source_row.number.text())
+            self.extra.setText(source_row.extra.text())
 
     def _on_kind_changed(self) -> None:
         self.extra.clear()
-        self._show_kind()
+        self._update_fields()
         self.changed.emit()
 
-    def _show_kind(self) -> None:
-        plain = _HINTS.get(self.parameter.kind, "value")
-        elements, extra = _KINDS[str(self.kind.currentData())] if self.is_pointer else (plain, "")
+    def _update_fields(self) -> None:
+        plain = _PLACEHOLDERS.get(self.parameter.kind, "value")
+        elements, extra = _KIND_FIELDS[str(self.kind.currentData())] if self.is_pointer else (plain, "")
         self.number.setVisible(bool(elements))
         self.number.setPlaceholderText(elements)
         self.extra.setVisible(bool(extra))
         self.extra.setPlaceholderText(extra)
         self.extra.setMaximumWidth(look().px(120 if extra in ("value", "seed") else 260))
-        self.number.setMaximumWidth(look().px(260 if self.parameter.kind in _HINTS else 120))
+        self.number.setMaximumWidth(look().px(260 if self.parameter.kind in _PLACEHOLDERS else 120))
         self.browse.setVisible("path of" in elements + extra)
         self.extra.setMinimumWidth(look().px(240 if extra and not elements and self.browse.isHidden() else 60))
 
-    def _browse(self) -> None:
+    def _choose_file(self) -> None:
         images = self.parameter.kind == "texture" or self.kind.currentData() == "texture"
         files = f"NumPy arrays and images (*.npy *{' *'.join(READABLE)})" if images else "NumPy arrays (*.npy)"
-        path = ask_open(self, "Open array", files, "arrays")
+        path = choose_existing_file(self, "Open array", files, "arrays")
         if path is not None:
             (self.extra if self.is_pointer else self.number).setText(str(path))
             self.changed.emit()

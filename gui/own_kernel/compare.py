@@ -13,27 +13,27 @@ from PyQt6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayou
 
 from gpu.declaration.pattern import Array
 from gpu.errors import InputError
-from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, alike
+from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, are_results_equal
 from gpu.messages.requests import CountKernel, Failure, ModelKernel, Result
-from gpu.messages.verdicts import mistakes_in_words
-from gpu.timing.gpus import Supposed
-from gui.compare_view.modeled import VIEWS, Modelable, ModeledViews
+from gpu.messages.verdicts import describe_mistakes
+from gpu.timing.gpus import GpuScaling
+from gui.compare_view.modeled_views import VIEWS, Modelable, ModeledViews
 from gui.model.jobs import Jobs
 from gui.model.modeling import Modeling
-from gui.own_kernel.contenders import Contender, block_sizes, kernels_beside
+from gui.own_kernel.contenders import Contender, list_block_size_contenders, list_kernel_contenders
 from gui.own_kernel.counts_table import CountsTable
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row
 from gui.widgets.elided_box import ElidedCheck
 
 COUNTS = "Counts"
 KERNELS, BLOCKS = "Kernels", "Block sizes"
 _CHANNEL = "own compare"
-_CHOICES = 270
+_CHOICES_WIDTH = 270
 """Width in pixels of the list of launches."""
-_AT_REST = "Totals for each launch, counted by the simulator."
-_COUNTED = "totals per launch, counted by the simulator: exact, and the same on every machine"
+_IDLE_TEXT = "Totals for each launch, counted by the simulator."
+_COUNTS_TEXT = "totals per launch, counted by the simulator: exact, and the same on every machine"
 
 
 class OwnCompareTab(QWidget):
@@ -45,7 +45,7 @@ class OwnCompareTab(QWidget):
         Returns the queue of the simulator's process.
     launch : callable
         Returns the selected launch; raises InputError if there is none.
-    kernels : callable
+    get_kernels : callable
         Returns the kernels of the file.
     modeling : Modeling
         Predicts the launches' times on a GPU.
@@ -58,48 +58,48 @@ class OwnCompareTab(QWidget):
     def __init__(
         self,
         jobs: Callable[[], Jobs],
-        launch: Callable[[], KernelLaunch],
-        kernels: Callable[[], Sequence[Signature]],
+        get_launch: Callable[[], KernelLaunch],
+        get_kernels: Callable[[], Sequence[Signature]],
         modeling: Modeling,
     ) -> None:
         super().__init__()
-        self._jobs, self._launch, self._kernels = jobs, launch, kernels
+        self._jobs, self._get_launch, self._get_kernels = jobs, get_launch, get_kernels
         self.contenders: list[Contender] = []
-        self.counted: dict[str, CountedLaunch | str] = {}
+        self.counts: dict[str, CountedLaunch | str] = {}
         """Counts by contender title, or the reason why there are none."""
-        self.same: dict[str, bool] = {}
+        self.results_equal: dict[str, bool] = {}
         """Whether the result equals that of the first counted launch, by contender title."""
         self._first_arrays: dict[str, Array] | None = None
         self._todo: list[Contender] = []
-        self._turn = 0
+        self._request_number = 0
         self._columns: list[str] = []
         self._ticked: dict[str, bool] = {}
         self._modeling = modeling
         self.views = Segments((COUNTS, *VIEWS), "Compare by")
         self.views.picked.connect(lambda _: self._on_view_changed())
-        self.modeled = ModeledViews(modeling)
-        self.modeled.stale.connect(self.model)
-        self.modeled.busy_changed.connect(lambda _: self._name_button())
-        self.way = Segments((KERNELS, BLOCKS), "Compare")
-        self.way.picked.connect(lambda _: self.refresh())
+        self.modeled_views = ModeledViews(modeling)
+        self.modeled_views.stale.connect(self.model_launches)
+        self.modeled_views.busy_changed.connect(lambda _: self._update_button())
+        self.comparison = Segments((KERNELS, BLOCKS), "Compare")
+        self.comparison.picked.connect(lambda _: self.refresh())
         self.boxes: list[ElidedCheck] = []
         self.count_button = button("Count", "primary", tip="Run the ticked launches in the simulator and count (F5)")
         self.count_button.clicked.connect(self.toggle)
         self.table = CountsTable()
-        self.about = ElidedLabel("caption", "Source of the counts")
-        self.said = label("", "caption", wrap=True, name="Findings")
-        self.said.hide()
+        self.status_label = ElidedLabel("caption", "Source of the counts")
+        self.findings_label = label("", "caption", wrap=True, name="Findings")
+        self.findings_label.hide()
         self.hint = label("", "caption", wrap=True, name="Compared launches")
         self._lay_out()
 
     def _lay_out(self) -> None:
         counts = Card("Side by side", margins=(12, 8, 12, 10))
-        counts.head.addWidget(self.about, 1)
+        counts.head.addWidget(self.status_label, 1)
         counts.body.addWidget(self.table, 1)
-        counts.body.addWidget(self.said)
+        counts.body.addWidget(self.findings_label)
         choices = Card("Compare", margins=(12, 8, 12, 12))
         choices.head.addStretch(1)
-        choices.head.addWidget(self.way)
+        choices.head.addWidget(self.comparison)
         container = QWidget()
         self._list = QVBoxLayout(container)
         self._list.setContentsMargins(0, 0, 0, 0)
@@ -111,15 +111,15 @@ class OwnCompareTab(QWidget):
         choices.body.addWidget(self.hint)
         choices.body.addWidget(scroll, 1)
         choices.body.addLayout(row(0, self.count_button))
-        choices.setFixedWidth(look().px(_CHOICES))
+        choices.setFixedWidth(look().px(_CHOICES_WIDTH))
         self._choices = choices
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
-        self.shown = QStackedWidget()
-        self.shown.addWidget(counts)
-        self.shown.addWidget(self.modeled)
-        layout.addWidget(self.shown, 1)
+        self.view_stack = QStackedWidget()
+        self.view_stack.addWidget(counts)
+        self.view_stack.addWidget(self.modeled_views)
+        layout.addWidget(self.view_stack, 1)
         layout.addWidget(choices)
 
     @property
@@ -135,13 +135,15 @@ class OwnCompareTab(QWidget):
     def refresh(self) -> None:
         """Update the list of launches after a change of the source or the launch."""
         try:
-            launch = self._launch()
+            launch = self._get_launch()
         except InputError as error:
             self.stop()
-            self._offer([], error.message)
+            self._list_contenders([], error.message)
             return
-        in_blocks = self.way.chosen == BLOCKS
-        contenders = block_sizes(launch) if in_blocks else kernels_beside(launch, self._kernels())
+        in_blocks = self.comparison.chosen == BLOCKS
+        contenders = (
+            list_block_size_contenders(launch) if in_blocks else list_kernel_contenders(launch, self._get_kernels())
+        )
         if contenders == self.contenders:
             return
         self.stop()
@@ -152,9 +154,9 @@ class OwnCompareTab(QWidget):
             hint = "With the same grid, block size and arguments."
         else:
             hint = f"No other kernel of the file has the parameters of {launch.kernel}."
-        self._offer(contenders, hint)
+        self._list_contenders(contenders, hint)
 
-    def _offer(self, contenders: list[Contender], hint: str) -> None:
+    def _list_contenders(self, contenders: list[Contender], hint: str) -> None:
         self._ticked |= {each.title: box.isChecked() for each, box in zip(self.contenders, self.boxes, strict=True)}
         for box in self.boxes:
             self._list.removeWidget(box)
@@ -171,158 +173,161 @@ class OwnCompareTab(QWidget):
         self.hint.setText(hint)
         self._clear_counts()
         if self.views.chosen != COUNTS:
-            self.model()
+            self.model_launches()
 
     def _on_choice_changed(self) -> None:
         self.count_button.setEnabled(self.busy or bool(self.ticked))
-        if not self.busy and not self.counted:
+        if not self.busy and not self.counts:
             self._clear_counts()
 
     def _clear_counts(self) -> None:
-        self.counted, self.same, self._first_arrays = {}, {}, None
+        self.counts, self.results_equal, self._first_arrays = {}, {}, None
         self._columns = [each.title for each in self.ticked]
-        self.table.begin(self._columns)
-        self._show()
+        self.table.show_titles(self._columns)
+        self._show_counts()
         self.count_button.setEnabled(bool(self._columns))
-        self.about.say(_AT_REST)
+        self.status_label.show_text(_IDLE_TEXT)
 
     # --- modeling
 
     def _on_view_changed(self) -> None:
         """Show the counts, or a view of the modeled times, which are computed at once."""
         counts = self.views.chosen == COUNTS
-        self.shown.setCurrentIndex(0 if counts else 1)
+        self.view_stack.setCurrentIndex(0 if counts else 1)
         if counts:
-            self.modeled.stop()
+            self.modeled_views.stop()
         else:
-            self.modeled.show_view(self.views.chosen)
-            self.model()
-        self._name_button()
+            self.modeled_views.show_view(self.views.chosen)
+            self.model_launches()
+        self._update_button()
 
-    def model(self) -> None:
+    def model_launches(self) -> None:
         """Model the ticked launches, if a view of modeled times is visible."""
         if self.views.chosen == COUNTS or not self.isVisible():
-            self.modeled.forget()
+            self.modeled_views.clear_results()
             return
-        in_blocks = self.way.chosen == BLOCKS
+        in_blocks = self.comparison.chosen == BLOCKS
         others = {} if in_blocks or not self.contenders else {
-            math.prod(each.launch.block): each.launch for each in block_sizes(self.contenders[0].launch)
+            math.prod(each.launch.block): each.launch for each in list_block_size_contenders(self.contenders[0].launch)
         }  # fmt: skip
 
-        def request_for(launch: KernelLaunch) -> Callable[[Supposed, int], ModelKernel]:
-            def request(supposed: Supposed, threads: int) -> ModelKernel:
+        def request_for(launch: KernelLaunch) -> Callable[[GpuScaling, int], ModelKernel]:
+            def request(supposed: GpuScaling, threads: int) -> ModelKernel:
                 shape = others.get(threads, launch)
                 resized = replace(launch, grid=shape.grid, block=shape.block)
-                return ModelKernel(resized, self._modeling.gpu, supposed, operations=True)
+                return ModelKernel(resized, self._modeling.gpu, supposed, count_operations=True)
 
             return request
 
         variants = [Modelable(place, each.title, request_for(each.launch)) for place, each in enumerate(self.ticked)]
         own = math.prod(self.contenders[0].launch.block) if self.contenders else 0
         powers = [threads for threads in others if threads & (threads - 1) == 0]
-        self.modeled.start(variants, "", powers, own)
+        self.modeled_views.start(variants, "", powers, own)
 
-    def _name_button(self) -> None:
+    def _update_button(self) -> None:
         """Set the button's text to its current action."""
-        busy = self.busy or self.modeled.busy
+        busy = self.busy or self.modeled_views.busy
         self.count_button.setText("Stop" if busy else "Count" if self.views.chosen == COUNTS else "Model")
 
     # --- counting
 
     def toggle(self) -> None:
         """Start counting, or stop."""
-        self.stop() if self.busy or self.modeled.busy else self.count()
+        self.stop() if self.busy or self.modeled_views.busy else self.count_launches()
 
-    def count(self) -> None:
+    def count_launches(self) -> None:
         """Count or model the ticked launches."""
         if self.views.chosen != COUNTS:
-            self.model()
+            self.model_launches()
             return
         self.refresh()
         self.stop()
         self._clear_counts()
         self._todo = self.ticked
         if self._todo:
-            self._name_button()
+            self._update_button()
             self.busy_changed.emit(True)
             self._count_next()
 
     def stop(self) -> None:
         """Stop counting and modeling."""
-        self.modeled.stop()
+        self.modeled_views.stop()
         if self.busy:
             self._todo = []
-            self._turn += 1
+            self._request_number += 1
             self._jobs().drop(_CHANNEL)
-            if self._jobs().waits(_CHANNEL):
+            if self._jobs().has_request(_CHANNEL):
                 self._jobs().stop()
-            self._end()
+            self._finish_counting()
 
     def _count_next(self) -> None:
-        contender, turn = self._todo[0], self._turn
-        self.about.say(f"counting {contender.title} …")
+        contender, turn = self._todo[0], self._request_number
+        self.status_label.show_text(f"counting {contender.title} …")
 
         def on_result(event: Result | Failure) -> None:
-            if turn == self._turn:
+            if turn == self._request_number:
                 self._on_counts(contender, event)
 
         self._jobs().post(_CHANNEL, CountKernel(contender.launch), on_result, priority=1)
 
     def _on_counts(self, contender: Contender, event: Result | Failure) -> None:
         if isinstance(event, Result):
-            assert event.counted is not None
-            self.counted[contender.title] = event.counted
+            assert event.kernel_counts is not None
+            self.counts[contender.title] = event.kernel_counts
             self._compare_arrays(contender.title, {name: handle.open() for name, handle in event.arrays.items()})
         elif event.kind in ("input", "compile", "launch"):
-            self.counted[contender.title] = f"{event.message} {event.advice}".strip()
+            self.counts[contender.title] = f"{event.message} {event.advice}".strip()
         else:
             self._todo = []
             if event.kind != "cancelled":
                 self.failed.emit(event)
-            self._end()
+            self._finish_counting()
             return
         del self._todo[0]
-        self._show()
+        self._show_counts()
         if self._todo:
             self._count_next()
         else:
-            self._end()
+            self._finish_counting()
 
     def _compare_arrays(self, title: str, arrays: dict[str, Array]) -> None:
         if self._first_arrays is None:
             self._first_arrays = {name: np.array(array) for name, array in arrays.items()}
         else:
             first = self._first_arrays
-            self.same[title] = all(name in first and alike(array, first[name]) for name, array in arrays.items())
+            self.results_equal[title] = all(
+                name in first and are_results_equal(array, first[name]) for name, array in arrays.items()
+            )
 
-    def _end(self) -> None:
-        self._name_button()
-        self.about.say(_COUNTED if self.counted else _AT_REST)
+    def _finish_counting(self) -> None:
+        self._update_button()
+        self.status_label.show_text(_COUNTS_TEXT if self.counts else _IDLE_TEXT)
         self._on_choice_changed()
         self.busy_changed.emit(False)
 
-    def _show(self) -> None:
+    def _show_counts(self) -> None:
         self.table.show_counts(
-            [self.counted.get(title) for title in self._columns], [self.same.get(title) for title in self._columns]
+            [self.counts.get(title) for title in self._columns],
+            [self.results_equal.get(title) for title in self._columns],
         )
         sentences = [
-            sentence for title in self._columns if (sentence := _describe_problem(title, self.counted.get(title)))
+            sentence for title in self._columns if (sentence := _describe_problem(title, self.counts.get(title)))
         ]
-        self.said.setText("\n".join(sentences))
-        self.said.setVisible(bool(sentences))
+        self.findings_label.setText("\n".join(sentences))
+        self.findings_label.setVisible(bool(sentences))
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
-            self._choices.setFixedWidth(look().px(_CHOICES))
-            self.table.fit()
-            self._show()
+        if is_event_type(event, QEvent.Type.StyleChange):
+            self._choices.setFixedWidth(look().px(_CHOICES_WIDTH))
+            self.table.resize_with_text()
+            self._show_counts()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self.refresh()
-        if self.views.chosen != COUNTS and not self.modeled.busy:
-            self.model()
+        if self.views.chosen != COUNTS and not self.modeled_views.busy:
+            self.model_launches()
 
     def hideEvent(self, event: QHideEvent | None) -> None:
         assert event is not None
@@ -331,12 +336,12 @@ class OwnCompareTab(QWidget):
             self.stop()
 
 
-def _describe_problem(title: str, counted: CountedLaunch | str | None) -> str:
+def _describe_problem(title: str, counts: CountedLaunch | str | None) -> str:
     """Return a sentence about a launch's failure or findings, or ""."""
-    if isinstance(counted, str):
-        return f"{title}: {counted}"
-    if counted is not None and counted.mistakes:
-        return f"{title}: it {mistakes_in_words(counted.mistakes)}. Its counts are those of an incorrect kernel."
+    if isinstance(counts, str):
+        return f"{title}: {counts}"
+    if counts is not None and counts.mistakes:
+        return f"{title}: it {describe_mistakes(counts.mistakes)}. Its counts are those of an incorrect kernel."
     return ""
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from gpu.messages.kernels import KernelLaunch, Signature
 from gpu.warp import WARP
 
-LARGEST_BLOCK = 1024
-_ROWS = ((32,), (64,), (128,), (256,), (512,), (1024,))
-_AREAS = ((8, 8), (16, 8), (16, 16), (32, 8), (32, 16), (32, 32))
+MAX_THREADS = 1024
+_BLOCK_LENGTHS = ((32,), (64,), (128,), (256,), (512,), (1024,))
+_BLOCK_AREAS = ((8, 8), (16, 8), (16, 16), (32, 8), (32, 16), (32, 32))
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Contender:
     refusal: str = ""
 
 
-def kernels_beside(launch: KernelLaunch, kernels: Sequence[Signature]) -> list[Contender]:
+def list_kernel_contenders(launch: KernelLaunch, kernels: Sequence[Signature]) -> list[Contender]:
     """Return the launch with each kernel of the file; kernels with other parameters are refused."""
     own = next(each for each in kernels if each.name == launch.kernel)
 
-    def refusal(kernel: Signature) -> str:
+    def find_refusal(kernel: Signature) -> str:
         if kernel.template:
             return f"{kernel.name} is a template: select an instantiation on the Run tab first."
         if kernel.refusal:
@@ -47,25 +47,25 @@ def kernels_beside(launch: KernelLaunch, kernels: Sequence[Signature]) -> list[C
             else f"{kernel.name} has other parameters than {own.name}."
         )
 
-    return [Contender(each.name, replace(launch, kernel=each.name), refusal(each)) for each in kernels]
+    return [Contender(each.name, replace(launch, kernel=each.name), find_refusal(each)) for each in kernels]
 
 
-def by_threads(launch: KernelLaunch) -> tuple[dict[int, KernelLaunch], int]:
+def map_launches_by_threads(launch: KernelLaunch) -> tuple[dict[int, KernelLaunch], int]:
     """Return a launch with several block sizes in whole warps, by threads per block; and its own threads per block."""
-    own = math.prod(_three(launch.block))
-    others = {math.prod(_three(each.launch.block)): each.launch for each in block_sizes(launch)}
+    own = math.prod(_pad_to_three(launch.block))
+    others = {math.prod(_pad_to_three(each.launch.block)): each.launch for each in list_block_size_contenders(launch)}
     return {threads: each for threads, each in (others | {own: launch}).items() if threads % WARP == 0}, own
 
 
-def block_sizes(launch: KernelLaunch) -> list[Contender]:
+def list_block_size_contenders(launch: KernelLaunch) -> list[Contender]:
     """Return a launch with several block sizes, its own included; each grid has at least as many threads."""
-    block = _three(launch.block)
-    threads = [a * b for a, b in zip(_three(launch.grid), block, strict=True)]
+    block = _pad_to_three(launch.block)
+    threads = [a * b for a, b in zip(_pad_to_three(launch.grid), block, strict=True)]
     flat = block[1] == block[2] == 1
-    sizes = {(*each, *block[len(each) :]) for each in (_ROWS if flat else _AREAS)} | {block}
+    sizes = {(*each, *block[len(each) :]) for each in (_BLOCK_LENGTHS if flat else _BLOCK_AREAS)} | {block}
     contenders = []
     for size in sorted(sizes, key=lambda each: (math.prod(each), each)):
-        if math.prod(size) > LARGEST_BLOCK and size != block:
+        if math.prod(size) > MAX_THREADS and size != block:
             continue
         grid = tuple(-(-count // extent) for count, extent in zip(threads, size, strict=True))
         contenders.append(Contender(_describe_block(size), replace(launch, block=size, grid=grid)))
@@ -80,7 +80,7 @@ def _parameter_kinds(kernel: Signature) -> list[tuple[str, str, int]]:
     ]
 
 
-def _three(extents: Sequence[int]) -> tuple[int, int, int]:
+def _pad_to_three(extents: Sequence[int]) -> tuple[int, int, int]:
     x, y, z = (*extents, *[1] * (3 - len(extents)))
     return x, y, z
 

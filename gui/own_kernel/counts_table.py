@@ -16,10 +16,10 @@ from PyQt6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from gpu.engines.base import TO_SIMULATE
-from gpu.messages.counted import QUANTITIES, Quantity, short
+from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.messages.kernels import CountedLaunch
-from gpu.messages.verdicts import mistakes_in_words
+from gpu.messages.run_counts import QUANTITIES, Quantity, format_figure
+from gpu.messages.verdicts import describe_mistakes
 from gui.painting.theme import code_font, look
 
 
@@ -29,7 +29,7 @@ def _row_title(quantity: Quantity) -> str:
 
 
 FINDINGS = "findings"
-TIME = f"ms {TO_SIMULATE}"
+TIME = f"ms {SIMULATION_TIME_LABEL}"
 RESULT = "result"
 LINES = (FINDINGS, RESULT, *(_row_title(quantity) for quantity in QUANTITIES), TIME)
 _TIPS = {
@@ -38,8 +38,8 @@ _TIPS = {
     **{_row_title(quantity): quantity.meaning for quantity in QUANTITIES},
     TIME: "With counters and checkers. It does not predict a GPU's time",
 }
-_BAR = Qt.ItemDataRole.UserRole
-_BAR_PX = 3
+_BAR_ROLE = Qt.ItemDataRole.UserRole
+_BAR_HEIGHT = 3
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Cell:
     tip: str = ""
 
 
-class _Bars(QStyledItemDelegate):
+class _BarDelegate(QStyledItemDelegate):
     """Delegate that paints a bar below a figure, as long as its share, and a line below the row."""
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
@@ -62,14 +62,14 @@ class _Bars(QStyledItemDelegate):
             return
         ground = option.rect
         painter.fillRect(ground.left(), ground.bottom(), ground.width(), 1, QColor(look().theme.border))
-        share = index.data(_BAR)
+        share = index.data(_BAR_ROLE)
         if not share:
             return
         room = QRectF(option.rect).adjusted(8, 0, -8, -3)
         length = max(2.0, share * room.width())
         best = (font := index.data(Qt.ItemDataRole.FontRole)) is not None and font.bold()
         painter.fillRect(
-            QRectF(room.right() - length, room.bottom() - _BAR_PX, length, _BAR_PX),
+            QRectF(room.right() - length, room.bottom() - _BAR_HEIGHT, length, _BAR_HEIGHT),
             QColor(look().theme.accent if best else look().theme.faint),
         )
 
@@ -80,7 +80,7 @@ class CountsTable(QTableWidget):
     def __init__(self) -> None:
         super().__init__(len(LINES), 0)
         self.setAccessibleName("Counts, one column per launch")
-        self.setItemDelegate(_Bars(self))
+        self.setItemDelegate(_BarDelegate(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setShowGrid(False)
@@ -98,9 +98,9 @@ class CountsTable(QTableWidget):
             item = self.verticalHeaderItem(line)
             assert item is not None
             item.setToolTip(_TIPS[name])
-        self.fit()
+        self.resize_with_text()
 
-    def fit(self) -> None:
+    def resize_with_text(self) -> None:
         """Set sizes in proportion to the text size."""
         names, heads = self.verticalHeader(), self.horizontalHeader()
         assert names is not None
@@ -109,7 +109,7 @@ class CountsTable(QTableWidget):
         names.setFixedWidth(look().px(190))
         heads.setMinimumSectionSize(look().px(92))
 
-    def begin(self, titles: Sequence[str]) -> None:
+    def show_titles(self, titles: Sequence[str]) -> None:
         """Clear the table; counts of launches with these titles follow."""
         self.setColumnCount(0)
         self.setColumnCount(len(titles))
@@ -119,16 +119,16 @@ class CountsTable(QTableWidget):
             assert item is not None
             item.setToolTip(title)
 
-    def show_counts(self, counted: Sequence[CountedLaunch | str | None], same: Sequence[bool | None]) -> None:
+    def show_counts(self, counts: Sequence[CountedLaunch | str | None], same: Sequence[bool | None]) -> None:
         """Show each launch's counts, the reason why there are none, or nothing while they are pending (None).
 
         `same` is whether a launch's result equals the first one's; None if unknown.
         """
-        for line, cells in enumerate(cells_of(counted, same)):
+        for line, cells in enumerate(build_cells(counts, same)):
             for column, cell in enumerate(cells):
                 item = QTableWidgetItem(cell.text)
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-                item.setData(_BAR, cell.share)
+                item.setData(_BAR_ROLE, cell.share)
                 item.setToolTip(cell.tip)
                 font = code_font(look().small_px)
                 font.setWeight(QFont.Weight.Bold if cell.best else QFont.Weight.Normal)
@@ -138,45 +138,45 @@ class CountsTable(QTableWidget):
                 self.setItem(line, column, item)
 
 
-def cells_of(counted: Sequence[CountedLaunch | str | None], same: Sequence[bool | None]) -> list[list[Cell]]:
+def build_cells(counts: Sequence[CountedLaunch | str | None], same: Sequence[bool | None]) -> list[list[Cell]]:
     """Return the cells of each row.
 
     The best figure of a row is marked, unless all are equal or the launch has findings. The simulation time is not
     compared, because it is not a GPU's. A single launch has no bars.
     """
     agreement = {True: Cell("same"), False: Cell("different"), None: Cell("")}
-    lines = [[_finding(each) for each in counted], [agreement[each] for each in same]]
+    lines = [[_build_findings_cell(each) for each in counts], [agreement[each] for each in same]]
     for quantity in QUANTITIES:
-        figures = [quantity.value(each.counts) if isinstance(each, CountedLaunch) else None for each in counted]
+        figures = [quantity.value(each.counts) if isinstance(each, CountedLaunch) else None for each in counts]
         right = [
             figure
-            for figure, each in zip(figures, counted, strict=True)
+            for figure, each in zip(figures, counts, strict=True)
             if figure is not None and isinstance(each, CountedLaunch) and not each.mistakes
         ]
-        best = (max if quantity.more_is_better else min)(right) if len({*right}) > 1 else None
+        best = (max if quantity.higher_is_better else min)(right) if len({*right}) > 1 else None
         largest = max((figure for figure in figures if figure is not None), default=0.0)
         lines.append(
             [
                 Cell("")
                 if figure is None
                 else Cell(
-                    short(figure),
-                    figure / largest if largest and len(counted) > 1 else 0.0,
+                    format_figure(figure),
+                    figure / largest if largest and len(counts) > 1 else 0.0,
                     figure == best and isinstance(each, CountedLaunch) and not each.mistakes,
                 )
-                for figure, each in zip(figures, counted, strict=True)
+                for figure, each in zip(figures, counts, strict=True)
             ]
         )
-    lines.append([Cell(short(each.simulated_ms) if isinstance(each, CountedLaunch) else "") for each in counted])
+    lines.append([Cell(format_figure(each.simulated_ms) if isinstance(each, CountedLaunch) else "") for each in counts])
     return lines
 
 
-def _finding(counted: CountedLaunch | str | None) -> Cell:
-    if counted is None:
+def _build_findings_cell(counts: CountedLaunch | str | None) -> Cell:
+    if counts is None:
         return Cell("")
-    if isinstance(counted, str):
-        return Cell("failed", tone="bad", tip=counted)
-    if counted.mistakes:
-        words = f"it {mistakes_in_words(counted.mistakes)}"
+    if isinstance(counts, str):
+        return Cell("failed", tone="bad", tip=counts)
+    if counts.mistakes:
+        words = f"it {describe_mistakes(counts.mistakes)}"
         return Cell(words, tone="bad", tip=words)
     return Cell("none", tone="good")

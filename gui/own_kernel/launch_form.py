@@ -9,13 +9,13 @@ from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
-from gpu.messages.compiler_options import CompilerOptions, compiler_options
+from gpu.messages.compiler_options import CompilerOptions, parse_compiler_options
 from gpu.messages.kernels import KernelLaunch, KernelParameter, Signature
 from gui.own_kernel.arguments import ArgumentRow
 from gui.painting.theme import look
 from gui.widgets.basic import column, label
 
-_FIRST = {"Grid": "1", "Block": "64", "Shared bytes": "0"}
+_INITIAL_VALUES = {"Grid": "1", "Block": "64", "Shared bytes": "0"}
 """Initial values of the fields if the file contains no launch of the kernel."""
 
 
@@ -34,7 +34,7 @@ class LaunchForm(QWidget):
         The compiler options last used for the file.
     """
 
-    kernel_wanted = pyqtSignal()
+    kernel_requested = pyqtSignal()
     """Another kernel, instantiation or options were entered: the kernel's parameters must be looked up."""
     options_changed = pyqtSignal(str)
     changed = pyqtSignal()
@@ -52,9 +52,9 @@ class LaunchForm(QWidget):
         self.kernel.setEditable(True)
         self.kernel.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.kernel.setMinimumWidth(look().px(190))
-        self.grid = QLineEdit(_FIRST["Grid"])
-        self.block = QLineEdit(_FIRST["Block"])
-        self.shared = QLineEdit(_FIRST["Shared bytes"])
+        self.grid = QLineEdit(_INITIAL_VALUES["Grid"])
+        self.block = QLineEdit(_INITIAL_VALUES["Block"])
+        self.shared = QLineEdit(_INITIAL_VALUES["Shared bytes"])
         self.options = QLineEdit(options)
         self.options.setPlaceholderText(OPTIONS_EXAMPLE)
         fields = (
@@ -85,7 +85,7 @@ class LaunchForm(QWidget):
         layout.addLayout(self.arguments)
         layout.addWidget(self.error)
         layout.addStretch(1)
-        self.kernel.activated.connect(lambda _: self.kernel_wanted.emit())
+        self.kernel.activated.connect(lambda _: self.kernel_requested.emit())
         edit = self.kernel.lineEdit()
         assert edit is not None
         edit.editingFinished.connect(self._on_name_entered)
@@ -99,13 +99,13 @@ class LaunchForm(QWidget):
         """The kernel's name as entered."""
         return self.kernel.currentText().strip()
 
-    def compiler_options(self) -> CompilerOptions:
+    def parse_compiler_options(self) -> CompilerOptions:
         """Return the include folders and macros; raise InputError if the options are invalid."""
-        return compiler_options(self.options.text(), self._folder)
+        return parse_compiler_options(self.options.text(), self._folder)
 
-    def launch(self, file: str, text: str) -> KernelLaunch:
+    def build_launch(self, file: str, text: str) -> KernelLaunch:
         """Return the launch; raise InputError if a field is invalid or there is no kernel."""
-        options = self.compiler_options()
+        options = self.parse_compiler_options()
         if self.signature is None or self.signature.template:
             raise InputError(
                 f"{self.name} is a template: name an instantiation, such as {self.name}<float>."
@@ -116,8 +116,8 @@ class LaunchForm(QWidget):
             file,
             text,
             self.signature.name,
-            _extent("grid", self.grid.text()),
-            _extent("block", self.block.text()),
+            _parse_extent("grid", self.grid.text()),
+            _parse_extent("block", self.block.text()),
             tuple(row.text for row in self.rows),
             _parse_integer("Shared bytes", self.shared.text() or "0"),
             options.defines,
@@ -137,36 +137,36 @@ class LaunchForm(QWidget):
         selected = next((each for each in kernels if each.name == name), kernels[0] if kernels else None)
         self.kernel.setCurrentText(selected.name if selected is not None else "")
         self.kernel.blockSignals(False)
-        self._show(selected)
+        self._show_signature(selected)
 
-    def refuse(self, message: str) -> None:
+    def show_error(self, message: str) -> None:
         """Show an error; an empty message hides it."""
         self.error.setText(message)
         self.error.setVisible(bool(message))
 
-    def _show(self, signature: Signature | None) -> None:
+    def _show_signature(self, signature: Signature | None) -> None:
         same = self.signature is not None and signature is not None and self.signature == signature
         self.signature = signature
         if signature is None:
-            self.refuse("There is no kernel to launch.")
+            self.show_error("There is no kernel to launch.")
         elif signature.template:
-            self.refuse(f"{signature.name} is a template: add its arguments, such as {signature.name}<float>.")
+            self.show_error(f"{signature.name} is a template: add its arguments, such as {signature.name}<float>.")
         else:
-            self.refuse(signature.refusal)
+            self.show_error(signature.refusal)
         if same:
             return
-        self.rows = self._new_rows(self.rows, signature.parameters if signature else ())
-        self.variables = self._new_rows(self.variables, signature.variables if signature else ())
+        self.rows = self._create_rows(self.rows, signature.parameters if signature else ())
+        self.variables = self._create_rows(self.variables, signature.variables if signature else ())
         if signature is not None:
             self._fill_in_launch(signature)
 
-    def _new_rows(self, rows: list[ArgumentRow], parameters: Sequence[KernelParameter]) -> list[ArgumentRow]:
+    def _create_rows(self, rows: list[ArgumentRow], parameters: Sequence[KernelParameter]) -> list[ArgumentRow]:
         """Replace the rows by new ones, which keep the entries of parameters with the same name."""
         before = {row.parameter.name: row for row in rows}
         new_rows = [ArgumentRow(parameter) for parameter in parameters]
         for row in new_rows:
             if row.parameter.name in before:
-                row.take_from(before[row.parameter.name])
+                row.copy_entries(before[row.parameter.name])
             row.changed.connect(self.changed)
             self.arguments.addWidget(row)
         for row in rows:
@@ -183,20 +183,22 @@ class LaunchForm(QWidget):
         )
         for field, extents in launch_fields:
             if not field.isModified():
-                field.setText(_FIRST[field.accessibleName()] if extents is None else ",".join(map(str, extents)))
+                field.setText(
+                    _INITIAL_VALUES[field.accessibleName()] if extents is None else ",".join(map(str, extents))
+                )
 
     def _on_options_entered(self) -> None:
         if self.options.text() != self._last_options:
             self._last_options = self.options.text()
             self.options_changed.emit(self._last_options)
-            self.kernel_wanted.emit()
+            self.kernel_requested.emit()
 
     def _on_name_entered(self) -> None:
         if self.signature is None or self.name != self.signature.name:
-            self.kernel_wanted.emit()
+            self.kernel_requested.emit()
 
 
-def _extent(name: str, text: str) -> tuple[int, ...]:
+def _parse_extent(name: str, text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
     if not 1 <= len(words) <= 3 or not all(word.isascii() and word.isdigit() and int(word) for word in words):
         raise InputError(f"The {name} must be one to three positive integers, such as 8 or 16,16, not {text!r}.")

@@ -15,16 +15,16 @@ from gpu.messages.requests import DescribeKernels, Failure, ModelKernel, Result,
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
-from gui.model.modeling import FollowedModel, Modeling
+from gui.model.modeling import ModelFollower, Modeling
 from gui.own_kernel.compare import OwnCompareTab
-from gui.own_kernel.contenders import by_threads
+from gui.own_kernel.contenders import map_launches_by_threads
 from gui.own_kernel.launch_form import LaunchForm
 from gui.own_kernel.results import ResultsCard
-from gui.own_kernel.step import stepped_kernel
+from gui.own_kernel.steppable_kernel import create_kernel_steppable
 from gui.painting.theme import look
-from gui.run_view.modeled import ModeledCard, code_of
+from gui.run_view.modeled_card import ModeledCard, find_line_code
 from gui.step_view.tab import StepTab
-from gui.step_view.warps.asked import Timed
+from gui.step_view.warps.timeline_requests import TimelineSubject
 from gui.widgets.basic import Card, Ground, button, column, row, split
 
 _RUN, _DESCRIBE = "own run", "own kernels"
@@ -50,8 +50,8 @@ class OwnKernelPage(Ground):
     failed = pyqtSignal(object)
     """Failure"""
     busy_changed = pyqtSignal(bool)
-    words_changed = pyqtSignal(str)
-    program_wanted = pyqtSignal()
+    status_changed = pyqtSignal(str)
+    program_requested = pyqtSignal()
     """The user wants to run the file as a whole program."""
     options_changed = pyqtSignal(str)
 
@@ -67,7 +67,7 @@ class OwnKernelPage(Ground):
         self.path = path
         self.file = str(path)
         self._jobs = jobs
-        self.words = ""
+        self.status_text = ""
         """How the file can be used, for the status line; "" while that is unknown."""
         self._running: KernelLaunch | None = None
         self._closed = False
@@ -76,14 +76,14 @@ class OwnKernelPage(Ground):
         self.form = LaunchForm(path.parent, options)
         self.form.options_changed.connect(self.options_changed)
         self.results = ResultsCard()
-        self.modeled = ModeledCard()
+        self.modeled_card = ModeledCard()
         self._modeling = modeling
-        self.followed = FollowedModel(modeling, self._to_model, lambda: self.busy, self)
+        self.model_follower = ModelFollower(modeling, self._build_model_request, lambda: self.busy, self)
         self.source = SourcePane(sources)
-        self.source.left.connect(self.setFocus)
-        timed = Timed(modeling, self._to_time, self._block_sizes)
-        self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs, timed)
-        self.compare = OwnCompareTab(jobs, self.launch, lambda: self.form.kernels, modeling)
+        self.source.exited.connect(self.setFocus)
+        timed = TimelineSubject(modeling, self._build_timeline_request, self._list_block_sizes)
+        self.step = StepTab(create_kernel_steppable(path, "", self.build_launch), sources, jobs, timed)
+        self.compare = OwnCompareTab(jobs, self.build_launch, lambda: self.form.kernels, modeling)
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
@@ -93,7 +93,7 @@ class OwnKernelPage(Ground):
         self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.stack = QStackedWidget()
         for title, content, corner in (
-            ("Run", self._run_tab(), None),
+            ("Run", self._create_run_tab(), None),
             ("Step", self.step, self.step.corner()),
             ("Compare", self.compare, self.compare.views),
         ):
@@ -103,43 +103,45 @@ class OwnKernelPage(Ground):
             holder.setLayout(row(0, corner) if corner is not None else row(0))
             self.corner.addWidget(holder)
         self.tabs.currentChanged.connect(self._show_tab)
-        self.whole = button("Whole program", "flat", tip="Run the whole file: its main, with all launches")
-        self.whole.clicked.connect(self.program_wanted)
-        self.whole.setVisible(has_main(self.document.text))
+        self.program_button = button("Whole program", "flat", tip="Run the whole file: its main, with all launches")
+        self.program_button.clicked.connect(self.program_requested)
+        self.program_button.setVisible(has_main(self.document.text))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
         layout.setSpacing(8)
-        layout.addLayout(row(self.tabs, self.corner, self.whole))
+        layout.addLayout(row(self.tabs, self.corner, self.program_button))
         layout.addWidget(self.stack, 1)
-        self.form.kernel_wanted.connect(self.describe)
-        self.document.settled.connect(self.describe)
+        self.form.kernel_requested.connect(self.request_kernels)
+        self.document.settled.connect(self.request_kernels)
         self.step.failed.connect(self.failed)
         self.compare.failed.connect(self.failed)
         self.compare.busy_changed.connect(lambda _: self.busy_changed.emit(self.busy))
-        self.results.line_wanted.connect(self.source.code.go_to_line)
+        self.results.line_requested.connect(self.source.code.go_to_line)
         self.source.show_kernel(self.file, "")
-        self.followed.changed.connect(self.modeled.show_model)
-        self.followed.changed.connect(lambda found: self.source.show_machine_code(code_of(found, self.path.name)))
-        self.modeled.show_gpu(modeling.gpu)
-        self.modeled.show_model(None)
-        modeling.gpu_changed.connect(self.modeled.show_gpu)
-        for changed in (self.modeled.appeared, self.form.changed, self.document.contentsChange):
-            changed.connect(self.followed.follow)
-        self.describe()
+        self.model_follower.changed.connect(self.modeled_card.show_model)
+        self.model_follower.changed.connect(
+            lambda found: self.source.show_machine_code(find_line_code(found, self.path.name))
+        )
+        self.modeled_card.show_gpu(modeling.gpu)
+        self.modeled_card.show_model(None)
+        modeling.gpu_changed.connect(self.modeled_card.show_gpu)
+        for changed in (self.modeled_card.became_visible, self.form.changed, self.document.contentsChange):
+            changed.connect(self.model_follower.update_model)
+        self.request_kernels()
 
-    def _block_sizes(self) -> tuple[list[int], int]:
+    def _list_block_sizes(self) -> tuple[list[int], int]:
         """Return the possible threads per block, in whole warps, and the current number; ([], 0) if unknown."""
         try:
-            sizes, own = by_threads(self.launch())
+            sizes, own = map_launches_by_threads(self.build_launch())
         except InputError:
             return [], 0
         return (sorted(sizes), own) if own in sizes else ([], 0)
 
-    def _to_time(self, gpu: str, _: int | None, threads: int) -> TimelineKernel:
-        launch = self.launch()
-        return TimelineKernel(by_threads(launch)[0].get(threads, launch), gpu)
+    def _build_timeline_request(self, gpu: str, _: int | None, threads: int) -> TimelineKernel:
+        launch = self.build_launch()
+        return TimelineKernel(map_launches_by_threads(launch)[0].get(threads, launch), gpu)
 
-    def _run_tab(self) -> QWidget:
+    def _create_run_tab(self) -> QWidget:
         bar = Card("Launch", margins=(12, 8, 12, 10))
         bar.title.hide()
         bar.body.setSpacing(0)
@@ -150,7 +152,7 @@ class OwnKernelPage(Ground):
         sizes = (look().px(250), look().px(330))
         upper = split(Qt.Orientation.Vertical, scroll, self.results, sizes=sizes, stretch=(0, 1))
         left = QWidget()
-        left.setLayout(column(upper, self.modeled))
+        left.setLayout(column(upper, self.modeled_card))
         right = QWidget()
         right.setLayout(column(self.source))
         self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(620), look().px(490)))
@@ -171,27 +173,27 @@ class OwnKernelPage(Ground):
         """Whether a launch is running or being counted."""
         return self._running is not None or self.compare.busy
 
-    def launch(self) -> KernelLaunch:
+    def build_launch(self) -> KernelLaunch:
         """Return the launch; raise InputError if the form is invalid."""
-        return self.form.launch(self.file, self.document.text)
+        return self.form.build_launch(self.file, self.document.text)
 
-    def _to_model(self) -> ModelKernel | None:
+    def _build_model_request(self) -> ModelKernel | None:
         """Return the timing model's request for the visible launch, or None."""
-        if not self.modeled.isVisible() or self.form.signature is None:
+        if not self.modeled_card.isVisible() or self.form.signature is None:
             return None
         try:
-            return ModelKernel(self.launch(), self._modeling.gpu)
+            return ModelKernel(self.build_launch(), self._modeling.gpu)
         except InputError:
             return None
 
-    def describe(self) -> None:
+    def request_kernels(self) -> None:
         """Look up the file's kernels and their parameters."""
         name = self.form.name
         instances = (name,) if "<" in name else ()
         try:
-            options = self.form.compiler_options()
+            options = self.form.parse_compiler_options()
         except InputError as error:
-            self.form.refuse(error.message)
+            self.form.show_error(error.message)
             return
         request = DescribeKernels(self.file, self.document.text, options.defines, instances, options.include_dirs)
         self._jobs().post(_DESCRIBE, request, self._on_kernels, priority=2)
@@ -201,8 +203,8 @@ class OwnKernelPage(Ground):
             return  # the page has been replaced
         if isinstance(event, Failure):
             if event.kind != "cancelled":
-                self.form.refuse(event.message)
-                self._update_words()
+                self.form.show_error(event.message)
+                self._update_status()
             return
         before = self.form.signature
         self.form.show_kernels(event.kernels)
@@ -210,19 +212,19 @@ class OwnKernelPage(Ground):
         name = signature.name if signature is not None else ""
         if before is None or before.name != name:
             self.source.show_kernel(self.file, name)
-            self.step.show_steppable(stepped_kernel(self.path, name, self.launch))
-            self.results.forget()
+            self.step.show_steppable(create_kernel_steppable(self.path, name, self.build_launch))
+            self.results.clear_verdict()
         if self.comparing:
             self.compare.refresh()
-        self._update_words()
-        self.followed.follow()
+        self._update_status()
+        self.model_follower.update_model()
 
-    def _update_words(self) -> None:
+    def _update_status(self) -> None:
         """Report whether the kernel can be launched."""
         words = "cannot run" if self.form.error.text() else "runs on the simulator"
-        if words != self.words:
-            self.words = words
-            self.words_changed.emit(words)
+        if words != self.status_text:
+            self.status_text = words
+            self.status_changed.emit(words)
 
     def run(self) -> None:
         """Run the kernel; in the Step tab record it, in the Compare tab count."""
@@ -230,14 +232,14 @@ class OwnKernelPage(Ground):
             self.step.record()
             return
         if self.comparing:
-            self.compare.count()
+            self.compare.count_launches()
             return
         try:
-            launch = self.launch()
+            launch = self.build_launch()
         except InputError as error:
-            self.form.refuse(error.message)
+            self.form.show_error(error.message)
             return
-        self.form.refuse("")
+        self.form.show_error("")
         self._set_running(launch)
         self._jobs().post(_RUN, RunKernel(launch), lambda event: self._on_run(launch, event), priority=2)
 
@@ -252,17 +254,17 @@ class OwnKernelPage(Ground):
         if launch is not self._running:
             return
         self._set_running(None)
-        self.followed.follow()
+        self.model_follower.update_model()
         ran = {self.file: launch.text}
         if isinstance(event, Result):
-            assert event.simulated is not None
+            assert event.simulation is not None
             assert self.form.signature is not None
             arrays = {name: handle.open() for name, handle in event.arrays.items()}
-            check = event.simulated.check
+            check = event.simulation.check
             self.sources.show_run(self.file, ran, check.diagnostics, check.remedy)
-            self.results.show_result(self.form.signature, launch.text, event.simulated, arrays)
+            self.results.show_result(self.form.signature, launch.text, event.simulation, arrays)
         elif event.kind == "input":
-            self.form.refuse(event.message)
+            self.form.show_error(event.message)
         elif event.kind != "cancelled":
             self.sources.show_failure(self.file, ran, event)
             self.failed.emit(event)

@@ -19,12 +19,12 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.declaration.pattern import Array
-from gpu.messages.kernels import LineFigures, Signature, Simulated
-from gpu.messages.verdicts import lines_in_words, verdict_of_launch
+from gpu.messages.kernels import LineFigures, Signature, SimulationResult
+from gpu.messages.verdicts import decide_launch_verdict, format_lines
 from gui.painting.theme import code_font, look
-from gui.widgets.basic import Badge, Card, Segments, as_count, role
+from gui.widgets.basic import Badge, Card, Segments, format_count, set_role
 
-_SHOWN = 512
+_MAX_SHOWN_ELEMENTS = 512
 _COLUMNS = ("Line", "Statements", "Lanes", "Sectors", "Conflicts", "Source")
 _TIPS = (
     "",
@@ -40,7 +40,7 @@ _TABS = ("Findings", "Arrays", "Printed", "Line by line")
 class ResultsCard(Card):
     """Findings, arrays, printed text and costs per line, one at a time."""
 
-    line_wanted = pyqtSignal(int)
+    line_requested = pyqtSignal(int)
     """The line number (from 1) of a selected entry."""
 
     def __init__(self) -> None:
@@ -55,8 +55,8 @@ class ResultsCard(Card):
         self.findings.setWordWrap(True)
         self.findings.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.findings.setAccessibleName("Findings")
-        self.arrays = _text("Arrays after the launch")
-        self.printed = _text("Printed by the kernel")
+        self.arrays = _create_text_pane("Arrays after the launch")
+        self.printed = _create_text_pane("Printed by the kernel")
         self.lines = QTableWidget(0, len(_COLUMNS))
         self.lines.setAccessibleName("Counted line by line")
         self.lines.setHorizontalHeaderLabels(_COLUMNS)
@@ -79,24 +79,26 @@ class ResultsCard(Card):
         pages = dict(zip(_TABS, (self.findings, self.arrays, self.printed, self.lines), strict=True))
         for widget in pages.values():
             self.stack.addWidget(widget)
-        self.kinds.picked.connect(lambda name: self._show(pages[name]))
+        self.kinds.picked.connect(lambda name: self._show_tab(pages[name]))
         self.body.addWidget(self.stack, 1)
         self.findings.addItem("Run the kernel (F5): findings are shown here.")
         self.findings.itemClicked.connect(self._on_finding)
         self.findings.itemActivated.connect(self._on_finding)
         self.lines.itemSelectionChanged.connect(self._on_line)
 
-    def show_result(self, signature: Signature, text: str, result: Simulated, arrays: Mapping[str, Array]) -> None:
+    def show_result(
+        self, signature: Signature, text: str, result: SimulationResult, arrays: Mapping[str, Array]
+    ) -> None:
         """Show the result of a launch of a source text."""
         check = result.check
-        verdict = verdict_of_launch(check)
-        self.verdict.say(verdict.words, "bad" if verdict.bad else "good", verdict.sentence)
+        verdict = decide_launch_verdict(check)
+        self.verdict.show_text(verdict.words, "bad" if verdict.is_bad else "good", verdict.sentence)
         self.findings.clear()
         lines: dict[tuple[bool, str], list[int]] = {}
         for finding in check.diagnostics:
             lines.setdefault((finding.severity == "warning", finding.message), []).append(finding.line)
         for (suspicious, message), places in sorted(lines.items(), key=lambda each: each[0][0]):
-            where = lines_in_words(places)
+            where = format_lines(places)
             item = QListWidgetItem(f"{f'Warning, {where}' if suspicious else where.capitalize()}: {message}")
             item.setData(Qt.ItemDataRole.UserRole, places[0])
             self.findings.addItem(item)
@@ -107,9 +109,9 @@ class ResultsCard(Card):
         self.printed.setPlainText("".join(text for _, text in result.printed) or "Nothing was printed.")
         self._fill_lines(result.lines, text.split("\n"))
 
-    def forget(self) -> None:
+    def clear_verdict(self) -> None:
         """Clear the verdict, which belongs to another launch."""
-        self.verdict.say("", "neutral")
+        self.verdict.show_text("", "neutral")
 
     def _fill_lines(self, lines: Mapping[int, LineFigures], source: list[str]) -> None:
         self.lines.setRowCount(0)
@@ -117,10 +119,10 @@ class ResultsCard(Card):
         for row, (number, each) in enumerate(lines.items()):
             cells = (
                 str(number),
-                as_count(each.statements) if each.statements else "",
+                format_count(each.statements) if each.statements else "",
                 f"{each.lanes:.1f}" if each.statements else "",
                 "" if each.sectors is None else f"{each.sectors:.1f}",
-                "" if each.conflicts is None else as_count(each.conflicts),
+                "" if each.conflicts is None else format_count(each.conflicts),
                 source[number - 1].strip() if number <= len(source) else "",
             )
             for place, cell in enumerate(cells):
@@ -131,23 +133,23 @@ class ResultsCard(Card):
                     item.setFont(code_font(look().small_px))
                 self.lines.setItem(row, place, item)
 
-    def _show(self, widget: QWidget) -> None:
+    def _show_tab(self, widget: QWidget) -> None:
         self.stack.setCurrentWidget(widget)
 
     def _on_finding(self, item: QListWidgetItem) -> None:
         line = item.data(Qt.ItemDataRole.UserRole)
         if line:
-            self.line_wanted.emit(line)
+            self.line_requested.emit(line)
 
     def _on_line(self) -> None:
         item = self.lines.item(self.lines.currentRow(), 0)
         if item is not None:
-            self.line_wanted.emit(int(item.text()))
+            self.line_requested.emit(int(item.text()))
 
 
-def _text(name: str) -> QPlainTextEdit:
+def _create_text_pane(name: str) -> QPlainTextEdit:
     pane = QPlainTextEdit()
-    role(pane, "code")
+    set_role(pane, "code")
     pane.setReadOnly(True)
     pane.setAccessibleName(name)
     pane.setTabChangesFocus(True)
@@ -157,9 +159,11 @@ def _text(name: str) -> QPlainTextEdit:
 def _describe_array(name: str, array: Array) -> str:
     """Format an array's name, type, shape and first elements."""
     flat = array.reshape(-1)
-    more = f" … ({as_count(flat.size - _SHOWN)} more)" if flat.size > _SHOWN else ""
+    more = f" … ({format_count(flat.size - _MAX_SHOWN_ELEMENTS)} more)" if flat.size > _MAX_SHOWN_ELEMENTS else ""
     # The text widget wraps lines at its own width.
-    with np.printoptions(precision=5, suppress=True, threshold=_SHOWN + 1, linewidth=20 * _SHOWN):
-        values = str(flat[:_SHOWN]).strip("[]")
+    with np.printoptions(
+        precision=5, suppress=True, threshold=_MAX_SHOWN_ELEMENTS + 1, linewidth=20 * _MAX_SHOWN_ELEMENTS
+    ):
+        values = str(flat[:_MAX_SHOWN_ELEMENTS]).strip("[]")
     shape = " × ".join(map(str, array.shape))
     return f"{name}   {array.dtype}, {shape}\n{values}{more}"

@@ -23,7 +23,7 @@ def warp_color(theme: Theme, warp: int) -> QColor:
 
 
 @lru_cache(maxsize=512)
-def mixed(color: str, ground: str, share: float) -> QColor:
+def mix_colors(color: str, ground: str, share: float) -> QColor:
     """Return a blend of `share` of `color` and 1 - `share` of `ground`."""
     first, second = QColor(color), QColor(ground)
     parts = zip(first.getRgb()[:3], second.getRgb()[:3], strict=True)

@@ -20,18 +20,18 @@ class Lettering:
         self.font = font
         self._layouts: dict[str, tuple[QStaticText, QSizeF]] = {}
 
-    def center(self, painter: QPainter, box: QRectF, text: str) -> None:
+    def paint_centered(self, painter: QPainter, box: QRectF, text: str) -> None:
         """Paint a text centered in a box with the painter's pen; the painter must already use this font."""
         layout, size = self._layouts.get(text) or self._lay_out(text)
         at = QPointF(box.x() + (box.width() - size.width()) / 2, box.y() + (box.height() - size.height()) / 2)
         painter.drawStaticText(at, layout)
 
-    def left(self, painter: QPainter, box: QRectF, text: str) -> None:
+    def paint_left(self, painter: QPainter, box: QRectF, text: str) -> None:
         """Paint a text at the left of a box, vertically centered."""
         layout, size = self._layouts.get(text) or self._lay_out(text)
         painter.drawStaticText(QPointF(box.x(), box.y() + (box.height() - size.height()) / 2), layout)
 
-    def right(self, painter: QPainter, box: QRectF, text: str) -> None:
+    def paint_right(self, painter: QPainter, box: QRectF, text: str) -> None:
         """Paint a text at the top right of a box."""
         layout, size = self._layouts.get(text) or self._lay_out(text)
         painter.drawStaticText(QPointF(box.right() - size.width(), box.y()), layout)

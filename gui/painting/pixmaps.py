@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable
 
 from PyQt6.QtGui import QPixmap
 
-_MOST_BYTES = 128 * 2**20
-WORK_S = 0.002
+_MAX_CACHE_BYTES = 128 * 2**20
+MAX_PAINTING_S = 0.002
 """Time limit for deferred painting in one iteration of the event loop; the rest follows in the next one."""
 
 
@@ -18,11 +18,11 @@ class PixmapStore:
 
     Parameters
     ----------
-    most_bytes : int
+    max_bytes : int
     """
 
-    def __init__(self, most_bytes: int) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
         self.bytes = 0
         self._pixmaps: OrderedDict[tuple[int, Hashable], QPixmap] = OrderedDict()
         # Painters may be garbage-collected on any thread, but pictures must be freed on the window's thread.
@@ -41,34 +41,34 @@ class PixmapStore:
             self._pixmaps.move_to_end(key)
         return picture
 
-    def keep(self, key: tuple[int, Hashable], picture: QPixmap) -> None:
+    def insert(self, key: tuple[int, Hashable], picture: QPixmap) -> None:
         """Insert a picture, replacing any with the same key, and evict others beyond the byte limit."""
         while self._released:
-            self.drop_all_of(self._released.popleft())
-        self.drop(key)
+            self.remove_painter(self._released.popleft())
+        self.remove(key)
         self._pixmaps[key] = picture
-        self.bytes += _bytes_of(picture)
-        while self.bytes > self.most_bytes:
+        self.bytes += _count_bytes(picture)
+        while self.bytes > self.max_bytes:
             _, oldest = self._pixmaps.popitem(last=False)
-            self.bytes -= _bytes_of(oldest)
+            self.bytes -= _count_bytes(oldest)
 
-    def drop(self, key: tuple[int, Hashable]) -> None:
+    def remove(self, key: tuple[int, Hashable]) -> None:
         """Remove a picture if it is cached."""
         dropped = self._pixmaps.pop(key, None)
         if dropped is not None:
-            self.bytes -= _bytes_of(dropped)
+            self.bytes -= _count_bytes(dropped)
 
-    def drop_all_of(self, painter: int) -> None:
+    def remove_painter(self, painter: int) -> None:
         """Remove all pictures of a painter."""
         for key in [key for key in self._pixmaps if key[0] == painter]:
-            self.drop(key)
+            self.remove(key)
 
-    def mark_gone(self, painter: int) -> None:
+    def schedule_removal(self, painter: int) -> None:
         """Schedule a painter's pictures for removal at the next insertion; may be called on any thread."""
         self._released.append(painter)
 
 
-_SHARED_STORE = PixmapStore(_MOST_BYTES)
+_SHARED_STORE = PixmapStore(_MAX_CACHE_BYTES)
 
 
 class Pixmaps:
@@ -86,7 +86,7 @@ class Pixmaps:
     def __init__(self, store: PixmapStore = _SHARED_STORE) -> None:
         Pixmaps._painters += 1
         self._store, self._painter = store, Pixmaps._painters
-        weakref.finalize(self, store.mark_gone, self._painter).atexit = False
+        weakref.finalize(self, store.schedule_removal, self._painter).atexit = False
 
     def __contains__(self, key: Hashable) -> bool:
         return (self._painter, key) in self._store
@@ -95,19 +95,19 @@ class Pixmaps:
         """Return a picture, or None if it is not cached."""
         return self._store.find((self._painter, key))
 
-    def keep(self, key: Hashable, picture: QPixmap) -> QPixmap:
+    def insert(self, key: Hashable, picture: QPixmap) -> QPixmap:
         """Insert a picture, and return it."""
-        self._store.keep((self._painter, key), picture)
+        self._store.insert((self._painter, key), picture)
         return picture
 
-    def at(self, key: Hashable, paint: Callable[[], QPixmap]) -> QPixmap:
+    def find_or_paint(self, key: Hashable, paint: Callable[[], QPixmap]) -> QPixmap:
         """Return the picture of a key; paint and insert it if it is not cached."""
-        return self.find(key) or self.keep(key, paint())
+        return self.find(key) or self.insert(key, paint())
 
     def clear(self) -> None:
         """Remove all pictures of this painter."""
-        self._store.drop_all_of(self._painter)
+        self._store.remove_painter(self._painter)
 
 
-def _bytes_of(picture: QPixmap) -> int:
+def _count_bytes(picture: QPixmap) -> int:
     return picture.width() * picture.height() * picture.depth() // 8

@@ -10,14 +10,14 @@ from PyQt6.QtGui import QImage
 from PyQt6.sip import voidptr
 
 from gpu.declaration.pattern import Array
-from gui.qt.background import in_background
+from gui.qt.background import run_in_background
 
-_SMALLEST = 256
-_ROWS_AT_ONCE = 128
+_MIN_SIZE = 256
+_ROWS_PER_STEP = 128
 """Rows halved at a time: few enough that the main thread can run in between."""
 
 
-def as_qimage(picture: Array) -> QImage:
+def to_qimage(picture: Array) -> QImage:
     """Return a QImage that shares a uint8 picture's memory; the caller must keep the array alive."""
     height, width = picture.shape[:2]
     gray = picture.ndim == 2
@@ -26,41 +26,41 @@ def as_qimage(picture: Array) -> QImage:
     return QImage(memory, width, height, picture.strides[0], kind)
 
 
-def halved(picture: Array) -> Array:
+def halve_picture(picture: Array) -> Array:
     """Return the means of all 2 x 2 pixel groups; an odd last row or column is dropped."""
     height, width = picture.shape[0] // 2, picture.shape[1] // 2
     out = np.empty((height, width, *picture.shape[2:]), np.uint8)
-    for top in range(0, height, _ROWS_AT_ONCE):
-        rows = picture[2 * top : 2 * min(top + _ROWS_AT_ONCE, height), : 2 * width]
+    for top in range(0, height, _ROWS_PER_STEP):
+        rows = picture[2 * top : 2 * min(top + _ROWS_PER_STEP, height), : 2 * width]
         total = rows[0::2, 0::2].astype(np.uint16)
         for corner in (rows[1::2, 0::2], rows[0::2, 1::2], rows[1::2, 1::2]):
             total += corner
-        out[top : top + _ROWS_AT_ONCE] = (total + 2) >> 2
+        out[top : top + _ROWS_PER_STEP] = (total + 2) >> 2
     return out
 
 
 class Pyramid(QObject):
-    """A picture and its halved copies; `grown` is emitted when all copies exist."""
+    """A picture and its halved copies; `completed` is emitted when all copies exist."""
 
-    grown = pyqtSignal()
+    completed = pyqtSignal()
 
     def __init__(self, picture: Array) -> None:
         super().__init__()
         self.shape: tuple[int, int] = (picture.shape[0], picture.shape[1])
         self._arrays = [picture]
-        self._images = [as_qimage(picture)]
+        self._images = [to_qimage(picture)]
         self._abandoned = False
-        if max(self.shape) > 2 * _SMALLEST:
-            in_background(self._grow)
+        if max(self.shape) > 2 * _MIN_SIZE:
+            run_in_background(self._compute_levels)
 
-    def _grow(self) -> None:
+    def _compute_levels(self) -> None:
         smaller = self._arrays[0]
-        while max(smaller.shape[:2]) > _SMALLEST and min(smaller.shape[:2]) > 1 and not self._abandoned:
-            smaller = halved(smaller)
+        while max(smaller.shape[:2]) > _MIN_SIZE and min(smaller.shape[:2]) > 1 and not self._abandoned:
+            smaller = halve_picture(smaller)
             self._arrays.append(smaller)
-            self._images.append(as_qimage(smaller))
+            self._images.append(to_qimage(smaller))
         if not self._abandoned:
-            self.grown.emit()
+            self.completed.emit()
 
     def abandon(self) -> None:
         """Stop computing copies, because the picture is no longer shown."""

@@ -16,17 +16,17 @@ Coordinates = Array | float
 
 def lines_between(x0: Array, y0: Coordinates, x1: Coordinates, y1: Coordinates) -> sip.array[QLineF | None]:
     """Return lines from (x0, y0) to (x1, y1)."""
-    lines: sip.array[QLineF | None] = _array_of_structs(QLineF, x0.size, (x0, y0, x1, y1))
+    lines: sip.array[QLineF | None] = _create_qt_array(QLineF, x0.size, (x0, y0, x1, y1))
     return lines
 
 
 def squares(lefts: Array, tops: Array, side: float) -> sip.array[QRectF | None]:
     """Return squares with the given top left corners and side length."""
-    boxes: sip.array[QRectF | None] = _array_of_structs(QRectF, lefts.size, (lefts, tops, side, side))
+    boxes: sip.array[QRectF | None] = _create_qt_array(QRectF, lefts.size, (lefts, tops, side, side))
     return boxes
 
 
-def _array_of_structs(kind: type, count: int, columns: tuple[Coordinates, ...]) -> Any:
+def _create_qt_array(kind: type, count: int, columns: tuple[Coordinates, ...]) -> Any:
     """Return a sip array of Qt objects that consist of four float64 fields."""
     make: Any = sip.array  # the stubs lack its constructor
     objects = make(kind, count)

@@ -20,6 +20,7 @@ def style_sheet(look: Look) -> str:
     def icon(name: str) -> str:
         return f'url("{(ICONS / f"{name}-{t.name}.svg").as_posix()}")'
 
+    bad_border, warn_border = _mix_colors(t.bad, t.surface, 0.45), _mix_colors(t.warn, t.surface, 0.45)
     return f"""
 QWidget {{ font-family: {families}; font-size: {look.text_px}px; color: {t.text}; }}
 QMainWindow {{ background: {t.canvas}; }}
@@ -54,14 +55,14 @@ QLabel[badge="neutral"], QLabel[badge="good"], QLabel[badge="bad"], QLabel[badge
     font-weight: 600; }}
 QLabel[tight="true"] {{ padding: {look.px(2)}px {look.px(5)}px; }}
 QLabel[badge="neutral"] {{ color: {t.muted}; background: {t.raised}; }}
-QLabel[badge="good"] {{ color: {t.good}; background: {_tint(t.good, t.surface)}; }}
-QLabel[badge="bad"] {{ color: {t.bad}; background: {_tint(t.bad, t.surface)}; }}
-QLabel[badge="warn"] {{ color: {t.warn}; background: {_tint(t.warn, t.surface)}; }}
+QLabel[badge="good"] {{ color: {t.good}; background: {_mix_colors(t.good, t.surface)}; }}
+QLabel[badge="bad"] {{ color: {t.bad}; background: {_mix_colors(t.bad, t.surface)}; }}
+QLabel[badge="warn"] {{ color: {t.warn}; background: {_mix_colors(t.warn, t.surface)}; }}
 
 Banner {{ margin: 8px 8px 0 8px; }}
-QFrame[banner="bad"] {{ background: {_tint(t.bad, t.surface)}; border: 1px solid {_tint(t.bad, t.surface, 0.45)};
+QFrame[banner="bad"] {{ background: {_mix_colors(t.bad, t.surface)}; border: 1px solid {bad_border};
     border-radius: 8px; }}
-QFrame[banner="warn"] {{ background: {_tint(t.warn, t.surface)}; border: 1px solid {_tint(t.warn, t.surface, 0.45)};
+QFrame[banner="warn"] {{ background: {_mix_colors(t.warn, t.surface)}; border: 1px solid {warn_border};
     border-radius: 8px; }}
 QFrame[banner="neutral"] {{ background: {t.accent_soft}; border: 1px solid {t.border}; border-radius: 8px; }}
 
@@ -73,7 +74,7 @@ QPushButton:focus, QToolButton:focus {{ border-color: {t.accent}; }}
 QPushButton:disabled, QToolButton:disabled {{ color: {t.faint}; }}
 QPushButton[role="primary"] {{ background: {t.accent}; border-color: {t.accent}; color: {t.on_accent};
     font-weight: 600; }}
-QPushButton[role="primary"]:hover {{ background: {_tint(t.text, t.accent, 0.15)}; }}
+QPushButton[role="primary"]:hover {{ background: {_mix_colors(t.text, t.accent, 0.15)}; }}
 QPushButton[role="primary"]:focus {{ border-color: {t.text}; }}
 QPushButton[role="primary"]:disabled {{ background: {t.raised}; border-color: {t.border}; color: {t.faint}; }}
 QPushButton[role="flat"], QToolButton[role="flat"] {{ background: transparent; border-color: transparent;
@@ -95,8 +96,8 @@ QPushButton[role="nav"]:checked {{ color: {t.text}; background: {t.accent_soft};
     font-weight: 600; }}
 QPushButton[role="nav"]:focus {{ background: {t.raised}; border-left-color: {t.accent}; }}
 QLabel[verdict="good"], QLabel[verdict="bad"], QLabel[verdict="neutral"] {{ border-radius: 6px; }}
-QLabel[verdict="good"] {{ background: {_tint(t.good, t.surface)}; }}
-QLabel[verdict="bad"] {{ background: {_tint(t.bad, t.surface)}; }}
+QLabel[verdict="good"] {{ background: {_mix_colors(t.good, t.surface)}; }}
+QLabel[verdict="bad"] {{ background: {_mix_colors(t.bad, t.surface)}; }}
 QLabel[verdict="neutral"] {{ background: {t.accent_soft}; }}
 QProgressBar {{ background: {t.border}; border: none; border-radius: 2px; }}
 QProgressBar::chunk {{ background: {t.accent}; border-radius: 2px; }}
@@ -154,8 +155,8 @@ QMenu::indicator {{ width: {look.px(12)}px; height: {look.px(12)}px; left: 6px; 
 QMenu::indicator:checked {{ image: {icon("tick")}; }}
 
 QFrame[role="problem"] {{ background: {t.raised}; border: none; border-top: 1px solid {t.border}; }}
-QFrame[role="problem"][tone="bad"] {{ background: {_tint(t.bad, t.surface)}; }}
-QFrame[role="problem"][tone="warn"] {{ background: {_tint(t.warn, t.surface)}; }}
+QFrame[role="problem"][tone="bad"] {{ background: {_mix_colors(t.bad, t.surface)}; }}
+QFrame[role="problem"][tone="warn"] {{ background: {_mix_colors(t.warn, t.surface)}; }}
 QFrame[role="problem"] QLabel {{ color: {t.text}; }}
 QFrame[role="problem"] QLabel[tone="good"] {{ color: {t.good}; }}
 QFrame[role="problem"] QPushButton {{ padding: 0 {look.px(6)}px; font-size: {look.small_px}px; }}
@@ -198,7 +199,7 @@ QGraphicsView {{ border: none; }}
 """
 
 
-def _tint(color: str, ground: str, share: float = 0.16) -> str:
+def _mix_colors(color: str, ground: str, share: float = 0.16) -> str:
     """Return a blend of `share` of `color` and 1 - `share` of `ground`."""
     mixed = (round(share * int(color[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{value:02x}" for value in mixed)

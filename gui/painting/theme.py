@@ -145,7 +145,7 @@ def set_look(new: Look) -> None:
 @cache
 def text_families() -> tuple[str, ...]:
     """Return the installed ones of the preferred text fonts, best first."""
-    return _installed(
+    return _find_installed_families(
         "Inter", "Segoe UI Variable Text", "Segoe UI", "SF Pro Text", "Helvetica Neue", "Cantarell", "Ubuntu",
         "Noto Sans", "Roboto", "Open Sans", "DejaVu Sans",
     )  # fmt: skip
@@ -154,13 +154,13 @@ def text_families() -> tuple[str, ...]:
 @cache
 def code_families() -> tuple[str, ...]:
     """Return the installed ones of the preferred code fonts, best first."""
-    return _installed(
+    return _find_installed_families(
         "JetBrains Mono", "Cascadia Code", "Cascadia Mono", "SF Mono", "Menlo", "Consolas", "Fira Code",
         "Ubuntu Mono", "Noto Sans Mono", "DejaVu Sans Mono", "Liberation Mono",
     )  # fmt: skip
 
 
-def _installed(*preferred: str) -> tuple[str, ...]:
+def _find_installed_families(*preferred: str) -> tuple[str, ...]:
     installed = set(QFontDatabase.families())
     return tuple(name for name in preferred if name in installed)
 

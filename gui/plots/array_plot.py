@@ -10,14 +10,14 @@ from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtGui import QColor
 
 from gpu.declaration.pattern import Array
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.theme import look
-from gui.plots.axes import CountAxis, dress, tick_font
+from gui.plots.axes import CountAxis, style_axis, tick_font
 from gui.plots.plot import Plot, label_axis
 
-LABELLED = 32
+MAX_LABELED_ELEMENTS = 32
 """Maximum number of elements for which each bar is labeled with its index and value."""
-SEPARATE = 96
+MAX_SEPARATE_BARS = 96
 """Maximum number of elements for which bars are drawn with gaps."""
 
 
@@ -32,9 +32,9 @@ class ArrayPlot(Plot):
         Label of the vertical axis.
     """
 
-    moved = pyqtSignal(float, float)
+    range_changed = pyqtSignal(float, float)
     """The first and last visible index."""
-    stretch_moved = pyqtSignal(int)
+    excerpt_moved = pyqtSignal(int)
     """The index to which the excerpt's line was dragged."""
 
     def __init__(self, name: str, unit: str = "value") -> None:
@@ -46,32 +46,32 @@ class ArrayPlot(Plot):
         self.box.setMouseEnabled(x=True, y=False)
         self._unit = unit
         self.outline: Array | None = None
-        self.kept: Array | None = None
-        self.middle: Array | None = None
-        self.floor: float | None = None
+        self.highlighted_outline: Array | None = None
+        self.quartiles: Array | None = None
+        self.bar_base: float | None = None
         self.elements = 0
-        self.as_curve = False
+        self.drawn_as_curve = False
         self.tone = ""
-        self._named = True
-        self._room = 0
+        self._has_axis_title = True
+        self._axis_length = 0
         self._items: list[Any] = []
-        self._bars: pg.BarGraphItem | None = None
-        self.stretch = pg.InfiniteLine(angle=90, movable=True)
-        self.stretch.hide()
-        self.plot.addItem(self.stretch, ignoreBounds=True)
-        self.stretch.sigPositionChanged.connect(lambda line: self.stretch_moved.emit(round(line.value())))
-        self.box.sigXRangeChanged.connect(lambda _, shown: self.moved.emit(*shown))
+        self._bar_item: pg.BarGraphItem | None = None
+        self.excerpt_line = pg.InfiniteLine(angle=90, movable=True)
+        self.excerpt_line.hide()
+        self.plot.addItem(self.excerpt_line, ignoreBounds=True)
+        self.excerpt_line.sigPositionChanged.connect(lambda line: self.excerpt_moved.emit(round(line.value())))
+        self.box.sigXRangeChanged.connect(lambda _, shown: self.range_changed.emit(*shown))
 
     def show_outline(
         self,
         outline: Array,
         elements: int,
         *,
-        kept: Array | None = None,
-        middle: Array | None = None,
-        room: int = 0,
-        as_curve: bool = False,
-        floor: float | None = None,
+        highlighted: Array | None = None,
+        quartiles: Array | None = None,
+        axis_length: int = 0,
+        draw_curve: bool = False,
+        bar_base: float | None = None,
     ) -> None:
         """Show an outline.
 
@@ -81,30 +81,35 @@ class ArrayPlot(Plot):
             Minimum and maximum of each column's elements.
         elements : int
             Number of elements.
-        kept : array of shape (2, columns) or None
+        highlighted : array of shape (2, columns) or None
             Outline of the highlighted elements, NaN for columns without any.
-        middle : array of shape (2, columns) or None
+        quartiles : array of shape (2, columns) or None
             Lower and upper quartile of each column's elements, drawn as a darker band.
-        room : int
+        axis_length : int
             Length of the index axis, if larger than `elements`.
-        as_curve : bool
+        draw_curve : bool
             Draw consecutive values as steps, not as separate bars.
-        floor : float or None
+        bar_base : float or None
             Value from which bars start if a column holds several elements.
         """
-        changed = self.outline is None or max(room, elements) != self._room
-        self.outline, self.kept, self.elements, self.as_curve = outline, kept, elements, as_curve
-        self.floor, self.middle = floor, middle
-        self._room = max(room, elements)
+        changed = self.outline is None or max(axis_length, elements) != self._axis_length
+        self.outline, self.highlighted_outline, self.elements, self.drawn_as_curve = (
+            outline,
+            highlighted,
+            elements,
+            draw_curve,
+        )
+        self.bar_base, self.quartiles = bar_base, quartiles
+        self._axis_length = max(axis_length, elements)
         self._redraw()
         if changed:
             self.fit()
-        self._fit_heights()
-        self.settle()
+        self._fit_value_range()
+        self.update_layout()
 
     def fit(self) -> None:
         """Show every element."""
-        length = max(self._room, 1)
+        length = max(self._axis_length, 1)
         self.box.setLimits(xMin=-0.02 * length - 0.5, xMax=1.02 * length - 0.5)
         self.box.setXRange(-0.5, length - 0.5, padding=0.01)
 
@@ -112,35 +117,35 @@ class ArrayPlot(Plot):
         """Show the range of indices from `first` to `last`."""
         self.box.setXRange(first, last, padding=0.0)
 
-    def _fit_heights(self) -> None:
+    def _fit_value_range(self) -> None:
         if self.outline is None or not self.outline.shape[1]:
             return
-        low, high = self._heights(self.outline)
+        low, high = self._compute_heights(self.outline)
         bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
         span = (top - bottom) or abs(top) or 1.0
         # Values are written above their bars, or below negative bars.
-        above = 0.3 if self._room <= LABELLED else 0.06
+        above = 0.3 if self._axis_length <= MAX_LABELED_ELEMENTS else 0.06
         self.box.setYRange(bottom - span * (above if bottom < 0 else 0.02), top + span * above, padding=0.0)
 
-    def show_index_axis(self, shown: bool, *, named: bool = True) -> None:
+    def show_index_axis(self, visible: bool, *, titled: bool = True) -> None:
         """Show or hide the index axis and its title; a plot below may already show the same axis."""
-        self.bottom.setStyle(showValues=shown)
-        self._named = shown and named
-        self.bottom.showLabel(self._named)
+        self.bottom.setStyle(showValues=visible)
+        self._has_axis_title = visible and titled
+        self.bottom.showLabel(self._has_axis_title)
 
-    def mark_stretch(self, first: int, count: int) -> None:
+    def mark_excerpt(self, first: int, count: int) -> None:
         """Mark the position of the excerpt that another widget shows; hide the mark if `count` is 0."""
-        self.stretch.setVisible(count > 0)
-        self.stretch.blockSignals(True)
-        self.stretch.setPos(first + (count - 1) / 2)
-        self.stretch.blockSignals(False)
+        self.excerpt_line.setVisible(count > 0)
+        self.excerpt_line.blockSignals(True)
+        self.excerpt_line.setPos(first + (count - 1) / 2)
+        self.excerpt_line.blockSignals(False)
 
     def set_tone(self, tone: str) -> None:
         """Draw in the accent color (""), or in the color for "bad" or "muted"."""
         self.tone = tone
         self._redraw()
 
-    def range_at(self, index: int) -> tuple[int, int, Any, Any] | None:
+    def find_column_range(self, index: int) -> tuple[int, int, Any, Any] | None:
         """Return the first and last index of an element's column, and the column's minimum and maximum."""
         if self.outline is None or not 0 <= index < self.elements:
             return None
@@ -153,43 +158,45 @@ class ArrayPlot(Plot):
     def _redraw(self) -> None:
         for item in self._items:
             self.plot.removeItem(item)
-        self._items, self._bars = [], None
-        few = self._room <= LABELLED
-        self.bottom.setTicks([[(index, str(index)) for index in range(self._room)]] if few and self._room else None)
+        self._items, self._bar_item = [], None
+        few = self._axis_length <= MAX_LABELED_ELEMENTS
+        self.bottom.setTicks(
+            [[(index, str(index)) for index in range(self._axis_length)]] if few and self._axis_length else None
+        )
         if self.outline is None or not self.outline.shape[1]:
             return
         theme = look().theme
         color = QColor({"bad": theme.bad, "muted": theme.muted}.get(self.tone, theme.accent))
-        low, high = self._heights(self.outline)
-        gap = 0.1 if len(low) == self.elements <= SEPARATE and not self.as_curve else 0.0
-        if self.as_curve and len(low) == self.elements:
+        low, high = self._compute_heights(self.outline)
+        gap = 0.1 if len(low) == self.elements <= MAX_SEPARATE_BARS and not self.drawn_as_curve else 0.0
+        if self.drawn_as_curve and len(low) == self.elements:
             self._draw_steps(high + low, color)
         else:
-            if self.as_curve:  # where the curve is smooth, its band is thinner than a line
+            if self.drawn_as_curve:  # where the curve is smooth, its band is thinner than a line
                 places = (np.arange(len(high)) + 0.5) * (self.elements / len(high)) - 0.5
-                self._add(pg.PlotCurveItem(places, (low + high) / 2, pen=pg.mkPen(color, width=2)))
-            self._bars = self._draw_bars(low, high, gap, self._background_color(color))
-        if self.kept is not None and self.kept.shape == self.outline.shape:
-            self._draw_bars(*self._heights(self.kept), gap, color)
-        elif self.middle is not None:
-            self._draw_bars(self.middle[0].astype(np.float64), self.middle[1].astype(np.float64), gap, color)
+                self._add_item(pg.PlotCurveItem(places, (low + high) / 2, pen=pg.mkPen(color, width=2)))
+            self._bar_item = self._draw_bars(low, high, gap, self._background_color(color))
+        if self.highlighted_outline is not None and self.highlighted_outline.shape == self.outline.shape:
+            self._draw_bars(*self._compute_heights(self.highlighted_outline), gap, color)
+        elif self.quartiles is not None:
+            self._draw_bars(self.quartiles[0].astype(np.float64), self.quartiles[1].astype(np.float64), gap, color)
         if few and self.elements:
-            self._write_values(self.outline[1])
+            self._label_values(self.outline[1])
 
     def _background_color(self, color: QColor) -> QColor:
         """Return the color of the background bars, or of the bars if no others are drawn over them."""
         theme = look().theme
-        if self.kept is not None:
+        if self.highlighted_outline is not None:
             return QColor(theme.faint)
-        return color if self.middle is None else mixed(color.name(), theme.surface, 0.45)
+        return color if self.quartiles is None else mix_colors(color.name(), theme.surface, 0.45)
 
-    def _heights(self, outline: Array) -> tuple[Array, Array]:
+    def _compute_heights(self, outline: Array) -> tuple[Array, Array]:
         low, high = outline.astype(np.float64)
         if outline.shape[1] == self.elements:  # one bar per element, starting from zero
             low, high = np.fmin(low, 0), np.fmax(high, 0)
             low[np.isnan(outline[0])] = high[np.isnan(outline[0])] = np.nan
-        elif self.floor is not None:
-            low = np.fmin(low, self.floor)
+        elif self.bar_base is not None:
+            low = np.fmin(low, self.bar_base)
         return low, high
 
     def _draw_bars(self, low: Array, high: Array, gap: float, color: QColor) -> pg.BarGraphItem:
@@ -205,7 +212,7 @@ class ArrayPlot(Plot):
             pen=pg.mkPen(color, width=1) if gap else pg.mkPen(None),
             brush=fill,
         )
-        self._add(bars)
+        self._add_item(bars)
         return bars
 
     def _draw_steps(self, values: Array, color: QColor) -> None:
@@ -213,42 +220,42 @@ class ArrayPlot(Plot):
         fill.setAlpha(70)
         edges = np.arange(len(values) + 1) - 0.5
         pen = pg.mkPen(color, width=2)
-        self._add(pg.PlotCurveItem(edges, values, stepMode="center", pen=pen, fillLevel=0.0, brush=fill))
+        self._add_item(pg.PlotCurveItem(edges, values, stepMode="center", pen=pen, fillLevel=0.0, brush=fill))
 
-    def _write_values(self, values: Array) -> None:
+    def _label_values(self, values: Array) -> None:
         for index, value in enumerate(values.tolist()):
             text = str(value) if isinstance(value, int) else f"{value:.3g}"
             item = pg.TextItem(text, color=look().theme.text, anchor=(0.5, 1.0 if value >= 0 else 0.0))
             item.setFont(tick_font())
             item.setPos(index, value)
-            self._add(item)
+            self._add_item(item)
 
-    def _add(self, item: Any) -> None:
+    def _add_item(self, item: Any) -> None:
         self.plot.addItem(item)
         self._items.append(item)
 
     def restyle(self) -> None:
         self.plot.showGrid(x=False, y=True, alpha=0.12)
         for axis, text in ((self.left, self._unit), (self.bottom, "index")):
-            dress(axis)
+            style_axis(axis)
             label_axis(axis, text)
-        self.bottom.showLabel(self._named)
+        self.bottom.showLabel(self._has_axis_title)
         self.left.setWidth(look().px(84))
-        self.stretch.setPen(pg.mkPen(look().theme.text, width=2))
-        self.stretch.setHoverPen(pg.mkPen(look().theme.warn, width=3))
+        self.excerpt_line.setPen(pg.mkPen(look().theme.text, width=2))
+        self.excerpt_line.setHoverPen(pg.mkPen(look().theme.warn, width=3))
         self._redraw()
 
     # --- reading an element
 
     @property
     def count(self) -> int:
-        return self._room
+        return self._axis_length
 
-    def number_at(self, x: float) -> int | None:
+    def find_number(self, x: float) -> int | None:
         index = round(x)
-        return index if 0 <= index < self._room else None
+        return index if 0 <= index < self._axis_length else None
 
-    def mark(self, number: int | None) -> None:
-        super().mark(number)
-        if number is not None and number >= self._room:
+    def show_cursor(self, number: int | None) -> None:
+        super().show_cursor(number)
+        if number is not None and number >= self._axis_length:
             self.line.hide()

@@ -9,7 +9,7 @@ import pyqtgraph as pg
 from PyQt6.QtGui import QFont
 
 from gui.painting.theme import code_font, look
-from gui.widgets.basic import as_count
+from gui.widgets.basic import format_count
 
 
 def tick_font() -> QFont:
@@ -17,7 +17,7 @@ def tick_font() -> QFont:
     return code_font(max(10, look().small_px - 1))
 
 
-def dress(axis: pg.AxisItem, **own: Any) -> None:
+def style_axis(axis: pg.AxisItem, **own: Any) -> None:
     """Apply the theme's colors and text size to an axis; `own` overrides pyqtgraph styles.
 
     By default the finest grid lines are omitted, since they are hardly visible but take half the painting time, and
@@ -32,7 +32,7 @@ def dress(axis: pg.AxisItem, **own: Any) -> None:
 
 def _format_tick(value: float) -> str:
     """Return a tick's number, such as 0.1, 10 or 1 000 000."""
-    return as_count(round(value)) if 1000 <= abs(value) < 1e15 else f"{value:g}"
+    return format_count(round(value)) if 1000 <= abs(value) < 1e15 else f"{value:g}"
 
 
 class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
@@ -48,12 +48,16 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> Any:
         is_whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
-        return [as_count(round(value)) for value in values] if is_whole else super().tickStrings(values, scale, spacing)
+        return (
+            [format_count(round(value)) for value in values]
+            if is_whole
+            else super().tickStrings(values, scale, spacing)
+        )
 
     def tickSpacing(self, low: float, high: float, size: float) -> list[tuple[float, float]]:
         levels: list[tuple[float, float]] = super().tickSpacing(low, high, size)
         # pyqtgraph ignores the size of the numbers: on a short axis they would overlap.
-        lines = 1.3 if self.orientation == "left" else 0.62 * (len(as_count(max(abs(low), abs(high)))) + 2)
+        lines = 1.3 if self.orientation == "left" else 0.62 * (len(format_count(max(abs(low), abs(high)))) + 2)
         min_step = lines * look().small_px * abs(high - low) / max(size, 1.0)
         if not levels or levels[0][0] >= min_step:
             return levels

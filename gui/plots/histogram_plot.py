@@ -11,10 +11,10 @@ from PyQt6.QtGui import QColor, QFontMetricsF, QKeyEvent
 
 from gpu.declaration.pattern import Array
 from gui.painting.theme import look
-from gui.plots.axes import dress, tick_font
+from gui.plots.axes import style_axis, tick_font
 from gui.plots.plot import Plot
 
-_BETWEEN_NAMES = 1.2
+_NAME_GAP = 1.2
 """Free space between the names of bins, as a multiple of the line height."""
 
 CHANNELS = {1: ("count",), 3: ("red", "green", "blue")}
@@ -40,8 +40,8 @@ class HistogramPlot(Plot):
         self.logarithmic = False
         self._names: tuple[str, ...] = ()
         self._curves: list[pg.PlotCurveItem] = []
-        self.box.sigXRangeChanged.connect(self._place_names)
-        self.box.sigResized.connect(self._place_names)
+        self.box.sigXRangeChanged.connect(self._update_name_ticks)
+        self.box.sigResized.connect(self._update_name_ticks)
 
     def show_counts(self, counts: Array, reference: Array | None = None) -> None:
         """Show counts and an optional reference behind them, both of shape (channels, bins)."""
@@ -50,9 +50,9 @@ class HistogramPlot(Plot):
         self._redraw()
         if new_range:
             self.fit()
-        self.settle()
+        self.update_layout()
 
-    def forget(self) -> None:
+    def clear_counts(self) -> None:
         """Remove all counts."""
         self.counts = self.reference = None
         self._redraw()
@@ -61,14 +61,14 @@ class HistogramPlot(Plot):
         """Label bins with names, skipping some if room is short; no names restore the bin numbers."""
         self._names = names
         self.bottom.setTicks(None)
-        self._place_names()
+        self._update_name_ticks()
 
-    def _place_names(self, *_: object) -> None:
+    def _update_name_ticks(self, *_: object) -> None:
         if not self._names:
             return
         (first, last), _ = self.box.viewRange()
         metric = QFontMetricsF(tick_font())
-        widest = max(map(metric.horizontalAdvance, self._names)) + _BETWEEN_NAMES * metric.height()
+        widest = max(map(metric.horizontalAdvance, self._names)) + _NAME_GAP * metric.height()
         every = max(1, math.ceil(widest * (last - first) / max(self.box.width(), 1.0)))
         self.bottom.setTicks([[(place + 0.5, self._names[place]) for place in range(0, len(self._names), every)]])
 
@@ -90,18 +90,18 @@ class HistogramPlot(Plot):
         if self.counts is None:
             return
         if self.reference is not None and self.reference.shape == self.counts.shape:
-            self._draw(self.reference, behind=True)
-        self._draw(self.counts, behind=False)
+            self._draw_counts(self.reference, behind=True)
+        self._draw_counts(self.counts, behind=False)
         counts = self.counts if self.reference is None else np.concatenate([self.counts, self.reference])
-        top = self._height(np.array([max(1, int(counts.max()))]))[0]
+        top = self._scale_counts(np.array([max(1, int(counts.max()))]))[0]
         self.plot.setYRange(0, float(top) * 1.06, padding=0.0)
         self._label_heights(int(counts.max()))
 
-    def _height(self, counts: Array) -> Array:
+    def _scale_counts(self, counts: Array) -> Array:
         # log(1 + n) is also defined for empty bins.
         return np.log10(1.0 + counts) if self.logarithmic else counts.astype(np.float64)
 
-    def _draw(self, counts: Array, *, behind: bool) -> None:
+    def _draw_counts(self, counts: Array, *, behind: bool) -> None:
         theme = look().theme
         colors = (theme.accent,) if len(counts) == 1 else theme.channels
         edges = np.arange(counts.shape[1] + 1)
@@ -115,7 +115,12 @@ class HistogramPlot(Plot):
                 fill.setAlpha(70 if len(counts) == 1 else 38)
                 pen, brush = pg.mkPen(color, width=1.4), fill
             curve = pg.PlotCurveItem(
-                edges, self._height(values), stepMode="center", pen=pen, fillLevel=0.0 if brush else None, brush=brush
+                edges,
+                self._scale_counts(values),
+                stepMode="center",
+                pen=pen,
+                fillLevel=0.0 if brush else None,
+                brush=brush,
             )
             curve.setZValue(-1 if behind else 0)
             self.plot.addItem(curve)
@@ -125,14 +130,14 @@ class HistogramPlot(Plot):
         if not self.logarithmic:
             self.left.setTicks(None)
             return
-        decades = [(np.log10(1.0 + 10**power), _short(10**power)) for power in range(len(str(max(1, highest))))]
+        decades = [(np.log10(1.0 + 10**power), _format_short(10**power)) for power in range(len(str(max(1, highest))))]
         self.left.setTicks([[(0.0, "0"), *decades]])
 
     def restyle(self) -> None:
         self.plot.showGrid(x=False, y=True, alpha=0.12)
-        dress(self.left)
-        dress(self.bottom)
-        self._place_names()
+        style_axis(self.left)
+        style_axis(self.bottom)
+        self._update_name_ticks()
         self.left.setWidth(look().px(52))
         self._redraw()
 
@@ -142,10 +147,10 @@ class HistogramPlot(Plot):
     def count(self) -> int:
         return 0 if self.counts is None else self.counts.shape[1]
 
-    def number_at(self, x: float) -> int | None:
+    def find_number(self, x: float) -> int | None:
         return int(x) if 0 <= x < self.count else None
 
-    def place_of(self, number: int) -> float:
+    def position_of(self, number: int) -> float:
         return number + 0.5
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
@@ -155,7 +160,7 @@ class HistogramPlot(Plot):
             super().keyPressEvent(event)
 
 
-def _short(number: int) -> str:
+def _format_short(number: int) -> str:
     for size, suffix in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= size:
             return f"{number // size}{suffix}"

@@ -8,11 +8,11 @@ from PyQt6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.declaration.pattern import Array
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
 from gui.plots.array_plot import ArrayPlot
-from gui.qt.events import is_of
-from gui.widgets.basic import as_count, as_figure
+from gui.qt.events import is_event_type
+from gui.widgets.basic import format_count, format_figure
 
 
 class LevelsBar(QWidget):
@@ -39,25 +39,26 @@ class LevelsBar(QWidget):
         self.counts, self.edges = counts, edges
         largest = int(counts.argmax())
         self.setAccessibleName("Distribution of the values")
-        self.setAccessibleDescription(f"{len(counts)} ranges; most frequent: {self.told(largest)}")
+        self.setAccessibleDescription(f"{len(counts)} ranges; most frequent: {self.describe_range(largest)}")
         self.update()
 
-    def told(self, number: int) -> str:
+    def describe_range(self, number: int) -> str:
         """Return a range's bounds, count and share as text."""
         low, high = self.edges[number : number + 2].tolist()
         share = 100 * self.counts[number] / max(int(self.counts.sum()), 1)
-        return f"{as_figure_of(low)} … {as_figure_of(high)}: {as_count(int(self.counts[number]))} ({share:.1f} %)"
+        bounds = f"{format_signed_figure(low)} … {format_signed_figure(high)}"
+        return f"{bounds}: {format_count(int(self.counts[number]))} ({share:.1f} %)"
 
-    def range_at(self, y: float) -> int | None:
+    def find_range(self, y: float) -> int | None:
         """Return the number of the range drawn at a height, or None."""
-        place = int(np.searchsorted(self.edges, self._value_at(y), "right")) - 1
+        place = int(np.searchsorted(self.edges, self._y_to_value(y), "right")) - 1
         return place if 0 <= place < len(self.counts) else None
 
-    def _height_of(self, value: float) -> float:
+    def _value_to_y(self, value: float) -> float:
         in_scene = self._plot.box.mapViewToScene(QPointF(0, value))
         return float(self._plot.plot.mapFromScene(in_scene).y())
 
-    def _value_at(self, y: float) -> float:
+    def _y_to_value(self, y: float) -> float:
         in_scene = self._plot.plot.mapToScene(QPointF(0, y).toPoint())
         return float(self._plot.box.mapSceneToView(in_scene).y())
 
@@ -65,9 +66,9 @@ class LevelsBar(QWidget):
         if not len(self.counts):
             return
         painter, theme = QPainter(self), look().theme
-        heights = [self._height_of(float(edge)) for edge in self.edges]
+        heights = [self._value_to_y(float(edge)) for edge in self.edges]
         max_count, room = max(int(self.counts.max()), 1), self.width() - 10
-        color = mixed(theme.accent, theme.surface, 0.7)
+        color = mix_colors(theme.accent, theme.surface, 0.7)
         painter.setPen(Qt.PenStyle.NoPen)
         for count, low, high in zip(self.counts.tolist(), heights[:-1], heights[1:], strict=True):
             gap = 1 if low - high > 4 else 0
@@ -82,17 +83,17 @@ class LevelsBar(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self.setFixedWidth(look().px(76))
 
     def event(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            number = self.range_at(event.pos().y())
-            QToolTip.showText(event.globalPos(), self.told(number) if number is not None else "", self)
+            number = self.find_range(event.pos().y())
+            QToolTip.showText(event.globalPos(), self.describe_range(number) if number is not None else "", self)
             return True
         return super().event(event)
 
 
-def as_figure_of(value: float) -> str:
+def format_signed_figure(value: float) -> str:
     """Return a number of either sign in a short, readable form."""
-    return f"-{as_figure(-value)}" if value < 0 else as_figure(value)
+    return f"-{format_figure(-value)}" if value < 0 else format_figure(value)

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gui.painting.theme import Look, look
 from gui.plots.pointer import PointerTracker
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 
 
 class Plot(QWidget):
@@ -50,14 +50,14 @@ class Plot(QWidget):
         self.line = pg.InfiniteLine(angle=90, movable=False)
         self.line.hide()
         self.plot.addItem(self.line, ignoreBounds=True)
-        self._styled: Look | None = None
+        self._applied_look: Look | None = None
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.plot)
         pointer = PointerTracker(self.plot, self.box, self)
-        pointer.moved.connect(self._follow)
-        pointer.clicked.connect(self._pick)
-        pointer.home_wanted.connect(self.fit)
+        pointer.pointer_moved.connect(self._on_pointer_moved)
+        pointer.clicked.connect(self._on_clicked)
+        pointer.home_requested.connect(self.fit)
 
     # --- overridden by subclasses
 
@@ -66,11 +66,11 @@ class Plot(QWidget):
         """Return the number of items that arrow keys can reach."""
         return 0
 
-    def number_at(self, x: float) -> int | None:
+    def find_number(self, x: float) -> int | None:
         """Return the number of the item at a position of the axis, or None."""
         raise NotImplementedError
 
-    def place_of(self, number: int) -> float:
+    def position_of(self, number: int) -> float:
         """Return an item's position on the axis."""
         return number
 
@@ -83,31 +83,31 @@ class Plot(QWidget):
 
     # --- reading
 
-    def mark(self, number: int | None) -> None:
+    def show_cursor(self, number: int | None) -> None:
         """Show the cursor line at an item, or hide it."""
         self.index = number
         self.line.setVisible(number is not None)
         if number is not None:
-            self.line.setPos(self.place_of(number))
+            self.line.setPos(self.position_of(number))
 
-    def read(self, number: int | None) -> None:
+    def move_cursor(self, number: int | None) -> None:
         """Move the cursor line to an item, and emit `hovered`."""
-        self.mark(number)
+        self.show_cursor(number)
         self.hovered.emit(number)
 
-    def _follow(self, place: QPointF | None) -> None:
-        self.read(None if place is None else self.number_at(place.x()))
+    def _on_pointer_moved(self, place: QPointF | None) -> None:
+        self.move_cursor(None if place is None else self.find_number(place.x()))
 
-    def _pick(self, place: QPointF) -> None:
-        number = self.number_at(place.x())
+    def _on_clicked(self, place: QPointF) -> None:
+        number = self.find_number(place.x())
         if number is not None:
-            self.read(number)
+            self.move_cursor(number)
             self.picked.emit(number)
 
-    def anchor(self) -> QPoint:
+    def find_cursor_position(self) -> QPoint:
         """Return the screen position of the cursor line, at half the plot's height."""
         (_, _), (low, high) = self.box.viewRange()
-        x = 0.0 if self.index is None else self.place_of(self.index)
+        x = 0.0 if self.index is None else self.position_of(self.index)
         in_scene = self.box.mapViewToScene(QPointF(x, (low + high) / 2))
         return self.plot.mapToGlobal(self.plot.mapFromScene(in_scene))  # type: ignore[no-any-return]
 
@@ -118,26 +118,26 @@ class Plot(QWidget):
         elif self.count and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             start = self.count // 2 if self.index is None else self.index
             direction = 1 if event.key() == Qt.Key.Key_Right else -1
-            self.read(min(max(start + direction, 0), self.count - 1))
+            self.move_cursor(min(max(start + direction, 0), self.count - 1))
         else:
             super().keyPressEvent(event)
 
     # --- looks
 
-    def settle(self) -> None:
+    def update_layout(self) -> None:
         """Update the layout now: if that happened during painting, the plot would be painted twice."""
         self.box.prepareForPaint()
 
     def _apply_look(self) -> None:
-        if self._styled != look():
-            self._styled = look()
+        if self._applied_look != look():
+            self._applied_look = look()
             self.plot.setBackground(look().theme.surface)
             self.line.setPen(pg.mkPen(look().theme.text, width=1))
             self.restyle()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange) and self.isVisible():
+        if is_event_type(event, QEvent.Type.StyleChange) and self.isVisible():
             self._apply_look()
 
     def showEvent(self, event: QShowEvent | None) -> None:

@@ -12,11 +12,11 @@ from PyQt6.QtCore import QPointF, QRectF, QSizeF, Qt, pyqtSignal
 from PyQt6.QtGui import QFontMetricsF
 
 from gui.painting.theme import code_font, look
-from gui.plots.axes import FigureAxis, dress
-from gui.plots.beside import places_beside
+from gui.plots.axes import FigureAxis, style_axis
+from gui.plots.label_placement import place_labels
 from gui.plots.plot import Plot, label_axis
 from gui.plots.throughput_plot import variant_pen
-from gui.widgets.basic import as_count, as_figure, label
+from gui.widgets.basic import format_count, format_figure, label
 
 LEGEND = "●  per byte of DRAM, below the solid roof    ○  per byte of L2, below the dashed roof"
 
@@ -29,15 +29,15 @@ class RooflineDot:
     ----------
     number : int
         Index of the launch, which determines its color and its label.
-    at_memory, at_cache : float
+    memory_intensity, cache_intensity : float
         Operations per byte of DRAM traffic, and of L2 traffic.
     rate : float
         Operations per nanosecond.
     """
 
     number: int
-    at_memory: float
-    at_cache: float
+    memory_intensity: float
+    cache_intensity: float
     rate: float
 
 
@@ -66,7 +66,7 @@ class RooflinePlot(Plot):
         layout = self.layout()
         assert layout is not None
         layout.addWidget(legend)
-        self.box.sigResized.connect(self._name_dots)
+        self.box.sigResized.connect(self._label_dots)
         self.dots: tuple[RooflineDot, ...] = ()
         self.roofs: Roofs | None = None
         self.names: dict[int, QRectF] = {}
@@ -76,14 +76,14 @@ class RooflinePlot(Plot):
         self._items: list[pg.GraphicsObject] = []
         self._emphasized: int | None = None
 
-    def show_dots(self, dots: Sequence[RooflineDot], roofs: Roofs, strong: int | None = None) -> None:
-        """Show dots below the roofs; the dot with number `strong` is larger than the others."""
-        state = (tuple(dots), roofs, strong)
+    def show_dots(self, dots: Sequence[RooflineDot], roofs: Roofs, emphasized: int | None = None) -> None:
+        """Show dots below the roofs; the dot with number `emphasized` is larger than the others."""
+        state = (tuple(dots), roofs, emphasized)
         if state != (self.dots, self.roofs, self._emphasized):
             self.dots, self.roofs, self._emphasized = state
             self._draw()
 
-    def _add(self, item: pg.GraphicsObject) -> None:
+    def _add_item(self, item: pg.GraphicsObject) -> None:
         # The view's range is set explicitly, so items' bounds need not be computed.
         self.box.addItem(item, ignoreBounds=True)
         self._items.append(item)
@@ -95,14 +95,14 @@ class RooflinePlot(Plot):
         if self.roofs is None:
             return
         roofs, theme = self.roofs, look().theme
-        places = [place for dot in self.dots for place in (dot.at_memory, dot.at_cache) if place > 0]
+        places = [place for dot in self.dots for place in (dot.memory_intensity, dot.cache_intensity) if place > 0]
         ridge = roofs.operations / roofs.memory
         low = math.floor(math.log10(min([*places, ridge]) / 1.5))
         high = math.ceil(math.log10(max([*places, ridge]) * 1.5))
         across = np.linspace(low, high, 200)
         for slope, style in ((roofs.memory, Qt.PenStyle.SolidLine), (roofs.cache, Qt.PenStyle.DashLine)):
             heights = np.minimum(np.log10(slope) + across, np.log10(roofs.operations))
-            self._add(
+            self._add_item(
                 pg.PlotCurveItem(across, heights, pen=pg.mkPen(theme.muted, width=2, style=style), antialias=True)
             )
         rates = [dot.rate for dot in self.dots]
@@ -110,30 +110,32 @@ class RooflinePlot(Plot):
         top = math.log10(roofs.operations) + 0.35
         self.plot.setXRange(low, high, padding=0.0)
         self.plot.setYRange(floor, top, padding=0.0)
-        self._name_roofs(roofs, low, high, floor)
+        self._label_roofs(roofs, low, high, floor)
         self._draw_dots()
-        self._name_dots()
+        self._label_dots()
 
-    def _name_roofs(self, roofs: Roofs, low: float, high: float, floor: float) -> None:
+    def _label_roofs(self, roofs: Roofs, low: float, high: float, floor: float) -> None:
         names = (
-            (f"DRAM {as_count(round(roofs.memory))} GB/s", roofs.memory, (0.0, 0.0)),
-            (f"L2 {as_count(round(roofs.cache))} GB/s", roofs.cache, (1.0, 1.0)),
+            (f"DRAM {format_count(round(roofs.memory))} GB/s", roofs.memory, (0.0, 0.0)),
+            (f"L2 {format_count(round(roofs.cache))} GB/s", roofs.cache, (1.0, 1.0)),
         )
         for text, slope, anchor in names:
             start = max(low, floor - math.log10(slope))
             end = math.log10(roofs.operations / slope)
             place = start + 0.55 * (min(end, high) - start)
-            self._write(text, place, math.log10(slope) + place, anchor)
-        self._write(f"{as_figure(roofs.operations / 1000)} Top/s", high, math.log10(roofs.operations), (1.0, 1.0))
+            self._add_label(text, place, math.log10(slope) + place, anchor)
+        self._add_label(
+            f"{format_figure(roofs.operations / 1000)} Top/s", high, math.log10(roofs.operations), (1.0, 1.0)
+        )
 
-    def _write(self, text: str, x: float, y: float, anchor: tuple[float, float]) -> None:
+    def _add_label(self, text: str, x: float, y: float, anchor: tuple[float, float]) -> None:
         item = pg.TextItem(text, color=look().theme.muted, anchor=anchor)
         item.setFont(code_font(look().small_px))
         item.setPos(x, y)
-        self._add(item)
+        self._add_item(item)
         self._roof_labels.append(item)
 
-    def _name_dots(self) -> None:
+    def _label_dots(self) -> None:
         """Label each dot at a free position, with a leader line if that is not directly next to the dot."""
         for item in self._label_items:
             self.box.removeItem(item)
@@ -152,7 +154,9 @@ class RooflinePlot(Plot):
         spots = []
         for dot in self.dots:
             height = math.log10(dot.rate)
-            spots.append((pixel(math.log10(dot.at_memory), height), pixel(math.log10(dot.at_cache), height)))
+            spots.append(
+                (pixel(math.log10(dot.memory_intensity), height), pixel(math.log10(dot.cache_intensity), height))
+            )
         circle = QSizeF(2 * radius, 2 * radius)
         occupied = [QRectF(at - QPointF(radius, radius), circle) for spot in spots for at in spot]
         # A line connects a dot's two spots.
@@ -163,7 +167,7 @@ class RooflinePlot(Plot):
             occupied.append(QRectF(at - QPointF(anchor.x() * size.width(), anchor.y() * size.height()), size))
         texts = [str(dot.number + 1) for dot in self.dots]
         sizes = [QSizeF(metrics.horizontalAdvance(text) + look().px(5), metrics.height() * 0.9) for text in texts]
-        places = places_beside([at + QPointF(radius, 0) for at, _ in spots], sizes, occupied, pixels)
+        places = place_labels([at + QPointF(radius, 0) for at, _ in spots], sizes, occupied, pixels)
         for dot, text, place, (at, _) in zip(self.dots, texts, places, spots, strict=True):
             self.names[dot.number] = place
             color = variant_pen(dot.number).color()
@@ -172,13 +176,13 @@ class RooflinePlot(Plot):
                 ends = (at, QPointF(place.left() - 2, middle.y()))
                 xs = [left + end.x() / across for end in ends]
                 ys = [high - end.y() / down for end in ends]
-                self._name(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(color, width=1), antialias=True))
+                self._add_dot_label(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(color, width=1), antialias=True))
             item = pg.TextItem(text, color=color.name(), anchor=(0.5, 0.5))
             item.setFont(font)
             item.setPos(left + middle.x() / across, high - middle.y() / down)
-            self._name(item)
+            self._add_dot_label(item)
 
-    def _name(self, item: pg.GraphicsObject) -> None:
+    def _add_dot_label(self, item: pg.GraphicsObject) -> None:
         self.box.addItem(item, ignoreBounds=True)
         self._label_items.append(item)
 
@@ -190,8 +194,8 @@ class RooflinePlot(Plot):
             color = variant_pen(dot.number).color()
             size = look().px(15 if strong else 10)
             height = math.log10(dot.rate)
-            ends = [math.log10(dot.at_cache), math.log10(dot.at_memory)]
-            self._add(pg.PlotCurveItem(ends, [height, height], pen=pg.mkPen(color, width=2 if strong else 1)))
+            ends = [math.log10(dot.cache_intensity), math.log10(dot.memory_intensity)]
+            self._add_item(pg.PlotCurveItem(ends, [height, height], pen=pg.mkPen(color, width=2 if strong else 1)))
             ring = {"pen": pg.mkPen(color, width=2), "brush": pg.mkBrush(look().theme.surface), "size": size * 0.8}
             rings.append({"pos": (ends[0], height), "data": dot.number, **ring})
             filled = {"pen": pg.mkPen(None), "brush": pg.mkBrush(color), "size": size}
@@ -200,16 +204,16 @@ class RooflinePlot(Plot):
             item = pg.ScatterPlotItem(spots)
             item.setZValue(1)
             item.sigClicked.connect(lambda _, clicked: self.picked.emit(clicked[0].data()))
-            self._add(item)
+            self._add_item(item)
 
     def restyle(self) -> None:
         self.plot.showGrid(x=True, y=True, alpha=0.14)
         for axis in (self.left, self.bottom):
-            dress(axis, tickFont=code_font(max(11, look().small_px)), maxTickLevel=2, autoExpandTextSpace=True)
+            style_axis(axis, tickFont=code_font(max(11, look().small_px)), maxTickLevel=2, autoExpandTextSpace=True)
         label_axis(self.left, "operations per ns (Gop/s)")
         label_axis(self.bottom, "operations per byte")
         self.left.setWidth(look().px(72))
         self._draw()
 
-    def number_at(self, x: float) -> int | None:
+    def find_number(self, x: float) -> int | None:
         return None

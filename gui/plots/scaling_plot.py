@@ -6,7 +6,7 @@ import pyqtgraph as pg
 from PyQt6.QtCore import Qt
 
 from gui.painting.theme import code_font, look
-from gui.plots.axes import FigureAxis, dress
+from gui.plots.axes import FigureAxis, style_axis
 from gui.plots.plot import Plot, label_axis
 
 
@@ -17,22 +17,22 @@ class ScalingPlot(Plot):
         super().__init__("Speedup over the number of workers", FigureAxis("left"))
         self.setMinimumSize(200, 160)
         self.box.setMouseEnabled(x=False, y=False)
-        self.speeds: dict[int, float] = {}
+        self.speedups: dict[int, float] = {}
         """Speedup over one worker, by number of workers."""
         self._max_workers = 1
         self._ideal = self.plot.plot([], [])
         self._curve = self.plot.plot([], [])
 
-    def begin(self, most: int) -> None:
-        """Remove all dots; `most` is the largest number of workers to come."""
-        self._max_workers, self.speeds = most, {}
-        self.mark(None)
+    def clear_dots(self, max_workers: int) -> None:
+        """Remove all dots; `max_workers` is the largest number of workers to come."""
+        self._max_workers, self.speedups = max_workers, {}
+        self.show_cursor(None)
         self.restyle()
         self.fit()
 
-    def show_speeds(self, speeds: dict[int, float]) -> None:
+    def show_speedups(self, speeds: dict[int, float]) -> None:
         """Show the speedup over one worker for each number of workers."""
-        self.speeds = dict(sorted(speeds.items()))
+        self.speedups = dict(sorted(speeds.items()))
         self.restyle()
         self.fit()
 
@@ -40,23 +40,23 @@ class ScalingPlot(Plot):
     def count(self) -> int:
         return self._max_workers + 1
 
-    def number_at(self, x: float) -> int | None:
-        return min(self.speeds, key=lambda number: abs(number - x), default=None)
+    def find_number(self, x: float) -> int | None:
+        return min(self.speedups, key=lambda number: abs(number - x), default=None)
 
     def fit(self) -> None:
-        top = max(self._max_workers, *self.speeds.values()) if self.speeds else self._max_workers
+        top = max(self._max_workers, *self.speedups.values()) if self.speedups else self._max_workers
         self.box.setRange(xRange=(0, self._max_workers * 1.06), yRange=(0, top * 1.06), padding=0)
-        self.bottom.setTicks([[(number, str(number)) for number in self._numbers]])
+        self.bottom.setTicks([[(number, str(number)) for number in self._tick_numbers]])
 
     @property
-    def _numbers(self) -> range:
+    def _tick_numbers(self) -> range:
         return range(0, self._max_workers + 1, max(1, self._max_workers // 8))
 
     def restyle(self) -> None:
         theme = look().theme
         self.plot.showGrid(x=True, y=True, alpha=0.14)
         for axis in (self.left, self.bottom):
-            dress(axis, tickFont=code_font(max(11, look().small_px)), maxTickLevel=1, autoExpandTextSpace=True)
+            style_axis(axis, tickFont=code_font(max(11, look().small_px)), maxTickLevel=1, autoExpandTextSpace=True)
         label_axis(self.left, "speedup over one worker")
         label_axis(self.bottom, "workers")
         self.left.setWidth(look().px(60))
@@ -64,6 +64,6 @@ class ScalingPlot(Plot):
         self._ideal.setData([0, self._max_workers], [0, self._max_workers], pen=ideal, antialias=True)
         pen = pg.mkPen(theme.accent, width=2.5)
         self._curve.setData(
-            [*self.speeds], [*self.speeds.values()], pen=pen, symbol="o", symbolSize=9, symbolPen=None,
+            [*self.speedups], [*self.speedups.values()], pen=pen, symbol="o", symbolSize=9, symbolPen=None,
             symbolBrush=theme.accent, antialias=True,
         )  # fmt: skip

@@ -5,6 +5,6 @@ from __future__ import annotations
 from PyQt6.QtCore import QEvent
 
 
-def is_of(event: QEvent | None, *types: QEvent.Type) -> bool:
+def is_event_type(event: QEvent | None, *types: QEvent.Type) -> bool:
     """Return whether an event has one of these types."""
     return event is not None and event.type() in types

@@ -17,16 +17,16 @@ from gpu.declaration.roles import Role
 from gui.model.records import FinishedRun, PointedElement
 from gui.painting.theme import look
 from gui.plots.array_plot import ArrayPlot
+from gui.plots.excerpt import ArrayExcerpt
 from gui.plots.levels_bar import LevelsBar
-from gui.plots.stretch import Stretch
-from gui.run_view.examples import preset_of
-from gui.run_view.partials import Partials, PartialsTree
+from gui.run_view.examples import find_preset
+from gui.run_view.partials import PartialResults, PartialsTree
 from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
-from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, button, column, label, row, split
+from gui.widgets.basic import Card, ElidedLabel, button, column, format_count, format_figure, label, row, split
 
-SHOWN_AT_ONCE = 2**16
+MAX_PREVIEW_ELEMENTS = 2**16
 """Largest number of elements for which the window generates the input itself, to show it before the run ends."""
 
 _PLOT, _VALUE, _PIECES = range(3)
@@ -50,66 +50,72 @@ class ArrayView(RunView):
         self.before, self.after = ArrayPlot("Input"), ArrayPlot("Result")
         self.error = ArrayPlot("Error against the reference", "error")
         self.error.hide()
-        self.value = label("–", "huge", name="Result")
-        self.value.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.beside_value = label("", "muted", name="Reference result")
-        self.beside_value.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.ask = button(
+        self.value_label = label("–", "huge", name="Result")
+        self.value_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.value_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.reference_label = label("", "muted", name="Reference result")
+        self.reference_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.writer_button = button(
             "Which thread?", "flat", tip="Show the thread that wrote the result", name="Which thread wrote it"
         )
         # The card opens over the input, so that the value stays visible.
-        self.ask.clicked.connect(lambda: self._point(0, self.before.mapToGlobal(self.before.rect().center())))
+        self.writer_button.clicked.connect(
+            lambda: self._request_writer(0, self.before.mapToGlobal(self.before.rect().center()))
+        )
         self.partials = PartialsTree()
         self.partials.hide()
         value_page = QWidget()
-        value_column = column(0, self.value, row(0, self.beside_value, self.ask, 0), self.partials, 0)
+        value_column = column(
+            0, self.value_label, row(0, self.reference_label, self.writer_button, 0), self.partials, 0
+        )
         value_column.setStretchFactor(self.partials, 6)
         value_page.setLayout(value_column)
         self.pieces = PiecesBar()
         self.passes = PassesBar()
         self.passes.hide()
-        self.passes.moved.connect(self._show_pass)
+        self.passes.pass_selected.connect(self._show_pass)
         self._frames: Array = np.empty((0, 0))
         self._outcome: FinishedRun | None = None
-        self._about_input, self._about_result = (
+        self._input_caption, self._result_caption = (
             ElidedLabel("caption", f"About the {of}", right=True) for of in ("input", "result")
         )
         self.bars = LevelsBar(self.before), LevelsBar(self.after)
-        self.stretches = Stretch("Elements of the input"), Stretch("Elements of the result")
-        self._first, self._readable = 0, 0
-        self._counted: tuple[bool, ...] = (False, False)
-        for each in (*self.bars, *self.stretches):
+        self.excerpts = ArrayExcerpt("Elements of the input"), ArrayExcerpt("Elements of the result")
+        self._first_excerpt_index, self._excerpt_length = 0, 0
+        self._has_histogram: tuple[bool, ...] = (False, False)
+        for each in (*self.bars, *self.excerpts):
             each.hide()
         input_plot, result_plot = (
-            _side_by_side(plot, bar) for plot, bar in zip((self.before, self.after), self.bars, strict=True)
+            _create_plot_row(plot, bar) for plot, bar in zip((self.before, self.after), self.bars, strict=True)
         )
-        self.result = QStackedWidget()
+        self.result_stack = QStackedWidget()
         for page in (result_plot, value_page, self.pieces):
-            self.result.addWidget(page)
-        self.after.picked.connect(lambda index: self._point(index, self.after.anchor()))
-        self.stretches[1].picked.connect(lambda index: self._point(index, self.stretches[1].anchor(index)))
+            self.result_stack.addWidget(page)
+        self.after.picked.connect(lambda index: self._request_writer(index, self.after.find_cursor_position()))
+        self.excerpts[1].picked.connect(
+            lambda index: self._request_writer(index, self.excerpts[1].find_cell_position(index))
+        )
         self.splitter = split(Qt.Orientation.Vertical)
         for title, contents, about in (
-            ("Input", (input_plot, self.stretches[0]), self._about_input),
-            ("Result", (self.result, self.error, self.stretches[1], self.passes), self._about_result),
+            ("Input", (input_plot, self.excerpts[0]), self._input_caption),
+            ("Result", (self.result_stack, self.error, self.excerpts[1], self.passes), self._result_caption),
         ):
             card = Card(title, margins=(12, 8, 12, 4))
             card.body.setSpacing(2)
             card.head.addWidget(about, 1)
             for content in contents:
-                card.body.addWidget(content, {input_plot: 3, self.result: 3, self.error: 2}.get(content, 0))
+                card.body.addWidget(content, {input_plot: 3, self.result_stack: 3, self.error: 2}.get(content, 0))
             self.splitter.addWidget(card)
         self.splitter.setSizes([look().px(150), look().px(230)])
         self.setLayout(column(self.splitter))
         for plot in self._plots:
-            plot.hovered.connect(self._read)
-            plot.moved.connect(lambda first, last, plot=plot: self._align(plot, first, last))
-            plot.stretch_moved.connect(lambda index: self._move_stretch(index - self.stretches[0].count // 2))
-        for stretch in self.stretches:
-            stretch.moved.connect(self._move_stretch)
-            stretch.hovered.connect(self._read)
-        self.stretches[0].resized.connect(lambda: self._move_stretch(self._first))
+            plot.hovered.connect(self._show_element)
+            plot.range_changed.connect(lambda first, last, plot=plot: self._align(plot, first, last))
+            plot.excerpt_moved.connect(lambda index: self._move_excerpts(index - self.excerpts[0].count // 2))
+        for stretch in self.excerpts:
+            stretch.first_changed.connect(self._move_excerpts)
+            stretch.hovered.connect(self._show_element)
+        self.excerpts[0].resized.connect(lambda: self._move_excerpts(self._first_excerpt_index))
 
     @property
     def _plots(self) -> tuple[ArrayPlot, ArrayPlot, ArrayPlot]:
@@ -118,7 +124,11 @@ class ArrayView(RunView):
     def show_params(self, params: dict[str, Any]) -> None:
         pattern = self._pattern
         size = pattern.value(params, Role.SIZE)
-        if pattern.from_file(params) or pattern.make_input is None or (size is not None and size > SHOWN_AT_ONCE):
+        if (
+            pattern.reads_file(params)
+            or pattern.make_input is None
+            or (size is not None and size > MAX_PREVIEW_ELEMENTS)
+        ):
             return
         values = pattern.make_input(params, 0)["values"]
         self.before.show_outline(outline(values), values.size)
@@ -129,22 +139,22 @@ class ArrayView(RunView):
         elements, result = int(arrays["elements"]), arrays[self._pattern.result]
         kept = arrays.get("kept")
         middle = arrays.get("middle") if kept is None else None
-        self.before.show_outline(arrays["input"], elements, kept=kept, middle=middle)
+        self.before.show_outline(arrays["input"], elements, highlighted=kept, quartiles=middle)
         description = self._describe_input(elements, params, outcome.file.name if outcome.file is not None else "")
         note = " · dark band: middle half of the values" if middle is not None else ""
         self._set_caption("input", description + note)
-        preset = preset_of(self._pattern, params)
-        pieces = preset.pieces if preset is not None else None
-        if result.shape == (1,) and self._presentation.folds:
+        preset = find_preset(self._pattern, params)
+        pieces = preset.lengths if preset is not None else None
+        if result.shape == (1,) and self._presentation.is_single_value:
             self._show_value(outcome)
         elif pieces is not None and arrays["input"].shape[1] == elements == result.size:
             self.pieces.show_pieces(pieces, arrays["input"][0], np.asarray(result))
-            self.result.setCurrentIndex(_PIECES)
+            self.result_stack.setCurrentIndex(_PIECES)
         else:
             as_curve = "kept" not in arrays
-            self.after.show_outline(arrays["output"], result.size, room=elements, as_curve=as_curve)
-            self.result.setCurrentIndex(_PLOT)
-        self._show_many(arrays)
+            self.after.show_outline(arrays["output"], result.size, axis_length=elements, draw_curve=as_curve)
+            self.result_stack.setCurrentIndex(_PLOT)
+        self._show_details(arrays)
         self._show_error(outcome, elements)
         self._set_caption("result", self._describe_result(outcome, elements, result.size))
         self._outcome = outcome
@@ -154,22 +164,22 @@ class ArrayView(RunView):
             captions = bytes(np.asarray(arrays["captions"])).decode().split("\n")
             self.passes.show_passes([*captions, "result"])
 
-    def _show_many(self, arrays: Mapping[str, Array]) -> None:
+    def _show_details(self, arrays: Mapping[str, Array]) -> None:
         """Show value histograms and a readable stretch of elements when the plots cannot show each element."""
         values = arrays.get("values")
-        self._readable = 0 if values is None else len(values)
+        self._excerpt_length = 0 if values is None else len(values)
         shown = values is not None
         for bar, key, edges in zip(self.bars, ("levels", "made levels"), ("level edges", "made edges"), strict=True):
             if key in arrays:
                 bar.show_counts(arrays[key], arrays[edges])
-        self._counted = tuple(key in arrays for key in ("levels", "made levels"))
+        self._has_histogram = tuple(key in arrays for key in ("levels", "made levels"))
         self._update_bars()
-        self.before.show_index_axis(True, named=not shown)
-        result = arrays[self._pattern.result] if self.result.currentIndex() == _PLOT else None
-        for stretch, contents in zip(self.stretches, (values, result), strict=True):
-            stretch.show_values(contents, self._readable)
+        self.before.show_index_axis(True, titled=not shown)
+        result = arrays[self._pattern.result] if self.result_stack.currentIndex() == _PLOT else None
+        for stretch, contents in zip(self.excerpts, (values, result), strict=True):
+            stretch.show_values(contents, self._excerpt_length)
             stretch.setVisible(shown and contents is not None)
-        self._move_stretch(min(self._first, self._readable))
+        self._move_excerpts(min(self._first_excerpt_index, self._excerpt_length))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -177,17 +187,17 @@ class ArrayView(RunView):
 
     def _update_bars(self) -> None:
         """Show the value histograms where they leave the plots more than half of the width."""
-        for bar, counted in zip(self.bars, self._counted, strict=True):
+        for bar, counted in zip(self.bars, self._has_histogram, strict=True):
             bar.setVisible(counted and self.width() >= look().px(330))
 
-    def _move_stretch(self, first: int) -> None:
+    def _move_excerpts(self, first: int) -> None:
         """Show the elements from this index on, in both arrays."""
-        count = self.stretches[0].count
-        self._first = max(0, min(first, self._readable - count))
-        for stretch in self.stretches:
-            stretch.show_from(self._first)
+        count = self.excerpts[0].count
+        self._first_excerpt_index = max(0, min(first, self._excerpt_length - count))
+        for stretch in self.excerpts:
+            stretch.scroll_to(self._first_excerpt_index)
         for plot in (self.before, self.after):
-            plot.mark_stretch(self._first, count if self._readable else 0)
+            plot.mark_excerpt(self._first_excerpt_index, count if self._excerpt_length else 0)
 
     def _show_pass(self, number: int) -> None:
         """Show the keys of a captured pass; the number after the last pass shows the result."""
@@ -195,57 +205,58 @@ class ArrayView(RunView):
             return
         arrays = self._outcome.arrays
         ended = number == len(self._frames)
-        self.stretches[1].show_values(arrays[self._pattern.result] if ended else None, self._readable)
+        self.excerpts[1].show_values(arrays[self._pattern.result] if ended else None, self._excerpt_length)
         shown = outline(self._frames[number]) if number < len(self._frames) else arrays["output"]
-        self.after.show_outline(shown, int(arrays["elements"]), floor=float(self._frames.min()))
+        self.after.show_outline(shown, int(arrays["elements"]), bar_base=float(self._frames.min()))
 
-    def _point(self, index: int, where: QPoint) -> None:
+    def _request_writer(self, index: int, position: QPoint) -> None:
         """Request the thread that wrote an element of the result."""
         outcome, name = self._outcome, self._pattern.result
         if outcome is not None and index < outcome.arrays[name].size:
-            title = "Result" if self.result.currentIndex() == _VALUE else f"Element {as_count(index)}"
-            self.pointed.emit(PointedElement(name, (index,), title), where)
+            title = "Result" if self.result_stack.currentIndex() == _VALUE else f"Element {format_count(index)}"
+            self.element_selected.emit(PointedElement(name, (index,), title), position)
 
     def _show_value(self, outcome: FinishedRun) -> None:
-        self.value.setText(_full_precision(outcome.arrays[self._pattern.result][0].item()))
+        self.value_label.setText(_format_full_precision(outcome.arrays[self._pattern.result][0].item()))
         right = outcome.arrays.get("right")
         deviation = outcome.report.deviation
         if right is None or deviation is None:
-            self.beside_value.setText("")
+            self.reference_label.setText("")
         elif deviation.max_abs == 0:
-            self.beside_value.setText("equals the reference result")
+            self.reference_label.setText("equals the reference result")
         else:
             relative = f" (relative {deviation.max_rel:.1e})" if np.isfinite(deviation.max_rel) else ""
-            self.beside_value.setText(
-                f"reference {_full_precision(right[0, 0].item())}, difference {as_figure(deviation.max_abs)}{relative}"
+            reference = _format_full_precision(right[0, 0].item())
+            self.reference_label.setText(
+                f"reference {reference}, difference {format_figure(deviation.max_abs)}{relative}"
             )
-        rows = _partial_results(outcome.arrays)
+        rows = _collect_partial_results(outcome.arrays)
         self.partials.show_rows(rows)
         self.partials.setVisible(bool(rows))
-        self.result.setCurrentIndex(_VALUE)
+        self.result_stack.setCurrentIndex(_VALUE)
 
     def _show_error(self, outcome: FinishedRun, elements: int) -> None:
         """Plot the error below the result; a run that was not verified leaves the plot unchanged."""
         error = outcome.arrays.get("error")
-        shown = error is not None and error.size and self.result.currentIndex() == _PLOT and bool(error.max() > 0)
+        shown = error is not None and error.size and self.result_stack.currentIndex() == _PLOT and bool(error.max() > 0)
         if error is not None and shown:
             finite = error[np.isfinite(error)]
             highest = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
             self.error.set_tone("muted" if outcome.report.verified else "bad")
             self.error.show_outline(
-                np.minimum(error, 2 * highest), outcome.arrays[self._pattern.result].size, room=elements
+                np.minimum(error, 2 * highest), outcome.arrays[self._pattern.result].size, axis_length=elements
             )
-        if outcome.report.deviation is not None or self.result.currentIndex() != _PLOT:
+        if outcome.report.deviation is not None or self.result_stack.currentIndex() != _PLOT:
             self.error.setVisible(bool(shown))
-            self.after.show_index_axis(not shown, named=not self._readable)
+            self.after.show_index_axis(not shown, titled=not self._excerpt_length)
 
-    def _align(self, moved: ArrayPlot, first: float, last: float) -> None:
+    def _align(self, changed_plot: ArrayPlot, first: float, last: float) -> None:
         """Align the ranges of all plots, so that an element has the same x in each."""
         if self._aligning:
             return
         self._aligning = True
         for plot in self._plots:
-            if plot is not moved:
+            if plot is not changed_plot:
                 plot.show_range(first, last)
         self._aligning = False
 
@@ -253,35 +264,35 @@ class ArrayView(RunView):
 
     def _set_caption(self, side: str, text: str) -> None:
         self._captions[side] = text
-        (self._about_input if side == "input" else self._about_result).say(text)
+        (self._input_caption if side == "input" else self._result_caption).show_text(text)
 
     def _describe_input(self, elements: int, params: Mapping[str, Any], file: str) -> str:
         type, source = (self._pattern.value(params, role) for role in (Role.TYPE, Role.SOURCE))
-        return ", ".join(filter(None, (" × ".join(filter(None, (as_count(elements), type))), file or source)))
+        return ", ".join(filter(None, (" × ".join(filter(None, (format_count(elements), type))), file or source)))
 
     def _describe_result(self, outcome: FinishedRun, elements: int, size: int) -> str:
-        words = self._presentation.words(outcome.params)
+        words = self._presentation.describe(outcome.params)
         if "kept" in outcome.arrays and not words:
-            words = (f"{as_count(size)} of {as_count(elements)} kept",)
+            words = (f"{format_count(size)} of {format_count(elements)} kept",)
         return ", ".join([*words, outcome.variant])
 
-    def _read(self, index: int | None) -> None:
+    def _show_element(self, index: int | None) -> None:
         """Show the values of one element in both captions; None restores the captions."""
         for plot in self._plots:
-            plot.mark(index)
+            plot.show_cursor(index)
         if index is None:
             for side, text in self._captions.items():
                 self._set_caption(side, text)
             return
-        self._about_input.say(_describe_element(self.before, index) or self._captions["input"])
-        if self.result.currentIndex() == _PLOT:
+        self._input_caption.show_text(_describe_element(self.before, index) or self._captions["input"])
+        if self.result_stack.currentIndex() == _PLOT:
             text = _describe_element(self.after, index)
             error = _describe_element(self.error, index) if not self.error.isHidden() else ""
             suffix = f"   error {error.split('=')[-1].strip()}" if text and error else ""
-            self._about_result.say(text + suffix or "–")
+            self._result_caption.show_text(text + suffix or "–")
 
 
-def _side_by_side(plot: ArrayPlot, bar: LevelsBar) -> QWidget:
+def _create_plot_row(plot: ArrayPlot, bar: LevelsBar) -> QWidget:
     both = QWidget()
     layout = row(plot, bar, spacing=0)
     layout.setStretch(0, 1)
@@ -289,30 +300,31 @@ def _side_by_side(plot: ArrayPlot, bar: LevelsBar) -> QWidget:
     return both
 
 
-def _partial_results(arrays: Mapping[str, Array]) -> tuple[Partials, ...]:
+def _collect_partial_results(arrays: Mapping[str, Array]) -> tuple[PartialResults, ...]:
     """Return the partial results of each launch, or of equal parts computed on the CPU if the kernel stores none."""
     counts = arrays.get("partial counts", np.zeros(0, np.int64)).tolist()
     if counts:
         return tuple(
-            Partials(arrays[f"partials {number}"], count, "partial results, one per block")
+            PartialResults(arrays[f"partials {number}"], count, "partial results, one per block")
             for number, count in enumerate(counts)
         )
     pieces = arrays.get("pieces")
     if pieces is None:
         return ()
     words = "equal parts, computed on the CPU because this kernel stores no partial results"
-    return (Partials(outline(pieces), pieces.size, words),)
+    return (PartialResults(outline(pieces), pieces.size, words),)
 
 
-def _full_precision(value: float) -> str:
+def _format_full_precision(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 
 def _describe_element(plot: ArrayPlot, index: int) -> str:
-    values = plot.range_at(index)
+    values = plot.find_column_range(index)
     if values is None:
         return ""
     first, last, low, high = values
     if first == last:
-        return f"[{as_count(first)}] = {_full_precision(low)}"
-    return f"[{as_count(first)} … {as_count(last)}] = {_full_precision(low)} … {_full_precision(high)}"
+        return f"[{format_count(first)}] = {_format_full_precision(low)}"
+    indices = f"[{format_count(first)} … {format_count(last)}]"
+    return f"{indices} = {_format_full_precision(low)} … {_format_full_precision(high)}"

@@ -14,7 +14,7 @@ from gui.painting.theme import look
 from gui.widgets.basic import label, row
 
 
-def preset_of(pattern: Pattern, params: Mapping[str, Any], variant: str = "") -> Preset | None:
+def find_preset(pattern: Pattern, params: Mapping[str, Any], variant: str = "") -> Preset | None:
     """Return the preset that matches the settings; of several matches, the one with the variant."""
     matches = []
     for preset in pattern.presets:
@@ -25,14 +25,14 @@ def preset_of(pattern: Pattern, params: Mapping[str, Any], variant: str = "") ->
 
 
 class Examples(QWidget):
-    """The list of examples, placed in the tab bar's line; `about` describes the current example.
+    """The list of examples, placed in the tab bar's line; `description_banner` describes the current example.
 
     Parameters
     ----------
     pattern : Pattern
     """
 
-    chosen = pyqtSignal(object)
+    preset_selected = pyqtSignal(object)
     """Preset"""
 
     def __init__(self, pattern: Pattern) -> None:
@@ -49,24 +49,24 @@ class Examples(QWidget):
         heading = label("Example", "caption")
         heading.setBuddy(self.box)
         self.setLayout(row(heading, self.box))
-        self.box.activated.connect(self._choose)
+        self.box.activated.connect(self._select_preset)
         self.text = label("", wrap=True, name="Description of the example")
-        self.about = QFrame()
-        self.about.setProperty("banner", "neutral")
-        layout = QHBoxLayout(self.about)
+        self.description_banner = QFrame()
+        self.description_banner.setProperty("banner", "neutral")
+        layout = QHBoxLayout(self.description_banner)
         layout.setContentsMargins(14, 6, 14, 6)
         layout.addWidget(self.text)
-        self.about.hide()
+        self.description_banner.hide()
         if not pattern.presets:
             self.hide()
 
-    def _choose(self, number: int) -> None:
+    def _select_preset(self, number: int) -> None:
         if number:
-            self.chosen.emit(self._pattern.presets[number - 1])
+            self.preset_selected.emit(self._pattern.presets[number - 1])
 
     def show_params(self, params: Mapping[str, Any], variant: str) -> None:
         """Select the example that matches the settings, if any."""
-        preset = preset_of(self._pattern, params, variant)
+        preset = find_preset(self._pattern, params, variant)
         self.box.setCurrentIndex(self._pattern.presets.index(preset) + 1 if preset is not None else 0)
         self.text.setText(preset.text if preset is not None else "")
-        self.about.setVisible(preset is not None)
+        self.description_banner.setVisible(preset is not None)

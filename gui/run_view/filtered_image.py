@@ -14,8 +14,8 @@ from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElemen
 from gui.run_view.filter_card import FilterCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
-from gui.run_view.numbers import as_time
-from gui.run_view.view import RunView, pixel_text, titled_pane
+from gui.run_view.numbers import format_time
+from gui.run_view.view import RunView, create_titled_pane, format_pixel
 from gui.widgets.basic import column, split
 from gui.widgets.forms import ParameterForm
 
@@ -36,11 +36,11 @@ class FilteredImageView(RunView):
     def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__()
         assert isinstance(pattern.presentation, ImagePresentation)
-        self._result, self._filter = pattern.result, pattern.presentation.filter
+        self._result_name, self._filter = pattern.result, pattern.presentation.filter
         self.before, self.after = ImagePane("Image before"), ImagePane("Image after")
-        self.after.link(self.before)
-        before_card, self._before_text = titled_pane(self.before, "Before")
-        after_card, self._after_text = titled_pane(self.after, "After")
+        self.after.link_to(self.before)
+        before_card, self._before_text = create_titled_pane(self.before, "Before")
+        after_card, self._after_text = create_titled_pane(self.after, "After")
         self.levels = LevelsCard("Histogram", sides=True)
         own = pattern.parameter(Role.COEFFICIENTS)
         self.filter: FilterCard | None = None
@@ -49,8 +49,8 @@ class FilteredImageView(RunView):
         self._image: OpenImage | None = None
         self._outcome: FinishedRun | None = None
         for pane in (self.before, self.after):
-            pane.hovered.connect(self._read)
-        self.after.picked.connect(self._point)
+            pane.hovered.connect(self._show_pixel)
+        self.after.picked.connect(self._request_writer)
 
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         pictures = split(across, before_card, after_card, sizes=(1000, 1000))
@@ -64,52 +64,54 @@ class FilteredImageView(RunView):
         self._image, self._outcome = image, None
         self.before.show_picture(image.picture)
         self.after.show_picture(image.picture)
-        self.levels.forget()
-        self._read(None)
+        self.levels.clear_counts()
+        self._show_pixel(None)
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         self._outcome = outcome
         self.after.show_picture(outcome.arrays["picture"])
-        self._read(None)
+        self._show_pixel(None)
 
     def show_counts(self, counts: LevelCounts) -> None:
         if counts.side == "right":
             return  # the correct counts of a wrong variant
         self.levels.show_counts(counts.side, counts.counts, counts.maxval)
         # A simulation time says nothing about a GPU and would not fit in a narrow card.
-        time = "" if counts.report.simulated else f" in {as_time(counts.report.time_ms.kernel)}"
-        self.levels.say_note(f"counted by {counts.report.pattern} / {counts.report.variant}{time}")
+        time = "" if counts.report.simulated else f" in {format_time(counts.report.time_ms.kernel)}"
+        self.levels.show_note(f"counted by {counts.report.pattern} / {counts.report.variant}{time}")
 
     def show_params(self, params: dict[str, Any]) -> None:
         if self.filter is not None:
             self.filter.show_params(params)
 
-    def _point(self, pixel: tuple[int, int]) -> None:
+    def _request_writer(self, pixel: tuple[int, int]) -> None:
         """Request the thread that wrote a pixel of the result."""
         outcome, (x, y) = self._outcome, pixel
         if outcome is not None:
-            shape = outcome.arrays[self._result].shape
+            shape = outcome.arrays[self._result_name].shape
             planes = tuple((y, x, plane) for plane in range(shape[2])) if len(shape) > 2 else ()
             pixel_of = PointedElement(
-                self._result, planes[0] if planes else (y, x), f"Pixel x {x}, y {y}", planes=planes
+                self._result_name, planes[0] if planes else (y, x), f"Pixel x {x}, y {y}", planes=planes
             )
-            self.pointed.emit(pixel_of, self.after.anchor())
+            self.element_selected.emit(pixel_of, self.after.find_cursor_position())
 
     def _describe_result(self, outcome: FinishedRun) -> str:
         """Return the filter's description and the variant."""
-        words = (self._filter.words(outcome.params),) if self._filter is not None else ()
+        words = (self._filter.describe(outcome.params),) if self._filter is not None else ()
         return ", ".join([*words, outcome.variant])
 
-    def _read(self, pixel: tuple[int, int] | None) -> None:
-        self.before.mark(pixel)
-        self.after.mark(pixel)
+    def _show_pixel(self, pixel: tuple[int, int] | None) -> None:
+        self.before.frame_pixel(pixel)
+        self.after.frame_pixel(pixel)
         image, outcome = self._image, self._outcome
         if image is None:
             return
         if pixel is None:
-            self._before_text.say(f"{image.path.name}   {image.description}")
-            self._after_text.say("" if outcome is None else self._describe_result(outcome))
+            self._before_text.show_text(f"{image.path.name}   {image.description}")
+            self._after_text.show_text("" if outcome is None else self._describe_result(outcome))
             return
-        self._before_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}")
+        self._before_text.show_text(f"x {pixel[0]}  y {pixel[1]}   {format_pixel(image.values, pixel)}")
         if outcome is not None:
-            self._after_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(outcome.arrays[self._result], pixel)}")
+            self._after_text.show_text(
+                f"x {pixel[0]}  y {pixel[1]}   {format_pixel(outcome.arrays[self._result_name], pixel)}"
+            )

@@ -15,12 +15,12 @@ from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElemen
 from gui.painting.theme import look
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
-from gui.run_view.view import RunView, pixel_text, titled_pane
-from gui.widgets.basic import Card, as_count, column, label, split
+from gui.run_view.view import RunView, create_titled_pane, format_pixel
+from gui.widgets.basic import Card, column, format_count, label, split
 from gui.widgets.forms import ParameterForm, TextField
 
-_FACTS = ("pixels", "counted", "fullest bin", "empty bins")
-_SPREAD = {
+_FACT_NAMES = ("pixels", "counted", "fullest bin", "empty bins")
+_DISTRIBUTIONS = {
     "normal": "normally distributed",
     "uniform": "uniformly distributed",
     "skewed": "mostly small",
@@ -50,110 +50,114 @@ class ImageCountsView(RunView):
         self._pattern = pattern
         self._params: dict[str, Any] = pattern.check({})
         self.pane = ImagePane("Image")
-        picture_card, self._text = titled_pane(self.pane, "Image")
+        picture_card, self._image_caption = create_titled_pane(self.pane, "Image")
         self.levels = LevelsCard("Histogram", sides=False, legend="solid: this run   dotted: correct counts")
         self.facts_card = Card("Counts")
         self.facts: dict[str, QLabel] = {}
-        self._words: dict[str, QLabel] = {}
+        self._fact_titles: dict[str, QLabel] = {}
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(6)
-        for line, name in enumerate(_FACTS):
-            self._words[name] = label(name, "caption")
-            grid.addWidget(self._words[name], line, 0)
+        for line, name in enumerate(_FACT_NAMES):
+            self._fact_titles[name] = label(name, "caption")
+            grid.addWidget(self._fact_titles[name], line, 0)
             self.facts[name] = label("–", "code", name=name)
             grid.addWidget(self.facts[name], line, 1, Qt.AlignmentFlag.AlignRight)
         grid.setColumnStretch(1, 1)
         self.facts_card.body.addLayout(grid)
         self.facts_card.body.addStretch(1)
         self._image: OpenImage | None = None
-        self.pane.hovered.connect(self._read)
-        self.levels.plot.picked.connect(self._point)
+        self.pane.hovered.connect(self._show_pixel)
+        self.levels.plot.picked.connect(self._request_writer)
         self._outcome: FinishedRun | None = None
 
         self.text_card = Card("Text")
         self.text_card.head.addStretch(1)
         self.text_card.head.addWidget(label("type, paste, or open a .txt file", "caption"))
         text = pattern.parameter(Role.TEXT)
-        field = form.lend(text.name) if text is not None else None
+        field = form.detach_field(text.name) if text is not None else None
         if isinstance(field, TextField):
             self.editor = field.editor
             self.text_card.body.addWidget(self.editor, 1)
         self.numbers_card = Card("Numbers")
-        self.numbers_about = label("", "muted", wrap=True, name="Description of the numbers")
-        self.numbers_card.body.addWidget(self.numbers_about)
+        self.numbers_description = label("", "muted", wrap=True, name="Description of the numbers")
+        self.numbers_card.body.addWidget(self.numbers_description)
         self.numbers_card.body.addStretch(1)
         self.stack = QStackedWidget()
         self._cards = {"image": picture_card, "text": self.text_card, "values": self.numbers_card}
         for card in self._cards.values():
             self.stack.addWidget(card)
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        self._above = split(across, self.stack, self.facts_card, sizes=_WIDTHS, stretch=(3, 1))
-        self.splitter = split(down, self._above, self.levels, sizes=_HEIGHTS[False], stretch=(2, 3))
+        self._upper_splitter = split(across, self.stack, self.facts_card, sizes=_WIDTHS, stretch=(3, 1))
+        self.splitter = split(down, self._upper_splitter, self.levels, sizes=_HEIGHTS[False], stretch=(2, 3))
         self.setLayout(column(self.splitter))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         # In a narrow view the facts would be cut off next to the input, so they are placed below the histogram.
-        place = self.splitter if self.width() < look().px(330) else self._above
+        place = self.splitter if self.width() < look().px(330) else self._upper_splitter
         if self.facts_card.parent() is not place:
             place.addWidget(self.facts_card)
-            if place is self._above:
-                self._above.setSizes(_WIDTHS)
+            if place is self._upper_splitter:
+                self._upper_splitter.setSizes(_WIDTHS)
 
     def show_image(self, image: OpenImage) -> None:
         self._image = image
         self.pane.show_picture(image.picture)
-        self.levels.forget()
+        self.levels.clear_counts()
         for fact in self.facts.values():
             fact.setText("–")
-        self._read(None)
+        self._show_pixel(None)
 
     def show_params(self, params: dict[str, Any]) -> None:
         self._params = params
-        card = self._cards[self._pattern.takes(params)]
+        card = self._cards[self._pattern.input_kind(params)]
         if card is not self.stack.currentWidget():
             self.stack.setCurrentWidget(card)
             self.splitter.setSizes(_HEIGHTS[card is self.numbers_card])
         if card is self.numbers_card:
             size, source = (self._pattern.value(params, role) for role in (Role.SIZE, Role.SOURCE))
-            self.numbers_about.setText(
+            self.numbers_description.setText(
                 "Numbers from a file: one per line, or a .npy file."
-                if self._pattern.from_file(params)
-                else f"{as_count(size)} random numbers, {_SPREAD[str(source)]}."
+                if self._pattern.reads_file(params)
+                else f"{format_count(size)} random numbers, {_DISTRIBUTIONS[str(source)]}."
             )
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         self._outcome = outcome
         counts, image = outcome.arrays[self._pattern.result], outcome.image
-        names = self._pattern.names(outcome.params) if self._pattern.names and image is None else ()
-        self.levels.forget("before")
+        names = self._pattern.value_names(outcome.params) if self._pattern.value_names and image is None else ()
+        self.levels.clear_counts("before")
         self.levels.show_counts("after", counts, image.maxval if image is not None else 0, names)
         if image is not None:
-            facts = self._image_facts(counts, image)
+            facts = self._collect_image_facts(counts, image)
         else:
-            facts = self._named_facts(counts[0], names) if names else self._range_facts(counts[0])
-        self.levels.say_note("Point at a bin, or use the arrow keys, to read its count.")
+            facts = self._collect_named_facts(counts[0], names) if names else self._collect_range_facts(counts[0])
+        self.levels.show_note("Point at a bin, or use the arrow keys, to read its count.")
         for name, text in facts.items():
             self.facts[name].setText(text)
-        self._words["pixels"].setText({"text": "characters", "values": "numbers"}.get(self._kind(outcome), "pixels"))
-        self._words["empty bins"].setText(f"in no bin ({names[-1]})" if names else "empty bins")
+        self._fact_titles["pixels"].setText(
+            {"text": "characters", "values": "numbers"}.get(self._input_kind(outcome), "pixels")
+        )
+        self._fact_titles["empty bins"].setText(f"in no bin ({names[-1]})" if names else "empty bins")
 
-    def _point(self, number: int) -> None:
+    def _request_writer(self, number: int) -> None:
         """Request the threads that incremented a bin."""
         outcome = self._outcome
         if outcome is not None and number < outcome.arrays[self._pattern.result].shape[1]:
-            names = self._pattern.names(outcome.params) if self._pattern.names and outcome.image is None else ()
+            names = (
+                self._pattern.value_names(outcome.params) if self._pattern.value_names and outcome.image is None else ()
+            )
             title = f"Bin {names[number] if names else number}"
             colors = len(outcome.arrays[self._pattern.result])
             planes = tuple((plane, number) for plane in range(colors)) if colors > 1 else ()
             bin_of = PointedElement(self._pattern.result, (0, number), title, planes=planes)
-            self.pointed.emit(bin_of, self.levels.plot.anchor())
+            self.element_selected.emit(bin_of, self.levels.plot.find_cursor_position())
 
-    def _kind(self, outcome: FinishedRun) -> str:
-        return self._pattern.takes(outcome.params)
+    def _input_kind(self, outcome: FinishedRun) -> str:
+        return self._pattern.input_kind(outcome.params)
 
-    def _image_facts(self, counts: Array, image: OpenImage) -> dict[str, str]:
+    def _collect_image_facts(self, counts: Array, image: OpenImage) -> dict[str, str]:
         expected, total = image.values.size, int(counts.sum(dtype=np.int64))
         per_bin = counts.sum(axis=0, dtype=np.int64)
         bins = counts.shape[1]
@@ -161,41 +165,41 @@ class ImageCountsView(RunView):
         level = -(-fullest * (image.maxval + 1) // bins)
         share = per_bin[fullest] / max(1, total)
         return {
-            "pixels": as_count(expected // image.channels) + (f" × {image.channels}" if image.channels > 1 else ""),
-            "counted": as_count(total),
+            "pixels": format_count(expected // image.channels) + (f" × {image.channels}" if image.channels > 1 else ""),
+            "counted": format_count(total),
             "fullest bin": f"level {level}, {share:.1%}",
-            "empty bins": f"{as_count(int((per_bin == 0).sum()))} of {as_count(bins)}",
+            "empty bins": f"{format_count(int((per_bin == 0).sum()))} of {format_count(bins)}",
         }
 
-    def _range_facts(self, counts: Array) -> dict[str, str]:
+    def _collect_range_facts(self, counts: Array) -> dict[str, str]:
         total, fullest = int(counts.sum(dtype=np.int64)), int(counts.argmax())
         return {
-            "pixels": as_count(total),
-            "counted": as_count(total),
-            "fullest bin": f"{as_count(fullest)}, {counts[fullest] / max(1, total):.1%}",
-            "empty bins": f"{as_count(int((counts == 0).sum()))} of {as_count(counts.size)}",
+            "pixels": format_count(total),
+            "counted": format_count(total),
+            "fullest bin": f"{format_count(fullest)}, {counts[fullest] / max(1, total):.1%}",
+            "empty bins": f"{format_count(int((counts == 0).sum()))} of {format_count(counts.size)}",
         }
 
-    def _named_facts(self, counts: Array, names: tuple[str, ...]) -> dict[str, str]:
+    def _collect_named_facts(self, counts: Array, names: tuple[str, ...]) -> dict[str, str]:
         """Return the facts for named bins; the last bin counts everything outside the others."""
         total = int(counts.sum(dtype=np.int64))
         inside, others = counts[:-1], int(counts[-1])
         fullest = int(inside.argmax())
         return {
-            "pixels": as_count(total),
-            "counted": as_count(total - others),
+            "pixels": format_count(total),
+            "counted": format_count(total - others),
             "fullest bin": f"{names[fullest]}, {inside[fullest] / max(1, total - others):.1%}",
-            "empty bins": as_count(others),
+            "empty bins": format_count(others),
         }
 
     def show_counts(self, counts: LevelCounts) -> None:
         if counts.side == "right":
             self.levels.show_counts("before", counts.counts, counts.maxval)
 
-    def _read(self, pixel: tuple[int, int] | None) -> None:
+    def _show_pixel(self, pixel: tuple[int, int] | None) -> None:
         image = self._image
         if image is not None:
             about = f"{image.path.name}   {image.description}"
-            self._text.say(
-                about if pixel is None else f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}"
+            self._image_caption.show_text(
+                about if pixel is None else f"x {pixel[0]}  y {pixel[1]}   {format_pixel(image.values, pixel)}"
             )

@@ -7,7 +7,7 @@ from PyQt6.QtGui import QResizeEvent
 from gpu.declaration.pattern import Array
 from gui.painting.theme import look
 from gui.plots.histogram_plot import CHANNELS, HistogramPlot
-from gui.widgets.basic import Card, ElidedLabel, Segments, as_count, label, row
+from gui.widgets.basic import Card, ElidedLabel, Segments, format_count, label, row
 
 
 class LevelsCard(Card):
@@ -45,9 +45,9 @@ class LevelsCard(Card):
         self._counts: dict[str, Array] = {}
         self._maxval = 255
         self._names: tuple[str, ...] = ()
-        self.scale.picked.connect(self._rescale)
-        self.side.picked.connect(self._show)
-        self.plot.hovered.connect(self._read)
+        self.scale.picked.connect(self._set_plot_scale)
+        self.side.picked.connect(self._show_selected)
+        self.plot.hovered.connect(self._show_bin)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -66,26 +66,26 @@ class LevelsCard(Card):
         self._maxval = maxval
         self._names = names
         self.plot.name_bins(names)
-        self._show()
+        self._show_selected()
 
-    def forget(self, *sides: str) -> None:
+    def clear_counts(self, *sides: str) -> None:
         """Discard the counts of these sides, or of all sides: they belong to another run."""
         for side in sides or tuple(self._counts):
             self._counts.pop(side, None)
         if not self._counts:
-            self.plot.forget()
-            self.say_note("")
+            self.plot.clear_counts()
+            self.show_note("")
 
-    def say_note(self, text: str) -> None:
+    def show_note(self, text: str) -> None:
         """Set the caption about the counts; the reading under the pointer replaces it temporarily."""
         self._note = text
-        self.note.say(text)
+        self.note.show_text(text)
 
     def set_scale(self, name: str) -> None:
         """Select the "linear" or "log" scale."""
         self.scale.choose(name)
 
-    def _rescale(self, scale: str) -> None:
+    def _set_plot_scale(self, scale: str) -> None:
         self.plot.set_logarithmic(scale == "log")
 
     def _selected_counts(self) -> tuple[Array | None, Array | None]:
@@ -98,29 +98,29 @@ class LevelsCard(Card):
             return (after if after is not None else before), None
         return after, before
 
-    def _show(self) -> None:
+    def _show_selected(self) -> None:
         counts, reference = self._selected_counts()
         if counts is not None:
             self.plot.show_counts(counts, reference)
             self.legend.setText(self._legend if reference is not None else "")
 
-    def _read(self, index: int | None) -> None:
+    def _show_bin(self, index: int | None) -> None:
         counts, reference = self._selected_counts()
         if index is None or counts is None or index >= counts.shape[1]:
-            self.note.say(self._note)
+            self.note.show_text(self._note)
             return
         bins, levels = counts.shape[1], self._maxval + 1
         # Level v falls into bin v * bins // levels, so a bin begins at the first level that reaches it.
         low, high = -(-index * levels // bins), -(-(index + 1) * levels // bins) - 1
         if self._names:
-            self.note.say(f"{self._names[index]}   {as_count(int(counts[0, index]))}")
+            self.note.show_text(f"{self._names[index]}   {format_count(int(counts[0, index]))}")
             return
         if not self._maxval:
             text = f"bin {index}"
         else:
             text = f"level {low}" if low == high else f"levels {low}–{high}" if low < high else f"bin {index}, no level"
         for channel, name in enumerate(CHANNELS.get(len(counts), ())):
-            current = as_count(int(counts[channel, index]))
-            before = f"{as_count(int(reference[channel, index]))} → " if reference is not None else ""
+            current = format_count(int(counts[channel, index]))
+            before = f"{format_count(int(reference[channel, index]))} → " if reference is not None else ""
             text += f"   {name if len(counts) == 1 else name[0].upper()} {before}{current}"
-        self.note.say(text)
+        self.note.show_text(text)

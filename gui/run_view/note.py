@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtWidgets import QLabel, QWidget
 
-from gui.widgets.basic import role
+from gui.widgets.basic import set_role
 
 
 class Note(QLabel):
@@ -13,20 +13,20 @@ class Note(QLabel):
 
     Parameters
     ----------
-    over : QWidget
+    covered_widget : QWidget
     """
 
-    def __init__(self, over: QWidget) -> None:
-        super().__init__(over)
+    def __init__(self, covered_widget: QWidget) -> None:
+        super().__init__(covered_widget)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setAccessibleName("Current work")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        role(self, "note")
-        self._over = over
-        over.installEventFilter(self)
+        set_role(self, "note")
+        self._covered_widget = covered_widget
+        covered_widget.installEventFilter(self)
         self.hide()
 
-    def say(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Show a text; "" hides the line."""
         self.setText(text)
         self.setVisible(bool(text))
@@ -39,5 +39,5 @@ class Note(QLabel):
 
     def _center(self) -> None:
         self.adjustSize()
-        self.move(self._over.rect().center() - self.rect().center())
+        self.move(self._covered_widget.rect().center() - self.rect().center())
         self.raise_()

@@ -10,14 +10,14 @@ from PyQt6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 from gui.painting.theme import look
 from gui.widgets.basic import label
 
-_WHOLE_MS = 4000
+_PLAYBACK_MS = 4000
 _SHORTEST_MS, _LONGEST_MS = 50, 600
 
 
 class PassesBar(QWidget):
     """A Play button, a slider over the snapshots, and the caption of the current snapshot."""
 
-    moved = pyqtSignal(int)
+    pass_selected = pyqtSignal(int)
     """The number of the snapshot to show; the last is the result."""
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class PassesBar(QWidget):
         layout.addWidget(self.slider, 1)
         layout.addWidget(self.caption)
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._advance)
+        self._timer.timeout.connect(self._show_next)
         self.button.clicked.connect(self.toggle)
-        self.slider.valueChanged.connect(self._show)
+        self.slider.valueChanged.connect(self._show_pass)
         self.slider.sliderPressed.connect(self.pause)
 
     @property
@@ -52,13 +52,15 @@ class PassesBar(QWidget):
         self._captions = captions
         # Reserve room for the longest caption, so that the slider does not move.
         metrics = self.caption.fontMetrics()
-        self.caption.setMinimumWidth(max(metrics.horizontalAdvance(self._text(n)) for n in range(len(captions))) + 8)
+        self.caption.setMinimumWidth(
+            max(metrics.horizontalAdvance(self._format_caption(n)) for n in range(len(captions))) + 8
+        )
         self.slider.blockSignals(True)
         self.slider.setRange(0, len(captions) - 1)
         self.slider.setValue(0)
         self.slider.blockSignals(False)
-        self._timer.setInterval(max(_SHORTEST_MS, min(_LONGEST_MS, _WHOLE_MS // len(captions))))
-        self._show(0)
+        self._timer.setInterval(max(_SHORTEST_MS, min(_LONGEST_MS, _PLAYBACK_MS // len(captions))))
+        self._show_pass(0)
         self.play()
 
     def toggle(self) -> None:
@@ -77,16 +79,16 @@ class PassesBar(QWidget):
         self._timer.stop()
         self.button.setText("Play")
 
-    def _advance(self) -> None:
+    def _show_next(self) -> None:
         if not self.isVisible() or self.slider.value() >= self.slider.maximum():
             self.slider.setValue(self.slider.maximum())
             self.pause()
             return
         self.slider.setValue(self.slider.value() + 1)
 
-    def _show(self, number: int) -> None:
-        self.caption.setText(self._text(number))
-        self.moved.emit(number)
+    def _show_pass(self, number: int) -> None:
+        self.caption.setText(self._format_caption(number))
+        self.pass_selected.emit(number)
 
-    def _text(self, number: int) -> str:
+    def _format_caption(self, number: int) -> str:
         return f"{self._captions[number]}   {number + 1} / {len(self._captions)}"

@@ -12,7 +12,7 @@ from gui.model.records import FinishedRun, LevelCounts, OpenImage
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.note import Note
-from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
+from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, format_figure, label, row, set_role
 
 
 class RunView(QWidget):
@@ -20,12 +20,12 @@ class RunView(QWidget):
 
     levels: LevelsCard | None = None
     splitter: QSplitter
-    beside: QWidget | None = None
+    side_panel: QWidget | None = None
     """The widget to the right of the view until the kernel's source is requested."""
-    about: QWidget | None = None
+    description: QWidget | None = None
     """The widget that replaces the examples in the tab bar's line."""
     note: Note | None = None
-    pointed = pyqtSignal(object, QPoint)
+    element_selected = pyqtSignal(object, QPoint)
     """PointedElement, and its position on the screen."""
 
     def show_note(self, text: str) -> None:
@@ -33,7 +33,7 @@ class RunView(QWidget):
         if self.note is None and text:
             self.note = Note(self)
         if self.note is not None:
-            self.note.say(text)
+            self.note.show_text(text)
 
     def show_variant(self, name: str) -> None:
         """Show a variant."""
@@ -50,15 +50,15 @@ class RunView(QWidget):
     def show_params(self, params: dict[str, Any]) -> None:
         """Show the parameters of the next run."""
 
-    def complete(self, params: dict[str, Any]) -> dict[str, Any]:
+    def add_dependent_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the entered settings together with settings that depend on them."""
         return params
 
 
-def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:
+def create_titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:
     """Return a card with a title line above a pane, and the label at the end of that line."""
     card = QFrame()
-    role(card, "card")
+    set_role(card, "card")
     end = ElidedLabel("caption", f"{title}: pixel under the pointer", right=True)
     layout = QVBoxLayout(card)
     layout.setContentsMargins(1, 8, 1, 1)
@@ -73,11 +73,11 @@ def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:
     return card, end
 
 
-def pixel_text(values: Array, pixel: tuple[int, int]) -> str:
+def format_pixel(values: Array, pixel: tuple[int, int]) -> str:
     """Format a pixel's value, or the three values of a color."""
     x, y = pixel
     if y >= values.shape[0] or x >= values.shape[1]:
         return ""
     value = values[y, x]
     parts = [value] if values.ndim == 2 else list(value)
-    return " ".join(str(int(part)) if values.dtype.kind in "ui" else as_figure(float(part)) for part in parts)
+    return " ".join(str(int(part)) if values.dtype.kind in "ui" else format_figure(float(part)) for part in parts)

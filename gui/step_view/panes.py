@@ -11,15 +11,15 @@ from PyQt6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QStackedWidget,
 from gui.editor.source_pane import SourcePane
 from gui.painting.theme import look
 from gui.step_view.arrays.view import MemoryView
-from gui.step_view.beside.variants import VariantsView
 from gui.step_view.cards.counters import ROWS, CountersCard
 from gui.step_view.cards.findings import FindingsLabel
 from gui.step_view.cards.lanes import LanesCard
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.pictures.launches import LaunchesView
-from gui.step_view.pictures.orders import OrdersView
+from gui.step_view.pictures.schedules import SchedulesView
 from gui.step_view.pictures.tiles import TilesView
 from gui.step_view.pictures.variables import VariablesView
+from gui.step_view.side_by_side.variants import VariantsView
 from gui.step_view.time.player import Player
 from gui.step_view.time.timeline import Timeline
 from gui.step_view.time.transport import Transport
@@ -34,11 +34,11 @@ TILES_LEGEND = "number: lane with the element  ·  filled: the thread's elements
 WARPS_LEGEND = "click or drag: a cycle and a warp's line  ·  wheel: scroll, Ctrl+wheel: zoom"
 LAUNCHES_LEGEND = "dashed: launched  ·  filled: running  ·  tinted: waiting  ·  click: go there"
 
-_OF_A_PROBLEM = 18
+_PROBLEM_LINES = 18
 """Lines of text that a reported problem in the source takes from the counts."""
-_OF_CODE = 66
+_MIN_CODE_HEIGHT = 66
 """Height in pixels, at the normal text size, of a file's name and three lines, which the cards below must leave."""
-_COUNTED = (
+_COUNT_ROWS_BY_HEIGHT = (
     (35, frozenset(ROWS)),
     (21, frozenset(ROWS) - {"total"}),
     (18, frozenset(("so far", "this step"))),
@@ -54,14 +54,16 @@ class Panes(QWidget):
     ----------
     player : Player
     source : SourcePane
-    orders : OrdersView
-    beside : VariantsView
+    schedules_view : SchedulesView
+    variants_view : VariantsView
     """
 
-    def __init__(self, player: Player, source: SourcePane, orders: OrdersView, beside: VariantsView) -> None:
+    def __init__(
+        self, player: Player, source: SourcePane, schedules_view: SchedulesView, variants_view: VariantsView
+    ) -> None:
         super().__init__()
         self._has_phases = self._shows_cycles = self._counts_hidden = False
-        self._make_pictures(orders, beside)
+        self._make_pictures(schedules_view, variants_view)
         self.right = self._make_right(source)
         self._strip = source.strip
         for each in (self.right, self._strip):
@@ -81,7 +83,7 @@ class Panes(QWidget):
         page.addWidget(self.splitter, 1)
         page.addWidget(self.time)
 
-    def _make_pictures(self, orders: OrdersView, beside: VariantsView) -> None:
+    def _make_pictures(self, schedules_view: SchedulesView, variants_view: VariantsView) -> None:
         self.flow = FlowView()
         self.message = label("", "muted", wrap=True, name="Reason for no picture")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -89,16 +91,16 @@ class Panes(QWidget):
         self.memory = MemoryView()
         self.pictures.addWidget(self.flow)
         self.pictures.addWidget(self.memory)
-        self.warp = VariablesView()
-        self.pictures.addWidget(self.warp)
+        self.variables_view = VariablesView()
+        self.pictures.addWidget(self.variables_view)
         self.tiles = TilesView()
         self.pictures.addWidget(self.tiles)
         self.warps = WarpsView()
         self.pictures.addWidget(self.warps)
         self.launches = LaunchesView()
         self.pictures.addWidget(self.launches)
-        self.pictures.addWidget(orders)
-        self.pictures.addWidget(beside)
+        self.pictures.addWidget(schedules_view)
+        self.pictures.addWidget(variants_view)
         self.pictures.addWidget(self.message)
         self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
         self.picture.body.setSpacing(4)
@@ -111,12 +113,12 @@ class Panes(QWidget):
             self.kinds.buttons[kind].hide()
         self.state = Badge()
         self.state.hide()
-        self.zooms = {
+        self.zoom_buttons = {
             "−": button("−", "flat", tip="Smaller  (−, Ctrl+wheel)", name="Zoom out"),
             "fit": button("Fit all", "flat", tip="The whole picture  (F)", name="Fit"),
             "+": button("+", "flat", tip="Larger  (+, Ctrl+wheel)", name="Zoom in"),
         }
-        for each in self.zooms.values():
+        for each in self.zoom_buttons.values():
             each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.symbols = button("Σ x", "segment", tip="Show how each value was computed instead of values  (S)")
         self.symbols.setCheckable(True)
@@ -124,20 +126,20 @@ class Panes(QWidget):
         self.export = button("Export…", "flat", tip="Save a picture, an animation or the recording")
         self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.legend = ElidedLabel("caption", "Legend")
-        self.legend.say(FLOW_LEGEND)
-        self._foot = row(self.legend)
-        self._foot.setContentsMargins(14, 0, 8, 0)
-        self._foot.setStretch(0, 1)
-        self._head = self._make_head()
-        self.picture.body.addLayout(self._head)
+        self.legend.show_text(FLOW_LEGEND)
+        self._foot_row = row(self.legend)
+        self._foot_row.setContentsMargins(14, 0, 8, 0)
+        self._foot_row.setStretch(0, 1)
+        self._head_row = self._make_head()
+        self.picture.body.addLayout(self._head_row)
         self.picture.body.addWidget(self.pictures, 1)
-        self.picture.body.addLayout(self._foot)
+        self.picture.body.addLayout(self._foot_row)
         self.picture.installEventFilter(self)
 
     def _make_head(self) -> QHBoxLayout:
         """Return the layout of the controls above the picture."""
-        pairs = self.kinds.take_out("Two schedules", "Side by side")
-        self._kinds = (self.kinds, pairs)
+        pairs = self.kinds.move_buttons_to_widget("Two schedules", "Side by side")
+        self._kind_groups = (self.kinds, pairs)
         lines = WrappingLayout(across=20, down=2)
         lines.setContentsMargins(0, 2, 0, 2)
         for items in ((self.kinds,), (pairs, self.state)):
@@ -147,7 +149,7 @@ class Panes(QWidget):
         kinds = QWidget()
         kinds.setLayout(lines)
         self._tools = QWidget()
-        self._tools.setLayout(row(self.symbols, *self.zooms.values(), self.export, spacing=0))
+        self._tools.setLayout(row(self.symbols, *self.zoom_buttons.values(), self.export, spacing=0))
         self._tools.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         head = row(kinds, self._tools)
         head.setStretch(0, 1)
@@ -156,13 +158,15 @@ class Panes(QWidget):
 
     def _place_tools(self) -> None:
         """Place the picture tools next to the picture names or, if they do not fit there, below the picture."""
-        tools = (self.symbols, *self.zooms.values(), self.export)
-        names_width, tools_width = (sum(each.sizeHint().width() for each in group) for group in (self._kinds, tools))
+        tools = (self.symbols, *self.zoom_buttons.values(), self.export)
+        names_width, tools_width = (
+            sum(each.sizeHint().width() for each in group) for group in (self._kind_groups, tools)
+        )
         below = names_width + tools_width + 50 > self.picture.width()
-        if below != (self._foot.indexOf(self._tools) >= 0):
-            for layout in (self._head, self._foot):
+        if below != (self._foot_row.indexOf(self._tools) >= 0):
+            for layout in (self._head_row, self._foot_row):
                 layout.removeWidget(self._tools)
-            (self._foot if below else self._head).addWidget(self._tools, 0, Qt.AlignmentFlag.AlignRight)
+            (self._foot_row if below else self._head_row).addWidget(self._tools, 0, Qt.AlignmentFlag.AlignRight)
 
     def _make_right(self, source: SourcePane) -> QWidget:
         self.statement = ElidedLabel("code", "Statement with its values")
@@ -192,13 +196,13 @@ class Panes(QWidget):
         """Show the cards of the timeline of cycles instead of those of the recording, or the reverse."""
         self._shows_cycles = on
         self.time.setVisible(not on)
-        self._share_room()
+        self._fit_to_height()
         self.warps.card.setVisible(on and self.warps.run is not None)
 
-    def keep_counts_back(self, on: bool) -> None:
+    def set_counts_hidden(self, hidden: bool) -> None:
         """Hide the counts, which would reveal the answer to a question, or show them again."""
-        self._counts_hidden = on
-        self._share_room()
+        self._counts_hidden = hidden
+        self._fit_to_height()
 
     def reserve_phases(self, names: Sequence[str]) -> None:
         """Reserve space for the longest of the phase names; none without names."""
@@ -207,7 +211,7 @@ class Panes(QWidget):
         longest = max((metric.horizontalAdvance(name) for name in names), default=0)
         self.phase.setFixedWidth(min(longest + look().px(4), look().px(170)))
         self._has_phases = longest > 0
-        self._share_room()
+        self._fit_to_height()
 
     def _make_time(self, player: Player) -> Card:
         self.timeline = Timeline()
@@ -227,7 +231,7 @@ class Panes(QWidget):
         time.installEventFilter(self)
         return time
 
-    def _order_time(self) -> None:
+    def _arrange_time_line(self) -> None:
         """Place the findings to the right of the controls or, if they do not fit there, above them next to the step."""
         parts = (self.transport.count, self._controls, self.verdict)
         needed_width = sum(max(each.minimumSizeHint().width(), each.minimumWidth()) + 8 for each in parts)
@@ -246,29 +250,29 @@ class Panes(QWidget):
                 self._place_tools()
         elif event is not None and watched is self.time:
             if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
-                self._order_time()
+                self._arrange_time_line()
         elif event is not None and event.type() in shares and (watched is self.right or event.type() != shares[0]):
-            self._share_room()
+            self._fit_to_height()
         return super().eventFilter(watched, event)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._share_room()
+        self._fit_to_height()
 
-    def _share_room(self) -> None:
+    def _fit_to_height(self) -> None:
         """Hide less important parts if the window is low or the text large; the code comes first."""
         roomy = self.height() >= 38 * look().text_px
         for part in (self.lanes, self.warps):
             part.show_details(roomy)
         has_problem = self._strip.isVisibleTo(self.right)
-        lines = max(self.right.height() / look().text_px - _OF_A_PROBLEM * has_problem, 0)
+        lines = max(self.right.height() / look().text_px - _PROBLEM_LINES * has_problem, 0)
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)
         self.phase.setVisible(roomy and self._has_phases)
-        room = self.right.height() - look().px(_OF_CODE) - self._strip.sizeHint().height() * has_problem
+        room = self.right.height() - look().px(_MIN_CODE_HEIGHT) - self._strip.sizeHint().height() * has_problem
         for card in self._recording_cards:
             if card is self.counters:
-                for rows in (rows for min_lines, rows in _COUNTED if lines >= min_lines):
+                for rows in (rows for min_lines, rows in _COUNT_ROWS_BY_HEIGHT if lines >= min_lines):
                     self.counters.show_rows(rows)
                     if card.sizeHint().height() + 8 <= room:
                         break

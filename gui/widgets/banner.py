@@ -8,7 +8,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout
 
 from gui.painting.theme import look
-from gui.widgets.basic import button, label, restyle, role, row
+from gui.widgets.basic import button, label, restyle, row, set_role
 
 
 class Banner(QFrame):
@@ -23,39 +23,39 @@ class Banner(QFrame):
         for text in (self.message, self.advice):
             text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.action = button("", name="Action")
-        self._act: Callable[[], object] = lambda: None
-        self._refuse: Callable[[], object] = lambda: None
-        self._about: tuple[str, ...] = ()
-        self.action.clicked.connect(self._take_action)
-        self.more = button("Details", "flat", tip="Show details")
-        self.more.setCheckable(True)
-        self.dismiss = button("Dismiss", "flat")
+        self._on_action: Callable[[], object] = lambda: None
+        self._on_dismiss: Callable[[], object] = lambda: None
+        self._topics: tuple[str, ...] = ()
+        self.action.clicked.connect(self._run_action)
+        self.details_button = button("Details", "flat", tip="Show details")
+        self.details_button.setCheckable(True)
+        self.dismiss_button = button("Dismiss", "flat")
         self.detail = QPlainTextEdit()
-        role(self.detail, "code")
+        set_role(self.detail, "code")
         self.detail.setReadOnly(True)
         self.detail.setAccessibleName("Details")
         self.detail.setTabChangesFocus(True)
-        self.more.toggled.connect(self.detail.setVisible)
-        self.dismiss.clicked.connect(self._dismiss)
+        self.details_button.toggled.connect(self.detail.setVisible)
+        self.dismiss_button.clicked.connect(self._dismiss)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 8, 8, 8)
         layout.setSpacing(3)
-        top = row(self.message, self.action, self.more, self.dismiss)
+        top = row(self.message, self.action, self.details_button, self.dismiss_button)
         top.setStretch(0, 1)
         layout.addLayout(top)
         layout.addWidget(self.advice)
         layout.addWidget(self.detail)
         self.hide()
 
-    def say(
+    def show_message(
         self,
         message: str,
         advice: str = "",
         detail: str = "",
         tone: str = "bad",
         action: tuple[str, Callable[[], object]] | None = None,
-        instead: tuple[str, Callable[[], object]] | None = None,
-        about: tuple[str, ...] = (),
+        dismiss_action: tuple[str, Callable[[], object]] | None = None,
+        topics: tuple[str, ...] = (),
     ) -> None:
         """Show a message.
 
@@ -67,20 +67,20 @@ class Banner(QFrame):
             "bad", "warn" or "neutral".
         action : (str, callable), optional
             Text and callback of an additional button.
-        instead : (str, callable), optional
+        dismiss_action : (str, callable), optional
             Text and callback of the closing button; without it, that button only closes the message.
-        about : tuple of str
-            Topics of the message; `over` hides the message for any of them.
+        topics : tuple of str
+            Topics of the message; `hide_topic` hides the message for any of them.
         """
-        self._about = about
-        text, self._act = action or ("", lambda: None)
+        self._topics = topics
+        text, self._on_action = action or ("", lambda: None)
         self.action.setText(text)
         self.action.setAccessibleName(text)
         self.action.setVisible(bool(text))
-        closing, self._refuse = instead or ("Dismiss", lambda: None)
-        self.dismiss.setText(closing)
-        self.dismiss.setAccessibleName(closing)
-        self.dismiss.setToolTip("" if instead else "Close this message")
+        closing, self._on_dismiss = dismiss_action or ("Dismiss", lambda: None)
+        self.dismiss_button.setText(closing)
+        self.dismiss_button.setAccessibleName(closing)
+        self.dismiss_button.setToolTip("" if dismiss_action else "Close this message")
         restyle(self, "banner", tone)
         self.message.setText(message)
         self.advice.setText(advice)
@@ -88,20 +88,20 @@ class Banner(QFrame):
         self.detail.setPlainText(detail)
         lines = (detail.count("\n") + 1) * self.detail.fontMetrics().lineSpacing()
         self.detail.setFixedHeight(min(lines + look().px(24), look().px(150)))
-        self.more.setChecked(False)
-        self.more.setVisible(bool(detail))
+        self.details_button.setChecked(False)
+        self.details_button.setVisible(bool(detail))
         self.detail.hide()
         self.show()
 
-    def over(self, what: str) -> None:
+    def hide_topic(self, topic: str) -> None:
         """Hide the message if it is about a topic that no longer applies."""
-        if what in self._about:
+        if topic in self._topics:
             self.hide()
 
     def _dismiss(self) -> None:
         self.hide()
-        self._refuse()
+        self._on_dismiss()
 
-    def _take_action(self) -> None:
+    def _run_action(self) -> None:
         self.hide()
-        self._act()
+        self._on_action()

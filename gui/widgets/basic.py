@@ -24,10 +24,10 @@ from PyQt6.QtWidgets import (
 )
 
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 
 
-def role(widget: QWidget, name: str) -> None:
+def set_role(widget: QWidget, name: str) -> None:
     """Set the role by which the style sheet styles `widget`."""
     widget.setProperty("role", name)
 
@@ -63,7 +63,7 @@ def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "")
     widget.setTextFormat(Qt.TextFormat.PlainText)
     widget.setWordWrap(wrap)
     if look:
-        role(widget, look)
+        set_role(widget, look)
     if name:
         widget.setAccessibleName(name)
     return widget
@@ -73,7 +73,7 @@ def button(text: str, look: str = "", *, tip: str = "", name: str = "") -> QPush
     """Return a push button that can be focused with Tab; `look` is its role in the style sheet, `tip` its tooltip."""
     widget = QPushButton(text)
     if look:
-        role(widget, look)
+        set_role(widget, look)
     widget.setToolTip(tip)
     widget.setAccessibleName(name or text)
     widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -132,24 +132,24 @@ class ElidedLabel(QLabel):
 
     def __init__(self, look: str, name: str, *, right: bool = False) -> None:
         super().__init__()
-        role(self, look)
+        set_role(self, look)
         side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
         self.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._whole = self._shown = ""
+        self._full_text = self._elided_text = ""
 
-    def say(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Set the text."""
-        if text == self._whole:
+        if text == self._full_text:
             return
-        self._whole = text
+        self._full_text = text
         self.setToolTip(text)
         self.setAccessibleDescription(text)
         self._elide()
 
     def text(self) -> str:
-        return self._shown
+        return self._elided_text
 
     def sizeHint(self) -> QSize:
         margins = self.contentsMargins()
@@ -162,7 +162,7 @@ class ElidedLabel(QLabel):
         painter, style = QPainter(self), self.style()
         assert style is not None
         style.drawItemText(painter, self.contentsRect(), int(self.alignment()), self.palette(), self.isEnabled(),
-                           self._shown, self.foregroundRole())  # fmt: skip
+                           self._elided_text, self.foregroundRole())  # fmt: skip
         painter.end()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
@@ -171,13 +171,13 @@ class ElidedLabel(QLabel):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.FontChange):
+        if is_event_type(event, QEvent.Type.FontChange):
             self._elide()
             self.updateGeometry()
 
     def _elide(self) -> None:
         room = self.contentsRect().width()
-        self._shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, room)
+        self._elided_text = self.fontMetrics().elidedText(self._full_text, Qt.TextElideMode.ElideRight, room)
         self.update()
 
 
@@ -186,16 +186,16 @@ class ElidedButton(QPushButton):
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
-        role(self, "flat")
+        set_role(self, "flat")
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._tip, self._end = tip, ""
+        self._tip, self._suffix = tip, ""
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
 
-    def say(self, text: str, end: str = "") -> None:
-        """Set the text, and an `end` that is never elided."""
-        self._end = end
-        self.setText(text + end)
+    def show_text(self, text: str, suffix: str = "") -> None:
+        """Set the text, and an `suffix` that is never elided."""
+        self._suffix = suffix
+        self.setText(text + suffix)
         self.setToolTip(f"{text}\n{self._tip}")
         self.setAccessibleDescription(text)
 
@@ -207,9 +207,9 @@ class ElidedButton(QPushButton):
         style = self.style()
         if option is not None and style is not None:
             room = style.subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self).width()
-            metrics, text = self.fontMetrics(), (option.text or "").removesuffix(self._end)
-            room -= metrics.horizontalAdvance(self._end)
-            option.text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room) + self._end
+            metrics, text = self.fontMetrics(), (option.text or "").removesuffix(self._suffix)
+            room -= metrics.horizontalAdvance(self._suffix)
+            option.text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room) + self._suffix
 
 
 class Badge(QLabel):
@@ -220,7 +220,7 @@ class Badge(QLabel):
         self.setProperty("badge", tone)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
 
-    def say(self, text: str, tone: str, tip: str = "") -> None:
+    def show_text(self, text: str, tone: str, tip: str = "") -> None:
         """Show `text` in `tone`: neutral, good, warn or bad. No text hides the badge."""
         self.setText(text)
         self.setToolTip(tip)
@@ -238,7 +238,7 @@ class Card(QFrame):
 
     def __init__(self, title: str, *, margins: tuple[int, int, int, int] = (12, 10, 12, 12)) -> None:
         super().__init__()
-        role(self, "card")
+        set_role(self, "card")
         self.setAccessibleName(title)
         self.title = label(title, "card-title")
         self.head = row(self.title)
@@ -279,7 +279,7 @@ class Segments(QWidget):
         layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetFixedSize)
         return layout
 
-    def take_out(self, *names: str) -> QWidget:
+    def move_buttons_to_widget(self, *names: str) -> QWidget:
         """Move some of the buttons to a separate widget, which can be placed on another line."""
         part = QWidget()
         layout = self._line(part)
@@ -297,12 +297,12 @@ class Segments(QWidget):
         return next(name for name, segment in self.buttons.items() if segment.isChecked())
 
 
-def as_count(number: float) -> str:
+def format_count(number: float) -> str:
     """Return a whole number with thin spaces between thousands: 1 048 576."""
     return f"{int(number):,}".replace(",", "\u2009")
 
 
-def as_figure(value: float) -> str:
+def format_figure(value: float) -> str:
     """Return a number with three or four significant digits."""
     size = abs(value)
     if size == 0:
@@ -310,7 +310,7 @@ def as_figure(value: float) -> str:
     if size == math.inf:
         return "∞"
     if size >= 1000:
-        return as_count(round(value))
+        return format_count(round(value))
     if size >= 100:
         return f"{value:.0f}"
     if size >= 10:

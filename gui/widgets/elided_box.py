@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import (
     QStylePainter,
 )
 
-BRIEF = Qt.ItemDataRole.UserRole + 2
+BRIEF_TEXT_ROLE = Qt.ItemDataRole.UserRole + 2
 """Item role of the short text to show if the full text does not fit."""
 
 
@@ -28,14 +28,14 @@ class ElidedBox(QComboBox):
         self.currentTextChanged.connect(self._show_tip)
         self._show_tip("")
 
-    def shown_text(self) -> str:
+    def visible_text(self) -> str:
         """Return the current text as displayed, possibly elided."""
-        room, metrics, text = self._room(), self.fontMetrics(), self.currentText()
+        room, metrics, text = self._text_width(), self.fontMetrics(), self.currentText()
         if metrics.horizontalAdvance(text) > room:
-            text = self.currentData(BRIEF) or text
+            text = self.currentData(BRIEF_TEXT_ROLE) or text
         return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
 
-    def _room(self) -> int:
+    def _text_width(self) -> int:
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         style = self.style()
@@ -47,7 +47,7 @@ class ElidedBox(QComboBox):
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
         painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
-        option.currentText = self.shown_text()
+        option.currentText = self.visible_text()
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def _show_tip(self, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.widgets.basic import ElidedButton
-from gui.widgets.forms import ParameterForm, in_words
+from gui.widgets.forms import ParameterForm, summarize_parameters
 
 
 class FoldingForm(QWidget):
@@ -22,32 +22,32 @@ class FoldingForm(QWidget):
     def __init__(self, form: ParameterForm) -> None:
         super().__init__()
         self.form = form
-        self.line = ElidedButton("Settings", "Open or close the settings")
-        self.line.setCheckable(True)
-        self.line.hide()
-        self._words = ""
+        self.summary_button = ElidedButton("Settings", "Open or close the settings")
+        self.summary_button.setCheckable(True)
+        self.summary_button.hide()
+        self._summary = ""
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(6)
-        layout.addWidget(self.line)
+        layout.addWidget(self.summary_button)
         layout.addWidget(form)
-        self.line.toggled.connect(lambda _: self._show())
-        form.refused.connect(lambda: self.line.setChecked(True))
+        self.summary_button.toggled.connect(lambda _: self._update_visibility())
+        form.error_shown.connect(lambda: self.summary_button.setChecked(True))
 
-    def let_fold(self, on: bool) -> None:
+    def set_foldable(self, foldable: bool) -> None:
         """Collapse the form into a line that expands it on click, or show the form without a line."""
-        if on != self.line.isHidden():
+        if foldable != self.summary_button.isHidden():
             return
-        self.line.setVisible(on)
-        self.line.setChecked(False)
-        self._show()
+        self.summary_button.setVisible(foldable)
+        self.summary_button.setChecked(False)
+        self._update_visibility()
 
-    def say(self, params: Mapping[str, Any]) -> None:
+    def show_values(self, params: Mapping[str, Any]) -> None:
         """Set the values that the line shows."""
-        self._words = " · ".join(words for _, words in in_words(self.form.parameters, params))
-        self._show()
+        self._summary = " · ".join(words for _, words in summarize_parameters(self.form.parameters, params))
+        self._update_visibility()
 
-    def _show(self) -> None:
-        is_open = self.line.isChecked()
-        self.form.setVisible(is_open or self.line.isHidden())
-        self.line.say("Settings" if is_open else self._words, end="  ▴" if is_open else "  ▾")
+    def _update_visibility(self) -> None:
+        is_open = self.summary_button.isChecked()
+        self.form.setVisible(is_open or self.summary_button.isHidden())
+        self.summary_button.show_text("Settings" if is_open else self._summary, suffix="  ▴" if is_open else "  ▾")

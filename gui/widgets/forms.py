@@ -22,16 +22,16 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Real
 from gpu.declaration.roles import Role
-from gpu.declaration.text_parameters import BinEdges, Numbers, Text, as_text
+from gpu.declaration.text_parameters import BinEdges, Numbers, Text, format_edges
 from gpu.errors import InputError
 from gui.painting.theme import look
-from gui.widgets.basic import label, restyle, role
+from gui.widgets.basic import label, restyle, set_role
 from gui.widgets.matrix_editor import MatrixEditor
 from gui.widgets.number_box import NumberBox
 from gui.widgets.wrapping import WrappingLayout
 
 _SLIDER_STEPS = 200
-_LONGEST_WORDS = 24
+_MAX_SUMMARY_LENGTH = 24
 """Maximum number of characters of a text in a summary."""
 
 
@@ -55,11 +55,11 @@ class ParameterField(QWidget):
         raise NotImplementedError
 
     @property
-    def kept(self) -> Any:
+    def fallback_value(self) -> Any:
         """Return the value that stays in use while the entered one is invalid; None for the last accepted value."""
         return None
 
-    def mark(self, bad: bool) -> None:
+    def show_validity(self, invalid: bool) -> None:
         """Show whether the value is invalid."""
 
     def _lay_out(self, *widgets: QWidget) -> None:
@@ -83,7 +83,7 @@ class ChoiceField(ParameterField):
         super().__init__(parameter)
         self.box = QComboBox()
         for title, option in zip(
-            parameter.titles or map(_option_title, parameter.options), parameter.options, strict=True
+            parameter.titles or map(_format_option_title, parameter.options), parameter.options, strict=True
         ):
             self.box.addItem(title, option)
         self.box.setAccessibleName(parameter.label)
@@ -101,8 +101,8 @@ class ChoiceField(ParameterField):
         self.box.setCurrentIndex(self.box.findData(value))
         self.box.blockSignals(False)
 
-    def mark(self, bad: bool) -> None:
-        restyle(self.box, "bad", bad)
+    def show_validity(self, invalid: bool) -> None:
+        restyle(self.box, "bad", invalid)
 
 
 class _Slider(QSlider):
@@ -118,51 +118,51 @@ class IntegerField(ParameterField):
     def __init__(self, parameter: Integer) -> None:
         super().__init__(parameter)
         self._bounds = parameter
-        self.box = NumberBox(parameter.minimum, parameter.maximum, parameter.step, parameter.least)
+        self.box = NumberBox(parameter.minimum, parameter.maximum, parameter.step, parameter.minimum_label)
         self.box.setAccessibleName(parameter.label)
         self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
         self.slider = _Slider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName(f"{parameter.label}, slider")
         steps = (parameter.maximum - parameter.minimum) // parameter.step
         # A wide range gets a logarithmic slider: 16 to 32 is as far as 1024 to 2048.
-        self._ratios = steps > _SLIDER_STEPS
+        self._is_logarithmic = steps > _SLIDER_STEPS
         self._min_ratio = max(parameter.minimum, 1)
-        self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
+        self.slider.setRange(0, _SLIDER_STEPS if self._is_logarithmic else steps)
         self.slider.setMinimumWidth(look().px(56))
         self._lay_out(self.box, self.slider)
         self.box.setValue(parameter.initial)
-        self.slider.setValue(self._position(parameter.initial))
-        self.box.valueChanged.connect(self._from_box)
-        self.slider.valueChanged.connect(self._from_slider)
+        self.slider.setValue(self._to_slider_position(parameter.initial))
+        self.box.valueChanged.connect(self._on_box_changed)
+        self.slider.valueChanged.connect(self._on_slider_changed)
 
     @property
     def value(self) -> int:
         return self.box.value()
 
     @property
-    def kept(self) -> int:
-        return self.box.kept
+    def fallback_value(self) -> int:
+        return self.box.last_valid_value
 
     def set_value(self, value: Any) -> None:
         if value == self.box.value():
             return  # do not disturb typing
-        for widget, number in ((self.box, int(value)), (self.slider, self._position(int(value)))):
+        for widget, number in ((self.box, int(value)), (self.slider, self._to_slider_position(int(value)))):
             widget.blockSignals(True)
             widget.setValue(number)
             widget.blockSignals(False)
 
-    def mark(self, bad: bool) -> None:
-        restyle(self.box, "bad", bad)
+    def show_validity(self, invalid: bool) -> None:
+        restyle(self.box, "bad", invalid)
 
-    def _position(self, value: int) -> int:
+    def _to_slider_position(self, value: int) -> int:
         low, high = self._min_ratio, self._bounds.maximum
-        if self._ratios:
+        if self._is_logarithmic:
             return round(_SLIDER_STEPS * math.log(max(value, low) / low) / math.log(high / low))
         return (value - self._bounds.minimum) // self._bounds.step
 
-    def _from_slider(self, position: int) -> None:
+    def _on_slider_changed(self, position: int) -> None:
         low, high, step = self._bounds.minimum, self._bounds.maximum, self._bounds.step
-        if self._ratios and position:
+        if self._is_logarithmic and position:
             low_ratio = self._min_ratio
             exact = low_ratio * (high / low_ratio) ** (position / _SLIDER_STEPS)
             # Powers of two are the usual choice, so the slider snaps to them.
@@ -176,9 +176,9 @@ class IntegerField(ParameterField):
         self.box.blockSignals(False)
         self.changed.emit()
 
-    def _from_box(self, value: int) -> None:
+    def _on_box_changed(self, value: int) -> None:
         self.slider.blockSignals(True)
-        self.slider.setValue(self._position(value))
+        self.slider.setValue(self._to_slider_position(value))
         self.slider.blockSignals(False)
         self.changed.emit()
 
@@ -199,8 +199,8 @@ class LineField(ParameterField):
     def value(self) -> str:
         return self.box.text()
 
-    def mark(self, bad: bool) -> None:
-        restyle(self.box, "bad", bad)
+    def show_validity(self, invalid: bool) -> None:
+        restyle(self.box, "bad", invalid)
 
 
 class RealField(LineField):
@@ -225,7 +225,7 @@ class MatrixField(ParameterField):
         self.editor.setAccessibleDescription(parameter.help)
         self._value = np.asarray(parameter.initial)
         self.editor.show_values(self._value, read_only=False)
-        self.editor.changed.connect(self._take)
+        self.editor.changed.connect(self._on_edited)
 
     @property
     def value(self) -> Any:
@@ -239,11 +239,11 @@ class MatrixField(ParameterField):
         """Show a read-only matrix; the field's own value does not change."""
         self.editor.show_values(values, read_only=True)
 
-    def edit(self) -> None:
+    def show_own_value(self) -> None:
         """Show the field's own value again."""
         self.editor.show_values(self._value, read_only=False)
 
-    def _take(self) -> None:
+    def _on_edited(self) -> None:
         self._value = self.editor.values
         self.changed.emit()
 
@@ -257,7 +257,7 @@ class TextField(ParameterField):
         self.editor.setAccessibleName(parameter.label)
         self.editor.setAccessibleDescription(parameter.help)
         self.editor.setTabChangesFocus(True)
-        role(self.editor, "entry")
+        set_role(self.editor, "entry")
         self.editor.setMinimumSize(look().px(180), look().px(56))
         self._lay_out(self.editor)
         self.set_value(parameter.initial)
@@ -282,7 +282,7 @@ class EdgesField(LineField):
         self.box.setMinimumWidth(look().px(200))
 
     def set_value(self, value: Any) -> None:
-        self.box.setText(as_text(value))
+        self.box.setText(format_edges(value))
         self.box.setCursorPosition(0)
 
 
@@ -300,7 +300,7 @@ class NumbersField(LineField):
             self.box.setCursorPosition(0)
 
 
-_FIELDS: dict[type[Parameter], type[ParameterField]] = {
+_FIELD_CLASSES: dict[type[Parameter], type[ParameterField]] = {
     Choice: ChoiceField,
     Integer: IntegerField,
     Real: RealField,
@@ -324,26 +324,26 @@ class ParameterForm(QWidget):
     changed = pyqtSignal(dict)
     """Every parameter's checked value."""
     invalid = pyqtSignal(str)
-    refused = pyqtSignal()
+    error_shown = pyqtSignal()
     """The form shows an error."""
 
     def __init__(self, parameters: tuple[Parameter, ...], columns: int = 0) -> None:
         super().__init__()
         self.parameters = parameters
-        self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
+        self.fields = {parameter.name: _FIELD_CLASSES[type(parameter)](parameter) for parameter in parameters}
         self._external_fields: set[str] = set()
         self.accepted = {name: field.parameter.initial for name, field in self.fields.items()}
         """The last accepted value of each parameter."""
         self.error = label("", "error", name="Error in the settings")
         self.error.hide()
         visible = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
-        self._columns = _Columns(visible, columns) if columns else None
+        self._columns = _FieldGrid(visible, columns) if columns else None
         fields: QLayout = self._columns or WrappingLayout()
         if not columns:
             for field in visible:
                 fields.addWidget(field)
         for field in self.fields.values():
-            field.changed.connect(self._check)
+            field.changed.connect(self._check_values)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
@@ -351,7 +351,7 @@ class ParameterForm(QWidget):
         layout.addWidget(self.error)
         self._show_applicable()
 
-    def lend(self, name: str) -> ParameterField:
+    def detach_field(self, name: str) -> ParameterField:
         """Return a field for placement outside the form, which no longer shows or hides it."""
         field = self.fields[name]
         self._external_fields.add(name)
@@ -368,25 +368,25 @@ class ParameterForm(QWidget):
         for name, value in values.items():
             self.fields[name].set_value(value)
             self.accepted[name] = value
-        self.refuse("")
+        self.show_error("")
         self._show_applicable()
 
-    def change(self, **values: Any) -> None:
+    def change_values(self, **values: Any) -> None:
         """Set values as a user would: check them and emit signals."""
         for name, value in values.items():
             self.fields[name].set_value(value)
-        self._check()
+        self._check_values()
 
-    def refuse(self, message: str, name: str = "") -> None:
+    def show_error(self, message: str, name: str = "") -> None:
         """Show an error below the fields and mark the field; an empty message clears the error."""
         self.error.setText(message)
         self.error.setVisible(bool(message))
         for each, field in self.fields.items():
-            field.mark(bool(message) and each == name)
+            field.show_validity(bool(message) and each == name)
         if message:
-            self.refused.emit()
+            self.error_shown.emit()
 
-    def _check(self) -> None:
+    def _check_values(self) -> None:
         self._show_applicable()
         checked = {}
         for name, field in self.fields.items():
@@ -394,21 +394,25 @@ class ParameterForm(QWidget):
                 checked[name] = field.parameter.check(field.value)
             except InputError as error:
                 self._restore_value(name, field)
-                text = f"{error.message} Still using {field.kept}." if field.kept is not None else error.message
-                self.refuse(text.replace(f"--{name}", field.parameter.label, 1), name)
+                text = (
+                    f"{error.message} Still using {field.fallback_value}."
+                    if field.fallback_value is not None
+                    else error.message
+                )
+                self.show_error(text.replace(f"--{name}", field.parameter.label, 1), name)
                 self.invalid.emit(error.message)
                 return
-        self.refuse("")
-        self._accept(checked)
+        self.show_error("")
+        self._accept_values(checked)
 
-    def _accept(self, checked: dict[str, Any]) -> None:
+    def _accept_values(self, checked: dict[str, Any]) -> None:
         self.accepted = dict(checked)
         self.changed.emit(checked)
 
     def _restore_value(self, name: str, field: ParameterField) -> None:
         """Return to the last valid number if a prefix of the now invalid one was accepted while it was typed."""
-        if field.kept is not None and self.accepted[name] != field.kept:
-            self._accept({**self.accepted, name: field.parameter.check(field.kept)})
+        if field.fallback_value is not None and self.accepted[name] != field.fallback_value:
+            self._accept_values({**self.accepted, name: field.parameter.check(field.fallback_value)})
 
     def _show_applicable(self) -> None:
         values = self.values
@@ -416,24 +420,24 @@ class ParameterForm(QWidget):
             if not isinstance(field, MatrixField) and field.parameter.name not in self._external_fields:
                 field.setVisible(field.parameter.applies(values))
         if self._columns is not None:
-            self._columns.close_up()
+            self._columns.arrange_fields()
 
 
-def in_words(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> list[tuple[Parameter, str]]:
+def summarize_parameters(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> list[tuple[Parameter, str]]:
     """Return the applicable, informative parameters with their values as words, the size first."""
     summary: list[tuple[Parameter, str]] = []
     for parameter in parameters:
         value = params[parameter.name]
         if not parameter.applies(params) or not isinstance(value, str | int | float):
             continue
-        if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
+        if isinstance(parameter, Integer) and parameter.minimum_label and value == parameter.minimum:
             continue
         if parameter.role is Role.SIZE:
             summary.insert(0, (parameter, f"{value} {parameter.unit}"))
             continue
         # A word needs no label, a number does.
-        if isinstance(parameter, Text) and isinstance(value, str) and len(value) > _LONGEST_WORDS:
-            value = f"{value[:_LONGEST_WORDS].rstrip()}…"
+        if isinstance(parameter, Text) and isinstance(value, str) and len(value) > _MAX_SUMMARY_LENGTH:
+            value = f"{value[:_MAX_SUMMARY_LENGTH].rstrip()}…"
         if isinstance(value, float):
             value = f"{value:.12g}"  # as in its field
         is_word = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
@@ -441,26 +445,26 @@ def in_words(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> list
     return summary
 
 
-class _Columns(QGridLayout):
+class _FieldGrid(QGridLayout):
     """A grid of fields; hidden fields leave no gaps."""
 
     def __init__(self, fields: Sequence[ParameterField], columns: int) -> None:
         super().__init__()
-        self._fields, self._across = fields, columns
+        self._fields, self._column_count = fields, columns
         self.setContentsMargins(0, 0, 0, 0)
         self.setHorizontalSpacing(20)
         self.setVerticalSpacing(10)
         self.setColumnStretch(columns, 1)
-        self.close_up()
+        self.arrange_fields()
 
-    def close_up(self) -> None:
+    def arrange_fields(self) -> None:
         """Move the visible fields to the first cells of the grid."""
         for number, field in enumerate(sorted(self._fields, key=lambda field: field.isHidden())):
             self.removeWidget(field)
-            self.addWidget(field, *divmod(number, self._across))
+            self.addWidget(field, *divmod(number, self._column_count))
 
 
-def _option_title(option: str) -> str:
+def _format_option_title(option: str) -> str:
     """Return an option's title: sobel-x becomes Sobel x."""
     text = option.replace("-", " ")
     return text[:1].upper() + text[1:]

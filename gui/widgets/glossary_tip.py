@@ -18,7 +18,7 @@ class HasToolTip(Protocol):
     def setToolTip(self, tip: str | None, /) -> None: ...
 
 
-def definition_of(name: str) -> str:
+def find_definition(name: str) -> str:
     """Return a term and its definition, in lines of plain text; an unknown term raises `UnknownTermError`."""
     term = find_term(name)
     return fill(f"{term.name[:1].upper()}{term.name[1:]}: {term.definition}".replace("`", ""), _COLUMNS)
@@ -29,6 +29,6 @@ def add_definition(widget: HasToolTip, name: str) -> None:
 
     Setting the tooltip again removes the definition. An unknown term raises `UnknownTermError`.
     """
-    definition, tip = definition_of(name), widget.toolTip()
+    definition, tip = find_definition(name), widget.toolTip()
     if definition not in tip:
         widget.setToolTip(f"{tip}\n\n{definition}".lstrip())

@@ -20,15 +20,15 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.declaration.pattern import Array
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 
-_LEGIBLE = 30
+_MIN_LEGIBLE_CELL = 30
 """Minimum width of a cell that shows its number, in pixels at the normal text size."""
 
 
-class _Model(QAbstractTableModel):
+class _MatrixModel(QAbstractTableModel):
     edited = pyqtSignal()
     refused = pyqtSignal(str)
 
@@ -48,7 +48,7 @@ class _Model(QAbstractTableModel):
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         value = float(self.values[index.row(), index.column()])
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
-            return short_number(value) if role == Qt.ItemDataRole.DisplayRole else f"{value:.7g}"
+            return format_short_number(value) if role == Qt.ItemDataRole.DisplayRole else f"{value:.7g}"
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
             return f"row {index.row()}, column {index.column()}: {value:.7g}"
         return None
@@ -60,29 +60,29 @@ class _Model(QAbstractTableModel):
     def setData(self, index: QModelIndex, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         text = str(value).strip().replace(",", ".")
         try:
-            number = _number(text)
+            number = _parse_number(text)
         except ValueError:
             self.refused.emit(f"{text!r} is not a number. Enter for example 0.25, -1 or 1/9.")
             return False
         if self.values[index.row(), index.column()] != number:
             self.values = self.values.copy()
             self.values[index.row(), index.column()] = number
-            self._measure()
+            self._compute_magnitude()
             self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, self.columnCount() - 1))
         self.edited.emit()
         return True
 
-    def replace(self, values: Array, *, read_only: bool) -> None:
+    def set_values(self, values: Array, *, read_only: bool) -> None:
         self.beginResetModel()
         self.values, self.read_only = np.array(values, np.float32), read_only
-        self._measure()
+        self._compute_magnitude()
         self.endResetModel()
 
-    def _measure(self) -> None:
+    def _compute_magnitude(self) -> None:
         self.largest = float(np.abs(self.values).max(initial=0.0)) or 1.0
 
 
-def _number(text: str) -> np.float32:
+def _parse_number(text: str) -> np.float32:
     above, _, below = text.partition("/")
     try:
         with np.errstate(over="ignore"):
@@ -94,7 +94,7 @@ def _number(text: str) -> np.float32:
     return number
 
 
-def short_number(value: float) -> str:
+def format_short_number(value: float) -> str:
     """Return a coefficient in about five characters."""
     if value == int(value) and abs(value) < 1000:
         return str(int(value))
@@ -104,8 +104,8 @@ def short_number(value: float) -> str:
     return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
 
 
-class _Painter(QStyledItemDelegate):
-    def __init__(self, model: _Model, parent: QWidget) -> None:
+class _CellDelegate(QStyledItemDelegate):
+    def __init__(self, model: _MatrixModel, parent: QWidget) -> None:
         super().__init__(parent)
         self._model = model
 
@@ -114,15 +114,15 @@ class _Painter(QStyledItemDelegate):
         theme, model = look().theme, self._model
         value = float(model.values[index.row(), index.column()])
         strength = (abs(value) / model.largest) ** 0.7
-        ground = mixed(theme.accent if value >= 0 else theme.bad, theme.raised, 0.75 * strength)
+        ground = mix_colors(theme.accent if value >= 0 else theme.bad, theme.raised, 0.75 * strength)
         area = QRect(option.rect).adjusted(0, 0, -1, -1) if option.rect.width() > 6 else QRect(option.rect)
         painter.fillRect(area, ground)
-        if option.rect.width() >= look().px(_LEGIBLE) and option.rect.height() >= look().px(14):
+        if option.rect.width() >= look().px(_MIN_LEGIBLE_CELL) and option.rect.height() >= look().px(14):
             is_bright = 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 140
             painter.setPen(QColor("#0b1118" if is_bright else "#f2f6fb"))
             size = min(look().small_px, round(option.rect.width() / 3.2), option.rect.height() - 2)
             painter.setFont(code_font(max(8, size)))
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, short_number(value))
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, format_short_number(value))
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(theme.text), 2))
             painter.drawRect(area.adjusted(1, 1, -1, -1))
@@ -140,16 +140,16 @@ class MatrixEditor(QTableView):
 
     changed = pyqtSignal()
     refused = pyqtSignal(str)
-    left = pyqtSignal()
+    exited = pyqtSignal()
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
-        self._model = _Model(self)
+        self._model = _MatrixModel(self)
         self._model.edited.connect(self.changed)
         self._model.refused.connect(self.refused)
         self.setModel(self._model)
-        self.setItemDelegate(_Painter(self._model, self))
+        self.setItemDelegate(_CellDelegate(self._model, self))
         for header in (self.horizontalHeader(), self.verticalHeader()):
             assert header is not None
             header.hide()
@@ -186,12 +186,12 @@ class MatrixEditor(QTableView):
         current = self.currentIndex()
         row, column = current.row(), current.column()
         is_same_size = self._model.values.shape == np.shape(values)
-        self._model.replace(values, read_only=read_only)
-        self._fit()
+        self._model.set_values(values, read_only=read_only)
+        self._fit_cells()
         if is_same_size and current.isValid():
             self.setCurrentIndex(self._model.index(row, column))
 
-    def _fit(self) -> None:
+    def _fit_cells(self) -> None:
         """Make the cells as large as fit, square or up to 1.45 times as wide as high, and center the grid."""
         rows = self._model.rowCount()
         side = max(2, min(self.width(), self.height()) // rows)
@@ -204,15 +204,15 @@ class MatrixEditor(QTableView):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._fit()
+        self._fit_cells()
 
     def leaveEvent(self, event: QEvent | None) -> None:
         super().leaveEvent(event)
-        self.left.emit()
+        self.exited.emit()
 
     def event(self, event: QEvent | None) -> bool:
         # A digit starts a number here: it must not trigger the shortcut that selects a variant.
-        override = is_of(event, QEvent.Type.ShortcutOverride)
+        override = is_event_type(event, QEvent.Type.ShortcutOverride)
         if override and isinstance(event, QKeyEvent) and not self.read_only:
             plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier
             if plain and event.text() and event.text().isprintable():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtGui import QValidator
 from PyQt6.QtWidgets import QSpinBox
 
-_MOST = 2**31 - 1
+_MAX_INT = 2**31 - 1
 """The largest value of Qt's spin box."""
 
 
@@ -19,31 +19,31 @@ class NumberBox(QSpinBox):
     low, high : int
     step : int
         Step of the arrows; valid values are multiples of it above `low`.
-    least : str
+    low_text : str
         Text shown for `low`; "" shows the number.
     """
 
-    def __init__(self, low: int, high: int, step: int = 1, least: str = "") -> None:
+    def __init__(self, low: int, high: int, step: int = 1, low_text: str = "") -> None:
         super().__init__()
-        self.low, self.high, self._low_text = low, high, least
-        self.kept = low
+        self.low, self.high, self._low_text = low, high, low_text
+        self.last_valid_value = low
         """The last valid number."""
-        self.setRange(-_MOST, _MOST)
+        self.setRange(-_MAX_INT, _MAX_INT)
         self.setSingleStep(step)
-        self.editingFinished.connect(self._settle)
+        self.editingFinished.connect(self._remember_valid_value)
 
     @property
-    def sound(self) -> bool:
+    def is_valid(self) -> bool:
         """Return whether the number is in range and a multiple of the step above `low`."""
         return self.low <= self.value() <= self.high and (self.value() - self.low) % self.singleStep() == 0
 
     def setValue(self, value: int) -> None:
         super().setValue(value)
-        self._settle()
+        self._remember_valid_value()
 
-    def _settle(self) -> None:
-        if self.sound:
-            self.kept = self.value()
+    def _remember_valid_value(self) -> None:
+        if self.is_valid:
+            self.last_valid_value = self.value()
 
     def stepBy(self, steps: int) -> None:
         step = self.singleStep()
@@ -61,7 +61,7 @@ class NumberBox(QSpinBox):
     def valueFromText(self, text: str | None) -> int:
         if text == self._low_text and self._low_text:
             return self.low
-        return min(max(int(text or 0), -_MOST), _MOST)
+        return min(max(int(text or 0), -_MAX_INT), _MAX_INT)
 
     def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""

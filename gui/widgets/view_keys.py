@@ -18,7 +18,7 @@ from PyQt6.QtWidgets import (
 )
 
 
-def takes_text(widget: QWidget | None) -> bool:
+def accepts_text(widget: QWidget | None) -> bool:
     """Return whether a widget accepts typed text."""
     texts = QLineEdit | QAbstractSpinBox | QPlainTextEdit | QTextEdit
     return isinstance(widget, texts) and not widget.isReadOnly()
@@ -33,30 +33,36 @@ class ViewKeys(QObject):
         While it is hidden, the shortcuts do nothing.
     keys : mapping of str to callable
         The action of each key.
-    once : tuple of str
+    non_repeating : tuple of str
         Keys that do not repeat while held.
     """
 
-    def __init__(self, view: QWidget, keys: Mapping[str, Callable[[], object]], once: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, view: QWidget, keys: Mapping[str, Callable[[], object]], non_repeating: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(view)
-        self._keys = [self._shortcut(view, key, do, again=key not in once) for key, do in keys.items()]
-        self._press = [self._shortcut(view, key, self._press_focused, again=False) for key in ("Return", "Enter")]
+        self._shortcuts = [
+            self._create_shortcut(view, key, do, repeats=key not in non_repeating) for key, do in keys.items()
+        ]
+        self._press_shortcuts = [
+            self._create_shortcut(view, key, self._press_focused, repeats=False) for key in ("Return", "Enter")
+        ]
         app = QApplication.instance()
         assert isinstance(app, QApplication)
-        app.focusChanged.connect(self._follow_focus)
-        self._follow_focus(None, app.focusWidget())
+        app.focusChanged.connect(self._on_focus_changed)
+        self._on_focus_changed(None, app.focusWidget())
 
-    def _shortcut(self, view: QWidget, key: str, do: Callable[[], object], *, again: bool) -> QShortcut:
+    def _create_shortcut(self, view: QWidget, key: str, action: Callable[[], object], *, repeats: bool) -> QShortcut:
         shortcut = QShortcut(QKeySequence(key), view)
         shortcut.setContext(Qt.ShortcutContext.WindowShortcut)
-        shortcut.setAutoRepeat(again)
-        shortcut.activated.connect(do)
+        shortcut.setAutoRepeat(repeats)
+        shortcut.activated.connect(action)
         return shortcut
 
-    def _follow_focus(self, _: QWidget | None, focused: QWidget | None) -> None:
-        for shortcut in self._keys:
-            shortcut.setEnabled(not takes_text(focused))
-        for shortcut in self._press:
+    def _on_focus_changed(self, _: QWidget | None, focused: QWidget | None) -> None:
+        for shortcut in self._shortcuts:
+            shortcut.setEnabled(not accepts_text(focused))
+        for shortcut in self._press_shortcuts:
             shortcut.setEnabled(isinstance(focused, QAbstractButton | QComboBox))
 
     def _press_focused(self) -> None:

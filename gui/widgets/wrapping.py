@@ -27,7 +27,7 @@ class WrappingLayout(QLayout):
         self._heights: dict[int, int] = {}
         super().__init__(parent)
         self.setContentsMargins(0, 0, 0, 0)
-        self._across, self._down, self._spread = across, down, spread
+        self._horizontal_spacing, self._vertical_spacing, self._spread = across, down, spread
         self._items: list[QLayoutItem] = []
 
     def addItem(self, item: QLayoutItem | None) -> None:
@@ -59,7 +59,7 @@ class WrappingLayout(QLayout):
         if width not in self._heights:
             around = self.contentsMargins()
             inside = width - around.left() - around.right()
-            height = self._place(QRect(0, 0, inside, 0), apply=False)
+            height = self._place_lines(QRect(0, 0, inside, 0), apply=False)
             self._heights[width] = height + around.top() + around.bottom()
         return self._heights[width]
 
@@ -68,25 +68,25 @@ class WrappingLayout(QLayout):
 
     def minimumSize(self) -> QSize:
         size = QSize()
-        for item in self._visible():
+        for item in self._visible_items():
             size = size.expandedTo(item.minimumSize())
         return size.grownBy(self.contentsMargins())
 
     def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
-        self._place(rect.marginsRemoved(self.contentsMargins()), apply=True)
+        self._place_lines(rect.marginsRemoved(self.contentsMargins()), apply=True)
 
-    def _visible(self) -> list[QLayoutItem]:
+    def _visible_items(self) -> list[QLayoutItem]:
         return [item for item in self._items if not item.isEmpty()]
 
-    def _place(self, rect: QRect, *, apply: bool) -> int:
+    def _place_lines(self, rect: QRect, *, apply: bool) -> int:
         """Place the lines, if `apply` is set; return their total height."""
-        preferred = self._lines(rect.width(), narrow=False)
-        narrow = self._lines(rect.width(), narrow=True)
+        preferred = self._break_lines(rect.width(), narrow=False)
+        narrow = self._break_lines(rect.width(), narrow=True)
         y = rect.y()
         for line in narrow if len(narrow) < len(preferred) else preferred:
             widths = [min(item.sizeHint().width(), rect.width()) for item in line]
-            over = sum(widths) + self._across * (len(line) - 1) - rect.width()
+            over = sum(widths) + self._horizontal_spacing * (len(line) - 1) - rect.width()
             slack = [width - self._min_width(item, rect.width()) for item, width in zip(line, widths, strict=True)]
             x, height = rect.x(), max(item.sizeHint().height() for item in line)
             between = -over // (len(line) - 1) if self._spread and over < 0 and len(line) > 1 else 0
@@ -96,20 +96,20 @@ class WrappingLayout(QLayout):
                 if apply:
                     lower = (height - item.sizeHint().height()) // 2 if self._spread else 0
                     item.setGeometry(QRect(x, y + lower, width, item.sizeHint().height()))
-                x += width + self._across + between
-            y += height + self._down
-        return max(0, y - self._down - rect.y())
+                x += width + self._horizontal_spacing + between
+            y += height + self._vertical_spacing
+        return max(0, y - self._vertical_spacing - rect.y())
 
-    def _lines(self, width: int, *, narrow: bool) -> list[list[QLayoutItem]]:
+    def _break_lines(self, width: int, *, narrow: bool) -> list[list[QLayoutItem]]:
         lines: list[list[QLayoutItem]] = []
         used = 0
-        for item in self._visible():
+        for item in self._visible_items():
             item_width = self._min_width(item, width) if narrow else min(item.sizeHint().width(), width)
-            if not lines or used + self._across + item_width > width:
+            if not lines or used + self._horizontal_spacing + item_width > width:
                 lines.append([])
-                used = -self._across
+                used = -self._horizontal_spacing
             lines[-1].append(item)
-            used += self._across + item_width
+            used += self._horizontal_spacing + item_width
         return lines
 
     @staticmethod

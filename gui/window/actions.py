@@ -12,15 +12,15 @@ from PyQt6.QtWidgets import QMenu, QWidget
 
 from gui.lessons.teaching import Teaching
 from gui.model.settings import SavedSettings
-from gui.own_kernel.opened import OwnKernel
+from gui.own_kernel.own_file import OwnFile
 from gui.painting.theme import FONT_SIZES, THEMES
 from gui.window.appearance import Appearance
 from gui.window.dialogs import show_about, show_shortcuts
 from gui.window.files import Files
-from gui.window.first_keys import FirstKeys
-from gui.window.lecturing import Lecturing
+from gui.window.lecture_mode import LectureMode
 from gui.window.pages import Pages
-from gui.window.running import Running
+from gui.window.run_actions import RunActions
+from gui.window.shortcut_priority import ShortcutPriority
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
 """Shortcuts that choose a variant, in the order of the ladder."""
@@ -86,8 +86,8 @@ class Actions(QObject):
         The objects that the actions call.
     """
 
-    menu_wanted = pyqtSignal()
-    preferences_wanted = pyqtSignal()
+    menu_requested = pyqtSignal()
+    preferences_requested = pyqtSignal()
 
     def __init__(
         self,
@@ -95,68 +95,73 @@ class Actions(QObject):
         memory: SavedSettings,
         appearance: Appearance,
         files: Files,
-        own: OwnKernel,
+        own: OwnFile,
         pages: Pages,
-        running: Running,
-        lecturing: Lecturing,
+        running: RunActions,
+        lecturing: LectureMode,
         teaching: Teaching,
     ) -> None:
         super().__init__(window)
         self._window, self._memory, self._files = window, memory, files
         self.menu = QMenu(window)
         self.menu.setAccessibleName("Menu")
-        self.by_name: dict[str, QAction] = {}
-        self._group = ""
-        self._group_of: dict[str, str] = {}
-        self._fill_file(own)
-        self._fill_run(pages, running, lecturing)
-        self._fill_view(appearance, pages, running, lecturing)
-        self._fill_lesson(teaching)
-        self._fill_help()
-        FirstKeys(window, ("Ctrl+E",))
+        self.actions_by_name: dict[str, QAction] = {}
+        self._current_group = ""
+        self._groups_by_action: dict[str, str] = {}
+        self._add_file_actions(own)
+        self._add_run_actions(pages, running, lecturing)
+        self._add_view_actions(appearance, pages, running, lecturing)
+        self._add_lesson_actions(teaching)
+        self._add_help_actions()
+        ShortcutPriority(window, ("Ctrl+E",))
 
-    def _add(
-        self, menu: QMenu | None, name: str, text: str, do: Callable[[], object], *keys: str | QKeySequence.StandardKey
+    def _add_action(
+        self,
+        menu: QMenu | None,
+        name: str,
+        text: str,
+        callback: Callable[[], object],
+        *keys: str | QKeySequence.StandardKey,
     ) -> QAction:
         action = QAction(text, self._window)
         if keys:
             action.setShortcuts([QKeySequence(key) for key in keys])
-        action.triggered.connect(lambda *_: do())
+        action.triggered.connect(lambda *_: callback())
         if menu is not None:
             menu.addAction(action)
         # Without a menu bar, a shortcut works only if its action belongs to the window itself.
         self._window.addAction(action)
-        self.by_name[name] = action
-        self._group_of[name] = self._group
+        self.actions_by_name[name] = action
+        self._groups_by_action[name] = self._current_group
         return action
 
     def _start_group(self, title: str) -> QMenu:
         """Start a group of the menu; later actions are listed under its title."""
-        self._group = title
-        return self._submenu(self.menu, title)
+        self._current_group = title
+        return self._add_submenu(self.menu, title)
 
-    def _submenu(self, menu: QMenu, title: str) -> QMenu:
+    def _add_submenu(self, menu: QMenu, title: str) -> QMenu:
         submenu = QMenu(title, menu)
         menu.addMenu(submenu)
         return submenu
 
-    def _fill_file(self, own: OwnKernel) -> None:
+    def _add_file_actions(self, own: OwnFile) -> None:
         files, menu = self._files, self._start_group("File")
-        self._add(menu, "open", "Open…", files.ask_open, "Ctrl+O")
-        self._add(menu, "open kernel", "Open kernel, program or recording…", own.ask, "Ctrl+Shift+O")
-        self.recent = self._submenu(menu, "Open recent")
-        self.recent.aboutToShow.connect(self._fill_recent)
-        self.samples = self._submenu(menu, "Sample images")
+        self._add_action(menu, "open", "Open…", files.choose_and_open, "Ctrl+O")
+        self._add_action(menu, "open kernel", "Open kernel, program or recording…", own.choose_and_open, "Ctrl+Shift+O")
+        self.recent = self._add_submenu(menu, "Open recent")
+        self.recent.aboutToShow.connect(self._update_recent_menu)
+        self.samples = self._add_submenu(menu, "Sample images")
         menu.addSeparator()
-        self._add(menu, "save", "Save result…", files.ask_save, "Ctrl+S")
-        self._add(menu, "export", "Export picture of the results…", files.ask_export, "Ctrl+E")
-        self._add(menu, "screenshot", "Save screenshot…", files.ask_screenshot, "Ctrl+Shift+S")
+        self._add_action(menu, "save", "Save result…", files.save_as, "Ctrl+S")
+        self._add_action(menu, "export", "Export picture of the results…", files.export_as, "Ctrl+E")
+        self._add_action(menu, "screenshot", "Save screenshot…", files.save_screenshot_as, "Ctrl+Shift+S")
         menu.addSeparator()
-        self._add(menu, "preferences", "Preferences…", self.preferences_wanted.emit, "Ctrl+,")
+        self._add_action(menu, "preferences", "Preferences…", self.preferences_requested.emit, "Ctrl+,")
         menu.addSeparator()
-        self._add(menu, "quit", "Quit", self._window.close, "Ctrl+Q")
+        self._add_action(menu, "quit", "Quit", self._window.close, "Ctrl+Q")
 
-    def _fill_recent(self) -> None:
+    def _update_recent_menu(self) -> None:
         self.recent.clear()
         paths = self._memory.recent
         for path in paths:
@@ -171,58 +176,62 @@ class Actions(QObject):
             assert nothing is not None
             nothing.setEnabled(False)
 
-    def _fill_run(self, pages: Pages, running: Running, lecturing: Lecturing) -> None:
+    def _add_run_actions(self, pages: Pages, running: RunActions, lecturing: LectureMode) -> None:
         menu = self._start_group("Run")
-        self._add(menu, "run", "Run", running.run, "F5")
-        self._add(menu, "stop", "Stop", partial(lecturing.stop, running.stop), "Esc")
+        self._add_action(menu, "run", "Run", running.run, "F5")
+        self._add_action(menu, "stop", "Stop", partial(lecturing.end_lecture, running.stop), "Esc")
         menu.addSeparator()
-        self.variants = self._submenu(menu, "Variant")
+        self.variants = self._add_submenu(menu, "Variant")
         for index, key in enumerate(VARIANT_KEYS):
-            self._add(self.variants, f"variant {key}", "", partial(pages.choose_variant_at, index), key)
+            self._add_action(self.variants, f"variant {key}", "", partial(pages.choose_variant_at, index), key)
         menu.addSeparator()
-        self._add(menu, "problem", "Next problem in the kernel", running.next_problem, "F8")
+        self._add_action(menu, "problem", "Next problem in the kernel", running.go_to_next_problem, "F8")
         menu.addSeparator()
-        self._add(menu, "previous", "Previous pattern", partial(pages.step, -1), "[")
-        self._add(menu, "next", "Next pattern", partial(pages.step, 1), "]")
+        self._add_action(menu, "previous", "Previous pattern", partial(pages.step_pattern, -1), "[")
+        self._add_action(menu, "next", "Next pattern", partial(pages.step_pattern, 1), "]")
 
-    def _fill_view(self, appearance: Appearance, pages: Pages, running: Running, lecturing: Lecturing) -> None:
+    def _add_view_actions(
+        self, appearance: Appearance, pages: Pages, running: RunActions, lecturing: LectureMode
+    ) -> None:
         menu = self._start_group("View")
         for title, key in TAB_KEYS.items():
-            self._add(menu, f"tab {title}", f"{title} tab", partial(running.turn_to, title), key)
+            self._add_action(menu, f"tab {title}", f"{title} tab", partial(running.select_tab, title), key)
         menu.addSeparator()
         self.themes = QActionGroup(self)
         for name in THEMES:
             title = f"{name.capitalize()} theme"
-            action = self._add(menu, f"theme {name}", title, partial(appearance.set_theme, name))
+            action = self._add_action(menu, f"theme {name}", title, partial(appearance.set_theme, name))
             action.setCheckable(True)
             self.themes.addAction(action)
-        self._add(menu, "toggle theme", "Switch theme", appearance.toggle_theme, "Ctrl+T")
+        self._add_action(menu, "toggle theme", "Switch theme", appearance.toggle_theme, "Ctrl+T")
         menu.addSeparator()
-        sizes = self._submenu(menu, "Text size")
+        sizes = self._add_submenu(menu, "Text size")
         self.sizes = QActionGroup(self)
         for name in FONT_SIZES:
-            action = self._add(sizes, f"text {name}", name.capitalize(), partial(appearance.set_text_size, name))
+            action = self._add_action(sizes, f"text {name}", name.capitalize(), partial(appearance.set_text_size, name))
             action.setCheckable(True)
             self.sizes.addAction(action)
-        self._add(menu, "larger", "Larger text", partial(appearance.step_text_size, 1), "Ctrl++", "Ctrl+=")
-        self._add(menu, "smaller", "Smaller text", partial(appearance.step_text_size, -1), "Ctrl+-")
+        self._add_action(menu, "larger", "Larger text", partial(appearance.step_text_size, 1), "Ctrl++", "Ctrl+=")
+        self._add_action(menu, "smaller", "Smaller text", partial(appearance.step_text_size, -1), "Ctrl+-")
         menu.addSeparator()
-        self._add(menu, "scale", "Histogram: linear or logarithmic", pages.toggle_scale, "Ctrl+L")
-        self._add(menu, "full screen", "Full screen; Step: lecture", lecturing.toggle, "F11")
+        self._add_action(menu, "scale", "Histogram: linear or logarithmic", pages.toggle_scale, "Ctrl+L")
+        self._add_action(menu, "full screen", "Full screen; Step: lecture", lecturing.toggle, "F11")
 
-    def _fill_lesson(self, teaching: Teaching) -> None:
+    def _add_lesson_actions(self, teaching: Teaching) -> None:
         menu = self._start_group("Lessons")
-        self._add(menu, "lessons", "Show lessons", teaching.show, "F7")
-        self._add(menu, "next step", "Next step of the lesson", teaching.next, "Alt+Right")
-        self._add(menu, "previous step", "Previous step of the lesson", teaching.back, "Alt+Left")
-        self._add(menu, "hint", "Hint", teaching.hint, "F9")
-        self._add(menu, "open lessons", "Open lessons…", teaching.ask)
+        self._add_action(menu, "lessons", "Show lessons", teaching.show_current_lesson, "F7")
+        self._add_action(menu, "next step", "Next step of the lesson", teaching.open_next_step, "Alt+Right")
+        self._add_action(menu, "previous step", "Previous step of the lesson", teaching.open_previous_step, "Alt+Left")
+        self._add_action(menu, "hint", "Hint", teaching.show_next_hint, "F9")
+        self._add_action(menu, "open lessons", "Open lessons…", teaching.choose_folder)
 
-    def _fill_help(self) -> None:
+    def _add_help_actions(self) -> None:
         menu = self._start_group("Help")
-        self._add(menu, "shortcuts", "Keyboard", lambda: show_shortcuts(self._window, self.shortcuts()), "F1")
-        self._add(menu, "about", "About Lockstep", lambda: show_about(self._window))
-        self._add(None, "menu", "Menu", self.menu_wanted.emit, "F10")
+        self._add_action(
+            menu, "shortcuts", "Keyboard", lambda: show_shortcuts(self._window, self.list_shortcuts()), "F1"
+        )
+        self._add_action(menu, "about", "About Lockstep", lambda: show_about(self._window))
+        self._add_action(None, "menu", "Menu", self.menu_requested.emit, "F10")
 
     def add_samples(self, paths: list[Path]) -> None:
         """List sample images in the menu."""
@@ -232,13 +241,13 @@ class Actions(QObject):
     def _add_file(self, menu: QMenu, path: Path, text: str) -> QAction:
         action = menu.addAction(text)
         assert action is not None
-        action.triggered.connect(lambda: self._files.open(path))
+        action.triggered.connect(lambda: self._files.open_file(path))
         return action
 
     def show_variants(self, titles: list[str]) -> None:
         """List a pattern's variants in the menu."""
         for index, key in enumerate(VARIANT_KEYS):
-            action = self.by_name[f"variant {key}"]
+            action = self.actions_by_name[f"variant {key}"]
             exists = index < len(titles)
             action.setVisible(exists)
             action.setEnabled(exists)
@@ -246,17 +255,17 @@ class Actions(QObject):
 
     def show_choices(self, theme: str, text_size: str) -> None:
         """Tick the theme and the text size."""
-        self.by_name[f"theme {theme}"].setChecked(True)
-        self.by_name[f"text {text_size}"].setChecked(True)
+        self.actions_by_name[f"theme {theme}"].setChecked(True)
+        self.actions_by_name[f"text {text_size}"].setChecked(True)
 
-    def shortcuts(self) -> dict[str, list[tuple[str, str]]]:
+    def list_shortcuts(self) -> dict[str, list[tuple[str, str]]]:
         """Return the keys and their effects, grouped by menu title in menu order, then by view."""
         groups: dict[str, list[tuple[str, str]]] = {}
-        for name, action in self.by_name.items():
+        for name, action in self.actions_by_name.items():
             if action.shortcuts() and not name.startswith("variant"):
                 key = action.shortcuts()[0].toString(QKeySequence.SequenceFormat.NativeText)
-                groups.setdefault(self._group_of[name], []).append((key, action.text().rstrip("…")))
+                groups.setdefault(self._groups_by_action[name], []).append((key, action.text().rstrip("…")))
         groups["Run"].append(("1 … 9, 0", "Variant 1 … 9, 10"))
-        if sum(self.by_name[f"variant {key}"].isEnabled() for key in VARIANT_KEYS) > 10:
+        if sum(self.actions_by_name[f"variant {key}"].isEnabled() for key in VARIANT_KEYS) > 10:
             groups["Run"].append(("Ctrl+1, Ctrl+2 …", "Variant 11, 12 …"))
         return {**groups, **VIEWS_KEYS}

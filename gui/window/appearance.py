@@ -21,11 +21,11 @@ class Appearance(QObject):
     def __init__(self, memory: SavedSettings, parent: QObject) -> None:
         super().__init__(parent)
         self._memory = memory
-        self._enlarged = 1.0
+        self._scale_factor = 1.0
         self._set_look()
 
     def _set_look(self) -> None:
-        set_look(Look(THEMES[self._memory.theme], round(FONT_SIZES[self._memory.text_size] * self._enlarged)))
+        set_look(Look(THEMES[self._memory.theme], round(FONT_SIZES[self._memory.text_size] * self._scale_factor)))
 
     def set_theme(self, name: str) -> None:
         """Switch to a theme."""
@@ -43,14 +43,14 @@ class Appearance(QObject):
         self._set_look()
         self.changed.emit()
 
-    def enlarge(self, factor: float) -> None:
+    def scale_text(self, factor: float) -> None:
         """Scale the chosen text size by a factor, without remembering it."""
-        if factor != self._enlarged:
-            self._enlarged = factor
+        if factor != self._scale_factor:
+            self._scale_factor = factor
             self._set_look()
             self.changed.emit()
 
-    def step_text_size(self, by: int) -> None:
-        """Select the next larger (`by` = 1) or smaller (-1) text size."""
+    def step_text_size(self, step: int) -> None:
+        """Select the next larger (`step` = 1) or smaller (-1) text size."""
         names = list(FONT_SIZES)
-        self.set_text_size(names[min(max(names.index(self._memory.text_size) + by, 0), len(names) - 1)])
+        self.set_text_size(names[min(max(names.index(self._memory.text_size) + step, 0), len(names) - 1)])

@@ -7,18 +7,18 @@ from pathlib import Path
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QDialog, QFrame, QGridLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.distributed.asked import MOST_SIMULATORS, Asked, Tls, address_of
+from gpu.distributed.cluster_settings import MAX_SIMULATORS, ClusterSettings, Tls, format_scheduler_address
 from gpu.errors import InputError
 from gui.painting.theme import look
-from gui.widgets.ask_file import ask_open
 from gui.widgets.basic import Segments, button, column, label, row
+from gui.widgets.file_dialogs import choose_existing_file
 from gui.widgets.number_box import NumberBox
 
-HERE, THERE = "This machine", "A scheduler"
-_MOST_WORKERS = 64
+THIS_MACHINE, REMOTE_SCHEDULER = "This machine", "A scheduler"
+_MAX_WORKERS = 64
 _AUTOMATIC = "automatic"
 _CERTIFICATES = (("CA certificate", "ca.pem"), ("Certificate", "cert.pem"), ("Private key", "key.pem"))
-_EXPOSED = (
+_UNPROTECTED_WARNING = (
     "Not protected: anyone who reaches this address on the network can run programs on its workers and read and change "
     "their data. Certificates protect it."
 )
@@ -30,26 +30,26 @@ class ClusterDialog(QDialog):
     Parameters
     ----------
     parent : QWidget
-    asked : Asked
+    request : ClusterSettings
         The previous choice.
     """
 
-    chosen = pyqtSignal(object)
+    accepted_request = pyqtSignal(object)
     """Asked"""
 
-    def __init__(self, parent: QWidget, asked: Asked) -> None:
+    def __init__(self, parent: QWidget, request: ClusterSettings) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Several devices")
-        self.where = Segments((HERE, THERE), "Where")
-        self.workers = NumberBox(0, _MOST_WORKERS, least=_AUTOMATIC)
+        self.location = Segments((THIS_MACHINE, REMOTE_SCHEDULER), "Where")
+        self.workers = NumberBox(0, _MAX_WORKERS, low_text=_AUTOMATIC)
         self.workers.setAccessibleName("Workers")
-        self.workers.setValue(asked.workers)
-        self.address = QLineEdit(asked.scheduler)
+        self.workers.setValue(request.workers)
+        self.address = QLineEdit(request.scheduler)
         self.address.setAccessibleName("Scheduler's address")
         self.address.setPlaceholderText("tcp://HOST:8786")
         self.files = []
-        paths = (asked.tls.ca, asked.tls.cert, asked.tls.key) if asked.tls is not None else ("", "", "")
+        paths = (request.tls.ca, request.tls.cert, request.tls.key) if request.tls is not None else ("", "", "")
         for (name, example), path in zip(_CERTIFICATES, paths, strict=True):
             field = QLineEdit(path)
             field.setAccessibleName(name)
@@ -65,14 +65,14 @@ class ClusterDialog(QDialog):
         self.start.setDefault(True)
         self.cancel = button("Cancel")
         self._lay_out()
-        self.where.picked.connect(lambda _: self._update())
+        self.location.picked.connect(lambda _: self._update_fields())
         for edited in (self.address, *self.files):
-            edited.textChanged.connect(lambda _: self._update())
-        self.start.clicked.connect(self._choose)
+            edited.textChanged.connect(lambda _: self._update_fields())
+        self.start.clicked.connect(self._accept_choice)
         self.cancel.clicked.connect(self.reject)
-        if asked.scheduler:
-            self.where.choose(THERE)
-        self._update()
+        if request.scheduler:
+            self.location.choose(REMOTE_SCHEDULER)
+        self._update_fields()
 
     def _lay_out(self) -> None:
         here = QGridLayout()
@@ -81,7 +81,7 @@ class ClusterDialog(QDialog):
         here.addWidget(self.workers, 0, 1)
         automatic = label(
             f"Each worker has its own GPU, or simulates one where there is none. Automatic: one worker per GPU, or up "
-            f"to {MOST_SIMULATORS} simulating workers, which share this machine's cores.",
+            f"to {MAX_SIMULATORS} simulating workers, which share this machine's cores.",
             "caption", wrap=True,
         )  # fmt: skip
         here.addWidget(automatic, 1, 0, 1, 3)
@@ -113,55 +113,57 @@ class ClusterDialog(QDialog):
         layout.addWidget(label("Several devices", "title"))
         about = "The input is split into chunks, one per device. The devices exchange data through Dask."
         layout.addWidget(label(about, "muted", wrap=True))
-        layout.addLayout(row(self.where, 0))
+        layout.addLayout(row(self.location, 0))
         layout.addWidget(self.pages)
         layout.addWidget(self._warning_frame)
         layout.addLayout(row(0, self.cancel, self.start))
         self.setMinimumWidth(look().px(460))
 
     @property
-    def asked(self) -> Asked:
+    def requested_cluster(self) -> ClusterSettings:
         """The devices currently selected in the dialog."""
-        if self.where.chosen == HERE:
-            return Asked(workers=self.workers.value() if self.workers.sound else 0)
+        if self.location.chosen == THIS_MACHINE:
+            return ClusterSettings(workers=self.workers.value() if self.workers.is_valid else 0)
         ca, cert, key = (field.text().strip() for field in self.files)
-        return Asked(self.address.text().strip(), tls=Tls(ca, cert, key) if ca or cert or key else None)
+        return ClusterSettings(self.address.text().strip(), tls=Tls(ca, cert, key) if ca or cert or key else None)
 
-    def _update(self) -> None:
+    def _update_fields(self) -> None:
         """Show the fields and the warning that belong to the current choice."""
-        here = self.where.chosen == HERE
+        here = self.location.chosen == THIS_MACHINE
         self.pages.setCurrentIndex(0 if here else 1)
         self.start.setText("Start" if here else "Connect")
         self.start.setEnabled(here or bool(self.address.text().strip()))
-        self._warn(_EXPOSED if self.asked.exposed else "")
+        self._show_warning(_UNPROTECTED_WARNING if self.requested_cluster.is_exposed else "")
 
-    def _warn(self, text: str) -> None:
+    def _show_warning(self, text: str) -> None:
         self.warning.setText(text)
         self._warning_frame.setVisible(bool(text))
         self.adjustSize()
 
     def _browse(self, field: QLineEdit) -> None:
-        path = ask_open(self, field.accessibleName(), "Certificates (*.pem *.crt *.key);;All files (*)", "certificates")
+        path = choose_existing_file(
+            self, field.accessibleName(), "Certificates (*.pem *.crt *.key);;All files (*)", "certificates"
+        )
         if path is not None:
             field.setText(str(path))
 
-    def _choose(self) -> None:
-        asked = self.asked
+    def _accept_choice(self) -> None:
+        asked = self.requested_cluster
         try:
-            address_of(asked)
+            format_scheduler_address(asked)
         except InputError as error:
-            self._warn(f"{error.message} {error.advice}".strip())
+            self._show_warning(f"{error.message} {error.advice}".strip())
             return
         for path in (asked.tls.ca, asked.tls.cert, asked.tls.key) if asked.tls is not None else ():
             if not Path(path).is_file():
-                self._warn(f"There is no file {path}." if path else "All three certificate files are required.")
+                self._show_warning(f"There is no file {path}." if path else "All three certificate files are required.")
                 return
         self.accept()
-        self.chosen.emit(asked)
+        self.accepted_request.emit(asked)
 
 
-def starting(asked: Asked) -> str:
+def describe_cluster_start(request: ClusterSettings) -> str:
     """Return the status text shown while a cluster starts."""
-    if asked.scheduler:
-        return f"Connecting to {asked.scheduler}"
-    return f"Starting {asked.workers} workers" if asked.workers else "Starting workers"
+    if request.scheduler:
+        return f"Connecting to {request.scheduler}"
+    return f"Starting {request.workers} workers" if request.workers else "Starting workers"

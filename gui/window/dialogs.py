@@ -29,21 +29,21 @@ def show_shortcuts(window: QWidget, groups: dict[str, Rows]) -> None:
     def width(titles: list[str]) -> int:
         rows = [row for title in titles for row in groups[title]]
         keys, texts = zip(*rows, strict=True) if rows else ((), ())
-        return _GAP + _widest(strong, keys) + _widest(font, texts)
+        return _GAP + _measure_widest(strong, keys) + _measure_widest(font, texts)
 
     room = window.width() - _FRAME
-    layouts = (_distribute(groups, columns) for columns in (3, 2))
-    columns = next((each for each in layouts if sum(map(width, each)) <= room), _distribute(groups, 1))
-    tables = ("".join(_table_rows(title, groups[title]) for title in titles) for titles in columns)
+    layouts = (_distribute_groups(groups, columns) for columns in (3, 2))
+    columns = next((each for each in layouts if sum(map(width, each)) <= room), _distribute_groups(groups, 1))
+    tables = ("".join(_format_table_rows(title, groups[title]) for title in titles) for titles in columns)
     Notice(window, "Keyboard", *(f"<table>{table}</table>" for table in tables)).open()
 
 
-def _widest(font: QFont, texts: Iterable[str]) -> int:
+def _measure_widest(font: QFont, texts: Iterable[str]) -> int:
     metrics = QFontMetrics(font)
     return max(map(metrics.horizontalAdvance, texts), default=0)
 
 
-def _distribute(groups: dict[str, Rows], columns: int) -> list[list[str]]:
+def _distribute_groups(groups: dict[str, Rows], columns: int) -> list[list[str]]:
     """Distribute group titles over columns of similar length; groups stay whole and in order."""
     lines, done = sum(len(rows) + 1 for rows in groups.values()), 0
     titles: list[list[str]] = [[] for _ in range(columns)]
@@ -63,7 +63,7 @@ def show_about(window: QWidget) -> None:
     Notice(window, "About Lockstep", text).open()
 
 
-def _table_rows(title: str, rows: list[tuple[str, str]]) -> str:
+def _format_table_rows(title: str, rows: list[tuple[str, str]]) -> str:
     """Return HTML table rows: a title, then one row per key."""
     head = f"<tr><td colspan='2' style='padding: 8px 0 2px 0; color: {look().theme.muted}'>{title}</td></tr>"
     return head + "".join(

@@ -8,32 +8,32 @@ from pathlib import Path
 from PyQt6.QtGui import QPixmap
 from PyQt6.QtWidgets import QWidget
 
-from gpu.declaration.presentation import Kind
+from gpu.declaration.presentation import InputKind
 from gpu.declaration.roles import Role
-from gpu.files.arrays import ENDINGS as NUMBERS
+from gpu.files.arrays import EXTENSIONS as NUMBERS
 from gui.bodies_view.files import BODY_FILES, TIPSY
 from gui.bodies_view.view import BodiesView
 from gui.lessons.teaching import Teaching
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
-from gui.own_kernel.opened import ENDINGS as KERNELS
-from gui.own_kernel.opened import OwnKernel
+from gui.own_kernel.own_file import SUFFIXES as KERNELS
+from gui.own_kernel.own_file import OwnFile
 from gui.own_kernel.page import OwnKernelPage
 from gui.own_kernel.program.page import ProgramPage
-from gui.widgets.ask_file import ask_open, ask_save
+from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 
 _PROGRAMS = "Kernels, programs and scripts (*.cu *.py)"
-_READABLE = (
+_READABLE_FILTER = (
     f"Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;{_PROGRAMS};;All files (*)"
 )
-_IMAGE_RESULT = (
+_IMAGE_RESULT_FILTER = (
     "PNG image (*.png);;Gray image (*.pgm);;Color image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
 )
-_NUMBERS = f"Numbers (*.npy *.csv *.txt);;{_PROGRAMS};;All files (*)"
-_TEXTS = f"Text (*.txt);;{_PROGRAMS};;All files (*)"
-_COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
+_NUMBERS_FILTER = f"Numbers (*.npy *.csv *.txt);;{_PROGRAMS};;All files (*)"
+_TEXTS_FILTER = f"Text (*.txt);;{_PROGRAMS};;All files (*)"
+_COUNT_RESULT_FILTER = "Table (*.csv);;NumPy array (*.npy)"
 
 
 class Files:
@@ -47,7 +47,7 @@ class Files:
     memory : SavedSettings
         Has the most recently used folder.
     pages : Pages
-    own : OwnKernel
+    own : OwnFile
         Opens kernels and recordings.
     teaching : Teaching
         Opens lessons.
@@ -60,84 +60,86 @@ class Files:
         bench: Workbench,
         memory: SavedSettings,
         pages: Pages,
-        own: OwnKernel,
+        own: OwnFile,
         teaching: Teaching,
         messages: Messages,
     ) -> None:
         self._window, self._bench, self._memory = window, bench, memory
         self._pages, self._own, self._teaching, self._messages = pages, own, teaching, messages
 
-    def _folder(self) -> Path:
+    def _find_image_folder(self) -> Path:
         folder = self._memory.recent[0].parent if self._memory.recent else Path.home()
         return folder if os.path.isdir(folder) else Path.home()
 
-    def open(self, path: Path) -> None:
+    def open_file(self, path: Path) -> None:
         """Open an image, a kernel, lessons, or numbers; if the file cannot be read, nothing changes."""
         bench, pages = self._bench, self._pages
-        if self._teaching.takes(path):
+        if self._teaching.contains_lessons(path):
             self._teaching.open_folder(path)
             return
         if path.suffix.lower() in KERNELS:
             self._own.open(path)
             return
-        self._messages.status.say(f"Opening {path.name}…")
-        pages.come_back()
+        self._messages.status.show_message(f"Opening {path.name}…")
+        pages.return_to_page()
         suffix, kind = path.suffix.lower(), bench.pattern.presentation.kind
         if suffix in TIPSY or (suffix in BODY_FILES and kind == "bodies"):
-            self._choose_for("bodies")
+            self._select_pattern_for("bodies")
             if isinstance(pages.page.view, BodiesView):
                 pages.page.tabs.setCurrentIndex(0)
                 pages.page.view.files.open(path)
             return
-        if bench.holds_text(path):
+        if bench.is_text_file(path):
             bench.open_text(path)
             return
-        if suffix in NUMBERS and kind != "values" and not bench.holds_numbers(path):
-            self._choose_for("values")
-        if bench.holds_numbers(path):
+        if suffix in NUMBERS and kind != "values" and not bench.is_number_file(path):
+            self._select_pattern_for("values")
+        if bench.is_number_file(path):
             bench.open_values(path)
             return
-        self._choose_for("image")
-        bench.open(path)
+        self._select_pattern_for("image")
+        bench.open_image(path)
 
-    def _choose_for(self, kind: Kind) -> None:
+    def _select_pattern_for(self, kind: InputKind) -> None:
         """Show a pattern that accepts this kind of input, unless the current one does."""
         bench = self._bench
         if bench.pattern.presentation.kind != kind:
             matching = (name for name, each in bench.patterns.items() if each.presentation.kind == kind)
-            self._pages.choose(next(matching))
+            self._pages.choose_pattern(next(matching))
 
-    def ask_open(self) -> None:
+    def choose_and_open(self) -> None:
         """Ask for an input file that the pattern accepts, or for a folder of lessons, and open it."""
         if self._teaching.shows_lessons:
-            self._teaching.ask()
+            self._teaching.choose_folder()
             return
         view = self._pages.page.view
         if isinstance(view, BodiesView):
-            view.files.ask_open()
+            view.files.choose_and_open()
             return
         title, kinds = {
-            "image": ("Open image", _READABLE),
-            "text": ("Open text", _TEXTS),
-            "values": ("Open numbers", _NUMBERS),
-        }[self._bench.takes]
-        path = ask_open(self._window, title, kinds, "inputs", self._folder())
+            "image": ("Open image", _READABLE_FILTER),
+            "text": ("Open text", _TEXTS_FILTER),
+            "values": ("Open numbers", _NUMBERS_FILTER),
+        }[self._bench.input_kind]
+        path = choose_existing_file(self._window, title, kinds, "inputs", self._find_image_folder())
         if path is not None:
-            self.open(path)
+            self.open_file(path)
 
-    def ask_save(self) -> None:
+    def save_as(self) -> None:
         """Ask for a file name and save the result; if a user's kernel is shown, save its source."""
-        text = self._teaching.shown or self._own.shown
+        text = self._teaching.visible_page or self._own.visible_page
         if text is not None:
-            text.source.ask_save()
+            text.source.save_as()
             return
         if self._pages.page.bodies is not None:
-            self._pages.page.bodies.files.ask_save()
+            self._pages.page.bodies.files.save_as()
             return
         bench = self._bench
-        outcome = bench.outcomes.get(bench.chosen)
+        outcome = bench.outcomes.get(bench.pattern_name)
         if outcome is None:
-            self._messages.banner.say("There is no result to save yet.", "Run the pattern first (F5).", tone="neutral")
+            self._messages.banner.show_message(
+                "There is no result to save yet.", "Run the pattern first (F5).", tone="neutral"
+            )
             return
         image = "image" in outcome.handles
         suffix = ".png" if image else ".csv"
@@ -146,31 +148,33 @@ class Files:
         generated = (pattern.value(outcome.params, role) for role in (Role.SUBJECT, Role.SOURCE))
         stem = source.stem if source is not None else next(filter(None, generated), pattern.name)
         suggested = f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
-        kinds = _IMAGE_RESULT if image else _COUNT_RESULT
-        target = ask_save(self._window, "Save result", suggested, kinds, "results", self._folder())
+        kinds = _IMAGE_RESULT_FILTER if image else _COUNT_RESULT_FILTER
+        target = choose_new_file(self._window, "Save result", suggested, kinds, "results", self._find_image_folder())
         if target is not None:
             path, _ = target
             bench.save(path if path.suffix else path.with_name(path.name + suffix))
 
-    def ask_export(self) -> None:
+    def export_as(self) -> None:
         """Ask for a file name and save a picture of the results without the controls."""
-        own = self._teaching.shown or self._own.shown
+        own = self._teaching.visible_page or self._own.visible_page
         shown, bodies = own or self._pages.page, self._pages.page.bodies
         if own is None and bodies is not None:
-            bodies.files.ask_picture()
+            bodies.files.save_picture_as()
         elif shown.stepping:
-            shown.step.exports.ask_picture()
+            shown.step.exports.export_picture()
         elif isinstance(own, OwnKernelPage | ProgramPage):
-            self._ask_picture("Export picture", own.results.grab(), own.path.stem)
+            self._save_picture_as("Export picture", own.results.grab(), own.path.stem)
         else:
-            self._ask_picture("Export picture", self._pages.page.view.grab(), self._bench.chosen)
+            self._save_picture_as("Export picture", self._pages.page.view.grab(), self._bench.pattern_name)
 
-    def ask_screenshot(self) -> None:
+    def save_screenshot_as(self) -> None:
         """Ask for a file name and save a picture of the window."""
-        self._ask_picture("Save screenshot", self._window.grab(), "lockstep")
+        self._save_picture_as("Save screenshot", self._window.grab(), "lockstep")
 
-    def _ask_picture(self, title: str, pixmap: QPixmap, stem: str) -> None:
-        target = ask_save(self._window, title, f"{stem}.png", "PNG image (*.png)", "pictures", self._folder())
+    def _save_picture_as(self, title: str, pixmap: QPixmap, stem: str) -> None:
+        target = choose_new_file(
+            self._window, title, f"{stem}.png", "PNG image (*.png)", "pictures", self._find_image_folder()
+        )
         if target is not None:
             path, _ = target
             self.write_picture(pixmap, path if path.suffix else path.with_name(path.name + ".png"))
@@ -178,9 +182,9 @@ class Files:
     def write_picture(self, pixmap: QPixmap, path: Path) -> bool:
         """Write a picture, and report success or the reason for failure."""
         if pixmap.save(str(path)):
-            self._messages.status.say(f"Saved {path.name}")
+            self._messages.status.show_message(f"Saved {path.name}")
             return True
         known = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
         advice = "Choose a folder that you can write to." if known else "Use a file name that ends in .png."
-        self._messages.banner.say(f"{path.name} cannot be written.", advice)
+        self._messages.banner.show_message(f"{path.name} cannot be written.", advice)
         return False

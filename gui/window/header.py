@@ -16,12 +16,12 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import Device
-from gpu.messages.modeled import short_name
+from gpu.messages.modeled_time import short_name
 from gpu.timing.gpus import find_gpu
-from gui.model.modeling import gpus
+from gui.model.modeling import list_gpus
 from gui.painting.theme import look
-from gui.widgets.basic import ElidedLabel, button, column, label, role
-from gui.widgets.elided_box import BRIEF, ElidedBox
+from gui.widgets.basic import ElidedLabel, button, column, label, set_role
+from gui.widgets.elided_box import BRIEF_TEXT_ROLE, ElidedBox
 from gui.window.ladder import LadderBox
 
 CLUSTER = "dask"
@@ -34,8 +34,8 @@ ENGINES = {
 }
 
 _VALIDATED, _NOT_VALIDATED = ", modeled", ", not validated"
-_COMPARED = "the timing model was compared with measurements on one"
-_NEVER_COMPARED = "described from data sheets and papers; never compared with measurements"
+_VALIDATED_TITLE = "the timing model was compared with measurements on one"
+_NOT_VALIDATED_TITLE = "described from data sheets and papers; never compared with measurements"
 
 _ENGINE_WIDTHS, _GPU_WIDTHS, _VARIANT_WIDTHS = (116, 140), (82, 150), (140, 290)
 """Minimum and maximum width of each list in pixels, at the normal text size."""
@@ -70,14 +70,14 @@ class WindowHeader(QFrame):
     engine_chosen = pyqtSignal(str)
     variant_chosen = pyqtSignal(str)
     gpu_chosen = pyqtSignal(str)
-    run_wanted = pyqtSignal()
-    stop_wanted = pyqtSignal()
+    run_requested = pyqtSignal()
+    stop_requested = pyqtSignal()
 
     def __init__(self, menu: QMenu) -> None:
         super().__init__()
-        role(self, "bar")
+        set_role(self, "bar")
         self.menu = QToolButton()
-        role(self.menu, "flat")
+        set_role(self.menu, "flat")
         self.menu.setText("☰")
         self.menu.setToolTip("Menu (F10)")
         self.menu.setAccessibleName("Menu")
@@ -92,12 +92,12 @@ class WindowHeader(QFrame):
             self.engine.addItem(text, name)
             self.engine.setItemData(self.engine.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self.gpu = ElidedBox("Modeled GPU", "GPU for modeled times")
-        for key in gpus():
+        for key in list_gpus():
             gpu = find_gpu(key)
             name = short_name(gpu.name)
             self.gpu.addItem(name + (_VALIDATED if gpu.validated else _NOT_VALIDATED), key)
-            self.gpu.setItemData(self.gpu.count() - 1, name, BRIEF)
-            tip = f"{gpu.name}: {_COMPARED if gpu.validated else _NEVER_COMPARED}"
+            self.gpu.setItemData(self.gpu.count() - 1, name, BRIEF_TEXT_ROLE)
+            tip = f"{gpu.name}: {_VALIDATED_TITLE if gpu.validated else _NOT_VALIDATED_TITLE}"
             self.gpu.setItemData(self.gpu.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         ladder = "Variant (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)"
         self.variant = LadderBox("Variant", ladder)
@@ -129,8 +129,8 @@ class WindowHeader(QFrame):
         self.engine.activated.connect(lambda: self.engine_chosen.emit(self.engine.currentData()))
         self.variant.activated.connect(lambda: self.variant_chosen.emit(self.variant.currentData()))
         self.gpu.activated.connect(lambda: self.gpu_chosen.emit(self.gpu.currentData()))
-        self.run.clicked.connect(self.run_wanted)
-        self.stop.clicked.connect(self.stop_wanted)
+        self.run.clicked.connect(self.run_requested)
+        self.stop.clicked.connect(self.stop_requested)
         self.resize_with_text()
 
     def resize_with_text(self) -> None:
@@ -141,9 +141,9 @@ class WindowHeader(QFrame):
             box.setMaximumWidth(look().px(most))
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
-        self._share_room()
+        self._reserve_widths()
 
-    def _share_room(self) -> None:
+    def _reserve_widths(self) -> None:
         """Reserve room for the summary and the lists.
 
         In a narrow header the program's name is hidden first, then the engine list, which Preferences offers too.
@@ -165,29 +165,29 @@ class WindowHeader(QFrame):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._share_room()
+        self._reserve_widths()
 
     def show_pattern(self, pattern: Pattern, variant: str, device: Device | None = None) -> None:
         """Show a pattern's name and its ladder, for the device if that is known."""
         self.title.setText(pattern.title)
-        self.summary.say(pattern.summary)
+        self.summary.show_text(pattern.summary)
         self._shows_pattern = True
         self.variant.show()
         self.variant.show_ladder(pattern, device)
         self.show_variant(variant)
-        self._share_room()
+        self._reserve_widths()
 
     def show_device(self, device: Device) -> None:
         """Enable the variants that the device can run, and show why the others cannot run."""
         self.variant.show_device(device)
 
-    def show_own(self, title: str, name: str) -> None:
+    def show_own_file(self, title: str, name: str) -> None:
         """Show a user's file, which has no ladder."""
         self.title.setText(title)
-        self.summary.say(name)
+        self.summary.show_text(name)
         self._shows_pattern = False
         self.variant.hide()
-        self._share_room()
+        self._reserve_widths()
 
     def show_variant(self, name: str) -> None:
         """Select a variant in the list."""

@@ -13,13 +13,13 @@ from gpu.engines.base import Device
 from gui.painting.theme import look
 from gui.widgets.elided_box import ElidedBox
 
-_RUNG = Qt.ItemDataRole.UserRole + 1
-_WIDTH = 600
+_RUNG_ROLE = Qt.ItemDataRole.UserRole + 1
+_TEXT_WIDTH = 600
 """Width of the list in pixels, at the normal text size."""
-_RAILS = (14, 46)
+_RAILS_WIDTH = (14, 46)
 """Horizontal positions of the ladder's two rails."""
 _MARGIN, _GAP = 8, 2
-_WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignTop
+_WRAP_FLAGS = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignTop
 
 
 @dataclass(frozen=True)
@@ -32,47 +32,47 @@ class Rung:
     limit: str
 
     @classmethod
-    def of(cls, pattern: Pattern, variant: Variant, missing: str = "") -> Rung:
+    def from_variant(cls, pattern: Pattern, variant: Variant, missing: str = "") -> Rung:
         """Build an entry; `missing` is the reason why the variant cannot run, or ""."""
         number = pattern.variants.index(variant) + 1
-        title = variant.title + ("  ⚠" if variant.cautionary else "") + (" · unavailable" if missing else "")
-        return cls(number, title, missing or variant.idea, limit_of(pattern, variant))
+        title = variant.title + ("  ⚠" if variant.deliberate_error else "") + (" · unavailable" if missing else "")
+        return cls(number, title, missing or variant.idea, describe_limit(pattern, variant))
 
 
-def limit_of(pattern: Pattern, variant: Variant) -> str:
+def describe_limit(pattern: Pattern, variant: Variant) -> str:
     """Return a sentence with the variant's limit and the variant that removes it."""
-    lifts = pattern.lifts(variant)
+    lifts = pattern.find_successor(variant)
     if lifts is None:
         return f"Limit: {variant.limit}"
     return f"Limit: {variant.limit} Next: variant {pattern.variants.index(lifts) + 1}."
 
 
-class _RungPainter(QStyledItemDelegate):
+class _RungDelegate(QStyledItemDelegate):
     """Delegate that paints the variants between the two rails of a ladder."""
 
-    def _fonts(self, option: QStyleOptionViewItem) -> tuple[QFont, QFont]:
+    def _create_fonts(self, option: QStyleOptionViewItem) -> tuple[QFont, QFont]:
         strong, small = QFont(option.font), QFont(option.font)
         strong.setPixelSize(look().text_px)
         strong.setWeight(QFont.Weight.DemiBold)
         small.setPixelSize(look().small_px)
         return strong, small
 
-    def _lines(self, option: QStyleOptionViewItem, rung: Rung, width: int) -> list[tuple[str, QFont, int]]:
+    def _lay_out_lines(self, option: QStyleOptionViewItem, rung: Rung, width: int) -> list[tuple[str, QFont, int]]:
         """Return the texts of a variant with their fonts and heights."""
-        strong, small = self._fonts(option)
+        strong, small = self._create_fonts(option)
         texts = ((rung.title, strong), (rung.idea, small), (rung.limit, small))
         room = QRect(0, 0, width, 10_000)
-        return [(text, font, QFontMetrics(font).boundingRect(room, _WRAPPED, text).height()) for text, font in texts]
+        return [(text, font, QFontMetrics(font).boundingRect(room, _WRAP_FLAGS, text).height()) for text, font in texts]
 
-    def _text_width(self) -> int:
-        return look().px(_WIDTH) - look().px(_RAILS[1]) - 3 * _MARGIN
+    def _compute_text_width(self) -> int:
+        return look().px(_TEXT_WIDTH) - look().px(_RAILS_WIDTH[1]) - 3 * _MARGIN
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
-        lines = self._lines(option, index.data(_RUNG), self._text_width())
-        return QSize(look().px(_WIDTH), sum(height + _GAP for *_, height in lines) + 2 * _MARGIN)
+        lines = self._lay_out_lines(option, index.data(_RUNG_ROLE), self._compute_text_width())
+        return QSize(look().px(_TEXT_WIDTH), sum(height + _GAP for *_, height in lines) + 2 * _MARGIN)
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        rung: Rung = index.data(_RUNG)
+        rung: Rung = index.data(_RUNG_ROLE)
         if painter is None:
             return
         theme, area = look().theme, QRectF(option.rect)
@@ -82,8 +82,8 @@ class _RungPainter(QStyledItemDelegate):
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         if chosen:
             painter.fillRect(area, QColor(theme.accent_soft))
-        left, right = (area.left() + look().px(place) for place in _RAILS)
-        line, _ = self._fonts(option)
+        left, right = (area.left() + look().px(place) for place in _RAILS_WIDTH)
+        line, _ = self._create_fonts(option)
         height = QFontMetrics(line).height()
         middle = area.top() + _MARGIN + height / 2
         painter.setPen(QPen(QColor(theme.faint), 2))
@@ -98,10 +98,12 @@ class _RungPainter(QStyledItemDelegate):
         painter.drawText(step, Qt.AlignmentFlag.AlignCenter, str(rung.number))
         y = area.top() + _MARGIN
         colors = (theme.text, theme.text, theme.muted) if usable else (theme.faint,) * 3
-        for (text, font, high), color in zip(self._lines(option, rung, self._text_width()), colors, strict=True):
+        for (text, font, high), color in zip(
+            self._lay_out_lines(option, rung, self._compute_text_width()), colors, strict=True
+        ):
             painter.setFont(font)
             painter.setPen(QColor(color))
-            painter.drawText(QRectF(right + 2 * _MARGIN, y, self._text_width(), high), int(_WRAPPED), text)
+            painter.drawText(QRectF(right + 2 * _MARGIN, y, self._compute_text_width(), high), int(_WRAP_FLAGS), text)
             y += high + _GAP
         painter.restore()
 
@@ -111,7 +113,7 @@ class LadderBox(ElidedBox):
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__(name, tip)
-        self.setItemDelegate(_RungPainter(self))
+        self.setItemDelegate(_RungDelegate(self))
         self.setMaxVisibleItems(30)
         self._pattern: Pattern | None = None
 
@@ -130,20 +132,20 @@ class LadderBox(ElidedBox):
         assert isinstance(model, QStandardItemModel)
         assert pattern is not None
         for place, variant in enumerate(pattern.variants):
-            item, why = model.item(place), variant.missing(device) if device is not None else ""
+            item, why = model.item(place), variant.unsupported_reason(device) if device is not None else ""
             assert item is not None
-            rung = Rung.of(pattern, variant, why)
+            rung = Rung.from_variant(pattern, variant, why)
             item.setText(f"{rung.number}  {rung.title}")
             item.setEnabled(not why)
-            item.setToolTip(why or variant.cautionary or variant.idea)
-            item.setData(rung, _RUNG)
+            item.setToolTip(why or variant.deliberate_error or variant.idea)
+            item.setData(rung, _RUNG_ROLE)
 
     def showPopup(self) -> None:
         """Open the list below the box, inside the window."""
         view, window = self.view(), self.window()
         assert view is not None
         assert window is not None
-        view.setMinimumWidth(min(look().px(_WIDTH) + 24, window.width() - 16))
+        view.setMinimumWidth(min(look().px(_TEXT_WIDTH) + 24, window.width() - 16))
         super().showPopup()
         popup = view.window()
         assert popup is not None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from gpu.declaration.pattern import Preset
-from gpu.messages.lessons import ShownScene
+from gpu.messages.lessons import StepScene
 from gui.window.pages import Pages
 from gui.window.pattern_page import PatternPage
 
 
-def show_scene(pages: Pages, scene: ShownScene) -> PatternPage:
+def show_scene(pages: Pages, scene: StepScene) -> PatternPage:
     """Show the page of a scene's pattern, with its variant and parameters, at its tab."""
-    pages.choose(scene.pattern)
+    pages.choose_pattern(scene.pattern)
     page = pages.page
     page.show_example(Preset(scene.title, "", scene.parameters, scene.variant))
-    page.turn_to(scene.tab.capitalize())
+    page.select_tab(scene.tab.capitalize())
     return page

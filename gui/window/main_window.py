@@ -10,45 +10,45 @@ from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplicatio
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.asked import Asked
-from gpu.distributed.library import INSTALL, is_installed
+from gpu.distributed.cluster_settings import ClusterSettings
+from gpu.distributed.dask_import import INSTALL_ADVICE, is_installed
 from gpu.messages.distributed import is_loss
 from gpu.messages.requests import Failure
 from gui.editor.drafts import Drafts
-from gui.editor.files import ask_target
-from gui.editor.unsaved import UnsavedDialog
+from gui.editor.files import choose_save_target
+from gui.editor.unsaved_dialog import UnsavedDialog
 from gui.lessons.teaching import Teaching
-from gui.model.defaults import worth_keeping
-from gui.model.jobs import HostFactory, Jobs, engine_host, spelled
+from gui.model.defaults import select_params_to_save
+from gui.model.jobs import HostFactory, Jobs, create_engine_host, describe_progress
 from gui.model.records import FinishedRun, OpenImage, OpenValues
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
-from gui.own_kernel.opened import OwnKernel
+from gui.own_kernel.own_file import OwnFile
 from gui.painting.style import style_sheet
 from gui.painting.theme import Theme, look, palette
 from gui.qt.background import finish_background
 from gui.step_view.tab import StepTab
-from gui.widgets.ask_file import remember_in
 from gui.widgets.banner import Banner
-from gui.widgets.basic import Ground, as_count
+from gui.widgets.basic import Ground, format_count
+from gui.widgets.file_dialogs import set_folder_memory
 from gui.window.actions import Actions
 from gui.window.appearance import Appearance
-from gui.window.cluster_dialog import ClusterDialog, starting
+from gui.window.cluster_dialog import ClusterDialog, describe_cluster_start
+from gui.window.draft_recovery import DraftRecovery
 from gui.window.files import Files
 from gui.window.header import CLUSTER, WindowHeader
-from gui.window.kept_edits import KeptEdits
-from gui.window.lecturing import Lecturing
+from gui.window.lecture_mode import LectureMode
 from gui.window.lesson_scenes import show_scene
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 from gui.window.pattern_page import PatternPage
 from gui.window.preferences import Preferences
 from gui.window.preparation import Preparation
-from gui.window.running import Running
+from gui.window.run_actions import RunActions
 from gui.window.sidebar import Sidebar
-from gui.window.status_line import StatusLine, Survey, explain, survey_devices
+from gui.window.status_line import StatusLine, Survey, describe_engines, survey_devices
 
-_LEAST_PAGE = 780
+_MIN_PAGE_WIDTH = 780
 """Minimum page width in pixels, at the normal text size, next to a lesson and the sidebar."""
 
 
@@ -59,7 +59,7 @@ class MainWindow(QMainWindow):
     ----------
     memory : SavedSettings
         The settings of the last session.
-    engine : str or Asked
+    engine : str or ClusterSettings
         The engine to start with; "" uses the remembered one.
     factory, survey : callable
         Create the engine's host process, and list devices; replaceable in tests.
@@ -70,39 +70,41 @@ class MainWindow(QMainWindow):
     def __init__(
         self,
         memory: SavedSettings | None = None,
-        engine: str | Asked = "",
-        factory: HostFactory = engine_host,
+        engine: str | ClusterSettings = "",
+        factory: HostFactory = create_engine_host,
         survey: Survey = survey_devices,
         drafts: Drafts | None = None,
     ) -> None:
         super().__init__()
         self.memory = memory or SavedSettings()
-        remember_in(self.memory)
+        set_folder_memory(self.memory)
         wanted = engine or self.memory.engine
-        self.engine = CLUSTER if isinstance(wanted, Asked) else wanted
+        self.engine = CLUSTER if isinstance(wanted, ClusterSettings) else wanted
         self.jobs = Jobs(factory, self)
         # The engine's process takes a moment to start: it does so while the window is built.
         self.jobs.start(wanted)
-        self._side = Jobs(factory, self)
-        self.bench = Workbench(self.jobs, self, side=self._side, third=Jobs(factory, self), gpu=self.memory.gpu)
+        self._side_jobs = Jobs(factory, self)
+        self.bench = Workbench(
+            self.jobs, self, side=self._side_jobs, modeling_jobs=Jobs(factory, self), gpu=self.memory.gpu
+        )
         for name, pattern in self.bench.patterns.items():
             saved = self.memory
-            self.bench.restore(name, saved.variant(pattern), saved.params(pattern), saved.chosen(pattern))
+            self.bench.restore(name, saved.variant(pattern), saved.params(pattern), saved.list_saved_params(pattern))
         self.appearance = Appearance(self.memory, self)
 
         self.setWindowTitle("Lockstep")
         self.setMinimumSize(960, 600)
         self.resize(QSize(1280, 720))
         self.setAcceptDrops(True)
-        self._discard = False
-        self._notes = [self.memory.complaint]
+        self._discards_edits = False
+        self._pending_warnings = [self.memory.problem_message]
         self.stack = QStackedWidget()
         self.banner = Banner()
         self.status = StatusLine(survey)
         self.messages = Messages(self.status, self.banner)
         self.pages = Pages(self.stack, self.bench, self.memory, self.messages)
         self._programs = Jobs(factory, self)
-        self.own = OwnKernel(
+        self.own_file = OwnFile(
             self.stack,
             self.bench.sources,
             lambda: self.bench.side_jobs,
@@ -110,37 +112,37 @@ class MainWindow(QMainWindow):
             self._programs,
             self.memory,
         )
-        self.kept = KeptEdits(drafts or Drafts(), self.bench, self.pages, self.own)
+        self.draft_recovery = DraftRecovery(drafts or Drafts(), self.bench, self.pages, self.own_file)
         self.teaching = Teaching(
             self.stack, lambda: self.bench.side_jobs, self.memory, lambda scene: show_scene(self.pages, scene)
         )
         self.preparation = Preparation(self.pages, self.stack, self.bench, self.teaching.lessons)
-        self.files = Files(self, self.bench, self.memory, self.pages, self.own, self.teaching, self.messages)
-        self.running = Running(self.bench, self.pages, self.own, self.teaching, self.messages)
-        self.lecturing = Lecturing(self, self.appearance, self._stepping)
-        self.actions_ = Actions(
+        self.files = Files(self, self.bench, self.memory, self.pages, self.own_file, self.teaching, self.messages)
+        self.running = RunActions(self.bench, self.pages, self.own_file, self.teaching, self.messages)
+        self.lecturing = LectureMode(self, self.appearance, self._find_step_tab)
+        self.window_actions = Actions(
             self,
             self.memory,
             self.appearance,
             self.files,
-            self.own,
+            self.own_file,
             self.pages,
             self.running,
             self.lecturing,
             self.teaching,
         )
-        self.header = WindowHeader(self.actions_.menu)
+        self.header = WindowHeader(self.window_actions.menu)
         self.sidebar = Sidebar(self.bench.patterns)
         self._lay_out()
         self._connect_parts()
         self._connect_work()
         self._apply_look()
         self.header.show_engine(self.engine)
-        if isinstance(wanted, Asked):
-            self.status.show_start(starting(wanted))
+        if isinstance(wanted, ClusterSettings):
+            self.status.show_start(describe_cluster_start(wanted))
         self.header.show_gpu(self.bench.modeling.gpu)
         chosen = self.memory.pattern
-        self.pages.show(chosen if chosen in self.bench.patterns else self.bench.chosen)
+        self.pages.show_page(chosen if chosen in self.bench.patterns else self.bench.pattern_name)
         if geometry := self.memory.geometry:
             self.restoreGeometry(geometry)
 
@@ -152,7 +154,7 @@ class MainWindow(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         # The style sheet sets the margins: a hidden banner leaves no gap.
-        column.addWidget(self.kept.banner)
+        column.addWidget(self.draft_recovery.banner)
         column.addWidget(self.banner)
         column.addWidget(self.stack, 1)
         body = QHBoxLayout()
@@ -173,87 +175,89 @@ class MainWindow(QMainWindow):
         self.header.engine_chosen.connect(self.set_engine)
         self.header.variant_chosen.connect(self.pages.choose_variant)
         self.header.gpu_chosen.connect(self._choose_gpu)
-        self.header.run_wanted.connect(self.running.run)
-        self.header.stop_wanted.connect(self.running.stop)
-        self.sidebar.pattern_chosen.connect(self.pages.choose)
-        self.sidebar.image_chosen.connect(self.files.open)
-        self.sidebar.open_wanted.connect(self.files.ask_open)
-        self.sidebar.open_kernel_wanted.connect(self.own.ask)
-        self.sidebar.own_wanted.connect(self.own.show)
-        self.sidebar.lessons_wanted.connect(self.teaching.show)
-        self.sidebar.preferences_wanted.connect(self._show_preferences)
-        self.actions_.preferences_wanted.connect(self._show_preferences)
-        self.actions_.menu_wanted.connect(lambda: self.header.menu.showMenu())
+        self.header.run_requested.connect(self.running.run)
+        self.header.stop_requested.connect(self.running.stop)
+        self.sidebar.pattern_chosen.connect(self.pages.choose_pattern)
+        self.sidebar.image_chosen.connect(self.files.open_file)
+        self.sidebar.open_requested.connect(self.files.choose_and_open)
+        self.sidebar.open_kernel_requested.connect(self.own_file.choose_and_open)
+        self.sidebar.own_file_requested.connect(self.own_file.show_page)
+        self.sidebar.lessons_requested.connect(self.teaching.show_current_lesson)
+        self.sidebar.preferences_requested.connect(self._show_preferences)
+        self.window_actions.preferences_requested.connect(self._show_preferences)
+        self.window_actions.menu_requested.connect(lambda: self.header.menu.showMenu())
         self.appearance.changed.connect(self._apply_look)
-        self.status.why_wanted.connect(lambda found: self.banner.say(*explain(found), tone="neutral"))
-        self.messages.given_up.connect(lambda: self.header.show_progress(0.0))
-        self.pages.shown.connect(self._show_pattern)
+        self.status.explanation_requested.connect(
+            lambda found: self.banner.show_message(*describe_engines(found), tone="neutral")
+        )
+        self.messages.work_ended.connect(lambda: self.header.show_progress(0.0))
+        self.pages.page_shown.connect(self._show_pattern)
         self.pages.variant_chosen.connect(self.header.show_variant)
-        self.pages.words_changed.connect(self._name_input)
+        self.pages.input_description_changed.connect(self._show_input_description)
         self.pages.playing_changed.connect(self._show_busy)
-        self.own.appeared.connect(self._show_own)
-        self.own.said.connect(self.status.say)
-        self.own.warned.connect(self.banner.say)
-        self.own.failed.connect(self.messages.show_failure)
-        self.own.saved.connect(self.bench.saved)
-        self.own.busy_changed.connect(self._show_own_busy)
+        self.own_file.page_shown.connect(self._show_own)
+        self.own_file.status_message.connect(self.status.show_message)
+        self.own_file.warned.connect(self.banner.show_message)
+        self.own_file.failed.connect(self.messages.show_failure)
+        self.own_file.saved.connect(self.bench.saved)
+        self.own_file.busy_changed.connect(self._show_own_busy)
         self._connect_lessons()
 
     def _connect_lessons(self) -> None:
         teaching = self.teaching
         lessons = teaching.lessons
-        teaching.appeared.connect(self._show_lessons)
-        teaching.warned.connect(self.banner.say)
-        teaching.pane.appeared.connect(lambda _: self._update_sidebar())
+        teaching.lesson_shown.connect(self._show_lessons)
+        teaching.warned.connect(self.banner.show_message)
+        teaching.pane.visibility_changed.connect(lambda _: self._update_sidebar())
         lessons.busy_changed.connect(self._show_own_busy)
-        lessons.shelf_changed.connect(self._show_progress_of_lessons)
-        self.pages.page_made.connect(self._offer_lessons)
-        self._show_progress_of_lessons()
+        lessons.shelf_changed.connect(self._show_lesson_progress)
+        self.pages.page_created.connect(self._connect_lesson_link)
+        self._show_lesson_progress()
 
     def _connect_work(self) -> None:
         bench, failed = self.bench, self.messages.show_failure
         self.jobs.ready.connect(lambda device: self.status.show_device(device, len(self.jobs.workers)))
-        self.jobs.noted.connect(self._notes.append)
+        self.jobs.warning_reported.connect(self._pending_warnings.append)
         self.jobs.ready.connect(self.header.show_device)
         bench.modeling.gpu_changed.connect(self.header.show_gpu)
-        self.jobs.broken.connect(self._show_no_engine)
-        for jobs in (self.jobs, self._side, self._programs):
+        self.jobs.engine_failed.connect(self._show_no_engine)
+        for jobs in (self.jobs, self._side_jobs, self._programs):
             jobs.halted.connect(lambda process, jobs=jobs: self.messages.show_halt(process, jobs.stop))
         self.jobs.busy_changed.connect(self._show_busy)
-        bench.clearance.changed.connect(self._show_busy)
+        bench.clearance.pending_changed.connect(self._show_busy)
         bench.clearance.refused.connect(
-            lambda refusal: self.messages.show_refusal(refusal, lambda: bench.run_all_the_same(refusal))
+            lambda refusal: self.messages.show_refusal(refusal, lambda: bench.run_despite_refusal(refusal))
         )
         bench.image_changed.connect(self._show_image)
         bench.values_changed.connect(self._show_values)
         bench.text_changed.connect(self._show_text)
         bench.progressed.connect(self._show_progress)
-        bench.sources.sound.connect(lambda: self.banner.over("text"))
+        bench.sources.errors_cleared.connect(lambda: self.banner.hide_topic("text"))
         bench.run_finished.connect(self._show_outcome)
         bench.run_failed.connect(lambda failure: failed(failure, "run"))
-        bench.problem.connect(failed)
-        bench.saved.connect(lambda path: self.status.say(f"Saved {Path(path).name}"))
+        bench.failed.connect(failed)
+        bench.saved.connect(lambda path: self.status.show_message(f"Saved {Path(path).name}"))
 
-    def begin(self, image: Path | None = None) -> None:
+    def load_first_input(self, image: Path | None = None) -> None:
         """Open the first input, then list samples and look for a GPU."""
         from gpu.files.images import DEFAULT_SAMPLE, sample_images
 
         samples = sample_images()
         self.sidebar.add_samples(samples)
-        self.actions_.add_samples(samples)
+        self.window_actions.add_samples(samples)
         last = self.memory.image
         exists = last is not None and os.path.isfile(last)
         path = image or (last if exists else None) or DEFAULT_SAMPLE
-        self.bench.open(path, DEFAULT_SAMPLE)
-        self.kept.offer()
-        self._ask_for_thumbnails()
+        self.bench.open_image(path, DEFAULT_SAMPLE)
+        self.draft_recovery.offer_drafts()
+        self._load_thumbnails()
         self.status.look_for_gpu()
         self.page.setFocus()
 
-    def _ask_for_thumbnails(self) -> None:
+    def _load_thumbnails(self) -> None:
         for path, thumbnail in self.sidebar.thumbnails.items():
             if not thumbnail.has_picture:
-                self.bench.reading.thumbnail(path, thumbnail.show_picture)
+                self.bench.file_jobs.read_thumbnail(path, thumbnail.show_picture)
 
     # --- called by other parts, and by programs that drive the window
 
@@ -263,20 +267,20 @@ class MainWindow(QMainWindow):
         return self.pages.page
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether the newest settings have been run and checked, and no work is left."""
-        bench, settings = self.bench, self.bench.settings[self.bench.chosen]
-        outcome = bench.outcomes.get(bench.chosen)
+        bench, settings = self.bench, self.bench.settings[self.bench.pattern_name]
+        outcome = bench.outcomes.get(bench.pattern_name)
         return not self.jobs.busy and not bench.pending and outcome is not None and outcome.variant == settings.variant
 
-    def _stepping(self) -> StepTab | None:
+    def _find_step_tab(self) -> StepTab | None:
         """Return the Step tab if it is visible, else None."""
-        shown = self.teaching.shown or self.own.shown or self.page
+        shown = self.teaching.visible_page or self.own_file.visible_page or self.page
         return shown.step if shown.stepping else None
 
     def choose_pattern(self, name: str) -> None:
         """Show a pattern's page."""
-        self.pages.choose(name)
+        self.pages.choose_pattern(name)
 
     def choose_variant(self, name: str) -> None:
         """Run another variant of the pattern."""
@@ -289,43 +293,43 @@ class MainWindow(QMainWindow):
     def set_engine(self, name: str) -> None:
         """Switch to another engine; for a cluster, ask which devices."""
         if name == CLUSTER:
-            self._ask_for_cluster()
+            self._show_cluster_dialog()
         elif name != self.engine:
             self.memory.engine = name
-            self._start(name)
+            self._start_engine(name)
 
-    def _ask_for_cluster(self) -> None:
+    def _show_cluster_dialog(self) -> None:
         self.header.show_engine(self.engine)  # until one is chosen
         if not is_installed():
-            self.banner.say(
-                "Dask, which is needed to run on several devices, is not installed.", INSTALL, tone="neutral"
+            self.banner.show_message(
+                "Dask, which is needed to run on several devices, is not installed.", INSTALL_ADVICE, tone="neutral"
             )
             return
         dialog = ClusterDialog(self, self.memory.cluster)
-        dialog.chosen.connect(self.set_cluster)
+        dialog.accepted_request.connect(self.set_cluster)
         dialog.open()
 
-    def set_cluster(self, asked: Asked) -> None:
+    def set_cluster(self, request: ClusterSettings) -> None:
         """Switch to several devices."""
-        self.memory.cluster = asked
-        self._start(asked)
-        self.status.show_start(starting(asked))
+        self.memory.cluster = request
+        self._start_engine(request)
+        self.status.show_start(describe_cluster_start(request))
 
-    def _start(self, wanted: str | Asked) -> None:
-        self.engine = CLUSTER if isinstance(wanted, Asked) else wanted
+    def _start_engine(self, engine: str | ClusterSettings) -> None:
+        self.engine = CLUSTER if isinstance(engine, ClusterSettings) else engine
         self.header.show_engine(self.engine)
         self.banner.hide()
-        self.pages.forget_measurements()
-        self.jobs.start(wanted)
-        self.bench.engine_changed()
-        self.pages.study_again()
-        self._ask_for_thumbnails()
+        self.pages.clear_measurements()
+        self.jobs.start(engine)
+        self.bench.on_engine_changed()
+        self.pages.repeat_atomics_study()
+        self._load_thumbnails()
 
     # --- events
 
     def _choose_gpu(self, key: str) -> None:
         self.memory.gpu = key
-        self.bench.modeling.choose(key)
+        self.bench.modeling.select_gpu(key)
 
     def _apply_look(self) -> None:
         current = look()
@@ -335,7 +339,7 @@ class MainWindow(QMainWindow):
         self.header.resize_with_text()
         self.sidebar.resize_with_text()
         self._update_sidebar()
-        self.actions_.show_choices(self.memory.theme, self.memory.text_size)
+        self.window_actions.show_choices(self.memory.theme, self.memory.text_size)
 
     def _theme_dialogs(self, theme: Theme) -> None:
         """Set the dark or light theme for system dialogs too, where the platform supports both."""
@@ -354,10 +358,10 @@ class MainWindow(QMainWindow):
     def _show_pattern(self, name: str) -> None:
         pattern = self.bench.patterns[name]
         self.sidebar.mark_pattern(name)
-        self.sidebar.show_images(pattern.of_images)
-        self._name_input()
+        self.sidebar.show_images(pattern.is_image_pattern)
+        self._show_input_description()
         self.header.show_pattern(pattern, self.bench.settings[name].variant, self.jobs.device)
-        self.actions_.show_variants([variant.title for variant in pattern.variants])
+        self.window_actions.show_variants([variant.title for variant in pattern.variants])
 
     def _set_title(self, *names: str) -> None:
         """Set the window's title."""
@@ -366,104 +370,104 @@ class MainWindow(QMainWindow):
     def _show_own(self, title: str, path: Path) -> None:
         self._set_title(path.name, title)
         self.banner.hide()
-        self.header.show_own(title, str(path))
-        self.sidebar.mark_own(title, path.name)
+        self.header.show_own_file(title, str(path))
+        self.sidebar.mark_own_file(title, path.name)
         self.sidebar.show_images(False)
-        self.actions_.show_variants([])
+        self.window_actions.show_variants([])
 
     def _show_lessons(self, title: str) -> None:
         self._set_title(title, "Lessons")
-        self.header.show_own("Lessons", title)
+        self.header.show_own_file("Lessons", title)
         self.sidebar.mark_lessons()
         self.sidebar.show_images(False)
-        self.actions_.show_variants([])
-        self.status.say("")
+        self.window_actions.show_variants([])
+        self.status.show_message("")
 
     def _update_sidebar(self) -> None:
         """Hide the sidebar while a lesson leaves too little room for it."""
         pane = self.teaching.pane
         pane.resize_with_text(self.width())
         room = self.width() - self.sidebar.width() - pane.width()
-        self.sidebar.setVisible(pane.isHidden() or room >= look().px(_LEAST_PAGE))
+        self.sidebar.setVisible(pane.isHidden() or room >= look().px(_MIN_PAGE_WIDTH))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._update_sidebar()
 
-    def _show_progress_of_lessons(self) -> None:
+    def _show_lesson_progress(self) -> None:
         self.sidebar.show_progress(*self.teaching.lessons.progress)
-        for page in self.pages.made.values():
-            self._name_lesson(page)
+        for page in self.pages.pages_by_name.values():
+            self._update_lesson_link(page)
 
-    def _offer_lessons(self, page: PatternPage) -> None:
+    def _connect_lesson_link(self, page: PatternPage) -> None:
         """Link a page to the lesson about its variant's limit."""
         name = page.pattern.name
-        page.idea.shown.connect(lambda _: self._name_lesson(page))
-        page.idea.lesson_wanted.connect(lambda variant: self.teaching.open_lifting(name, variant))
-        self._name_lesson(page)
+        page.idea.variant_shown.connect(lambda _: self._update_lesson_link(page))
+        page.idea.lesson_requested.connect(lambda variant: self.teaching.open_lesson_about(name, variant))
+        self._update_lesson_link(page)
 
-    def _name_lesson(self, page: PatternPage) -> None:
-        lesson = self.teaching.lessons.lifting(page.pattern.name, page.idea.variant)
+    def _update_lesson_link(self, page: PatternPage) -> None:
+        lesson = self.teaching.lessons.find_lesson_about(page.pattern.name, page.idea.variant)
         page.idea.show_lesson(lesson.title if lesson is not None else "")
 
     def _show_own_busy(self, busy: bool) -> None:
         self.header.show_busy(busy)
         self.header.show_progress(None if busy else 0.0)
 
-    def _show_values(self, opened: OpenValues) -> None:
+    def _show_values(self, values: OpenValues) -> None:
         self.banner.hide()
-        self.status.say(f"{opened.path.name}: {as_count(opened.values.size)} numbers")
+        self.status.show_message(f"{values.path.name}: {format_count(values.values.size)} numbers")
 
     def _show_text(self, name: str) -> None:
         self.banner.hide()
-        self.status.say(name)
+        self.status.show_message(name)
 
     def _show_image(self, image: OpenImage) -> None:
         self.banner.hide()
-        self._show_notes()
-        self._name_input()
+        self._show_warnings()
+        self._show_input_description()
         self.sidebar.mark_image(image.path)
         self.memory.image = image.path
         if image.path not in self.sidebar.thumbnails:
             self.memory.add_recent(image.path)
 
-    def _show_notes(self) -> None:
+    def _show_warnings(self) -> None:
         """Report problems with the user's folders once, as soon as the window shows an input."""
-        if notes := [note for note in self._notes if note]:
-            self.banner.say(notes[0], " ".join(notes[1:]), tone="neutral")
-        self._notes.clear()
+        if notes := [note for note in self._pending_warnings if note]:
+            self.banner.show_message(notes[0], " ".join(notes[1:]), tone="neutral")
+        self._pending_warnings.clear()
 
-    def _name_input(self) -> None:
+    def _show_input_description(self) -> None:
         """Show the input of the current page: of the run, or in the Step tab of the recording."""
-        name, details = self.bench.input_words
+        name, details = self.bench.input_description
         self._set_title(name, self.bench.pattern.title)
         step = self.page.step
-        if self.page.stepping and not step.of_run:
-            name, details = self.bench.recorded_words(step.settings.params, step.taken)
+        if self.page.stepping and not step.plays_run_block:
+            name, details = self.bench.describe_recorded_input(step.settings.params, step.current_input)
         elif self.page.tabs.currentIndex() and not self.page.stepping:
             details = ""
-        self.status.say(f"{name}: {details}" if details else "")
+        self.status.show_message(f"{name}: {details}" if details else "")
 
     def _show_progress(self, _: str, progress: Progress) -> None:
         self.header.show_progress(progress.fraction)
-        words = spelled(progress)
+        words = describe_progress(progress)
         if is_loss(progress):
-            self.banner.say(words.replace("; ", ": ", 1).rstrip("…") + ".", tone="warn", about=("loss",))
+            self.banner.show_message(words.replace("; ", ": ", 1).rstrip("…") + ".", tone="warn", topics=("loss",))
         elif self.jobs.workers and progress.fraction is not None:
             words = f"{progress.message}…"
         if words:
-            self.status.say(words)
+            self.status.show_message(words)
 
     def _show_outcome(self, outcome: FinishedRun) -> None:
         self.header.show_progress(0.0)
-        self.status.settle()
-        self.banner.over("run")
-        self.banner.over("loss")
+        self.status.clear_progress_message()
+        self.banner.hide_topic("run")
+        self.banner.hide_topic("loss")
         self.status.show_executor(outcome.report.executor, outcome.report.fallback)
 
     def _show_busy(self) -> None:
         if self.bench.clearance.under_way:
-            self.status.say("Checking the edited kernel on the simulator before the GPU runs it…")
+            self.status.show_message("Checking the edited kernel on the simulator before the GPU runs it…")
             self.header.show_progress(None)
         self.header.show_busy(self.running.busy)
 
@@ -474,34 +478,36 @@ class MainWindow(QMainWindow):
     # --- dropped files, and closing
 
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
-        if event is not None and _local_files(event.mimeData()):
+        if event is not None and _find_local_files(event.mimeData()):
             event.acceptProposedAction()
-            self.own.prepare()
+            self.own_file.start_inspector()
 
     def dropEvent(self, event: QDropEvent | None) -> None:
         assert event is not None
-        path = _local_files(event.mimeData())[0]
+        path = _find_local_files(event.mimeData())[0]
         event.acceptProposedAction()
         # Opened after the drop: the file manager waits for it to return.
-        QTimer.singleShot(0, lambda: self.files.open(path))
+        QTimer.singleShot(0, lambda: self.files.open_file(path))
 
     def closeEvent(self, event: QCloseEvent | None) -> None:
-        unsaved = [] if self._discard else self.kept.lost_in_the_end
+        unsaved = [] if self._discards_edits else self.draft_recovery.undrafted_documents
         if unsaved and event is not None:
             event.ignore()
             dialog = UnsavedDialog(self, unsaved)
-            dialog.save_wanted.connect(self._save_and_close)
-            dialog.discard_wanted.connect(self._discard_and_close)
+            dialog.save_requested.connect(self._save_and_close)
+            dialog.discard_requested.connect(self._discard_and_close)
             dialog.open()
             return
-        if not self.kept.holds:
-            self.kept.forget()
-        self.memory.pattern = self.bench.chosen
+        if not self.draft_recovery.has_drafts:
+            self.draft_recovery.discard_restored()
+        self.memory.pattern = self.bench.pattern_name
         for name, settings in self.bench.settings.items():
-            self.memory.store_settings(name, settings.variant, worth_keeping(self.bench.patterns[name], settings))
+            self.memory.store_settings(
+                name, settings.variant, select_params_to_save(self.bench.patterns[name], settings)
+            )
         self.preparation.stop()
         self.pages.close_down()
-        self.own.close_down()
+        self.own_file.close_down()
         self.teaching.close_down()
         self.memory.geometry = self.saveGeometry()
         self.memory.write()
@@ -510,28 +516,28 @@ class MainWindow(QMainWindow):
         self.hide()
         finish_background()
 
-    def leave(self) -> str:
+    def close_without_question(self) -> str:
         """Close without a question, as at logout: save edits as drafts, or return the reason why that failed."""
-        reason = self.kept.keep()
-        self._discard = True
+        reason = self.draft_recovery.save_drafts()
+        self._discards_edits = True
         self.close()
         return reason
 
     def _save_and_close(self) -> None:
         for document in self.bench.sources.unsaved:
-            target = ask_target(self, document)
+            target = choose_save_target(self, document)
             if target is None:
                 return
             if reason := document.save(target):
-                self.banner.say(reason, "Save it in another folder.")
+                self.banner.show_message(reason, "Save it in another folder.")
                 return
         self.close()
 
     def _discard_and_close(self) -> None:
-        self._discard = True
-        self.kept.forget()
+        self._discards_edits = True
+        self.draft_recovery.discard_restored()
         self.close()
 
 
-def _local_files(dropped: QMimeData | None) -> list[Path]:
+def _find_local_files(dropped: QMimeData | None) -> list[Path]:
     return [Path(url.toLocalFile()) for url in dropped.urls() if url.isLocalFile()] if dropped is not None else []

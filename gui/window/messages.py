@@ -22,54 +22,54 @@ class Messages(QObject):
     banner : Banner
     """
 
-    given_up = pyqtSignal()
+    work_ended = pyqtSignal()
     """The current work failed or was stopped."""
 
     def __init__(self, status: StatusLine, banner: Banner) -> None:
         super().__init__(banner)
         self.status, self.banner = status, banner
 
-    def show_failure(self, failure: Failure, *about: str) -> None:
-        """Report a failure. `about` lists the banner topics that can hide it again."""
-        self.given_up.emit()
+    def show_failure(self, failure: Failure, *topics: str) -> None:
+        """Report a failure. `topics` lists the banner topics that can hide it again."""
+        self.work_ended.emit()
         if failure.kind == "cancelled":
-            self.status.say("Stopped")
+            self.status.show_message("Stopped")
             return
-        self.status.say("")
+        self.status.show_message("")
         positioned = failure.message.startswith(f"{failure.position}:")
         details = [each for each in ("" if positioned else str(failure.position or ""), failure.detail) if each]
         text = ("text",) if failure.kind in ("compile", "launch") else ()
-        self.banner.say(failure.message, failure.advice, "\n".join(details), about=(*about, *text))
+        self.banner.show_message(failure.message, failure.advice, "\n".join(details), topics=(*topics, *text))
 
-    def show_halt(self, process: int | None, start_anew: Callable[[], object]) -> None:
+    def show_halt(self, process: int | None, restart: Callable[[], object]) -> None:
         """Report that the engine process `process` is suspended; None hides the report."""
         if process is None:
-            self.banner.over("halt")
+            self.banner.hide_topic("halt")
             return
-        self.banner.say(
+        self.banner.show_message(
             "The engine process was suspended from outside.",
             f"Press Stop to restart it, or resume it with `kill -CONT {process}` in a terminal.",
             tone="warn",
-            action=("Stop", start_anew),
-            about=("halt",),
+            action=("Stop", restart),
+            topics=("halt",),
         )
 
-    def show_mistake(self, error: BaseException) -> None:
+    def show_internal_error(self, error: BaseException) -> None:
         """Report an internal error of the window; the rest keeps working."""
-        self.banner.say(
+        self.banner.show_message(
             f"Internal error: {type(error).__name__}.",
             "Lockstep keeps running. Please report this with the details.",
             "".join(traceback.format_exception(error)),
         )
 
-    def show_refusal(self, refusal: Refusal, run_all_the_same: Callable[[], object]) -> None:
+    def show_refusal(self, refusal: Refusal, run_anyway: Callable[[], object]) -> None:
         """Report why an edited kernel does not run on the GPU, and offer to run it anyway."""
-        self.status.say("")
-        self.banner.say(
+        self.status.show_message("")
+        self.banner.show_message(
             refusal.message,
             "Fix it, or run it anyway: at worst the GPU process restarts.",
             refusal.detail,
             tone="warn",
-            action=("Run on the GPU anyway", run_all_the_same),
-            about=("run", "text"),
+            action=("Run on the GPU anyway", run_anyway),
+            topics=("run", "text"),
         )

@@ -10,12 +10,12 @@ from PyQt6.QtWidgets import QStackedWidget
 from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, ModelPattern
 from gui.bodies_view.view import BodiesView
-from gui.model.jobs import spelled
-from gui.model.modeling import FollowedModel
+from gui.model.jobs import describe_progress
+from gui.model.modeling import ModelFollower
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
-from gui.step_view.warps.asked import Timed
+from gui.step_view.warps.timeline_requests import TimelineSubject
 from gui.window.messages import Messages
 from gui.window.pattern_page import PatternPage
 
@@ -34,64 +34,64 @@ class Pages(QObject):
     messages : Messages
     """
 
-    shown = pyqtSignal(str)
+    page_shown = pyqtSignal(str)
     """A pattern's name: its page is shown."""
     variant_chosen = pyqtSignal(str)
-    words_changed = pyqtSignal()
+    input_description_changed = pyqtSignal()
     """The description of the current page's input may have changed."""
     playing_changed = pyqtSignal()
-    page_made = pyqtSignal(object)
+    page_created = pyqtSignal(object)
     """PatternPage"""
 
     def __init__(self, stack: QStackedWidget, bench: Workbench, memory: SavedSettings, messages: Messages) -> None:
         super().__init__(stack)
         self._stack, self._bench, self._memory, self._messages = stack, bench, memory, messages
-        self.made: dict[str, PatternPage] = {}
-        self.followed: dict[str, FollowedModel] = {}
+        self.pages_by_name: dict[str, PatternPage] = {}
+        self.model_followers: dict[str, ModelFollower] = {}
         """The modeled times of the created pages, by pattern name."""
-        self._seen: set[str] = set()
+        self._visited_names: set[str] = set()
         bench.image_changed.connect(self._show_image)
         bench.values_changed.connect(self._show_numbers)
         bench.text_changed.connect(self._show_params)
         bench.defaults_changed.connect(self._show_defaults)
         bench.progressed.connect(self._show_progress)
         bench.run_finished.connect(self._show_outcome)
-        bench.run_checked.connect(lambda outcome: self.made[outcome.pattern].show_check(outcome))
-        bench.run_counted.connect(lambda outcome: self.made[outcome.pattern].show_run_counts(outcome))
-        bench.counted.connect(self._show_counts)
-        messages.given_up.connect(self._forget_progress)
+        bench.run_checked.connect(lambda outcome: self.pages_by_name[outcome.pattern].show_check(outcome))
+        bench.run_counts_ready.connect(lambda outcome: self.pages_by_name[outcome.pattern].show_run_counts(outcome))
+        bench.levels_counted.connect(self._show_counts)
+        messages.work_ended.connect(self._clear_progress)
 
     # --- selection
 
     @property
     def page(self) -> PatternPage:
         """The page of the current pattern."""
-        return self.made[self._bench.chosen]
+        return self.pages_by_name[self._bench.pattern_name]
 
-    def show(self, name: str) -> None:
+    def show_page(self, name: str) -> None:
         """Show a pattern's page."""
-        page = self._ready_page(name)
-        self._seen.add(name)
-        self._bench.chosen = name
+        page = self._complete_page(name)
+        self._visited_names.add(name)
+        self._bench.pattern_name = name
         self._stack.setCurrentWidget(page)
-        self.shown.emit(name)
+        self.page_shown.emit(name)
 
-    def come_back(self) -> None:
+    def return_to_page(self) -> None:
         """Show the current pattern's page, if another page is visible."""
         if self._stack.currentWidget() is not self.page:
-            self.show(self._bench.chosen)
+            self.show_page(self._bench.pattern_name)
 
-    def choose(self, name: str) -> None:
+    def choose_pattern(self, name: str) -> None:
         """Show a pattern's page, and run the pattern if it changed."""
-        again = name == self._bench.chosen and name in self.made
-        self.show(name)
+        again = name == self._bench.pattern_name and name in self.pages_by_name
+        self.show_page(name)
         if not again:
             self._bench.choose_pattern(name)
 
-    def step(self, by: int) -> None:
-        """Go to the next (`by` = 1) or the previous (-1) pattern."""
+    def step_pattern(self, offset: int) -> None:
+        """Go to the next (`offset` = 1) or the previous (-1) pattern."""
         names = list(self._bench.patterns)
-        self.choose(names[(names.index(self._bench.chosen) + by) % len(names)])
+        self.choose_pattern(names[(names.index(self._bench.pattern_name) + offset) % len(names)])
 
     def choose_variant(self, name: str) -> None:
         """Run another variant of the pattern."""
@@ -114,90 +114,92 @@ class Pages(QObject):
     # --- contents
 
     def _show_image(self, image: OpenImage) -> None:
-        for page in self.made.values():
+        for page in self.pages_by_name.values():
             page.show_image(image)
         if self.page.pattern.subject is not None:
             self._show_params()
 
-    def _show_numbers(self, opened: OpenValues) -> None:
-        for page in self.made.values():
-            page.show_numbers(opened)
+    def _show_numbers(self, values: OpenValues) -> None:
+        for page in self.pages_by_name.values():
+            page.show_numbers(values)
         self._show_params()
 
     def _show_params(self, *_: object) -> None:
-        self.page.show_values(self._bench.settings[self._bench.chosen].params)
+        self.page.show_values(self._bench.settings[self._bench.pattern_name].params)
 
     def _show_defaults(self) -> None:
-        for name, page in self.made.items():
+        for name, page in self.pages_by_name.items():
             page.show_values(self._bench.settings[name].params)
 
     def _show_progress(self, pattern: str, progress: Progress) -> None:
-        self.made[pattern].show_progress(spelled(progress))
+        self.pages_by_name[pattern].show_progress(describe_progress(progress))
 
-    def _forget_progress(self) -> None:
-        for page in self.made.values():
+    def _clear_progress(self) -> None:
+        for page in self.pages_by_name.values():
             page.show_progress("")
 
     def _show_outcome(self, outcome: FinishedRun) -> None:
-        self.made[outcome.pattern].show_outcome(outcome)
+        self.pages_by_name[outcome.pattern].show_outcome(outcome)
 
     def _show_counts(self, counts: LevelCounts) -> None:
-        for page in self.made.values():
+        for page in self.pages_by_name.values():
             page.show_counts(counts)
 
-    def forget_measurements(self) -> None:
+    def clear_measurements(self) -> None:
         """Discard measurements: the engine changes."""
-        for page in self.made.values():
+        for page in self.pages_by_name.values():
             if page.compare is not None:
-                page.compare.forget()
+                page.compare.clear_points()
 
-    def study_again(self) -> None:
+    def repeat_atomics_study(self) -> None:
         """Repeat the atomics study on the new engine."""
-        for page in self.made.values():
+        for page in self.pages_by_name.values():
             if page.atomics is not None and self._bench.image is not None:
                 page.atomics.show_image(self._bench.image)
 
     # --- creation
 
-    def _ready_page(self, name: str) -> PatternPage:
+    def _complete_page(self, name: str) -> PatternPage:
         """Return a pattern's page, with all of its tabs and added to the stack."""
-        page = self.made.get(name) or self.make(name)
-        if not page.complete:
-            self.complete(page)
+        page = self.pages_by_name.get(name) or self.create_page(name)
+        if not page.has_all_tabs:
+            self.add_measuring_tabs(page)
         if self._stack.indexOf(page) < 0:
             self._stack.addWidget(page)
         return page
 
-    def make(self, name: str) -> PatternPage:
+    def create_page(self, name: str) -> PatternPage:
         """Create a pattern's page, without the tabs that measure."""
         bench, memory, messages = self._bench, self._memory, self._messages
-        page = self.made[name] = PatternPage(
+        page = self.pages_by_name[name] = PatternPage(
             bench.patterns[name],
             bench.settings[name],
             bench.sources,
             lambda: bench.side_jobs,
             bench.jobs,
-            Timed(bench.modeling, bench.to_time, bench.block_sizes),
+            TimelineSubject(bench.modeling, bench.build_timeline_request, bench.block_sizes),
         )
         page.params_changed.connect(bench.choose_params)
-        self._follow(page)
-        page.variant_wanted.connect(self.choose_variant)
+        self._follow_model(page)
+        page.variant_requested.connect(self.choose_variant)
         if isinstance(page.view, BodiesView):
             self._connect_bodies(page.view)
         page.step.settings.restore(*memory.step(page.pattern))
         page.step.record_soon()
         for changed in (page.tabs.currentChanged, page.step.settings.changed):
-            changed.connect(lambda: self.words_changed.emit() if self._stack.currentWidget() is page else None)
-        page.step.exports.said.connect(messages.status.say)
-        page.step.exports.failed.connect(messages.banner.say)
+            changed.connect(
+                lambda: self.input_description_changed.emit() if self._stack.currentWidget() is page else None
+            )
+        page.step.exports.status_message.connect(messages.status.show_message)
+        page.step.exports.failed.connect(messages.banner.show_message)
         for source in (page.source, page.step.source):
-            source.failed.connect(messages.banner.say)
+            source.failed.connect(messages.banner.show_message)
             source.saved.connect(bench.saved)
-            source.typing.connect(messages.status.say)
+            source.hint_changed.connect(messages.status.show_message)
         if page.view.levels is not None:
             page.view.levels.set_scale(memory.scale)
             page.view.levels.scale.picked.connect(self._set_scale)
-        for key, splitter in self._splitters(page).items():
+        for key, splitter in self._list_splitters(page).items():
             sizes = memory.sizes(f"{name}/{key}")
             if len(sizes) == splitter.count():
                 splitter.setSizes(sizes)
@@ -205,53 +207,57 @@ class Pages(QObject):
             page.show_image(bench.image)
         if bench.values is not None:
             page.show_numbers(bench.values)
-        self.page_made.emit(page)
+        self.page_created.emit(page)
         return page
 
-    def _follow(self, page: PatternPage) -> None:
+    def _follow_model(self, page: PatternPage) -> None:
         """Keep a page's modeled time up to date while it is visible."""
-        bench, card = self._bench, page.modeled
+        bench, card = self._bench, page.modeled_card
 
         def request_if_visible() -> ModelPattern | None:
-            return bench.to_model() if card.isVisible() and bench.chosen == page.pattern.name else None
+            return bench.build_model_request() if card.isVisible() and bench.pattern_name == page.pattern.name else None
 
-        followed = FollowedModel(bench.modeling, request_if_visible, lambda: bench.jobs.busy, page)
+        followed = ModelFollower(bench.modeling, request_if_visible, lambda: bench.jobs.busy, page)
         followed.changed.connect(card.show_model)
         followed.changed.connect(page.show_machine_code)
         bench.modeling.gpu_changed.connect(card.show_gpu)
         card.show_gpu(bench.modeling.gpu)
         card.show_model(None)
-        card.appeared.connect(followed.follow)
-        for changed in (bench.settings_changed, bench.run_finished, bench.sources.touched):
-            changed.connect(followed.follow)
-        self.followed[page.pattern.name] = followed
+        card.became_visible.connect(followed.update_model)
+        for changed in (bench.settings_changed, bench.run_finished, bench.sources.text_changed):
+            changed.connect(followed.update_model)
+        self.model_followers[page.pattern.name] = followed
 
-    def complete(self, page: PatternPage) -> None:
+    def add_measuring_tabs(self, page: PatternPage) -> None:
         """Add the tabs that measure to a page."""
         bench = self._bench
-        page.add_studies(lambda: {} if bench.image is None else bench.image.inputs, bench.modeling)
+        page.add_measuring_tabs(lambda: {} if bench.image is None else bench.image.inputs, bench.modeling)
         for tab in (page.compare, page.atomics):
             if tab is not None:
                 tab.failed.connect(self._show_study_failure)
-                tab.succeeded.connect(lambda: self._messages.banner.over("study"))
+                tab.succeeded.connect(lambda: self._messages.banner.hide_topic("study"))
         if page.compare is not None:
             compare = page.compare
-            started = compare.sweep.measuring, compare.modeled.busy_changed, compare.workers.busy_changed
+            started = (
+                compare.sweep.measurement_started,
+                compare.modeled_views.busy_changed,
+                compare.workers.busy_changed,
+            )
             for changed in (*started, compare.sweep.ended):
                 changed.connect(lambda *_: self.playing_changed.emit())
         image = self._bench.image
         if page.atomics is not None and image is not None:
             page.atomics.show_image(image)
-        page.turn_to(self._memory.tab(page.pattern.name))
+        page.select_tab(self._memory.tab(page.pattern.name))
 
     def _show_study_failure(self, message: str, advice: str) -> None:
-        self._messages.banner.say(message, advice, tone="neutral", about=("study", "text"))
+        self._messages.banner.show_message(message, advice, tone="neutral", topics=("study", "text"))
 
     def _connect_bodies(self, view: BodiesView) -> None:
-        view.said.connect(self._messages.status.say)
-        view.over.connect(self._messages.status.take_back)
+        view.status_message.connect(self._messages.status.show_message)
+        view.status_message_ended.connect(self._messages.status.clear_message)
         view.failed.connect(self._show_bodies_failure)
-        view.simulation.playing_changed.connect(self._bench.set_live)
+        view.simulation.playing_changed.connect(self._bench.set_simulation_playing)
         view.simulation.playing_changed.connect(self.playing_changed)
 
     def _show_bodies_failure(self, failure: Failure) -> None:
@@ -261,7 +267,7 @@ class Pages(QObject):
     def _set_scale(self, chosen: str) -> None:
         """Apply a scale chosen in one histogram to all of them."""
         self._memory.scale = chosen
-        for page in self.made.values():
+        for page in self.pages_by_name.values():
             if page.view.levels is not None:
                 page.view.levels.set_scale(chosen)
 
@@ -270,11 +276,11 @@ class Pages(QObject):
     def close_down(self) -> None:
         """Stop all pages and save their state: the window closes."""
         memory = self._memory
-        for name, page in self.made.items():
+        for name, page in self.pages_by_name.items():
             memory.store_step(name, page.step.settings.params, page.step.settings.schedule)
-            if name in self._seen:  # the others have no layout yet
+            if name in self._visited_names:  # the others have no layout yet
                 memory.store_tab(name, page.tabs.tabText(page.tabs.currentIndex()))
-                for key, splitter in self._splitters(page).items():
+                for key, splitter in self._list_splitters(page).items():
                     if key != "step" or page.step.models is not None:
                         memory.store_sizes(f"{name}/{key}", splitter.sizes())
             page.step.close_down()
@@ -282,5 +288,5 @@ class Pages(QObject):
                 page.view.close_down()
 
     @staticmethod
-    def _splitters(page: PatternPage) -> dict[str, Any]:
+    def _list_splitters(page: PatternPage) -> dict[str, Any]:
         return {"page": page.splitter, "view": page.view.splitter, "step": page.step.panes.splitter}

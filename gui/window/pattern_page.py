@@ -22,7 +22,7 @@ from PyQt6.QtWidgets import (
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
 from gpu.messages.distributed import DistributedRun
-from gpu.messages.modeled import ModeledTime
+from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.requests import Failure, StepWriter
 from gpu.messages.shared_arrays import SharedArray
 from gui.atomics_view.tab import AtomicsTab
@@ -34,26 +34,26 @@ from gui.model.jobs import Jobs
 from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 from gui.run_view.devices_card import DevicesCard
 from gui.run_view.examples import Examples
-from gui.run_view.modeled import ModeledCard, code_of
+from gui.run_view.modeled_card import ModeledCard, find_line_code
 from gui.run_view.numbers import NumbersCard
 from gui.step_view.machines.view import MachinesView
-from gui.step_view.recording.steppable import stepped_variant
+from gui.step_view.recording.steppable import make_variant_steppable
 from gui.step_view.tab import StepTab
-from gui.step_view.warps.asked import Timed
-from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row, split
+from gui.step_view.warps.timeline_requests import TimelineSubject
+from gui.widgets.basic import Card, Ground, Segments, format_count, format_figure, label, row, set_role, split
 from gui.widgets.folding import FoldingForm
 from gui.widgets.forms import ParameterForm
-from gui.widgets.scrolled import Scrolled
-from gui.window.pointing import Pointing
+from gui.widgets.scroll_column import ScrollColumn
 from gui.window.rung_card import RungCard
-from gui.window.views import shown_parameters, view_for
+from gui.window.views import create_view, list_form_parameters
+from gui.window.writer_search import WriterSearch
 
-_CODE = 100
+_MIN_CODE_HEIGHT = 100
 """Minimum height of the code in pixels."""
-_LOW = 40
+_FOLDING_HEIGHT = 40
 """Height of a window in lines of text below which the settings can be folded."""
 _WORKERS = "Workers"
 """Title of the tab about the workers of a distributed run."""
@@ -66,41 +66,41 @@ class Caution(QFrame):
         super().__init__()
         self.setProperty("banner", "warn")
         self.setAccessibleName("Caution")
-        self.why = label("", wrap=True, name="Why this variant is wrong")
-        self.lesson = QLabel()
-        role(self.lesson, "card-title")
-        self.lesson.setWordWrap(True)
-        self.lesson.setAccessibleName("What went wrong in this run")
+        self.reason_label = label("", wrap=True, name="Why this variant is wrong")
+        self.outcome_label = QLabel()
+        set_role(self.outcome_label, "card-title")
+        self.outcome_label.setWordWrap(True)
+        self.outcome_label.setAccessibleName("What went wrong in this run")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 8, 14, 8)
         layout.setSpacing(2)
-        layout.addWidget(self.lesson)
-        layout.addWidget(self.why)
+        layout.addWidget(self.outcome_label)
+        layout.addWidget(self.reason_label)
         self.hide()
 
-    def show_variant(self, why: str) -> None:
+    def show_reason(self, reason: str) -> None:
         """Show why a variant is wrong; an empty text hides the banner."""
-        self.why.setText(why)
-        self.lesson.setText("Wrong on purpose")
-        self.setVisible(bool(why))
+        self.reason_label.setText(reason)
+        self.outcome_label.setText("Wrong on purpose")
+        self.setVisible(bool(reason))
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         """Show the error of a run."""
-        self.lesson.setText(lesson_of(outcome))
+        self.outcome_label.setText(describe_flawed_outcome(outcome))
 
 
-def lesson_of(outcome: FinishedRun) -> str:
+def describe_flawed_outcome(outcome: FinishedRun) -> str:
     """Return a sentence about how a cautionary variant's run affected its result."""
     counts = outcome.arrays.get("counts")
     if counts is not None and outcome.image is not None:
         expected = outcome.image.values.size
         lost = expected - int(counts.sum(dtype="int64"))
         if lost:
-            return f"{as_count(lost)} of {as_count(expected)} updates lost ({lost / expected:.1%})"
+            return f"{format_count(lost)} of {format_count(expected)} updates lost ({lost / expected:.1%})"
         return "No update was lost this time, but that is not guaranteed"
     deviation = outcome.report.deviation
     if deviation is not None and outcome.report.verified is False:
-        return f"The result differs by up to {as_figure(deviation.max_abs)}"
+        return f"The result differs by up to {format_figure(deviation.max_abs)}"
     return "Correct this time, but not guaranteed"
 
 
@@ -118,12 +118,12 @@ class PatternPage(Ground):
         Returns the queue of the simulator that records for the Step tab.
     engine : Jobs
         The queue of the selected engine; the Compare tab measures on it.
-    timed : Timed
+    timed : TimelineSubject
         Supplies the Step tab's timeline.
     """
 
     params_changed = pyqtSignal(dict)
-    variant_wanted = pyqtSignal(str)
+    variant_requested = pyqtSignal(str)
 
     def __init__(
         self,
@@ -132,25 +132,25 @@ class PatternPage(Ground):
         sources: KernelSources,
         jobs: Callable[[], Jobs],
         engine: Jobs,
-        timed: Timed,
+        timed: TimelineSubject,
     ) -> None:
         super().__init__()
         self.pattern = pattern
         self._settings = settings
-        self._ran: FinishedRun | None = None
-        self.form = ParameterForm(shown_parameters(pattern))
-        self._enter(settings.params)
+        self._last_run: FinishedRun | None = None
+        self.form = ParameterForm(list_form_parameters(pattern))
+        self._fill_form(settings.params)
         self.caution = Caution()
-        self.view = view_for(pattern, self.form, engine)
+        self.view = create_view(pattern, self.form, engine)
         self.source = SourcePane(sources)
-        self.source.left.connect(self.setFocus)
+        self.source.exited.connect(self.setFocus)
         self.numbers = NumbersCard()
-        self.numbers.larger_wanted.connect(self._enlarge)
+        self.numbers.larger_size_requested.connect(self._run_larger)
         self.devices: DevicesCard | None = None
         """The summary of a distributed run; created by the first one."""
         self.machines: MachinesView | None = None
         """The tasks and workers of that run."""
-        self.modeled = ModeledCard()
+        self.modeled_card = ModeledCard()
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
@@ -163,20 +163,20 @@ class PatternPage(Ground):
         self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
         self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
         self.examples = Examples(pattern)
-        self.examples.chosen.connect(self.show_example)
-        self.beside = Segments(("Plots", "Kernel"), "Side panel")
-        self.add_tab("Run", self._run_tab(), self._corner())
+        self.examples.preset_selected.connect(self.show_example)
+        self.side_choice = Segments(("Plots", "Kernel"), "Side panel")
+        self.add_tab("Run", self._create_run_tab(), self._create_corner())
         self.variant = pattern.variant(settings.variant)
         """The variant shown."""
-        self.step = StepTab(stepped_variant(pattern, self.variant), sources, jobs, timed)
+        self.step = StepTab(make_variant_steppable(pattern, self.variant), sources, jobs, timed)
         self.add_tab("Step", self.step, self.step.corner())
-        self.pointing = Pointing(self.view, jobs, engine)
-        self.pointing.step_wanted.connect(self._record_writer)
-        self.pointing.line_wanted.connect(self._show_line)
+        self.writer_search = WriterSearch(self.view, jobs, engine)
+        self.writer_search.step_requested.connect(self._record_writer)
+        self.writer_search.line_requested.connect(self._show_line)
         self.compare: CompareTab | None = None
         self.atomics: AtomicsTab | None = None
         self._sources, self._jobs, self._engine = sources, jobs, engine
-        self.complete = False
+        self.has_all_tabs = False
         """Whether the page has all of its tabs."""
 
         layout = QVBoxLayout(self)
@@ -189,7 +189,7 @@ class PatternPage(Ground):
         self.show_variant(settings.variant)
         self._show_params(settings.params)
 
-    def add_studies(self, image: Callable[[], Mapping[str, SharedArray]], modeling: Modeling) -> None:
+    def add_measuring_tabs(self, image: Callable[[], Mapping[str, SharedArray]], modeling: Modeling) -> None:
         """Add the tabs that measure; creating all tabs at once would block the window.
 
         `image` returns the inputs of the open image; `modeling` predicts the variants' times on a GPU.
@@ -207,7 +207,7 @@ class PatternPage(Ground):
 
         self.compare = CompareTab(pattern, self._sources, self._engine, chosen, image, modeling, current_variant)
         self.add_tab("Compare", self.compare, self.compare.views)
-        self.complete = True
+        self.has_all_tabs = True
 
     def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
         """Add a tab; `corner` is placed at the right end of the tab bar."""
@@ -218,7 +218,7 @@ class PatternPage(Ground):
         self.stack.addWidget(content)
         self.tabs.addTab(title)
 
-    def turn_to(self, title: str) -> None:
+    def select_tab(self, title: str) -> None:
         """Show the tab with this title, if it exists."""
         titles = [self.tabs.tabText(number) for number in range(self.tabs.count())]
         if title in titles:
@@ -240,12 +240,12 @@ class PatternPage(Ground):
         """The Compare tab if it is visible, else None."""
         return self.compare if self.stack.currentWidget() is self.compare else None
 
-    def _corner(self) -> QWidget:
+    def _create_corner(self) -> QWidget:
         """Return the widget at the right end of the tab bar."""
-        if self.view.beside is None or self.view.about is None:
+        if self.view.side_panel is None or self.view.description is None:
             return self.examples
         corner = QWidget()
-        line = row(self.view.about, self.beside, spacing=16)
+        line = row(self.view.description, self.side_choice, spacing=16)
         line.setStretch(0, 1)
         corner.setLayout(line)
         corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -256,32 +256,34 @@ class PatternPage(Ground):
         """The Atomics tab if it is visible, else None."""
         return self.atomics if self.stack.currentWidget() is self.atomics else None
 
-    def _run_tab(self) -> QWidget:
+    def _create_run_tab(self) -> QWidget:
         bar = Card(self.pattern.title, margins=(12, 8, 12, 10))
         bar.title.hide()
         bar.body.setSpacing(0)
         self.settings = FoldingForm(self.form)
         bar.body.addWidget(self.settings)
-        left = Scrolled()
+        left = ScrollColumn()
         column = left.column
         column.addWidget(bar)
-        if self.view.about is None:
-            column.addWidget(self.examples.about)
+        if self.view.description is None:
+            column.addWidget(self.examples.description_banner)
         column.addWidget(self.caution)
         column.addWidget(self.view, 1)
-        column.addWidget(self.modeled)
-        right = Scrolled()
+        column.addWidget(self.modeled_card)
+        right = ScrollColumn()
         column = right.column
         self.idea = RungCard(self.pattern)
-        self.idea.variant_wanted.connect(self.variant_wanted)
+        self.idea.variant_requested.connect(self.variant_requested)
         column.addWidget(self.idea)
         column.addWidget(self.source, 1)
         # The whole column scrolls if it is too high, so the code needs no larger minimum.
-        self.source.code.setMinimumHeight(_CODE)
+        self.source.code.setMinimumHeight(_MIN_CODE_HEIGHT)
         column.addWidget(self.numbers)
         self._kernel_column = column
         sizes = (look().px(720), look().px(390))
-        self.splitter = split(Qt.Orientation.Horizontal, left, self._right_side(right), sizes=sizes, stretch=(5, 3))
+        self.splitter = split(
+            Qt.Orientation.Horizontal, left, self._create_right_side(right), sizes=sizes, stretch=(5, 3)
+        )
         holder = QWidget()
         holder.setLayout(row(self.splitter))
         return holder
@@ -292,75 +294,75 @@ class PatternPage(Ground):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._update_folding()
 
     def _update_folding(self) -> None:
         """Allow folding the settings where large text in a low window would push the results out of sight."""
         window = self.window()
-        self.settings.let_fold(window is not None and window.height() < _LOW * look().text_px)
+        self.settings.set_foldable(window is not None and window.height() < _FOLDING_HEIGHT * look().text_px)
 
-    def _right_side(self, kernel: QWidget) -> QWidget:
+    def _create_right_side(self, kernel: QWidget) -> QWidget:
         """Return the right-hand widget: the kernel, or a stack of the view's plots and the kernel."""
-        if self.view.beside is None:
+        if self.view.side_panel is None:
             return kernel
         stack = QStackedWidget()
-        stack.addWidget(self.view.beside)
+        stack.addWidget(self.view.side_panel)
         stack.addWidget(kernel)
-        self.beside.picked.connect(lambda name: stack.setCurrentIndex(int(name == "Kernel")))
+        self.side_choice.picked.connect(lambda name: stack.setCurrentIndex(int(name == "Kernel")))
         return stack
 
     def _record_writer(self, request: StepWriter) -> None:
         """Step through the block that wrote an element."""
         self.step.record_writer(request)
-        self.turn_to("Step")
+        self.select_tab("Step")
 
     def _show_line(self, file: str, line: int) -> None:
         """Show a line of the kernel that ran."""
-        self.beside.choose("Kernel")
+        self.side_choice.choose("Kernel")
         self.source.show_kernel(file, self.source.code.kernel, line)
         self.source.code.go_to_line(line)
 
     def show_variant(self, name: str) -> None:
         """Show a variant's kernel and idea."""
-        self.pointing.take_run(None)
+        self.writer_search.set_run(None)
         self.variant = variant = self.pattern.variant(name)
         self.idea.show_variant(variant)
-        self.caution.show_variant(variant.cautionary)
-        stepped = stepped_variant(self.pattern, variant)
+        self.caution.show_reason(variant.deliberate_error)
+        stepped = make_variant_steppable(self.pattern, variant)
         self.source.show_source(stepped.file, stepped.kernel, stepped.library)
         self.view.show_variant(name)
         self.step.show_steppable(stepped)
-        self.numbers.forget_verdict()
-        if self.view.about is None:
+        self.numbers.clear_verdict()
+        if self.view.description is None:
             self.examples.show_params(self._settings.params, name)
 
     def show_image(self, image: OpenImage) -> None:
         """Show the new input image."""
         self.view.show_image(image)
-        if self.pattern.takes(self._settings.params) == "image":
-            self._ran = None
-            self.numbers.forget_verdict()
-        if self.pattern.of_images:
+        if self.pattern.input_kind(self._settings.params) == "image":
+            self._last_run = None
+            self.numbers.clear_verdict()
+        if self.pattern.is_image_pattern:
             self.step.show_input("image", {"image": image.values, "maxval": np.array(image.maxval, np.uint32)})
         if self.atomics is not None:
             self.atomics.show_image(image)
 
-    def show_progress(self, words: str) -> None:
+    def show_progress(self, text: str) -> None:
         """Show the phase of a run whose progress is unknown, while there is no result to show."""
-        self.view.show_note(words if self._ran is None else "")
+        self.view.show_note(text if self._last_run is None else "")
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         """Show the results of a run."""
         self.view.show_note("")
         # Without its arrays, which may be large.
-        self._ran = replace(outcome, image=None, handles={}, arrays={})
+        self._last_run = replace(outcome, image=None, handles={}, arrays={})
         self.view.show_outcome(outcome)
         # A single device's run can be searched for the thread that wrote an element.
-        self.pointing.take_run(outcome.asked if outcome.distributed is None else None)
+        self.writer_search.set_run(outcome.request if outcome.distributed is None else None)
         self._show_devices(outcome.distributed)
         variant = self.pattern.variant(outcome.variant)
-        if variant.cautionary:
+        if variant.deliberate_error:
             self.caution.show_outcome(outcome)
         self._show_numbers(outcome)
 
@@ -368,8 +370,8 @@ class PatternPage(Ground):
         if self.devices is None and run is not None:
             self.devices = DevicesCard()
             self._kernel_column.addWidget(self.devices)
-            self.devices.workers_wanted.connect(lambda: self.turn_to(_WORKERS))
-            self.machines = MachinesView(self.pattern.over_devices())
+            self.devices.workers_requested.connect(lambda: self.select_tab(_WORKERS))
+            self.machines = MachinesView(self.pattern.require_distributed())
             self.add_tab(_WORKERS, self.machines)
         if self.devices is not None and self.machines is not None:
             self.devices.setVisible(run is not None)
@@ -380,35 +382,35 @@ class PatternPage(Ground):
 
     def show_check(self, outcome: FinishedRun) -> None:
         """Show the checkers' findings for the newest run."""
-        if self._ran is not None:
-            self._ran = replace(self._ran, check=outcome.check)
-            self._show_numbers(self._ran)
+        if self._last_run is not None:
+            self._last_run = replace(self._last_run, check=outcome.check)
+            self._show_numbers(self._last_run)
 
     def show_run_counts(self, outcome: FinishedRun) -> None:
         """Show the counts of the newest run."""
-        if self._ran is not None:
-            self._ran = replace(self._ran, counts=outcome.counts, uncounted=outcome.uncounted)
-            self._show_numbers(self._ran)
+        if self._last_run is not None:
+            self._last_run = replace(self._last_run, counts=outcome.counts, count_error=outcome.count_error)
+            self._show_numbers(self._last_run)
 
     def _show_numbers(self, outcome: FinishedRun) -> None:
         """Show a run's cost, and its verdict while its variant and source are still the ones shown."""
-        lesson = self.pattern.variant(outcome.variant).cautionary
+        lesson = self.pattern.variant(outcome.variant).deliberate_error
         self.numbers.show_report(outcome.report, outcome.verdict(lesson))
         if outcome.report.simulated:
-            self.numbers.show_counts(outcome.counts, outcome.uncounted)
+            self.numbers.show_counts(outcome.counts, outcome.count_error)
         if outcome.variant != self.variant.name:
-            self.numbers.forget_verdict()
-        elif self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:
-            self.numbers.take_back()
+            self.numbers.clear_verdict()
+        elif self._sources.find_edits(self.pattern.kernel_file_of(outcome.variant)) != outcome.sources:
+            self.numbers.mark_outdated()
 
     def _on_edit(self, file: str) -> None:
-        ran = self._ran
-        if ran is not None and (ran.variant, self.pattern.file_of(ran.variant)) == (self.variant.name, file):
+        ran = self._last_run
+        if ran is not None and (ran.variant, self.pattern.kernel_file_of(ran.variant)) == (self.variant.name, file):
             self._show_numbers(ran)
 
-    def show_machine_code(self, found: ModeledTime | Failure | None) -> None:
+    def show_machine_code(self, model: ModeledTime | Failure | None) -> None:
         """Annotate the kernel's source lines with their machine code, if an assembler provides it."""
-        self.source.show_machine_code(code_of(found, self.pattern.file_of(self.variant.name)))
+        self.source.show_machine_code(find_line_code(model, self.pattern.kernel_file_of(self.variant.name)))
 
     def show_counts(self, counts: LevelCounts) -> None:
         """Show the counts of the image's levels."""
@@ -417,59 +419,61 @@ class PatternPage(Ground):
     def show_example(self, preset: Preset) -> None:
         """Apply an example's settings, and its variant if it has one."""
         params = self.pattern.check(preset.params)
-        self._enter(params)
-        self._apply(params)
-        self.step.settings.take_example(preset.params)
+        self._fill_form(params)
+        self._apply_params(params)
+        self.step.settings.apply_example(preset.params)
         if preset.variant:
-            self.variant_wanted.emit(preset.variant)
+            self.variant_requested.emit(preset.variant)
 
-    def _enlarge(self, parameter: str, value: int) -> None:
+    def _run_larger(self, parameter: str, value: int) -> None:
         """Run at a size where variants can be compared; for images, open the Compare tab."""
         if parameter:
             params = {**self._settings.params, parameter: value}
-            self._enter(params)
-            self._apply(params)
+            self._fill_form(params)
+            self._apply_params(params)
         elif self.compare is not None:
             self.tabs.setCurrentIndex(self.stack.indexOf(self.compare))
 
-    def show_numbers(self, opened: OpenValues) -> None:
+    def show_numbers(self, values: OpenValues) -> None:
         """Use another file of numbers for stepping, if it has the pattern's number of dimensions."""
-        if opened.values.ndim == self.pattern.dimensions:
-            self.step.show_input("values", {"values": opened.values})
+        if values.values.ndim == self.pattern.dimensions:
+            self.step.show_input("values", {"values": values.values})
 
     def show_values(self, params: dict[str, Any]) -> None:
         """Show settings that changed elsewhere."""
-        self._enter(params)
+        self._fill_form(params)
         self._show_params(params)
 
-    def _enter(self, params: Mapping[str, Any]) -> None:
+    def _fill_form(self, params: Mapping[str, Any]) -> None:
         self.form.set_values({name: value for name, value in params.items() if name in self.form.fields})
 
     def _on_form_changed(self, entered: dict[str, Any]) -> None:
-        params = self.view.complete({**self._settings.params, **entered, **self._dependent_defaults(entered)})
-        self._enter({name: value for name, value in params.items() if value is not entered.get(name)})
-        self._apply(params)
+        params = self.view.add_dependent_params(
+            {**self._settings.params, **entered, **self._dependent_defaults(entered)}
+        )
+        self._fill_form({name: value for name, value in params.items() if value is not entered.get(name)})
+        self._apply_params(params)
 
     def _dependent_defaults(self, entered: Mapping[str, Any]) -> dict[str, Any]:
         """Return new defaults of the parameters that depend on a changed choice and were not edited themselves."""
         before = self._settings.params
         return {
-            each.name: each.initial_with(entered)
+            each.name: each.initial_for(entered)
             for each in self.pattern.parameters
             if isinstance(each, Integer)
             and each.name in entered
-            and each.initial_with(entered) != each.initial_with(before)
+            and each.initial_for(entered) != each.initial_for(before)
             and entered[each.name] == before[each.name]
         }
 
-    def _apply(self, params: dict[str, Any]) -> None:
+    def _apply_params(self, params: dict[str, Any]) -> None:
         self._show_params(params)
         self.params_changed.emit(params)
 
     def _show_params(self, params: dict[str, Any]) -> None:
-        self.settings.say(params)
+        self.settings.show_values(params)
         self.view.show_params(params)
-        if self.view.about is None:
+        if self.view.description is None:
             self.examples.show_params(params, self.variant.name)
         self.step.settings.follow_input(params)
         if self.atomics is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import pyqtSignal
 
 from gpu.declaration.pattern import Pattern, Variant
-from gui.widgets.basic import Card, ElidedButton, button, label, role, row
+from gui.widgets.basic import Card, ElidedButton, button, label, row, set_role
 
 
 class RungCard(Card):
@@ -16,10 +16,10 @@ class RungCard(Card):
     pattern : Pattern
     """
 
-    variant_wanted = pyqtSignal(str)
-    shown = pyqtSignal(str)
+    variant_requested = pyqtSignal(str)
+    variant_shown = pyqtSignal(str)
     """The variant shown."""
-    lesson_wanted = pyqtSignal(str)
+    lesson_requested = pyqtSignal(str)
     """The lesson about a variant's limit is requested."""
 
     def __init__(self, pattern: Pattern) -> None:
@@ -33,21 +33,21 @@ class RungCard(Card):
         self.head.addLayout(row(self.below, self.above, spacing=0))
         self.idea = label("", "muted", wrap=True, name="Idea of the variant")
         self.limit = label("", "caption", wrap=True, name="Limit of the variant")
-        self.lifts = ElidedButton("Variant that removes the limit", "Go to that variant")
-        role(self.lifts, "link")
+        self.next_button = ElidedButton("Variant that removes the limit", "Go to that variant")
+        set_role(self.next_button, "link")
         self.body.setSpacing(4)
         for each in (self.idea, self.limit):
             self.body.addWidget(each)
-        self.body.addLayout(row(self.lifts, 0))
+        self.body.addLayout(row(self.next_button, 0))
         self.lesson = ElidedButton("Lesson about the limit", "Learn it in a lesson")
-        role(self.lesson, "link")
+        set_role(self.lesson, "link")
         self.lesson.hide()
         self.body.addLayout(row(self.lesson, 0))
         self._variant = ""
-        self.lesson.clicked.connect(lambda: self.lesson_wanted.emit(self._variant))
+        self.lesson.clicked.connect(lambda: self.lesson_requested.emit(self._variant))
         self._targets: dict[str, str] = {}
-        for name, control in (("below", self.below), ("above", self.above), ("lifts", self.lifts)):
-            control.clicked.connect(lambda _=False, name=name: self.variant_wanted.emit(self._targets[name]))
+        for name, control in (("below", self.below), ("above", self.above), ("lifts", self.next_button)):
+            control.clicked.connect(lambda _=False, name=name: self.variant_requested.emit(self._targets[name]))
 
     def show_variant(self, variant: Variant) -> None:
         """Show a variant of the pattern."""
@@ -62,13 +62,13 @@ class RungCard(Card):
             control.setToolTip(f"{index + 1}  {ladder[index].title}" if control.isEnabled() else "")
             if control.isEnabled():
                 self._targets[name] = ladder[index].name
-        lifts = self._pattern.lifts(variant)
-        self.lifts.setVisible(lifts is not None)
+        lifts = self._pattern.find_successor(variant)
+        self.next_button.setVisible(lifts is not None)
         if lifts is not None:
             self._targets["lifts"] = lifts.name
-            self.lifts.say(f"Next: {ladder.index(lifts) + 1}  {lifts.title}")
+            self.next_button.show_text(f"Next: {ladder.index(lifts) + 1}  {lifts.title}")
         self._variant = variant.name
-        self.shown.emit(variant.name)
+        self.variant_shown.emit(variant.name)
 
     @property
     def variant(self) -> str:
@@ -78,4 +78,4 @@ class RungCard(Card):
     def show_lesson(self, title: str) -> None:
         """Link to the lesson about the variant's limit; "" hides the link."""
         self.lesson.setVisible(bool(title))
-        self.lesson.say(f"Lesson: {title}")
+        self.lesson.show_text(f"Lesson: {title}")

@@ -19,11 +19,11 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.declaration.pattern import Array, Pattern
-from gui.painting.pyramid import as_qimage
+from gui.painting.pyramid import to_qimage
 from gui.painting.theme import FONT_SIZES, look
-from gui.widgets.basic import button, label, role, row
+from gui.widgets.basic import button, label, row, set_role
 
-_ABREAST = 2
+_THUMBNAIL_COLUMNS = 2
 """Samples per row."""
 
 
@@ -34,7 +34,7 @@ def _thumbnail_px() -> int:
 class Thumbnail(QToolButton):
     """A sample image's button, with a small picture."""
 
-    way_wanted = pyqtSignal(int, int)
+    move_requested = pyqtSignal(int, int)
     """An arrow key was pressed: columns to the right, rows down."""
 
     def __init__(self, path: Path) -> None:
@@ -43,7 +43,7 @@ class Thumbnail(QToolButton):
         self.setToolTip(path.stem.replace("-", " ").replace("_", " "))
         self.setAccessibleName(f"Sample image {path.stem}")
         self.setCheckable(True)
-        self.reach(by_tab=False)
+        self.set_tab_focus(enabled=False)
         self._pixmap = QPixmap()
         self.resize_with_text()
 
@@ -52,9 +52,9 @@ class Thumbnail(QToolButton):
         side = _thumbnail_px()
         self.setFixedSize(side, side)
 
-    def reach(self, *, by_tab: bool) -> None:
+    def set_tab_focus(self, *, enabled: bool) -> None:
         """Accept focus by Tab, or only by arrow keys and clicks."""
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if by_tab else Qt.FocusPolicy.ClickFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if enabled else Qt.FocusPolicy.ClickFocus)
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         directions = {
@@ -63,7 +63,7 @@ class Thumbnail(QToolButton):
         if event is None:
             return
         if event.key() in directions:
-            self.way_wanted.emit(*directions[Qt.Key(event.key())])
+            self.move_requested.emit(*directions[Qt.Key(event.key())])
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
@@ -81,7 +81,7 @@ class Thumbnail(QToolButton):
         step = max(1, side // 300)
         square = picture[top : top + side : step, left : left + side : step].copy()
         # QImage aligns rows to 4 bytes only in its own memory; for this array the stride is passed.
-        self._pixmap = QPixmap.fromImage(as_qimage(square)).scaled(
+        self._pixmap = QPixmap.fromImage(to_qimage(square)).scaled(
             QSize(144, 144), Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation
         )
         self.setIcon(QIcon(self._pixmap))
@@ -117,9 +117,9 @@ class SampleScroll(QScrollArea):
         # In a low window the samples shrink, not the entries above and below.
         self.setMinimumHeight(1)
 
-    def fit(self, samples: int) -> None:
+    def set_sample_count(self, samples: int) -> None:
         """Set the maximum height for a number of samples."""
-        self.setMaximumHeight(-(-samples // _ABREAST) * (_thumbnail_px() + 6) + 8)
+        self.setMaximumHeight(-(-samples // _THUMBNAIL_COLUMNS) * (_thumbnail_px() + 6) + 8)
 
 
 class Sidebar(QFrame):
@@ -127,15 +127,15 @@ class Sidebar(QFrame):
 
     pattern_chosen = pyqtSignal(str)
     image_chosen = pyqtSignal(object)
-    open_wanted = pyqtSignal()
-    open_kernel_wanted = pyqtSignal()
-    own_wanted = pyqtSignal()
-    lessons_wanted = pyqtSignal()
-    preferences_wanted = pyqtSignal()
+    open_requested = pyqtSignal()
+    open_kernel_requested = pyqtSignal()
+    own_file_requested = pyqtSignal()
+    lessons_requested = pyqtSignal()
+    preferences_requested = pyqtSignal()
 
     def __init__(self, patterns: dict[str, Pattern]) -> None:
         super().__init__()
-        role(self, "side")
+        set_role(self, "side")
         self.setAccessibleName("Patterns and images")
         self.buttons: dict[str, QPushButton] = {}
         self.thumbnails: dict[Path, Thumbnail] = {}
@@ -145,11 +145,11 @@ class Sidebar(QFrame):
         layout.setSpacing(2)
         self.lessons = button("Lessons", "nav", tip="Questions and tasks about the patterns (F7)", name="Lessons")
         self.lessons.setCheckable(True)
-        self.lessons.clicked.connect(self.lessons_wanted)
+        self.lessons.clicked.connect(self.lessons_requested)
         group.addButton(self.lessons)
         layout.addWidget(self.lessons)
         layout.addSpacing(6)
-        layout.addLayout(self._heading("Patterns"))
+        layout.addLayout(self._create_heading("Patterns"))
         for name, pattern in patterns.items():
             entry = button(pattern.title, "nav", tip=pattern.summary, name=f"Pattern {pattern.title}")
             entry.setCheckable(True)
@@ -159,14 +159,14 @@ class Sidebar(QFrame):
             self.buttons[name] = entry
         self.own = button("Own kernel", "nav", tip="The file you opened")
         self.own.setCheckable(True)
-        self.own.clicked.connect(self.own_wanted)
+        self.own.clicked.connect(self.own_file_requested)
         self.own.hide()
         group.addButton(self.own)
         layout.addWidget(self.own)
         layout.addStretch(1)
         layout.addSpacing(12)
         self._images = QWidget()
-        self._images.setLayout(self._heading("Images"))
+        self._images.setLayout(self._create_heading("Images"))
         layout.addWidget(self._images)
         samples = QWidget()
         self._grid = QGridLayout(samples)
@@ -177,13 +177,17 @@ class Sidebar(QFrame):
         self._scroll.setWidget(samples)
         layout.addWidget(self._scroll, 1000)
         for text, tip, signal in (
-            ("Open…", "Open an image, or numbers for arrays (Ctrl+O), or drop a file on the window", self.open_wanted),
+            (
+                "Open…",
+                "Open an image, or numbers for arrays (Ctrl+O), or drop a file on the window",
+                self.open_requested,
+            ),
             (
                 "Open kernel…",
                 "Open your own .cu file, a PyCUDA script, or a recording (Ctrl+Shift+O), or drop one on the window",
-                self.open_kernel_wanted,
+                self.open_kernel_requested,
             ),
-            ("Preferences", "Theme, text size, engine (Ctrl+,)", self.preferences_wanted),
+            ("Preferences", "Theme, text size, engine (Ctrl+,)", self.preferences_requested),
         ):
             entry = button(text, "nav", tip=tip)
             entry.clicked.connect(signal)
@@ -191,7 +195,7 @@ class Sidebar(QFrame):
         self.resize_with_text()
 
     @staticmethod
-    def _heading(text: str) -> Any:
+    def _create_heading(text: str) -> Any:
         line = row(label(text, "section"), 0)
         line.setContentsMargins(16, 0, 0, 4)
         return line
@@ -201,7 +205,7 @@ class Sidebar(QFrame):
         self.setFixedWidth(round(134 * look().side_px / FONT_SIZES["normal"]) + 8)
         for thumbnail in self.thumbnails.values():
             thumbnail.resize_with_text()
-        self._scroll.fit(len(self.thumbnails))
+        self._scroll.set_sample_count(len(self.thumbnails))
 
     def add_samples(self, paths: list[Path]) -> None:
         """Add sample images; their pictures load later."""
@@ -209,16 +213,16 @@ class Sidebar(QFrame):
             thumbnail = Thumbnail(path)
             thumbnail.clicked.connect(lambda _, path=path: self.image_chosen.emit(path))
             place = len(self.thumbnails)
-            thumbnail.way_wanted.connect(lambda right, down, place=place: self._go(place, right, down))
-            self._grid.addWidget(thumbnail, place // _ABREAST, place % _ABREAST)
+            thumbnail.move_requested.connect(lambda right, down, place=place: self._focus_neighbor(place, right, down))
+            self._grid.addWidget(thumbnail, place // _THUMBNAIL_COLUMNS, place % _THUMBNAIL_COLUMNS)
             self.thumbnails[path] = thumbnail
         self._update_tab_stop()
-        self._scroll.fit(len(self.thumbnails))
+        self._scroll.set_sample_count(len(self.thumbnails))
 
-    def _go(self, place: int, right: int, down: int) -> None:
+    def _focus_neighbor(self, place: int, right: int, down: int) -> None:
         """Move the focus to a neighboring sample, if there is one; all samples are one tab stop."""
         thumbnails = list(self.thumbnails.values())
-        target = place + right + _ABREAST * down
+        target = place + right + _THUMBNAIL_COLUMNS * down
         if 0 <= target < len(thumbnails):
             thumbnails[target].setFocus(Qt.FocusReason.TabFocusReason)
             self._scroll.ensureWidgetVisible(thumbnails[target])
@@ -228,7 +232,7 @@ class Sidebar(QFrame):
         thumbnails = list(self.thumbnails.values())
         stop = next((each for each in thumbnails if each.isChecked()), thumbnails[0] if thumbnails else None)
         for each in thumbnails:
-            each.reach(by_tab=each is stop)
+            each.set_tab_focus(enabled=each is stop)
 
     def mark_pattern(self, name: str) -> None:
         """Mark the current pattern."""
@@ -238,17 +242,17 @@ class Sidebar(QFrame):
         """Mark the lessons as shown."""
         self.lessons.setChecked(True)
 
-    def show_progress(self, done: int, whole: int) -> None:
+    def show_progress(self, completed: int, total: int) -> None:
         """Show the number of completed lesson steps."""
-        self.lessons.setText(f"Lessons  {done}/{whole}" if done else "Lessons")
-        self.lessons.setAccessibleDescription(f"{done} of {whole} steps done" if whole else "")
+        self.lessons.setText(f"Lessons  {completed}/{total}" if completed else "Lessons")
+        self.lessons.setAccessibleDescription(f"{completed} of {total} steps done" if total else "")
 
-    def show_images(self, shown: bool) -> None:
+    def show_images(self, visible: bool) -> None:
         """Show or hide the sample images: patterns of arrays do not use them."""
-        self._images.setVisible(shown)
-        self._scroll.setVisible(shown)
+        self._images.setVisible(visible)
+        self._scroll.setVisible(visible)
 
-    def mark_own(self, title: str, name: str) -> None:
+    def mark_own_file(self, title: str, name: str) -> None:
         """Show and mark the entry for the user's file, a kernel or a recording."""
         self.own.setText(title)
         self.own.setToolTip(name)

@@ -35,12 +35,12 @@ _HIDDEN: dict[type[Presentation], tuple[Role, ...]] = {BodiesPresentation: (Role
 """Parameters that the Run tab does not offer; a live N-body simulation has no number of steps."""
 
 
-def shown_parameters(pattern: Pattern) -> tuple[Parameter, ...]:
+def list_form_parameters(pattern: Pattern) -> tuple[Parameter, ...]:
     """Return the parameters that are set on the Run tab."""
     hidden = _HIDDEN.get(type(pattern.presentation), ())
     return tuple(each for each in pattern.parameters if each.role not in hidden)
 
 
-def view_for(pattern: Pattern, form: ParameterForm, engine: Jobs) -> RunView:
+def create_view(pattern: Pattern, form: ParameterForm, engine: Jobs) -> RunView:
     """Create a view for a pattern's results; `engine` is the queue of the selected engine."""
     return _VIEWS[type(pattern.presentation)](pattern, form, engine)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu.patterns.nbody.files import FORMATS, MAXIMUM, read_bodies, write_bodies
-from tests.odd_inputs import answer, mutated
+from gpu.patterns.nbody.files import FORMATS, MAX_BODIES, read_bodies, write_bodies
+from tests.odd_inputs import mutate_bytes, read_or_none
 
 
 def attack(random: np.random.Generator, folder: Path) -> None:
@@ -18,13 +18,13 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     bodies[:, 6] = np.abs(bodies[:, 6])
     write_bodies(path, bodies)
     data = path.read_bytes()
-    path.write_bytes(mutated(random, data, head=120) if random.random() < 0.95 else random.bytes(200))
-    found = answer(lambda: read_bodies(path))
+    path.write_bytes(mutate_bytes(random, data, head=120) if random.random() < 0.95 else random.bytes(200))
+    found = read_or_none(lambda: read_bodies(path))
     if found is not None:
         assert found.dtype == np.float32
         assert found.ndim == 2
         assert found.shape[1] == 7
-        assert 1 <= len(found) <= MAXIMUM
+        assert 1 <= len(found) <= MAX_BODIES
         assert np.isfinite(found).all()
         assert (found[:, 6] >= 0).all()
         assert found.nbytes <= 16 * path.stat().st_size

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 
 from gpu.simulator import disk
-from tests.odd_inputs import mutated
+from tests.odd_inputs import mutate_bytes
 
 
 def attack(random: np.random.Generator, folder: Path) -> None:
@@ -18,17 +18,17 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     with patch.dict(os.environ, {"LOCKSTEP_CACHE": str(where)}):
         kept = {name: random.bytes(int(random.integers(500))) for name in ("a", "b")}
         for name, content in kept.items():
-            disk.keep(where / name, name, content)
+            disk.write_entry(where / name, name, content)
         path = where / "a"
-        _touch(random, path)
-        assert disk.kept(path, "a") in (None, kept["a"])
-        assert disk.kept(where / "b", "b") == kept["b"]
-        disk.keep(path, "a", b"new")
-        assert disk.kept(path, "a") in (None, b"new")
+        _tamper_with(random, path)
+        assert disk.read_entry(path, "a") in (None, kept["a"])
+        assert disk.read_entry(where / "b", "b") == kept["b"]
+        disk.write_entry(path, "a", b"new")
+        assert disk.read_entry(path, "a") in (None, b"new")
         assert not [each for each in where.iterdir() if each.name.startswith("unfinished")]
 
 
-def _touch(random: np.random.Generator, path: Path) -> None:
+def _tamper_with(random: np.random.Generator, path: Path) -> None:
     sealed = path.read_bytes()
     match int(random.integers(8)):
         case 0:
@@ -45,6 +45,6 @@ def _touch(random: np.random.Generator, path: Path) -> None:
         case 4:
             path.chmod(0o666)
         case 5:
-            os.truncate(path, int(random.choice([0, 31, 32, disk.LARGEST + 1])))
+            os.truncate(path, int(random.choice([0, 31, 32, disk.MAX_ENTRY_BYTES + 1])))
         case _:
-            path.write_bytes(mutated(random, sealed))
+            path.write_bytes(mutate_bytes(random, sealed))

@@ -23,18 +23,18 @@ _COMMON = ("--input", "--output", "--seed", "--variant", "--engine", "--executor
 _OF_SIMULATE = ("--shared", "-D", "-I", "--dump", "--max-steps", "--schedule", "--trace")
 _MADE = ("zeros:", "full:3:", "full:", "arange:", "random:3:", "file:", "empty:", "")
 _SMALL = {"n": "17", "bodies": "8", "steps": "1", "rows": "5", "columns": "5", "m": "5", "k": "5", "size": "3"}
-_DESKTOP = Desktop(open=lambda path: 0, tour=lambda folder: 0, measure=lambda page, repetitions: 0)
+_DESKTOP = Desktop(open_window=lambda path: 0, run_tour=lambda folder: 0, measure_actions=lambda page, repetitions: 0)
 
 
 def attack(random: np.random.Generator, folder: Path) -> None:
     """Run a command in a folder of odd files; what it refuses is one line on stderr."""
-    _fill(folder)
+    _write_odd_files(folder)
     before = Path.cwd()
     out, complaint = io.StringIO(), io.StringIO()
     os.chdir(folder)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(complaint):
-            code = _run(_words(random))
+            code = _run(_draw_arguments(random))
     finally:
         os.chdir(before)
     said = complaint.getvalue()
@@ -58,7 +58,7 @@ def _run(words: list[str]) -> int:
         return int(end.code or 0)
 
 
-def _fill(folder: Path) -> None:
+def _write_odd_files(folder: Path) -> None:
     (folder / "loop").symlink_to("loop")
     (folder / "folder" / "x.npy").mkdir(parents=True)
     os.mkfifo(folder / "fifo.npy")
@@ -67,20 +67,24 @@ def _fill(folder: Path) -> None:
         (folder / f"bad.{ending}").write_bytes(b"\x93NUMPY\x01\0bad\n" + bytes(40))
 
 
-def _words(random: np.random.Generator) -> list[str]:
-    def odd() -> str:
+def _draw_arguments(random: np.random.Generator) -> list[str]:
+    def draw_odd_value() -> str:
         return _ODD[int(random.integers(len(_ODD)))]
 
     if random.random() < 0.2:
-        words = ["simulate", "k.cu" if random.random() < 0.9 else odd(), "k" if random.random() < 0.9 else odd()]
+        words = [
+            "simulate",
+            "k.cu" if random.random() < 0.9 else draw_odd_value(),
+            "k" if random.random() < 0.9 else draw_odd_value(),
+        ]
         given = {"--grid": "1", "--block": "32", "--arg": "zeros:32"}
         for name in random.choice([*given, *_OF_SIMULATE], int(random.integers(1, 3))).tolist():
             before = {"--schedule": "shuffle:", "--dump": "0=", "--arg": str(random.choice(_MADE))}.get(name, "")
-            given[name] = (before if random.random() < 0.8 else "") + odd()
+            given[name] = (before if random.random() < 0.8 else "") + draw_odd_value()
         return [*words, *(word for pair in given.items() for word in pair)]
     if random.random() < 0.25:
         command = str(random.choice(["run", "list", "atomics", "simulate", "bench", "tour", "nothing"]))
-        others = [odd() for _ in range(int(random.integers(4)))]
+        others = [draw_odd_value() for _ in range(int(random.integers(4)))]
         # What is measured is not the reader: a page that cannot be written, or a device that there is none of.
         return [command, *(["nothing"] if command in ("bench", "atomics") else []), *others]
     patterns = all_patterns()
@@ -92,5 +96,5 @@ def _words(random: np.random.Generator) -> list[str]:
     names = [*_COMMON, *(f"--{parameter.name}" for parameter in pattern.parameters)]
     for _ in range(int(random.integers(1, 4))):
         name = str(random.choice(names))
-        words += [name] if name in ("--json", "--help") else [name, odd()]
+        words += [name] if name in ("--json", "--help") else [name, draw_odd_value()]
     return words

@@ -11,7 +11,7 @@ import numpy as np
 import PIL.Image
 
 from gpu.files import decoder, images
-from tests.odd_inputs import answer, mutated
+from tests.odd_inputs import mutate_bytes, read_or_none
 
 _IN_A_PROCESS = 0.03
 _FEW_PIXELS = 2**22
@@ -19,15 +19,15 @@ _FEW_PIXELS = 2**22
 
 def attack(random: np.random.Generator, folder: Path) -> None:
     """Read an image that was changed; most are decoded here, for a process each would take most of the time."""
-    whole = _whole()
+    whole = _intact_images()
     name = sorted(whole)[int(random.integers(len(whole)))]
     path = folder / f"image{Path(name).suffix if random.random() < 0.9 else '.png'}"
-    path.write_bytes(mutated(random, whole[name]) if random.random() < 0.98 else random.bytes(500))
+    path.write_bytes(mutate_bytes(random, whole[name]) if random.random() < 0.98 else random.bytes(500))
     if random.random() < _IN_A_PROCESS:
-        image = answer(lambda: images.read_image(path))
+        image = read_or_none(lambda: images.read_image(path))
     else:
-        with patch.object(decoder, "is_small", lambda _file: True), patch.object(images, "LIMIT_PIXELS", _FEW_PIXELS):
-            image = answer(lambda: images.read_image(path))
+        with patch.object(decoder, "is_small", lambda _file: True), patch.object(images, "MAX_PIXELS", _FEW_PIXELS):
+            image = read_or_none(lambda: images.read_image(path))
     if image is None:
         return
     pixels = image.pixels
@@ -35,11 +35,11 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     assert pixels.ndim == 2 or pixels.shape[2:] == (3,)
     assert pixels.size > 0
     assert pixels.max() <= image.maxval <= np.iinfo(pixels.dtype).max
-    assert images.picture(image).shape == pixels.shape
+    assert images.convert_for_display(image).shape == pixels.shape
 
 
 @cache
-def _whole() -> dict[str, bytes]:
+def _intact_images() -> dict[str, bytes]:
     random = np.random.default_rng(5)
     color = PIL.Image.fromarray(random.integers(0, 256, (19, 31, 3), np.uint8))
     made: dict[str, bytes] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from gpu.engines.base import KERNELS
 from gpu.errors import CompileError, KernelError, LockstepError
 from gpu.kernel.simulate import Simulation, simulate
-from gpu.simulator.frontend.diagnose import diagnose
+from gpu.simulator.frontend.editor_diagnostics import diagnose
 
 _FILES = tuple(sorted(path for path in KERNELS.glob("*.cu") if path.stat().st_size < 30_000))
 _TOKENS = (
@@ -42,7 +42,7 @@ _ARGUMENTS = (
 
 def attack(random: np.random.Generator, folder: Path) -> None:
     """Have one odd text diagnosed, and one of its kernels run, or what would be one, with an odd launch."""
-    text, kernel = _changed(random) if random.random() < 0.4 else (_made(random), "f")
+    text, kernel = _mutate_kernel(random) if random.random() < 0.4 else (_generate_kernel(random), "f")
     path = folder / "odd.cu"
     path.write_text(text, encoding="utf-8", errors="replace")
     for found in diagnose(text, path, {}):
@@ -51,15 +51,17 @@ def attack(random: np.random.Generator, folder: Path) -> None:
         assert 1 <= found.line <= text.count("\n") + 1, (found, text)
         assert 1 <= found.column < found.end
     count = int(random.integers(4)) if random.random() < 0.3 else 1
-    extents = [_extent(random) for _ in range(2)]
-    arguments = [_ARGUMENTS[0] if random.random() < 0.7 else _one(random, _ARGUMENTS) for _ in range(count)]
+    extents = [_draw_extent(random) for _ in range(2)]
+    arguments = [_ARGUMENTS[0] if random.random() < 0.7 else _pick_token(random, _ARGUMENTS) for _ in range(count)]
     try:
-        check(simulate(path, kernel, *extents, arguments, max_seconds=0.2, max_steps=200, traced=random.random() < 0.2))
+        check_simulation(
+            simulate(path, kernel, *extents, arguments, max_seconds=0.2, max_steps=200, traced=random.random() < 0.2)
+        )
     except LockstepError as error:
         _check_sentence(error)
 
 
-def check(simulation: Simulation) -> None:
+def check_simulation(simulation: Simulation) -> None:
     """Look at all that came of a launch."""
     for finding in simulation.findings:
         assert finding.kind
@@ -79,18 +81,18 @@ def _check_sentence(error: LockstepError) -> None:
         assert error.position.line >= 0
 
 
-def _one(random: np.random.Generator, words: tuple[str, ...]) -> str:
+def _pick_token(random: np.random.Generator, words: tuple[str, ...]) -> str:
     return words[int(random.integers(len(words)))]
 
 
-def _extent(random: np.random.Generator) -> tuple[int, ...]:
+def _draw_extent(random: np.random.Generator) -> tuple[int, ...]:
     if random.random() < 0.6:
         return (int(random.integers(1, 65)),)
     odd = (0, 1, -1, 33, 65, 1024, 1025, 65_536, 2**31 - 1, 2**31, 2**40)
     return tuple(odd[int(random.integers(len(odd)))] for _ in range(int(random.integers(1, 5))))
 
 
-def _changed(random: np.random.Generator) -> tuple[str, str]:
+def _mutate_kernel(random: np.random.Generator) -> tuple[str, str]:
     """Return a kernel file of the project's, cut, or with some tokens changed, and the name of a kernel of it."""
     text = _FILES[int(random.integers(len(_FILES)))].read_text("utf-8")
     names = [piece.split("(")[0].split()[-1] for piece in text.split("__global__")[1:] if piece.split("(")[0].split()]
@@ -103,7 +105,7 @@ def _changed(random: np.random.Generator) -> tuple[str, str]:
             case 1:
                 text = text[:start] + text[start + int(random.integers(1, 200)) :]
             case 2:
-                text = text[:start] + _one(random, _TOKENS) + text[start:]
+                text = text[:start] + _pick_token(random, _TOKENS) + text[start:]
             case _:
                 text = text[:start] + text[start : start + 200] + text[start:]
         if not text:
@@ -111,10 +113,10 @@ def _changed(random: np.random.Generator) -> tuple[str, str]:
     return text, kernel
 
 
-def _made(random: np.random.Generator) -> str:
+def _generate_kernel(random: np.random.Generator) -> str:
     """Return a text of odd tokens, or of one piece that is nested or repeated, in a kernel that has a pointer."""
     if random.random() < 0.5:
-        body = " ".join(_one(random, _TOKENS) for _ in range(int(random.integers(1, 40))))
+        body = " ".join(_pick_token(random, _TOKENS) for _ in range(int(random.integers(1, 40))))
         return body if random.random() < 0.1 else f"__global__ void f(int *a) {{ int i = threadIdx.x; {body} }}"
     levels = int(random.choice([1, 10, 100, 300, 450, 1200]))
     opening, inner, closing = (
@@ -123,7 +125,7 @@ def _made(random: np.random.Generator) -> str:
         ("", "for (int j = 0; j < 2; j++) ", ""), ("", "while (i < 3) ", ""), ("", "switch (i) case 1: ", ""),
         ("a[0] = ", "[&] { return ", "; }()"), ("a[0] = ", "g(", ")"), ("", "nothing(i); ", ""), ("", "a[0]; ", ""),
     )[int(random.integers(15))]  # fmt: skip
-    end = str(_one(random, _NUMBERS)) if opening else ""
+    end = str(_pick_token(random, _NUMBERS)) if opening else ""
     device = "__device__ int g(int n) { return n > 0 ? g(n - 1) + g(n - 2) : n; }\n"
     body = f"{opening}{inner * levels}{end}{closing * levels};"
     return f"{device}__global__ void f(int *a) {{ int i = threadIdx.x;\n{body} }}"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu.lessons.checking import faults
 from gpu.lessons.lesson import Lesson
-from gpu.lessons.reading import FILE, LIBRARY, lesson_folders, read_lesson
+from gpu.lessons.lesson_reader import LESSON_FILE, LIBRARY, find_lesson_folders, read_lesson
+from gpu.lessons.validation import find_faults
 from tests.gpu.lessons.lesson_folder import HEAD, KERNEL, SHOW, TASK
-from tests.odd_inputs import LONGEST_SENTENCE, ODD_VALUES, answer, as_toml, changed, mutated
+from tests.odd_inputs import LONGEST_SENTENCE, ODD_VALUES, format_toml, mutate_bytes, mutate_values, read_or_none
 
 _BLOCK = re.compile(r"(^\+\+\+\n|^```toml\n)(.*?)(^\+\+\+$|^```$)", re.MULTILINE | re.DOTALL)
 _QUESTION = '\n[question]\nask = "lanes"\nhints = ["One.", "Two."]\n'
@@ -31,7 +31,7 @@ _TRIED = 0.1
 
 
 @cache
-def _own() -> str:
+def _lesson_text() -> str:
     blocks = (SHOW + _QUESTION, TASK + _LIMITED)
     return HEAD + "".join(
         f"## Step {number}\n\nWords.\n\n```toml\n{block}```\n\n" for number, block in enumerate(blocks)
@@ -42,36 +42,38 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     """Read a lesson that was changed, and try a step of it."""
     lesson = folder / "lesson"
     own = random.random() < 0.7
-    library = lesson_folders(LIBRARY)
+    library = find_lesson_folders(LIBRARY)
     if own:
         lesson.mkdir()
         (lesson / "add.cu").write_text(KERNEL)
     else:
         shutil.copytree(library[int(random.integers(len(library)))], lesson)
-    text = _own() if own else (lesson / FILE).read_text("utf-8")
+    text = _lesson_text() if own else (lesson / LESSON_FILE).read_text("utf-8")
     data = (
-        _exchanged(random, text).encode(errors="replace") if random.random() < 0.7 else mutated(random, text.encode())
+        _exchange_value(random, text).encode(errors="replace")
+        if random.random() < 0.7
+        else mutate_bytes(random, text.encode())
     )
-    (lesson / FILE).write_bytes(data)
+    (lesson / LESSON_FILE).write_bytes(data)
     if random.random() < 0.1:
-        _damage(random, next(lesson.glob("*.cu")))
-    found = answer(lambda: read_lesson(lesson))
+        _damage_kernel(random, next(lesson.glob("*.cu")))
+    found = read_or_none(lambda: read_lesson(lesson))
     if found is not None and random.random() < _TRIED:
-        _try(random, found)
+        _try_step(random, found)
 
 
-def _exchanged(random: np.random.Generator, text: str) -> str:
+def _exchange_value(random: np.random.Generator, text: str) -> str:
     """Return a lesson's text with a value of one of its blocks exchanged."""
     blocks = list(_BLOCK.finditer(text))
     found = blocks[int(random.integers(len(blocks)))]
-    block = as_toml(changed(random, tomllib.loads(found[2]), ODD_VALUES))
+    block = format_toml(mutate_values(random, tomllib.loads(found[2]), ODD_VALUES))
     return text[: found.start(2)] + block + text[found.end(2) :]
 
 
-def _damage(random: np.random.Generator, kernel: Path) -> None:
+def _damage_kernel(random: np.random.Generator, kernel: Path) -> None:
     match int(random.integers(4)):
         case 0:
-            kernel.write_bytes(mutated(random, kernel.read_bytes()))
+            kernel.write_bytes(mutate_bytes(random, kernel.read_bytes()))
         case 1:
             kernel.unlink()
             kernel.symlink_to(str(random.choice(["/dev/zero", "/etc/passwd", kernel.name])))
@@ -82,7 +84,7 @@ def _damage(random: np.random.Generator, kernel: Path) -> None:
             kernel.unlink()
 
 
-def _try(random: np.random.Generator, lesson: Lesson) -> None:
+def _try_step(random: np.random.Generator, lesson: Lesson) -> None:
     if not lesson.steps:
         return
     step = lesson.steps[int(random.integers(len(lesson.steps)))]
@@ -94,7 +96,7 @@ def _try(random: np.random.Generator, lesson: Lesson) -> None:
         step = replace(
             step, task=replace(step.task, sizes=tuple(size for size in step.task.sizes if size < 300)[:3] or (3,))
         )
-    for fault in faults(replace(lesson, steps=(step,))):
+    for fault in find_faults(replace(lesson, steps=(step,))):
         said = str(fault)
         assert "Traceback" not in said
         assert "\n" not in said, said

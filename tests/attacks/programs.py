@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from gpu.errors import LockstepError
-from gpu.program.host_compiler import compiler
-from gpu.program.host_text import rewritten
+from gpu.program.host_compiler import find_compiler
+from gpu.program.host_text import rewrite_host_text
 from gpu.program.names import kernel_name
-from tests.odd_inputs import LONGEST_SENTENCE, mutated
+from tests.odd_inputs import LONGEST_SENTENCE, mutate_bytes
 
 ROOT = Path(__file__).parents[2]
 _RUN = 0.01
@@ -57,23 +57,23 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     if random.random() < _RUN and _can_compile():
         _run(random, folder)
         return
-    text = mutated(random, _HOST)
-    assert isinstance(rewritten(text, 0, _HEADERS), bytes)
-    pretty = mutated(random, _NAMES[int(random.integers(len(_NAMES)))].encode()).decode(errors="replace")
+    text = mutate_bytes(random, _HOST)
+    assert isinstance(rewrite_host_text(text, 0, _HEADERS), bytes)
+    pretty = mutate_bytes(random, _NAMES[int(random.integers(len(_NAMES)))].encode()).decode(errors="replace")
     assert isinstance(kernel_name(pretty, int(random.integers(-1, 4))), str)
 
 
 @cache
 def _can_compile() -> bool:
     try:
-        return bool(compiler())
+        return bool(find_compiler())
     except LockstepError:
         return False
 
 
 def _run(random: np.random.Generator, folder: Path) -> None:
     program = folder / "p.cu"
-    program.write_bytes(mutated(random, _PROGRAM, head=len(_PROGRAM)))
+    program.write_bytes(mutate_bytes(random, _PROGRAM, head=len(_PROGRAM)))
     before = program.read_bytes()
     (folder / "folder").mkdir()
     (folder / "loop").symlink_to("loop")

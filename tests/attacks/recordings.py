@@ -55,21 +55,21 @@ _ODD_JSON: tuple[Any, ...] = (
 
 
 @cache
-def honest() -> tuple[bytes, ...]:
+def list_valid_recordings() -> tuple[bytes, ...]:
     """Return recordings as they are saved: of two launches with calls, loops and atomics, and of one with a race."""
 
-    def two(engine: Any, module: Any) -> None:
+    def launch_two_kernels(engine: Any, module: Any) -> None:
         given, out = engine.upload(np.arange(64, dtype=np.int32)), engine.allocate((128,), np.int32)
         engine.fill(out, 0)
         engine.launch(module.kernel("k"), (2, 1, 1), (64, 1, 1), given, out, np.int32(3))
         engine.launch(module.kernel("k"), (1, 1, 1), (40, 1, 1), given, out, np.int32(2))
 
-    def floats(engine: Any, module: Any) -> None:
+    def launch_racy_kernel(engine: Any, module: Any) -> None:
         given, out = engine.upload(np.arange(256, dtype=np.float32)), engine.allocate((64,), np.float32)
         engine.launch(module.kernel("k"), (1, 1, 1), (64, 1, 1), given, out, np.int32(9))
 
     found = []
-    for made in (record(_SHARED, two), record(_FLOATS, floats, schedule="shuffle:1")):
+    for made in (record(_SHARED, launch_two_kernels), record(_FLOATS, launch_racy_kernel, schedule="shuffle:1")):
         file = io.BytesIO()
         made.save(file)
         found.append(file.getvalue())
@@ -78,17 +78,24 @@ def honest() -> tuple[bytes, ...]:
 
 def attack(random: np.random.Generator, folder: Path) -> None:
     """Inspect an honest recording after something in it was changed; `folder` is not needed."""
-    data = honest()[int(random.integers(len(honest())))]
-    changes: tuple[Callable[[np.random.Generator, bytes], bytes], ...] = (_bytes, _cut, _number, _number, _json, _json)
+    data = list_valid_recordings()[int(random.integers(len(list_valid_recordings())))]
+    changes: tuple[Callable[[np.random.Generator, bytes], bytes], ...] = (
+        _mutate_bytes,
+        _truncate,
+        _mutate_numbers,
+        _mutate_numbers,
+        _mutate_manifest,
+        _mutate_manifest,
+    )
     data = changes[int(random.integers(len(changes)))](random, data)
-    expect_an_answer(lambda: inspect(data, "a.lockstep"))
+    check_answer(lambda: inspect(data, "a.lockstep"))
 
 
-def expect_an_answer(ask: Callable[[], object]) -> None:
+def check_answer(ask: Callable[[], object]) -> None:
     """Raise AssertionError where a reader neither returns nor says in a sentence why not, within bounds."""
     start = time.process_time()
     sentence = "."
-    with _limited():
+    with _limit_memory():
         try:
             ask()
         except InputError as error:
@@ -101,7 +108,7 @@ def expect_an_answer(ask: Callable[[], object]) -> None:
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[None]:
+def _limit_memory() -> Iterator[None]:
     """Let this process take at most 1 GB more, where the system can see to it."""
     try:
         import resource
@@ -117,7 +124,7 @@ def _limited() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def with_members(data: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
+def change_members(data: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
     """Return an archive after a change of its members."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -129,18 +136,18 @@ def with_members(data: bytes, change: Callable[[dict[str, bytes]], None]) -> byt
     return file.getvalue()
 
 
-def _bytes(random: np.random.Generator, data: bytes) -> bytes:
+def _mutate_bytes(random: np.random.Generator, data: bytes) -> bytes:
     changed = bytearray(data)
     for place in random.integers(len(data), size=int(random.integers(1, 4))).tolist():
         changed[place] = int(random.integers(256))
     return bytes(changed)
 
 
-def _cut(random: np.random.Generator, data: bytes) -> bytes:
+def _truncate(random: np.random.Generator, data: bytes) -> bytes:
     return data[: int(random.integers(len(data)))]
 
 
-def _number(random: np.random.Generator, data: bytes) -> bytes:
+def _mutate_numbers(random: np.random.Generator, data: bytes) -> bytes:
     """Change some of the numbers in the tables."""
 
     def change(members: dict[str, bytes]) -> None:
@@ -150,16 +157,16 @@ def _number(random: np.random.Generator, data: bytes) -> bytes:
         numbers[places] = random.choice(_ODD, places.size)
         members[name] = numbers.tobytes() + members[name][4 * numbers.size :]
 
-    return with_members(data, change)
+    return change_members(data, change)
 
 
-def _json(random: np.random.Generator, data: bytes) -> bytes:
+def _mutate_manifest(random: np.random.Generator, data: bytes) -> bytes:
     """Change one value of a manifest, or leave it out."""
 
     def change(members: dict[str, bytes]) -> None:
         name = random.choice([name for name in members if name.endswith(".json")])
         whole = json.loads(members[name])
-        places = list(_places(whole))
+        places = list(_iterate_values(whole))
         holder, key = places[int(random.integers(len(places)))]
         if random.random() < 0.1:
             del holder[key]
@@ -167,12 +174,12 @@ def _json(random: np.random.Generator, data: bytes) -> bytes:
             holder[key] = _ODD_JSON[int(random.integers(len(_ODD_JSON)))]
         members[name] = json.dumps(whole).encode()
 
-    return with_members(data, change)
+    return change_members(data, change)
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def _iterate_values(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield what holds each value of a manifest, and by which key; long lists count a few times only."""
     keys = list(value) if isinstance(value, dict) else range(min(len(value), 6)) if isinstance(value, list) else ()
     for key in keys:
         yield value, key
-        yield from _places(value[key])
+        yield from _iterate_values(value[key])

@@ -15,7 +15,7 @@ import numpy as np
 from gpu.driver.faults import DriverError
 from gpu.pycuda import devices, driver, packing
 from gpu.pycuda.names import NAMES
-from tests.odd_inputs import mutated
+from tests.odd_inputs import mutate_bytes
 
 ROOT = Path(__file__).parents[2]
 _RUN = 0.01
@@ -44,7 +44,7 @@ _CODES = "@<=PpiIqQfdbBhHlLs?x0123456789 \0é"
 
 def attack(random: np.random.Generator, folder: Path) -> None:
     """Call routines one after the other, with what they gave before, with numbers and with nonsense."""
-    if random.random() < _RUN and not driver.complaint():
+    if random.random() < _RUN and not driver.explain_unavailable():
         _run(random, folder)
         return
     devices.init()
@@ -62,23 +62,23 @@ def attack(random: np.random.Generator, folder: Path) -> None:
                     else []
                 )
                 call = getattr(thing, offered[int(random.integers(len(offered)))]) if offered else call
-            given = [_argument(random, known) for _ in range(int(random.integers(5)))]
-            found = _called(call, given) if callable(call) else None
+            given = [_draw_argument(random, known) for _ in range(int(random.integers(5)))]
+            found = _call_or_none(call, given) if callable(call) else None
             if found is not None and not isinstance(found, type):
                 known.append(found)
         text = "".join(_CODES[place] for place in random.integers(len(_CODES), size=int(random.integers(8))).tolist())
-        _called(packing.calcsize, [text])
-        _called(packing.pack, [text, *(_argument(random, known) for _ in range(int(random.integers(4))))])
+        _call_or_none(packing.calcsize, [text])
+        _call_or_none(packing.pack, [text, *(_draw_argument(random, known) for _ in range(int(random.integers(4))))])
     finally:
         context.detach()
 
 
-def _argument(random: np.random.Generator, known: list[Any]) -> Any:
+def _draw_argument(random: np.random.Generator, known: list[Any]) -> Any:
     held = known if random.random() < 0.5 else _ODD
     return held[int(random.integers(len(held)))]
 
 
-def _called(call: Callable[..., Any], given: list[Any]) -> Any:
+def _call_or_none(call: Callable[..., Any], given: list[Any]) -> Any:
     try:
         return call(*given)
     except _EXPECTED:
@@ -86,7 +86,7 @@ def _called(call: Callable[..., Any], given: list[Any]) -> Any:
 
 
 def _run(random: np.random.Generator, folder: Path) -> None:
-    (folder / "s.py").write_bytes(mutated(random, _SCRIPT, head=len(_SCRIPT)))
+    (folder / "s.py").write_bytes(mutate_bytes(random, _SCRIPT, head=len(_SCRIPT)))
     (folder / "folder").mkdir()
     os.mkfifo(folder / "fifo")
     target = str(random.choice(["r.json", "none/r.json", "folder", "/dev/full", "fifo", "x" * 300]))

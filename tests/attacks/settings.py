@@ -29,16 +29,16 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     path = folder / "settings.json"
     settings: dict[str, Any] = {}
     for key in random.choice(_KEYS, 5).tolist():
-        settings[key] = _odd_params(random, key) if key.endswith("params") else _odd(random)
+        settings[key] = _draw_odd_params(random, key) if key.endswith("params") else _draw_odd_value(random)
     data = bytearray(json.dumps(settings).encode())
     if random.random() < 0.3:
         for place in random.integers(len(data), size=int(random.integers(1, 4))).tolist():
             data[place] = int(random.integers(256))
     path.write_bytes(data)
-    use(SavedSettings(path))
+    read_all_settings(SavedSettings(path))
 
 
-def use(settings: SavedSettings) -> None:
+def read_all_settings(settings: SavedSettings) -> None:
     """Ask for everything that is remembered, as the window does, and remember something else."""
     for pattern in all_patterns().values():
         assert pattern.check(settings.params(pattern)).keys() == {each.name for each in pattern.parameters}
@@ -54,12 +54,12 @@ def use(settings: SavedSettings) -> None:
     settings.write()
 
 
-def _odd(random: np.random.Generator) -> Any:
+def _draw_odd_value(random: np.random.Generator) -> Any:
     return _VALUES[int(random.integers(len(_VALUES)))]
 
 
-def _odd_params(random: np.random.Generator, key: str) -> Any:
+def _draw_odd_params(random: np.random.Generator, key: str) -> Any:
     if random.random() < 0.2:
-        return _odd(random)
+        return _draw_odd_value(random)
     parameters = all_patterns()[key.split("/")[1]].parameters
-    return {each.name: _odd(random) for each in parameters if random.random() < 0.5}
+    return {each.name: _draw_odd_value(random) for each in parameters if random.random() < 0.5}

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu.distributed.files import Streamed, open_streamed
-from tests.odd_inputs import ODD_VALUES, answer, changed, mutated
+from gpu.distributed.files import StreamedInput, open_streamed_input
+from tests.odd_inputs import ODD_VALUES, mutate_bytes, mutate_values, read_or_none
 
 _TYPES = ("|u1", "<i4", ">u2", "<f4", "<f8", "?", "<c8", "|S3", "|O", "<M8[s]")
 _RAW = ("float32:5", "float32:4x5", "uint8:80", "int64:0", "float64:99999999999999", "uint8:2x2x20", "half:9", "", "x")
@@ -30,14 +30,14 @@ _READ = 1000
 def attack(random: np.random.Generator, folder: Path) -> None:
     """Open an input, and read its first rows, its last ones and one in the middle."""
     mark = folder / "ran"
-    given, raw = _made(random, folder, mark)
-    found = answer(lambda: open_streamed(str(given), raw))
-    if isinstance(found, Streamed):
+    given, raw = _write_input(random, folder, mark)
+    found = read_or_none(lambda: open_streamed_input(str(given), raw))
+    if isinstance(found, StreamedInput):
         rows, row = found.shape[0], found.nbytes // max(found.shape[0], 1)
         most = min(_READ, 2**24 // max(row, 1))
         for start in sorted({0, rows // 2, max(rows - most, 0)}):
             stop = min(start + most, rows)
-            read = answer(lambda start=start, stop=stop: found.source.read(start, stop))
+            read = read_or_none(lambda start=start, stop=stop: found.source.read(start, stop))
             if read is not None:
                 assert read.shape == (stop - start, *found.shape[1:])
                 assert read.dtype == found.dtype
@@ -45,17 +45,17 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     assert not mark.exists(), "the file's own code ran"
 
 
-def _made(random: np.random.Generator, folder: Path, mark: Path) -> tuple[Path, str]:
+def _write_input(random: np.random.Generator, folder: Path, mark: Path) -> tuple[Path, str]:
     match int(random.integers(6)):
         case 0:
             buffer = io.BytesIO()
             np.save(buffer, np.zeros((4, 5), np.dtype(str(random.choice(_TYPES[:-2])))))
             path = folder / "x.npy"
-            path.write_bytes(mutated(random, buffer.getvalue(), head=128))
+            path.write_bytes(mutate_bytes(random, buffer.getvalue(), head=128))
             return path, ""
         case 1:
             path = folder / str(random.choice(["x.pgm", "x.ppm"]))
-            path.write_bytes(mutated(random, b"P5\n# a\n10 8\n255\n" + bytes(80), head=18))
+            path.write_bytes(mutate_bytes(random, b"P5\n# a\n10 8\n255\n" + bytes(80), head=18))
             return path, ""
         case 2:
             path = folder / str(random.choice(["x.raw", "x.npy"]))
@@ -69,7 +69,7 @@ def _made(random: np.random.Generator, folder: Path, mark: Path) -> tuple[Path, 
 
 def _break_zarr(random: np.random.Generator, path: Path, mark: Path) -> None:
     """Make an array and harm its description, its chunks, or what lies in their place."""
-    shutil.copytree(_whole(int(random.integers(3))), path)
+    shutil.copytree(_intact_zarr_array(int(random.integers(3))), path)
     described = next(each for each in (path / "zarr.json", path / ".zarray") if each.exists())
     chunks = [
         each for each in path.rglob("*") if each.is_file() and each.name not in ("zarr.json", ".zarray", ".zattrs")
@@ -77,7 +77,7 @@ def _break_zarr(random: np.random.Generator, path: Path, mark: Path) -> None:
     for chunk in chunks:
         match int(random.integers(6)):
             case 0:
-                chunk.write_bytes(mutated(random, chunk.read_bytes(), head=32))
+                chunk.write_bytes(mutate_bytes(random, chunk.read_bytes(), head=32))
             case 1:
                 chunk.unlink()
                 if hasattr(os, "mkfifo"):
@@ -92,11 +92,11 @@ def _break_zarr(random: np.random.Generator, path: Path, mark: Path) -> None:
                 pass
     match int(random.integers(5)):
         case 0:
-            described.write_bytes(mutated(random, described.read_bytes()))
+            described.write_bytes(mutate_bytes(random, described.read_bytes()))
         case 1 | 2:
             whole = json.loads(described.read_text("utf-8"))
             values = (*ODD_VALUES, *_TYPES, *_CODECS, [_CODECS[0]], [10**15], [10**15, 5])
-            described.write_text(json.dumps(changed(random, whole, values)), "utf-8")
+            described.write_text(json.dumps(mutate_values(random, whole, values)), "utf-8")
         case 3:
             whole = json.loads(described.read_text("utf-8"))
             codec = _CODECS[int(random.integers(len(_CODECS)))]
@@ -113,7 +113,7 @@ _KEPT = TemporaryDirectory()
 
 
 @functools.cache
-def _whole(kind: int) -> Path:
+def _intact_zarr_array(kind: int) -> Path:
     """Return a folder with a good array: of the format's third version, sharded, of its second."""
     import zarr
 

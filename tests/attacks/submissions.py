@@ -12,15 +12,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from gpu.cli.grade import junit, table
-from gpu.files.opening import name_of
+from gpu.cli.grade import format_csv, format_junit
+from gpu.files.file_access import format_path
 from gpu.files.sources import read_source
-from gpu.lessons.judging import judge
+from gpu.lessons.grading import grade_submission
 from gpu.lessons.lesson import Lesson
-from gpu.lessons.reading import preloaded, read_lesson
-from gpu.process.grader import Graded, grade
-from tests.gpu.lessons.lesson_folder import KERNEL, TASK, lesson_in
-from tests.odd_inputs import LONGEST_SENTENCE, answer, mutated
+from gpu.lessons.lesson_reader import preload_kernels, read_lesson
+from gpu.process.grader import GradedSubmission, grade_submissions
+from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson
+from tests.odd_inputs import LONGEST_SENTENCE, mutate_bytes, read_or_none
 
 IN_TESTS = 20
 """How many `make test` takes: each is run on several inputs."""
@@ -46,42 +46,44 @@ _PIECES = (
 
 
 @cache
-def _lesson() -> Lesson:
+def _read_lesson() -> Lesson:
     with TemporaryDirectory() as folder:
-        whole = preloaded(read_lesson(lesson_in(Path(folder), TASK)))
+        whole = preload_kernels(read_lesson(write_lesson(Path(folder), TASK)))
     (step,) = whole.steps
     assert step.task is not None
-    return replace(whole, steps=(replace(step, task=replace(step.task, sizes=(1, 9), kinds=("random",), orders=1)),))
+    return replace(
+        whole, steps=(replace(step, task=replace(step.task, sizes=(1, 9), kinds=("random",), schedule_count=1)),)
+    )
 
 
 def attack(random: np.random.Generator, folder: Path) -> None:
     """Judge a submission that was changed, and write of it what teachers and programs read."""
     name = _NAMES[int(random.integers(len(_NAMES)))].decode(errors="surrogateescape")
     path = folder / name
-    path.write_bytes(_changed(random))
+    path.write_bytes(_mutate_submission(random))
     if random.random() < _IN_A_PROCESS:
         (folder / "lesson").mkdir()
-        (graded,) = grade(lesson_in(folder / "lesson", TASK), "add", [path])
+        (graded,) = grade_submissions(write_lesson(folder / "lesson", TASK), "add", [path])
     else:
-        text = answer(lambda: read_source(path))
+        text = read_or_none(lambda: read_source(path))
         if text is None:
             return
-        lesson = _lesson()
-        judgment = judge(lesson, lesson.task("add"), text)
-        graded = Graded(name_of(name), judgment.accepted, judgment.verdict.words, judgment.sentences)
+        lesson = _read_lesson()
+        judgment = grade_submission(lesson, lesson.task("add"), text)
+        graded = GradedSubmission(format_path(name), judgment.accepted, judgment.verdict.words, judgment.sentences)
     assert graded.words
     for sentence in graded.sentences:
         assert len(sentence) < LONGEST_SENTENCE
         assert "Traceback" not in sentence
-    assert len(list(csv.reader(io.StringIO(table([graded]))))) == 2
-    report = ElementTree.fromstring(junit("lesson/add", [graded]).encode())
+    assert len(list(csv.reader(io.StringIO(format_csv([graded]))))) == 2
+    report = ElementTree.fromstring(format_junit("lesson/add", [graded]).encode())
     assert (report[0].find("failure") is None) is graded.accepted
-    table([graded]).encode()
+    format_csv([graded]).encode()
 
 
-def _changed(random: np.random.Generator) -> bytes:
+def _mutate_submission(random: np.random.Generator) -> bytes:
     if random.random() < 0.5:
-        return mutated(random, KERNEL.encode())
+        return mutate_bytes(random, KERNEL.encode())
     text = KERNEL
     for _ in range(int(random.integers(1, 3))):
         place = int(random.integers(len(text)))

@@ -19,7 +19,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     The simulator runs in lockstep: tests have small inputs and many sets of macros, and to make machine code for each
     of them takes a hundred times as long as to run it. What is compiled is tested in simulator/compiled/.
     """
-    made = _made(request.param, "lockstep")
+    made = _create_engine(request.param, "lockstep")
     yield made
     made.close()
 
@@ -27,10 +27,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 @pytest.fixture(scope="session", params=["simulator", GPU])
 def fast_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """The same for large inputs: the simulator compiles."""
-    made = _made(request.param, "compiled")
+    made = _create_engine(request.param, "compiled")
     yield made
     made.close()
 
 
-def _made(name: str, executor: str) -> Engine:
-    return engines.create(name, executor) if name == "simulator" else engines.create(name)
+def _create_engine(name: str, executor: str) -> Engine:
+    return engines.create_engine(name, executor) if name == "simulator" else engines.create_engine(name)

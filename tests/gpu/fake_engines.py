@@ -86,7 +86,7 @@ FAKE = Pattern(
     name="fake",
     title="Fake",
     summary="Does as it is told.",
-    kernels="fake.cu",
+    kernel_file="fake.cu",
     presentation=ImagePresentation(),
     order=0,
     parameters=(Choice(name="deed", label="Deed", options=DEEDS, default="copy"),),
@@ -101,7 +101,7 @@ FAKE = Pattern(
 )
 
 
-class Fake(NullEngine):
+class FakeEngine(NullEngine):
     """Knows the fake pattern; every run takes 2 ms."""
 
     def __init__(self) -> None:
@@ -112,24 +112,24 @@ class Fake(NullEngine):
         return PhaseTimes(1.0, 2.0, 3.0)
 
 
-class MachineCode(SimulatorEngine):
+class CompilingEngine(SimulatorEngine):
     """Runs edited kernels as machine code at once, where `auto` has them checked first."""
 
     def __init__(self) -> None:
         super().__init__("compiled")
 
 
-class Unavailable(NullEngine):
+class UnavailableEngine(NullEngine):
     def __init__(self) -> None:
         raise EngineUnavailableError("There is no GPU.", advice="Buy one.", detail="evidence")
 
 
-class Broken(NullEngine):
+class BrokenEngine(NullEngine):
     def __init__(self) -> None:
         raise ZeroDivisionError("at start")
 
 
-class DiesAtStart(NullEngine):
+class EngineDyingAtStart(NullEngine):
     """Dies before it is ready, and counts how often."""
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class DiesAtStart(NullEngine):
         os.abort()
 
 
-class DiesAtFirstStart(Fake):
+class EngineDyingAtFirstStart(FakeEngine):
     def __init__(self) -> None:
         super().__init__()
         starts = Path(os.environ["LOCKSTEP_TEST_STARTS"])
@@ -147,7 +147,7 @@ class DiesAtFirstStart(Fake):
             os.abort()
 
 
-class DiesOnceReady(Fake):
+class EngineDyingWhenReady(FakeEngine):
     """Is ready, then dies with nothing to do."""
 
     def __init__(self) -> None:
@@ -157,6 +157,6 @@ class DiesOnceReady(Fake):
         threading.Timer(0.1, os._exit, (3,)).start()
 
 
-class NeverReady(NullEngine):
+class NeverReadyEngine(NullEngine):
     def __init__(self) -> None:
         time.sleep(600)

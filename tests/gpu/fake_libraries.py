@@ -47,7 +47,7 @@ class LibraryEngine(SimulatorEngine):
         self.device = replace(self.device, no_library="")
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
-        with self._timed("kernel"):
+        with self._time_phase("kernel"):
             routine(LIBRARY, *map(_array, buffers))
 
 

@@ -9,7 +9,7 @@ from gpu.schedules import KINDS, NAMES, Schedule
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_a_schedule(name: str) -> None:
     text = name.replace("SEED", "7")
-    found = Schedule.of(text)
+    found = Schedule.parse(text)
     assert str(found) == text
     assert KINDS[found.kind.name] is found.kind
     assert found.kind.title in found.title
@@ -20,4 +20,4 @@ def test_a_name_is_a_schedule(name: str) -> None:
 )
 def test_what_is_none(text: str) -> None:
     with pytest.raises(InputError, match="use round-robin, shuffle:SEED, lanes:SEED or cached:SEED, where SEED is"):
-        Schedule.of(text)
+        Schedule.parse(text)

@@ -16,11 +16,10 @@ from pytestqt.qtbot import QtBot
 from gpu.engines.base import Device, PhaseTimes
 from gpu.engines.null import NullEngine
 from gpu.errors import Diagnostic, InputError
-from gpu.lessons.execute import execute_lesson
-from gpu.messages.bodies import BodyFigures, Conserved
-from gpu.messages.counted import RunCounts
+from gpu.lessons.lesson_requests import execute_lesson
+from gpu.messages.bodies import BodyFigures, ConservedQuantities
 from gpu.messages.lessons import LessonRequest, ReadLessons
-from gpu.messages.modeled import LIMITS, KernelTime, LineCode, ModeledTime
+from gpu.messages.modeled_time import LIMITS, KernelTime, LineCode, ModeledTime
 from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
@@ -52,14 +51,15 @@ from gpu.messages.requests import (
     StudyAtomics,
     Throughput,
 )
+from gpu.messages.run_counts import RunCounts
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Check, Mistake
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.files import read_bodies
 from gpu.patterns.nbody.presets import generate
-from gpu.run.execute import execute, failure_of
+from gpu.run.engine_requests import execute_request, to_failure
 from gpu.timing.gpus import find_gpu
-from gpu.timing.validation import KnownError
+from gpu.timing.validation import ErrorBound
 
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
 
@@ -125,22 +125,22 @@ STUDIES = {}
 
 
 class FakeHost:
-    """Has the shape of EngineHost. It answers at once unless `patient`; then `answer` lets the oldest go."""
+    """Has the shape of EngineHost. It answers at once unless `answers_later`; then `answer` lets the oldest go."""
 
-    made: ClassVar[list[FakeHost]] = []
+    instances: ClassVar[list[FakeHost]] = []
 
     def __init__(self, engine, deliver):
         self.folder = SharedFolder()
         self.engine, self.deliver = engine, deliver
         self.requests = []
-        self.open = {}
-        self.patient = False
+        self.pending = {}
+        self.answers_later = False
         self.cancels = 0
         self.closed = False
         self.updates_lost = 0
         self.simulations = {}
         self.step_ms, self.measuring_ms = 0.1, 0.1
-        FakeHost.made.append(self)
+        FakeHost.instances.append(self)
 
     def start(self):
         self.deliver(0, Ready(DEVICE))
@@ -148,24 +148,24 @@ class FakeHost:
     def submit(self, request):
         self.requests.append(request)
         number = len(self.requests)
-        self.open[number] = request
-        if not self.patient:
+        self.pending[number] = request
+        if not self.answers_later:
             self.answer()
         return number
 
     def answer(self, event=None):
-        number = next(iter(self.open))
-        request = self.open.pop(number)
+        number = next(iter(self.pending))
+        request = self.pending.pop(number)
         self.deliver(number, event or self.result_of(request))
 
     def answer_all(self):
-        while self.open:
+        while self.pending:
             self.answer()
 
     def cancel(self):
         self.cancels += 1
-        for number in list(self.open):
-            del self.open[number]
+        for number in list(self.pending):
+            del self.pending[number]
             self.deliver(number, Failure("cancelled", "Stopped."))
         self.deliver(0, Ready(DEVICE))
 
@@ -176,32 +176,32 @@ class FakeHost:
     def runs(self, pattern=None):
         return [r for r in self.requests if isinstance(r, RunPattern) and pattern in (None, r.pattern)]
 
-    def shared(self, values):
+    def share_array(self, values):
         return self.folder.put(np.asarray(values))
 
     def result_of(self, request):
         if isinstance(request, LoadImage):
             return self._load(Path(request.path))
         if isinstance(request, CheckSource):
-            return Result({}, diagnostics=marks_in(request.text, "BAD"))
+            return Result({}, diagnostics=find_marks(request.text, "BAD"))
         if isinstance(request, CheckPattern):
-            found = marks_in("".join(request.sources.values()), "RACE")
+            found = find_marks("".join(request.sources.values()), "RACE")
             mistakes = tuple(Mistake("race", (each.line,)) for each in found)
             return Result({}, check=Check(mistakes, found, input="n = 4999", orders=("shuffle:1", "shuffle:2")))
         if isinstance(request, CountPattern):
             place = [each.name for each in find_pattern(request.pattern).variants].index(request.variant)
             return Result({}, counts=RunCounts("n = 8", 8, "element", 64, requests=1, sectors=place + 2))
         if isinstance(request, ModelPattern | ModelKernel):
-            return Result({}, modeled=modeled(request))
+            return Result({}, modeled_time=make_modeled_time(request))
         if isinstance(
             request, DescribeKernels | RunKernel | CountKernel | StepKernel | FindWriter | StepWriter | RunProgram
         ):
             try:
-                return execute(NullEngine(), request, self.folder, lambda progress: None)
+                return execute_request(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:
-                return failure_of(error)
+                return to_failure(error)
         if isinstance(request, LessonRequest):
-            return self._teach(request)
+            return self._answer_lesson(request)
         if isinstance(request, StepPattern):
             return Failure("input", "Nothing is recorded here.")
         if isinstance(request, SaveArray):
@@ -211,46 +211,46 @@ class FakeHost:
             shapes = tuple((name, handle.shape) for name, handle in request.inputs.items())
             key = (request.params["of"], request.params["text"], shapes)
             if key not in STUDIES:
-                STUDIES[key] = execute(NullEngine(), request, self.folder, lambda progress: None)
+                STUDIES[key] = execute_request(NullEngine(), request, self.folder, lambda progress: None)
             return STUDIES[key]
         if isinstance(request, LoadText):
-            return Result({"text": self.shared(np.frombuffer(Path(request.path).read_bytes(), np.uint8))})
+            return Result({"text": self.share_array(np.frombuffer(Path(request.path).read_bytes(), np.uint8))})
         if isinstance(request, LoadArray):
             return self._load_values(Path(request.path))
         if isinstance(request, LoadBodies | SaveBodies | AdvanceBodies):
-            return self._of_bodies(request)
+            return self._run_bodies(request)
         if isinstance(request, PickBody):
             # Of the left half of the picture the one body, of the right none.
-            picked = self.shared(np.array(3 if request.x < request.width / 2 else -1))
-            return Result({"picked": picked, "bodies": self.shared(generate("plummer", 300, 0))})
+            picked = self.share_array(np.array(3 if request.x < request.width / 2 else -1))
+            return Result({"picked": picked, "bodies": self.share_array(generate("plummer", 300, 0))})
         pattern = find_pattern(request.pattern)
-        if pattern.takes(pattern.check(request.params)) != "image":
+        if pattern.input_kind(pattern.check(request.params)) != "image":
             return self._run_array(request)
         image = request.inputs["image"].open()
         if request.pattern == "histogram":
             bins = request.params.get("bins", 256)
             planes = image[np.newaxis] if image.ndim == 2 else np.moveaxis(image, 2, 0)
             counts = np.stack([np.bincount(p.ravel().astype(int) * bins // 256, minlength=bins) for p in planes])
-            wrong = bool(find_pattern("histogram").variant(request.variant).cautionary)
+            wrong = bool(find_pattern("histogram").variant(request.variant).deliberate_error)
             if wrong:
                 counts[0, counts[0].argmax()] -= 7
-            arrays = {"counts": self.shared(counts.astype(np.uint32)), "picture": self.shared(image)}
+            arrays = {"counts": self.share_array(counts.astype(np.uint32)), "picture": self.share_array(image)}
         else:
             wrong = False
             darker = image // 2
             arrays = {
-                "result": self.shared(darker.astype(np.float32)),
-                "image": self.shared(darker),
-                "picture": self.shared(darker),
+                "result": self.share_array(darker.astype(np.float32)),
+                "image": self.share_array(darker),
+                "picture": self.share_array(darker),
             }
         return Result(arrays, self._report(request, wrong))
 
-    def _teach(self, request):
+    def _answer_lesson(self, request):
         if not isinstance(request, ReadLessons) or request not in SHELVES:
             try:
                 result = execute_lesson(request, self.folder)
             except Exception as error:
-                return failure_of(error)
+                return to_failure(error)
             if request != ReadLessons():
                 return result
             SHELVES[request] = result
@@ -266,38 +266,38 @@ class FakeHost:
     def _run_array(self, request):
         try:
             inputs = {name: handle.open() for name, handle in request.inputs.items()}
-            arrays = (_reference if inputs else _reference_of_params)(request.pattern, request.params, inputs)
+            arrays = (_reference_result if inputs else _reference_of_params)(request.pattern, request.params, inputs)
         except InputError as error:
             return Failure("input", error.message, error.advice)
-        return Result({name: self.shared(values) for name, values in arrays.items()}, self._report(request))
+        return Result({name: self.share_array(values) for name, values in arrays.items()}, self._report(request))
 
-    def _of_bodies(self, request):
+    def _run_bodies(self, request):
         if isinstance(request, SaveBodies):
             Path(request.path).write_text(f"simulation {request.simulation}")
             return Result({})
         if isinstance(request, LoadBodies):
             try:
-                return Result({"bodies": self.shared(read_bodies(request.path))})
+                return Result({"bodies": self.share_array(read_bodies(request.path))})
             except InputError as error:
-                return failure_of(error)
+                return to_failure(error)
         steps, time = self.simulations.get(request.simulation, (0, 0.0))
         steps, time = steps + request.steps, time + request.steps * request.params["dt"]
         self.simulations[request.simulation] = steps, time
         count = request.params["bodies"] if request.bodies is None else request.bodies.shape[0]
-        conserved = Conserved(0.5, -1.0, -0.5, 1e-5 * steps, (0.0, 0.0, 0.0), (0.0, 0.0, 2.0))
+        conserved = ConservedQuantities(0.5, -1.0, -0.5, 1e-5 * steps, (0.0, 0.0, 0.0), (0.0, 0.0, 2.0))
         figures = BodyFigures(
             count, time, steps, self.step_ms * request.steps, 5e9 if request.steps else 0.0,
             100.0 if request.steps else 0.0, 2.0, "null", conserved=conserved if request.measure else None,
             measuring_ms=self.measuring_ms if request.measure else 0.0,
         )  # fmt: skip
         picture = np.full((request.height, request.width, 3), 12 * steps % 256, np.uint8)
-        return Result({"picture": self.shared(picture)} if picture.size else {}, bodies=figures)
+        return Result({"picture": self.share_array(picture)} if picture.size else {}, bodies=figures)
 
     def _load_values(self, path):
         if not path.is_file():
             return Failure("input", f"There is no file {path}.")
         values = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, ndmin=1)
-        return Result({"values": self.shared(values)})
+        return Result({"values": self.share_array(values)})
 
     def _load(self, path):
         if not path.is_file() or path.suffix == ".pdf":
@@ -305,22 +305,22 @@ class FakeHost:
         shape = (30, 40) if path.suffix == ".pgm" else (30, 40, 3)
         values = np.random.default_rng(1).integers(0, 256, shape, np.uint8)
         handles = {"image": values, "maxval": np.array(255, np.uint32), "picture": values}
-        return Result({name: self.shared(array) for name, array in handles.items()})
+        return Result({name: self.share_array(array) for name, array in handles.items()})
 
 
-def modeled(request):
+def make_modeled_time(request):
     """Return a time that a request's rung and size tell from others: it waits for memory, then for shared memory."""
     place, n = 0, 1
     if isinstance(request, ModelPattern):
         pattern = find_pattern(request.pattern)
         place = [each.name for each in pattern.variants].index(request.variant)
-        n = pattern.elements(pattern.check(request.params)) or 64
+        n = pattern.count_elements(pattern.check(request.params)) or 64
     name = find_gpu(request.gpu).name
-    body = (place + 1) * n / 1000 / request.supposed.bandwidth
+    body = (place + 1) * n / 1000 / request.gpu_scaling.bandwidth
     limits = {**dict.fromkeys(LIMITS, 0.0), "DRAM": body, "shared": place * n / 4000, "launch": 3.0}
     block = request.launch.block if isinstance(request, ModelKernel) else (256, 1, 1)
     kernel = KernelTime("kernel", (n,), block, 1, body, 32, 0, 8, 64, "warps")
-    known = KnownError(0.25, 40, "", "2026-11-22") if find_gpu(request.gpu).validated else None
+    known = ErrorBound(0.25, 40, "", "2026-11-22") if find_gpu(request.gpu).validated else None
     return ModeledTime(
         request.gpu, name, find_gpu(request.gpu).validated, body + 3 + len(getattr(request, "sources", ())), limits,
         "DRAM", "waits for memory", (kernel,), 1, 10.0 * n, 8.0 * n, 16.0 * n, "sass", known, True, 2.0 * n, 4.0 * n,
@@ -328,11 +328,11 @@ def modeled(request):
     )  # fmt: skip
 
 
-def _reference(name, params, given):
+def _reference_result(name, params, given):
     """Return all that a run of a pattern gives, as the reference says."""
     pattern = find_pattern(name)
     params = pattern.check(params)
-    inputs = pattern.inputs(given, params, 0)
+    inputs = pattern.prepare_inputs(given, params, 0)
     result = pattern.reference(inputs, params)
     return {pattern.result: result, **pattern.present(inputs, params, {"keys": result, pattern.result: result})}
 
@@ -344,18 +344,18 @@ REFERENCES = {}
 def _reference_of_params(name, params, given):
     key = (name, repr(sorted(params.items())))
     if key not in REFERENCES:
-        REFERENCES[key] = _reference(name, params, given)
+        REFERENCES[key] = _reference_result(name, params, given)
     return REFERENCES[key]
 
 
-def marks_in(text, word):
+def find_marks(text, word):
     """Return a diagnostic for each line that holds a word."""
     places = ((number, line.find(word) + 1) for number, line in enumerate(text.split("\n"), 1))
     return tuple(Diagnostic(number, at, at + len(word), "error", f"{word} {number}") for number, at in places if at)
 
 
 @pytest.fixture(autouse=True)
-def _the_look_of_before():
+def _reset_look():
     """Leave no theme and no size of text behind: what is laid out next goes by them."""
     from gui.painting.theme import look, set_look
 
@@ -377,13 +377,13 @@ def memory(store):
 
 
 @pytest.fixture
-def rests_ms():
+def idle_delays_ms():
     """How long a window rests before it makes a page that nobody has seen, and then before it rehearses: for ever."""
     return 3_600_000, 3_600_000
 
 
 @pytest.fixture
-def model_rest_ms():
+def model_delay_ms():
     """How long what is seen rests before it is modeled: for ever, but where that is what is tested."""
     return 3_600_000
 
@@ -396,13 +396,13 @@ def drafts(tmp_path):
 
 
 @pytest.fixture
-def make_window(qtbot, memory, drafts, monkeypatch, rests_ms, model_rest_ms):
+def make_window(qtbot, memory, drafts, monkeypatch, idle_delays_ms, model_delay_ms):
     from gui.window.main_window import MainWindow
 
-    for name, interval in zip(("IDLE_MS", "REST_MS"), rests_ms, strict=True):
+    for name, interval in zip(("IDLE_MS", "SIMULATOR_DELAY_MS"), idle_delays_ms, strict=True):
         monkeypatch.setattr(f"gui.window.preparation.{name}", interval)
-    monkeypatch.setattr("gui.model.modeling.REST_MS", model_rest_ms)
-    FakeHost.made = []
+    monkeypatch.setattr("gui.model.modeling.SETTLE_MS", model_delay_ms)
+    FakeHost.instances = []
     windows = []
 
     def make(memory=memory, **options):
@@ -414,12 +414,12 @@ def make_window(qtbot, memory, drafts, monkeypatch, rests_ms, model_rest_ms):
 
     yield make
     for window in windows:
-        close(window)
+        close_window(window)
         # Its connections hold it together: without this, hundreds of windows and their recordings are there in the end.
         sip.delete(window)
 
 
-def close(window):
+def close_window(window):
     """Close a window without its question about edited kernels."""
     for document in window.bench.sources.unsaved:
         document.replace(document.original)
@@ -430,21 +430,21 @@ def close(window):
 def window(qtbot, make_window, gray):
     """A window that shows an image and has run the convolution."""
     made = make_window()
-    made.bench.open(gray)
-    settle(qtbot, made)
+    made.bench.open_image(gray)
+    wait_until_idle(qtbot, made)
     made.host = made.jobs._host
     return made
 
 
-def settle(qtbot, window):
+def wait_until_idle(qtbot, window):
     """Wait until nothing runs, waits or is about to be asked for."""
     bench = window.bench
 
     def idle():
-        assert not window.jobs._waiting
+        assert not window.jobs._queued
         assert window.jobs._running is None
         assert not bench.pending
-        assert bench.chosen in bench.outcomes
+        assert bench.pattern_name in bench.outcomes
 
     qtbot.waitUntil(idle, timeout=10_000)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PyQt6.QtCore import QSize
 
-from gui.app import first_size
+from gui.app import compute_initial_size
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +68,7 @@ def test_a_mistake_in_a_part_of_the_window_is_said_and_does_not_end_it(tmp_path)
 )
 def test_the_foot_of_a_first_window_is_on_the_screen(room, size):
     """At 720 lines the frame's title pushed it below."""
-    assert first_size(QSize(*room)) == (None if size is None else QSize(*size))
+    assert compute_initial_size(QSize(*room)) == (None if size is None else QSize(*size))
 
 
 def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_command(monkeypatch, capsys):
@@ -77,7 +77,7 @@ def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_comman
 
     gone = {"libxcb-icccm.so.4", "libxcb-keysyms.so.1"}
     monkeypatch.setattr(probe.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(probe, "loads", lambda library: library not in gone)
+    monkeypatch.setattr(probe, "can_load_library", lambda library: library not in gone)
     monkeypatch.setattr(main.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setenv("DISPLAY", ":0")
     for name in ("WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
@@ -92,7 +92,7 @@ def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_comman
     assert all(library in said for library in gone)
     assert "apt-get" not in said
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
-    assert main._missing_libraries() == "", "on Wayland nothing of X is wanted"
+    assert main._library_obstacle() == "", "on Wayland nothing of X is wanted"
 
 
 OPENS = """
@@ -104,10 +104,10 @@ from gui.window.main_window import MainWindow
 
 def look():
     window = next(each for each in QApplication.topLevelWidgets() if isinstance(each, MainWindow))
-    if window.own.shown is None:
+    if window.own_file.visible_page is None:
         return
     timer.stop()
-    print(type(window.own.shown).__name__, window.own.shown.path.name)
+    print(type(window.own_file.visible_page).__name__, window.own_file.visible_page.path.name)
     window.close()
 
 if __name__ == "__main__":

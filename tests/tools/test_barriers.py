@@ -6,9 +6,9 @@ import pytest
 
 from gpu.declaration.pattern import Params
 from gpu.patterns import all_patterns, find_pattern
-from tools.barriers import HARMLESS, all_taken_out, orderings, report, take_out, without
+from tools.barriers import HARMLESS, check_all_removals, check_without_item, find_sync_items, format_report, remove_item
 
-FILES = [file for pattern in all_patterns().values() for file in pattern.files]
+FILES = [file for pattern in all_patterns().values() for file in pattern.kernel_files]
 SAMPLE = [
     ("sort", "quicksort", "part_keys", "__syncthreads();", 3, {"n": 100}),
     ("sort", "merge", "sort_merge", "__syncthreads();", 1, {"n": 300}),
@@ -23,20 +23,20 @@ SAMPLE = [
 
 
 def test_all_that_orders_threads_is_found_with_the_function_that_it_is_in() -> None:
-    found = [each for file in FILES for each in orderings(file)]
+    found = [each for file in FILES for each in find_sync_items(file)]
     assert len(found) > 120
     names = {name for pattern in all_patterns().values() for variant in pattern.variants for name in variant.kernels}
     helpers = {name for pattern in all_patterns().values() for each in pattern.helpers.values() for name in each}
     assert {each.function for each in found if each.in_kernel} <= names | helpers
     assert not {each.function for each in found if not each.in_kernel} & (names | helpers)
     for each in found:
-        text = without(each)
+        text = remove_item(each)
         assert text.count("\n", 0, each.offset) + 1 == each.line
         assert text[each.offset : each.offset + len(each.text)].strip(" ;") == ""
 
 
 def test_what_is_harmless_is_still_there() -> None:
-    there = {(each.file, each.function, each.text, each.place) for file in FILES for each in orderings(file)}
+    there = {(each.file, each.function, each.text, each.occurrence) for file in FILES for each in find_sync_items(file)}
     assert set(HARMLESS) <= there
 
 
@@ -47,18 +47,18 @@ def test_without_it_nothing_is_verified(
     pattern = find_pattern(name)
     (taken,) = (
         each
-        for each in orderings(pattern.file_of(variant))
-        if (each.function, each.text, each.place) == (function, text, place)
+        for each in find_sync_items(pattern.kernel_file_of(variant))
+        if (each.function, each.text, each.occurrence) == (function, text, place)
     )
-    found = take_out(pattern, pattern.variant(variant), taken, params)
-    assert found.kind == "flawed", found.words
+    found = check_without_item(pattern, pattern.variant(variant), taken, params)
+    assert found.kind == "flawed", found.verdict_text
     assert not found.missed
-    row = report([found]).splitlines()[-1].split("|")[1:-1]
+    row = format_report([found]).splitlines()[-1].split("|")[1:-1]
     assert [row[0].strip(), int(row[2]), int(row[-1])] == ["**all**", 1, 0]
 
 
 def test_two_at_the_same_time_say_what_one_after_the_other_does() -> None:
-    found = list(all_taken_out(["transpose"], jobs=2))
-    assert len({each.ordering for each in found}) == 5
+    found = list(check_all_removals(["transpose"], jobs=2))
+    assert len({each.item for each in found}) == 5
     assert {each.kind for each in found} >= {"flawed"}
-    assert found == list(all_taken_out(["transpose"]))
+    assert found == list(check_all_removals(["transpose"]))

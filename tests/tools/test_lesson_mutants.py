@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpu.lessons.reading import LIBRARY, read_lesson
-from gpu.lessons.tasks import reference
-from tests.gpu.lessons.lesson_folder import TASK, lesson_in
-from tools.lesson_mutants import mutants_of
+from gpu.lessons.lesson_reader import LIBRARY, read_lesson
+from gpu.lessons.task_texts import reference_solution
+from tests.gpu.lessons.lesson_folder import TASK, write_lesson
+from tools.lesson_mutants import generate_mutants
 
 
 def test_each_mutant_is_one_mistake_in_the_line_that_it_names(tmp_path: Path) -> None:
-    lesson = read_lesson(lesson_in(tmp_path, TASK))
+    lesson = read_lesson(write_lesson(tmp_path, TASK))
     task = lesson.task("add")
-    made = list(mutants_of(lesson, task))
+    made = list(generate_mutants(lesson, task))
     assert {"off by one", "lost last element", "missing bound", "swapped buffer"} <= {each.kind for each in made}
     assert len({each.text for each in made}) == len(made)
-    solution = reference(lesson, task).split("\n")
+    solution = reference_solution(lesson, task).split("\n")
     for mutant in made:
         changed = mutant.text.split("\n")
         assert changed != solution
@@ -26,6 +26,6 @@ def test_each_mutant_is_one_mistake_in_the_line_that_it_names(tmp_path: Path) ->
 
 def test_barriers_are_dropped_and_moved() -> None:
     lesson = read_lesson(LIBRARY / "04-shared-memory")
-    kinds = [each.kind for each in mutants_of(lesson, lesson.task("rotate"))]
+    kinds = [each.kind for each in generate_mutants(lesson, lesson.task("rotate"))]
     assert kinds.count("dropped barrier") == 3
     assert kinds.count("moved barrier") >= 3

@@ -33,8 +33,11 @@ def test_each_kernel_that_nvcc_has_is_lowered_or_told_why_not(tmp_path):
     (tmp_path / "a" / "Makefile").write_text(MAKEFILE)
     (tmp_path / "a" / "include" / "scale.h").write_text("#define SCALE 2\n")
     (folder / "main.cu").write_text(TEXT)
-    assert lowered_kernels.options_of(folder / "main.cu", tmp_path) == ([tmp_path / "a" / "include"], {"TILE": "4"})
-    found = lowered_kernels.checked(folder / "main.cu", tmp_path, SYMBOLS)
+    assert lowered_kernels.find_compile_options(folder / "main.cu", tmp_path) == (
+        [tmp_path / "a" / "include"],
+        {"TILE": "4"},
+    )
+    found = lowered_kernels.check_file(folder / "main.cu", tmp_path, SYMBOLS)
     assert found.name == "a/src/main.cu"
     assert found.lowered == ("scaled<float, 3>", "inner::set", "both _Z4bothPi", "both _Z4bothPf")
     assert list(found.refused) == ["refused"]

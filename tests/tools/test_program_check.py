@@ -8,7 +8,7 @@ import pytest
 
 from tools import program_check
 from tools.lowered_kernels import CheckedFile
-from tools.program_check import CheckedProgram, Findings, Recipe
+from tools.program_check import CheckedProgram, ProgramResults, Recipe
 
 MAKEFILE = """\
 program = main
@@ -35,10 +35,10 @@ def program_in(folder: Path, makefile: str, text: str) -> Path:
 
 def test_a_makefile_is_read(tmp_path):
     folder = program_in(tmp_path / "a-cuda", MAKEFILE, "")
-    assert program_check.hecbench_recipe(folder) == Recipe(
+    assert program_check.read_hecbench_recipe(folder) == Recipe(
         ("main.cu", "other.cpp", "more.cu"), ("65536", "-1.5", "200"), ("-I", "../shared", "-D", "TILE=16")
     )
-    assert program_check.hecbench_recipe(program_in(tmp_path / "b", "source = $(x)\n", "")) is None
+    assert program_check.read_hecbench_recipe(program_in(tmp_path / "b", "source = $(x)\n", "")) is None
 
 
 def test_only_programs_that_check_themselves_without_data_or_libraries_are_drawn(tmp_path):
@@ -47,7 +47,7 @@ def test_only_programs_that_check_themselves_without_data_or_libraries_are_drawn
     program_in(tmp_path / "src" / "b-cuda", MAKEFILE, "")
     program_in(tmp_path / "src" / "c-cuda", MAKEFILE, "#include <thrust/sort.h>\n" + right)
     program_in(tmp_path / "src" / "d-cuda", MAKEFILE.replace("65536", "../data/in.txt"), right)
-    assert [folder.name for folder in program_check.hecbench_programs(tmp_path)] == ["a-cuda"]
+    assert [folder.name for folder in program_check.list_hecbench_programs(tmp_path)] == ["a-cuda"]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_only_programs_that_check_themselves_without_data_or_libraries_are_drawn
     ],
 )
 def test_arguments_are_made_smaller(given, made):
-    assert program_check.smaller(given) == made
+    assert program_check.reduce_arguments(given) == made
 
 
 def test_pathfinder_is_compared_with_the_least_costs():
@@ -73,14 +73,14 @@ def test_pathfinder_is_compared_with_the_least_costs():
 
 
 def test_the_page_counts_what_ran():
-    found = Findings(
+    found = ProgramResults(
         [CheckedProgram("lud lud.cu", True, "its own check"), CheckedProgram("srad", False, "element -64 of J<4>")],
         [CheckedProgram("adam", True), CheckedProgram("ace", None, "prints no verdict")],
         candidates=100,
         left_out=7,
         kernels={"Rodinia": [CheckedFile("a.cu", ("f", "g<int>"), {"h<float>": "a.cu:3:1: not this"})]},
     )
-    text = program_check.page(found, "2026-11-22")
+    text = program_check.format_page(found, "2026-11-22")
     assert "| Rodinia | 1 | 2 | 50 % |" in text
     assert "| HeCBench | 1 | 1 | 100 % |" in text
     assert "| `lud lud.cu` | correct: its own check |" in text
@@ -91,7 +91,7 @@ def test_the_page_counts_what_ran():
     assert "7 more of the sample did not run within the time limit." in text
     assert "| Rodinia | 1 | 3 | 2 | 66.7 % |" in text
     assert r"| a.cu | `h\<float>` | a.cu:3:1: not this |" in text
-    without = program_check.page(Findings(), "2026-11-22")
+    without = program_check.format_page(ProgramResults(), "2026-11-22")
     assert "did not run" not in without
     assert "nvcc is not installed" in without
 

@@ -27,7 +27,7 @@ def test_the_page_counts_what_ran(tmp_path):
     known = CheckedFile("from-wiki/sparse_solve.py", failed=("IndexError: list index out of range",))
     failed = CheckedFile("e.py", failed=("x",)), known
     examples = [CheckedFile("c.py", 1), CheckedFile("d.py", skipped=("No module",)), *failed]
-    text = pycuda_check.page(tests, examples, "2026-11-22")
+    text = pycuda_check.format_page(tests, examples, "2026-11-22")
     assert "| `test_a.py` | 18 | 1 | 2 |" in text
     assert "| all | 19 | 1 | 2 |" in text
     assert "95.0 % pass" in text
@@ -41,10 +41,10 @@ def test_the_page_counts_what_ran(tmp_path):
 
 def test_why_an_example_fails_is_its_own_exception():
     launches = "lockstep: 2 launches; 1 ended by a mistake.\n\nk, launched at a.py:1:\n1. race\n    a[i] = 1;\n    ^\n"
-    assert pycuda_check.last_line(f"Traceback\nLaunchError: astray\n\n{launches}") == "LaunchError: astray"
+    assert pycuda_check.find_error_line(f"Traceback\nLaunchError: astray\n\n{launches}") == "LaunchError: astray"
     assert (
-        pycuda_check.last_line(f"a.CompileError: no\n[stderr:\nk.cu(1): error: x\n]\n{launches}")
+        pycuda_check.find_error_line(f"a.CompileError: no\n[stderr:\nk.cu(1): error: x\n]\n{launches}")
         == "a.CompileError: no"
     )
-    assert pycuda_check.last_line("Segmentation fault\n") == "Segmentation fault"
-    assert pycuda_check.last_line(launches) == ""
+    assert pycuda_check.find_error_line("Segmentation fault\n") == "Segmentation fault"
+    assert pycuda_check.find_error_line(launches) == ""

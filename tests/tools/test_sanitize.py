@@ -11,7 +11,7 @@ import pytest
 from gpu.cli.main import main
 from gpu.patterns import find_pattern
 from tests import needs
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 from tools import sanitize
 
 CLEAN = "========= ERROR SUMMARY: 0 errors"
@@ -57,17 +57,17 @@ def test_each_word_without_an_excuse_is_a_failure(
 
 
 def test_a_variant_that_is_wrong_by_design_may_be_found_out() -> None:
-    (volatile,) = (each for each in find_pattern("reduction").variants if each.cautionary)
+    (volatile,) = (each for each in find_pattern("reduction").variants if each.deliberate_error)
     seen = sanitize.SanitizerRun(
         "reduction", volatile.name, "racecheck", False, "RACECHECK SUMMARY: 10 hazards displayed"
     )
-    assert sanitize.excuse(volatile, seen) == "wrong by design"
+    assert sanitize.find_excuse(volatile, seen) == "wrong by design"
 
 
 @pytest.mark.parametrize("name", ["convolution", "nbody", "matmul", "scan"])
 def test_the_size_fills_no_block_evenly(name: str) -> None:
     pattern = find_pattern(name)
-    options = sanitize.options(pattern, pattern.variants[-1])
+    options = sanitize.awkward_size_options(pattern, pattern.variants[-1])
     given = dict(zip((each[2:] for each in options[::2]), map(int, options[1::2]), strict=True))
     params = pattern.check(given)
     assert all(params[key] == value for key, value in given.items())
@@ -85,5 +85,5 @@ def test_without_the_tool_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_a_thread_alone_is_given_no_more_than_it_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     pattern = find_pattern(name)
     command = ["run", name, "--engine", "simulator", "--variant", "one-thread", "--json"]
-    command += sanitize.options(pattern, pattern.variant("one-thread"))
+    command += sanitize.awkward_size_options(pattern, pattern.variant("one-thread"))
     assert main(command, NO_WINDOW) == 0, capsys.readouterr().err

@@ -30,7 +30,7 @@ TOOLKIT_13 = Toolkit(Path("/opt/cuda-13.1"), (13, 1))
     ],
 )
 def test_a_toolkit_not_newer_than_the_driver_is_taken(driver, found, expected):
-    assert gpu_support.plan(driver, found, []) == gpu_support.Plan(toolkit=expected)
+    assert gpu_support.plan_build(driver, found, []) == gpu_support.BuildPlan(toolkit=expected)
 
 
 @pytest.mark.parametrize(
@@ -38,18 +38,18 @@ def test_a_toolkit_not_newer_than_the_driver_is_taken(driver, found, expected):
 )
 @pytest.mark.parametrize("found", [[], [Toolkit(Path("/opt/newer"), (15, 0))]])
 def test_without_one_the_wheels_are_not_newer_than_the_driver(driver, bound, found):
-    how = gpu_support.plan(driver, found, [])
+    how = gpu_support.plan_build(driver, found, [])
     assert how.wheels == f"cuda-toolkit[cudart,curand,nvcc,profiler]{bound}"
     assert how.toolkit is None
 
 
 def test_an_old_driver_without_a_toolkit_is_told():
-    assert "12.4" in gpu_support.plan((12, 4), [], []).obstacle
-    assert "newer" in gpu_support.plan((12, 4), [TOOLKIT_13], []).obstacle
+    assert "12.4" in gpu_support.plan_build((12, 4), [], []).obstacle
+    assert "newer" in gpu_support.plan_build((12, 4), [TOOLKIT_13], []).obstacle
 
 
 def test_a_missing_compiler_is_told():
-    assert gpu_support.plan((13, 1), [TOOLKIT_13], ["g++", "python3.11-dev"]).obstacle == (
+    assert gpu_support.plan_build((13, 1), [TOOLKIT_13], ["g++", "python3.11-dev"]).obstacle == (
         "building it needs g++ and python3.11-dev"
     )
 
@@ -103,9 +103,9 @@ def test_a_toolkit_is_read_from_what_nvcc_says(tmp_path):
 def gpu_machine(tmp_path, monkeypatch):
     monkeypatch.setattr(probe, "driver_cuda_version", lambda: (13, 0))
     monkeypatch.setattr(probe, "missing_build_packages", list)
-    monkeypatch.setattr(probe, "toolkits", lambda: [Toolkit(Path("/opt/cuda"), (13, 0))])
+    monkeypatch.setattr(probe, "find_toolkits", lambda: [Toolkit(Path("/opt/cuda"), (13, 0))])
     monkeypatch.setattr(probe, "driver_library", lambda: None)
-    monkeypatch.setattr(setup, "_runs", lambda *_command: False)
+    monkeypatch.setattr(setup, "_is_runnable", lambda *_command: False)
     monkeypatch.setattr(setup.platform, "system", lambda: "Linux")
     return tmp_path
 
@@ -123,7 +123,7 @@ def test_a_failed_build_is_told_and_not_repeated(gpu_machine, monkeypatch, capsy
     setup.ensure_pycuda(Path("python"), gpu_machine)
     assert len(builds) == 1
     assert "simulator" in capsys.readouterr().out
-    setup.ensure_pycuda(Path("python"), gpu_machine, again=True)
+    setup.ensure_pycuda(Path("python"), gpu_machine, retry=True)
     assert len(builds) == 2
 
 
@@ -132,7 +132,7 @@ def test_a_build_that_worked_is_silent_the_second_time(gpu_machine, monkeypatch,
     monkeypatch.setattr(gpu_support, "install", lambda *arguments: builds.append(arguments) or "")
     setup.ensure_pycuda(Path("python"), gpu_machine)
     capsys.readouterr()
-    setup.ensure_pycuda(Path("python"), gpu_machine, again=True)
+    setup.ensure_pycuda(Path("python"), gpu_machine, retry=True)
     assert len(builds) == 1
     assert capsys.readouterr().out == ""
     monkeypatch.setattr(probe, "driver_cuda_version", lambda: (13, 1))
@@ -149,7 +149,7 @@ def test_without_a_driver_nothing_is_done(gpu_machine, monkeypatch):
 def test_a_build_is_from_scratch_and_tried(tmp_path, monkeypatch):
     commands = []
     monkeypatch.setattr(gpu_support, "_run", lambda command, _environment: commands.append(command) or "")
-    how = gpu_support.Plan(toolkit=Toolkit(tmp_path, (13, 0)))
+    how = gpu_support.BuildPlan(toolkit=Toolkit(tmp_path, (13, 0)))
     requirements = tmp_path / "requirements-cuda.txt"
     assert gpu_support.install(Path("python"), requirements, how, None, tmp_path) == ""
     uninstall, build, attempt = commands
@@ -192,7 +192,7 @@ def test_a_font_is_needed_too(linux, monkeypatch):
 
 def test_the_line_to_type_where_nothing_may_be_installed(monkeypatch):
     monkeypatch.setattr(probe, "missing_qt_packages", lambda _libraries: ["libegl1", "libgl1"])
-    monkeypatch.setattr(probe, "apt_prefix", lambda: None)
+    monkeypatch.setattr(probe, "find_apt_prefix", lambda: None)
     monkeypatch.setattr(setup.shutil, "which", lambda name: f"/usr/bin/{name}")
     with pytest.raises(setup.SetupError) as caught:
         setup.ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
@@ -224,14 +224,14 @@ def test_apt_is_called_as_allowed(monkeypatch):
 
 
 def test_who_may_install(monkeypatch):
-    assert probe.apt_prefix(which=lambda _name: None) is None
+    assert probe.find_apt_prefix(which=lambda _name: None) is None
     monkeypatch.setattr(probe.os, "geteuid", lambda: 0)
-    assert probe.apt_prefix(which=lambda name: name) == []
+    assert probe.find_apt_prefix(which=lambda name: name) == []
     monkeypatch.setattr(probe.os, "geteuid", lambda: 1000)
     for status, expected in ((0, ["sudo", "-n"]), (1, None)):
         done = subprocess.CompletedProcess([], status)
         monkeypatch.setattr(probe.subprocess, "run", lambda *_a, done=done, **_k: done)
-        assert probe.apt_prefix(which=lambda name: name) == expected
+        assert probe.find_apt_prefix(which=lambda name: name) == expected
 
 
 # --- a display or none
@@ -379,13 +379,13 @@ def test_without_dask_set_up_goes_on(tmp_path, monkeypatch, capsys):
     assert len(installs) == 1, "what failed is not tried at every start"
     code = 0
     for _ in range(2):
-        setup.ensure_dask(Path("python"), tmp_path, requirements, again=True)
+        setup.ensure_dask(Path("python"), tmp_path, requirements, retry=True)
     assert len(installs) == 2
 
 
 def test_a_missing_venv_module_gives_the_line(tmp_path, monkeypatch):
     monkeypatch.setattr(setup.importlib.util, "find_spec", lambda _name: None)
-    monkeypatch.setattr(probe, "apt_prefix", lambda: None)
+    monkeypatch.setattr(probe, "find_apt_prefix", lambda: None)
     with pytest.raises(setup.SetupError, match=r"apt-get install .* python3\.\d+-venv"):
         setup.ensure_venv(tmp_path / "venv")
 

@@ -12,14 +12,14 @@ from gpu.bench.cluster.cases import CASES, ClusterCase
 from gpu.bench.cluster.disk import DiskRow
 from gpu.bench.cluster.measure import ClusterRow
 from gpu.bench.cluster.overhead import OverheadRow
-from gpu.bench.cluster.sizes import DISK, ON_GPUS, OVERHEAD, SIMULATED
-from gpu.distributed.asked import Asked
-from gpu.distributed.cluster import opened
-from gpu.distributed.layout import short_bytes
-from gpu.distributed.run import devices_of, devices_text
+from gpu.bench.cluster.sizes import DISK, GPU_SIZES, OVERHEAD, SIMULATOR_SIZES
+from gpu.distributed.cluster import open_cluster
+from gpu.distributed.cluster_settings import ClusterSettings
+from gpu.distributed.distributed_run import count_devices, describe_devices
+from gpu.distributed.task_layout import format_short_bytes
 from gpu.errors import InputError, LockstepError
 
-_MOST = 5
+_MAX_REPETITIONS = 5
 
 _METHOD = """\
 Each pattern runs on one worker and on all, in one run, by the same program: its own steps and their exchanges. Data
@@ -33,11 +33,11 @@ read theirs once more before, for the totals (*reduce chunk*). By that traffic t
 properties that are cheap to check: sums, order, the ends of each part. The last columns show how data were
 exchanged."""
 
-_ABOUT_OVERHEAD = """\
+_OVERHEAD_DESCRIPTION = """\
 Times of a run that fits one device, until its result is compared: without Dask, and on an open cluster.
 """
 
-_ABOUT_DISK = """\
+_DISK_DESCRIPTION = """\
 An image is read from a disk in chunks, after the system was asked to drop it from its cache. *What the disk reads* is
 the rate at which all workers read together, and do nothing else. The filtered image is written to the same disk, so its
 rate is compared with *what the disk copies*: the same chunks read and written without a filter, an upper bound. A write
@@ -45,7 +45,12 @@ is complete when the data is on the disk."""
 
 
 def run(
-    asked: Asked, sizes: Mapping[str, int], repetitions: int, page: Path, folder: Path, engine: str = "auto"
+    settings: ClusterSettings,
+    sizes: Mapping[str, int],
+    repetitions: int,
+    page: Path,
+    folder: Path,
+    engine: str = "auto",
 ) -> int:
     """Measure on a cluster, print the results as they come, and write the page's sections.
 
@@ -53,7 +58,7 @@ def run(
 
     Parameters
     ----------
-    asked : Asked
+    settings : ClusterSettings
         The cluster.
     sizes : mapping of str to int
         Sizes other than the defaults, by names of `gpu.bench.cluster.sizes.NAMES`; 0 skips a benchmark.
@@ -72,17 +77,18 @@ def run(
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
     start = time.perf_counter()
-    with opened(asked, engine) as cluster:
+    with open_cluster(settings, engine) as cluster:
         startup_s = time.perf_counter() - start
         startup = f"Its workers are ready after {startup_s:.1f} s, not counting the import of Dask."
         simulated = cluster.workers[0].device.engine != "cuda"
-        if devices_of(cluster.workers) < len(cluster.workers):
+        if count_devices(cluster.workers) < len(cluster.workers):
             raise InputError(
-                f"There are {devices_text(cluster)}: workers that share a GPU do not show the speedup of several GPUs."
+                f"There are {describe_devices(cluster)}: workers that share a GPU do not show the speedup of "
+                "several GPUs."
             )
-        name = devices_text(cluster) + (", simulated: their times are not a GPU's" if simulated else "")
+        name = describe_devices(cluster) + (", simulated: their times are not a GPU's" if simulated else "")
         print(f"{name}. {startup}", flush=True)
-        chosen_sizes = {**(SIMULATED if simulated else ON_GPUS), **sizes}
+        chosen_sizes = {**(SIMULATOR_SIZES if simulated else GPU_SIZES), **sizes}
         rows: list[ClusterRow] = []
         overhead_rows: list[OverheadRow] = []
         disk_rows: list[DiskRow] = []
@@ -93,13 +99,13 @@ def run(
             print(failed[-1], flush=True)
 
         cases = [CASES[each](chosen_sizes[each]) for each in CASES if chosen_sizes[each]]
-        for row in measure.measure(cluster, cases, min(repetitions, _MOST), fail):
+        for row in measure.measure(cluster, cases, min(repetitions, _MAX_REPETITIONS), fail):
             rows.append(row)
             print(" | ".join(_cells(row, rows)), flush=True)
         if chosen_sizes[OVERHEAD]:
             kind = cluster.workers[0].device.engine
-            works = overhead.works(chosen_sizes[OVERHEAD])
-            for overhead_row in overhead.measure(cluster, works, min(repetitions, _MOST), kind):
+            works = overhead.make_overhead_works(chosen_sizes[OVERHEAD])
+            for overhead_row in overhead.measure(cluster, works, min(repetitions, _MAX_REPETITIONS), kind):
                 overhead_rows.append(overhead_row)
                 print(" | ".join(_overhead_cells(overhead_row)), flush=True)
         if chosen_sizes[DISK]:
@@ -109,15 +115,17 @@ def run(
     if not simulated:
         # A section is replaced as a whole, so it is kept if none of its benchmarks ran.
         if rows or overhead_rows or failed:
-            sections = _page(rows, overhead_rows, startup, failed)
+            sections = _page_sections(rows, overhead_rows, startup, failed)
             document.write_section(page, "Several devices", name, "\n\n".join(sections))
         if disk_rows:
             document.write_section(page, "Streamed from a disk", name, _disk_page(disk_rows))
-    verdicts = [row.right for row in rows] + [row.right for row in overhead_rows] + [row.right for row in disk_rows]
+    verdicts = (
+        [row.correct for row in rows] + [row.correct for row in overhead_rows] + [row.correct for row in disk_rows]
+    )
     return 0 if all(verdicts) and not failed else 1
 
 
-def _page(
+def _page_sections(
     rows: Sequence[ClusterRow],
     overhead_rows: Sequence[OverheadRow],
     startup: str,
@@ -127,69 +135,75 @@ def _page(
         yield _METHOD
         head = ("work", "devices", "ms by the clock", "speedup", "ms on the devices", "speedup", "its steps, ms")
         moved = ("ms to and from the host", "from device", "by sockets", "")
-        yield _table((*head, *moved), [_cells(row, rows) for row in rows])
+        yield _format_table((*head, *moved), [_cells(row, rows) for row in rows])
     if failed:
         yield "\n".join(f"- {each}" for each in failed)
     if overhead_rows:
-        yield _ABOUT_OVERHEAD + startup
+        yield _OVERHEAD_DESCRIPTION + startup
         head = ("work", "plain, s", "one worker, s", "all workers, s", "more on one, s", "more on all, s", "")
-        yield _table(head, [_overhead_cells(row) for row in overhead_rows])
+        yield _format_table(head, [_overhead_cells(row) for row in overhead_rows])
 
 
 def _disk_page(disk_rows: Sequence[DiskRow]) -> str:
     shares = ("of what the disk reads", "of what it copies")
     head = ("operation", "read", "written", "s", "GB/s read", *shares, "most in a worker's memory", "")
-    return f"{_ABOUT_DISK}\n\n{_table(head, [_disk_cells(row, disk_rows) for row in disk_rows])}"
+    return f"{_DISK_DESCRIPTION}\n\n{_format_table(head, [_disk_cells(row, disk_rows) for row in disk_rows])}"
 
 
 def _cells(row: ClusterRow, rows: Sequence[ClusterRow]) -> tuple[str, ...]:
     one = next(each for each in rows if each.work == row.work)
     steps = ", ".join(f"{step} {ms:.3g}" for step, ms in row.steps.items() if ms)
     if row.time_steps:
-        steps += f"; {row.wall / row.time_steps:.4g} per time step by the clock"
+        steps += f"; {row.median_wall_ms / row.time_steps:.4g} per time step by the clock"
     return (
         row.work,
         str(row.workers),
-        f"{row.wall:.4g}",
-        f"{one.wall / row.wall:.2f} x",
-        f"{row.device:.4g}",
-        f"{one.device / row.device:.2f} x",
+        f"{row.median_wall_ms:.4g}",
+        f"{one.median_wall_ms / row.median_wall_ms:.2f} x",
+        f"{row.median_device_ms:.4g}",
+        f"{one.median_device_ms / row.median_device_ms:.2f} x",
         steps,
         f"{row.transfer_ms:.3g}",
-        short_bytes(row.device_bytes),
-        short_bytes(row.socket_bytes),
-        _verdict(row.right),
+        format_short_bytes(row.device_bytes),
+        format_short_bytes(row.socket_bytes),
+        _format_verdict(row.correct),
     )
 
 
 def _overhead_cells(row: OverheadRow) -> tuple[str, ...]:
-    seconds = row.plain_s, row.one_s, row.all_s, row.one_s - row.plain_s, row.all_s - row.plain_s
-    return (row.work, *(f"{each:.3f}" for each in seconds), _verdict(row.right))
+    seconds = (
+        row.local_s,
+        row.one_worker_s,
+        row.all_workers_s,
+        row.one_worker_s - row.local_s,
+        row.all_workers_s - row.local_s,
+    )
+    return (row.work, *(f"{each:.3f}" for each in seconds), _format_verdict(row.correct))
 
 
 def _disk_cells(row: DiskRow, rows: Sequence[DiskRow]) -> tuple[str, ...]:
     return (
-        row.what,
-        short_bytes(row.read_bytes),
-        short_bytes(row.written_bytes),
+        row.operation,
+        format_short_bytes(row.read_bytes),
+        format_short_bytes(row.written_bytes),
         f"{row.seconds:.2f}",
         f"{row.rate:.3g}" if row.read_bytes else "",
-        _share(row, rows, disk.READ) if row.read_bytes else "",
-        _share(row, rows, disk.COPY) if row.read_bytes and row.written_bytes else "",
-        short_bytes(row.held_bytes) if row.held_bytes else "",
-        _verdict(row.right),
+        _format_rate_share(row, rows, disk.READ) if row.read_bytes else "",
+        _format_rate_share(row, rows, disk.COPY) if row.read_bytes and row.written_bytes else "",
+        format_short_bytes(row.peak_bytes) if row.peak_bytes else "",
+        _format_verdict(row.correct),
     )
 
 
-def _share(row: DiskRow, rows: Sequence[DiskRow], operation: str) -> str:
-    best_rate = max((each.rate for each in rows if each.what == operation), default=0.0)
+def _format_rate_share(row: DiskRow, rows: Sequence[DiskRow], operation: str) -> str:
+    best_rate = max((each.rate for each in rows if each.operation == operation), default=0.0)
     return f"{row.rate / best_rate:.0%}" if best_rate else ""
 
 
-def _verdict(right: bool) -> str:
-    return "verified" if right else "WRONG"
+def _format_verdict(correct: bool) -> str:
+    return "verified" if correct else "WRONG"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---", *["--:"] * (len(head) - 2), "---"], *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

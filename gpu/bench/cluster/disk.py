@@ -15,23 +15,23 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.chunks import Chunk, PartsOfChunk
+from gpu.distributed.chunk_pipeline import background_writer
+from gpu.distributed.chunks import Chunk, ChunkPartReader
 from gpu.distributed.cluster import Cluster
-from gpu.distributed.files import Streamed, Target, open_streamed, writing
-from gpu.distributed.in_parts import writing_behind
+from gpu.distributed.files import StreamedInput, Target, create_output, open_streamed_input
 from gpu.distributed.sources import Excerpt, Source
-from gpu.distributed.streamed import chunk_bytes, in_parts, stream
+from gpu.distributed.streaming import choose_chunk_bytes, read_chunks_in_parts, run_streamed
 from gpu.engines.base import Array
 from gpu.patterns import find_pattern
 
 READ = "what the disk reads"
 COPY = "what the disk copies"
 
-_ROW = 32768
+_ROW_PIXELS = 32768
 _RANDOM_ROWS = 512
 _FILTER_PARAMS = {"size": 5, "filter": "gaussian", "pixels": "uint8"}
-_SMALL = 2**12
-_COMPARED = 4
+_SMALL_IMAGE_BYTES = 2**12
+_COMPARED_ROWS = 4
 """Rows compared with the reference result at each place, and number of places."""
 
 
@@ -39,12 +39,12 @@ _COMPARED = 4
 class DiskRow:
     """An operation on an image on a disk: bytes read and written, seconds, and whether the result is correct."""
 
-    what: str
+    operation: str
     read_bytes: int
     written_bytes: int
     seconds: float
-    right: bool
-    held_bytes: int = 0
+    correct: bool
+    peak_bytes: int = 0
 
     @property
     def rate(self) -> float:
@@ -60,33 +60,41 @@ def measure(cluster: Cluster, size: int, folder: Path) -> Iterator[DiskRow]:
     """
     with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as work_folder:
         path, target, small = (Path(work_folder) / f"{name}.pgm" for name in ("image", "filtered", "small"))
-        _write(small, _SMALL)
+        _write_image(small, _SMALL_IMAGE_BYTES)
         start = time.perf_counter()
-        counts = _write(path, size)
+        counts = _write_image(path, size)
         yield DiskRow("written, to begin with", 0, path.stat().st_size, time.perf_counter() - start, True)
-        image = open_streamed(str(path))
+        image = open_streamed_input(str(path))
         for _ in range(2):  # the first read may come from a cache, as the file was just written
-            yield _read(cluster, image)
-        yield _copy(cluster, image, target)
+            yield _measure_read(cluster, image)
+        yield _measure_copy(cluster, image, target)
         target.unlink()
         for name, variant, to in (("histogram", "peak", ""), ("convolution", "peak", str(target))):
             pattern = find_pattern(name)
             params = pattern.check(_FILTER_PARAMS if to else {"bins": 256})
-            run = partial(stream, cluster, pattern, pattern.variant(variant), params=params, tell=_quiet, target=to)
-            run(given=open_streamed(str(small)), chunks=(len(cluster.workers),))  # compiles the kernels
+            run = partial(
+                run_streamed,
+                cluster,
+                pattern,
+                pattern.variant(variant),
+                params=params,
+                report_progress=_ignore_progress,
+                target=to,
+            )
+            run(streamed_input=open_streamed_input(str(small)), chunks=(len(cluster.workers),))  # compiles the kernels
             _drop_from_cache(path)
             start = time.perf_counter()
-            result = run(given=image)
+            result = run(streamed_input=image)
             seconds = time.perf_counter() - start
             correct = _is_filtered(image, to) if to else np.array_equal(result.outputs["counts"].ravel(), counts)
-            peak_bytes = max(record.held_bytes for record in result.done.tasks)
+            peak_bytes = max(record.memory_bytes for record in result.distributed_run.tasks)
             yield DiskRow(pattern.title, result.read_bytes, result.written_bytes, seconds, correct, peak_bytes)
 
 
-def _write(path: Path, size: int) -> Array:
+def _write_image(path: Path, size: int) -> Array:
     """Write an image to the disk; return its histogram of 256 levels."""
     rng = np.random.default_rng(size)
-    width = min(_ROW, max(16, int(size**0.5)))
+    width = min(_ROW_PIXELS, max(16, int(size**0.5)))
     height = max(1, size // width)
     counts, levels = np.zeros(256, np.int64), np.arange(256)
     with path.open("wb") as file:
@@ -104,28 +112,34 @@ def _write(path: Path, size: int) -> Array:
     return counts
 
 
-def _read(cluster: Cluster, image: Streamed) -> DiskRow:
+def _measure_read(cluster: Cluster, image: StreamedInput) -> DiskRow:
     """Read the image with all workers, in the same chunks as for counting."""
     _drop_from_cache(Path(image.path))
     start = time.perf_counter()
-    size = _on_all_workers(cluster, image, read_rows, image.source, chunk=chunk_bytes(image, alone=False))
+    size = _run_on_all_workers(
+        cluster, image, read_rows, image.source, chunk=choose_chunk_bytes(image, independent=False)
+    )
     return DiskRow(READ, size, 0, time.perf_counter() - start, size == image.nbytes)
 
 
-def _copy(cluster: Cluster, image: Streamed, target: Path) -> DiskRow:
+def _measure_copy(cluster: Cluster, image: StreamedInput, target: Path) -> DiskRow:
     """Copy the image with all workers in the same chunks as for filtering: an upper bound on the filter's rate."""
     _drop_from_cache(Path(image.path))
     start = time.perf_counter()
-    with writing(str(target), image.shape, image.dtype.name, 0, image.maxval) as to:
-        size = _on_all_workers(cluster, image, copy_rows, image, to.target, chunk=chunk_bytes(image, alone=True))
+    with create_output(str(target), image.shape, image.dtype.name, 0, image.maxval) as to:
+        size = _run_on_all_workers(
+            cluster, image, copy_rows, image, to.target, chunk=choose_chunk_bytes(image, independent=True)
+        )
     seconds = time.perf_counter() - start
-    copy, height = open_streamed(str(target)), image.shape[0]
-    ends = {(0, min(_COMPARED, height)), (max(height - _COMPARED, 0), height)}
+    copy, height = open_streamed_input(str(target)), image.shape[0]
+    ends = {(0, min(_COMPARED_ROWS, height)), (max(height - _COMPARED_ROWS, 0), height)}
     correct = all(np.array_equal(image.source.read(*each), copy.source.read(*each)) for each in ends)
     return DiskRow(COPY, size, size, seconds, correct and copy.shape == image.shape)
 
 
-def _on_all_workers(cluster: Cluster, image: Streamed, action: Callable[..., int], *arguments: Any, chunk: int) -> int:
+def _run_on_all_workers(
+    cluster: Cluster, image: StreamedInput, action: Callable[..., int], *arguments: Any, chunk: int
+) -> int:
     """Run an action on each worker's chunks of at most `chunk` bytes; return the sum of its results."""
     rows = max(1, min(chunk * image.shape[0] // image.nbytes, -(-image.shape[0] // len(cluster.workers))))
     futures = [
@@ -143,27 +157,27 @@ def read_rows(source: Source, first: int, last: int) -> int:
     return source.read(first, last).nbytes
 
 
-def copy_rows(image: Streamed, target: Target, first: int, last: int) -> int:
+def copy_rows(image: StreamedInput, target: Target, first: int, last: int) -> int:
     """Read rows and write them to a target, at the same time; return their size in bytes."""
-    (chunk,) = in_parts([Chunk({"image": Excerpt(image.source, first, last)}, {}, 0, first, last)], image)
-    parts, size = PartsOfChunk(chunk, lambda piece: None), 0
-    with writing_behind(target, first, 1, parts.held) as put, closing(parts.read(0)) as pieces:
+    (chunk,) = read_chunks_in_parts([Chunk({"image": Excerpt(image.source, first, last)}, {}, 0, first, last)], image)
+    parts, size = ChunkPartReader(chunk, lambda piece: None), 0
+    with background_writer(target, first, 1, parts.memory_usage) as put, closing(parts.read(0)) as pieces:
         for piece in pieces:
             put(piece.inputs["image"])
-            parts.done(piece)
+            parts.release_part(piece)
             size += piece.nbytes
     return size
 
 
-def _is_filtered(image: Streamed, target: str) -> bool:
+def _is_filtered(image: StreamedInput, target: str) -> bool:
     """Return whether some rows of a filtered image equal the reference result."""
     pattern = find_pattern("convolution")
     params = pattern.check(_FILTER_PARAMS)
-    result, height = open_streamed(target), image.shape[0]
+    result, height = open_streamed_input(target), image.shape[0]
     reach = 2
-    for place in range(_COMPARED):
-        first = place * max(height - _COMPARED, 0) // (_COMPARED - 1)
-        last = min(first + _COMPARED, height)
+    for place in range(_COMPARED_ROWS):
+        first = place * max(height - _COMPARED_ROWS, 0) // (_COMPARED_ROWS - 1)
+        last = min(first + _COMPARED_ROWS, height)
         above, below = max(first - reach, 0), min(last + reach, height)
         inputs = {"image": image.source.read(above, below), "maxval": np.array(255, np.uint8)}
         reference = pattern.reference(inputs, params)[first - above : last - above]
@@ -180,5 +194,5 @@ def _drop_from_cache(path: Path) -> None:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _quiet(progress: Progress) -> None:
+def _ignore_progress(progress: Progress) -> None:
     pass

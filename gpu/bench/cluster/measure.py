@@ -13,23 +13,31 @@ from typing import Any
 
 import numpy as np
 
-from gpu.bench.cluster.cases import WINDOW, CaseResult, ClusterCase, MadeInput, same
-from gpu.bench.cluster.held import BlankRows, HeldEngine, Moved, OnDevice, PartFacts, stand_before, step_aside
-from gpu.declaration.distributed import OnWorker, Step, equal_lengths
+from gpu.bench.cluster.cases import WINDOW, CaseResult, ClusterCase, GeneratedInput, are_results_equal
+from gpu.bench.cluster.resident_engine import (
+    BlankSource,
+    DeviceCopies,
+    GeneratedSource,
+    PartProperties,
+    ResidentEngine,
+    unwrap_engine,
+    wrap_engine,
+)
+from gpu.declaration.distributed import Step, WorkerContext, split_evenly
 from gpu.declaration.pattern import Progress
 from gpu.distributed.chunks import Chunk
 from gpu.distributed.cluster import Cluster
-from gpu.distributed.run import lengths_of
-from gpu.distributed.sources import Excerpt, written
-from gpu.distributed.tasks import Named, RunTasks, home_of
-from gpu.distributed.worker import exchange_engine, with_engine
+from gpu.distributed.distributed_run import compute_chunk_lengths
+from gpu.distributed.sources import Excerpt, write_source
+from gpu.distributed.tasks import NamedResult, RunTasks, find_home
+from gpu.distributed.worker import call_with_engine, replace_engine
 from gpu.engines.base import Array, Engine
 from gpu.errors import LockstepError
 from gpu.messages.distributed import DistributedRun
 from gpu.patterns import find_pattern
 
-_FEWEST = 3
-_LONG_S = 4.0
+_MIN_REPETITIONS = 3
+_LONG_RUN_S = 4.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class ClusterRow:
         Transfers to and from the host.
     device_bytes, socket_bytes : int
         Exchanged between workers from device to device, and through Dask's connections.
-    right : bool
+    correct : bool
         Whether the result is correct.
     time_steps : int
         Time steps of a simulation of bodies; 0 for other patterns.
@@ -64,16 +72,16 @@ class ClusterRow:
     transfer_ms: float
     device_bytes: int
     socket_bytes: int
-    right: bool
+    correct: bool
     time_steps: int = 0
 
     @property
-    def wall(self) -> float:
+    def median_wall_ms(self) -> float:
         """The median by the clock, in ms."""
         return statistics.median(self.wall_ms)
 
     @property
-    def device(self) -> float:
+    def median_device_ms(self) -> float:
         """The median on the devices, in ms."""
         return statistics.median(self.device_ms)
 
@@ -89,64 +97,67 @@ def measure(
     A case that cannot run, for example because a device has too little memory, is passed to `fail`.
     """
     counts = dict.fromkeys((1, len(cluster.workers)))
-    with _resident_data(cluster), TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
+    with (
+        _resident_data(cluster),
+        TemporaryDirectory(dir=cluster.shared_folder or None, ignore_cleanup_errors=True) as folder,
+    ):
         for case in cases:
             try:
-                runs = [_measure_on(cluster.first(count), case, repetitions, Path(folder)) for count in counts]
+                runs = [_measure_on(cluster.limit_workers(count), case, repetitions, Path(folder)) for count in counts]
             except LockstepError as error:
                 fail(case, error)
                 continue
-            results_agree = same([result for _, result in runs])
+            results_agree = are_results_equal([result for _, result in runs])
             for row, result in runs:
-                yield replace(row, right=results_agree and case.right(result))
+                yield replace(row, correct=results_agree and case.is_correct(result))
 
 
 @contextmanager
 def _resident_data(cluster: Cluster) -> Iterator[None]:
     """Wrap the workers' engines so that inputs are on the devices before they are used, and results stay there."""
-    cluster.on_each(exchange_engine, stand_before)
+    cluster.call_on_each_worker(replace_engine, wrap_engine)
     try:
         yield
     finally:
-        cluster.on_each(exchange_engine, step_aside)
+        cluster.call_on_each_worker(replace_engine, unwrap_engine)
 
 
 @dataclass(frozen=True)
-class _Timed:
+class _TimedRun:
     """A repetition, and what each worker copied from other devices during it."""
 
-    done: DistributedRun
-    moved: Sequence[Moved]
+    run: DistributedRun
+    copies: Sequence[DeviceCopies]
 
     @property
     def device_ms(self) -> float:
-        kernels = dict.fromkeys((each.address for each in self.done.workers), 0.0)
-        for record in self.done.tasks:
+        kernels = dict.fromkeys((each.address for each in self.run.workers), 0.0)
+        for record in self.run.tasks:
             kernels[record.worker] += record.times.kernel
-        return max(ms + moved.ms for ms, moved in zip(kernels.values(), self.moved, strict=True))
+        return max(ms + moved.ms for ms, moved in zip(kernels.values(), self.copies, strict=True))
 
 
 def _measure_on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: Path) -> tuple[ClusterRow, CaseResult]:
     count = len(cluster.workers)
-    cluster.on_each(with_engine, _begin)
+    cluster.call_on_each_worker(call_with_engine, _activate_engine)
     try:
-        prepared = _Prepared(cluster, case, -(-case.chunks // count) * count, folder)
-        result = prepared.checked()  # also the warm-up
-        runs: list[_Timed] = []
+        prepared = _PreparedCase(cluster, case, -(-case.min_chunks // count) * count, folder)
+        result = prepared.run_checked()  # also the warm-up
+        runs: list[_TimedRun] = []
         start = time.monotonic()
-        while len(runs) < repetitions and (len(runs) < _FEWEST or time.monotonic() - start < _LONG_S):
-            runs.append(prepared.timed())
+        while len(runs) < repetitions and (len(runs) < _MIN_REPETITIONS or time.monotonic() - start < _LONG_RUN_S):
+            runs.append(prepared.run_timed())
     finally:
-        cluster.on_each(with_engine, _end)
+        cluster.call_on_each_worker(call_with_engine, _free_generated)
     # The details are those of the median repetition.
-    median = sorted(runs, key=lambda each: each.done.wall_s)[len(runs) // 2]
-    run, by_device = median.done, sum(each.nbytes for each in median.moved)
+    median = sorted(runs, key=lambda each: each.run.wall_s)[len(runs) // 2]
+    run, by_device = median.run, sum(each.nbytes for each in median.copies)
     row = ClusterRow(
         case.work,
         count,
-        tuple(1e3 * each.done.wall_s for each in runs),
+        tuple(1e3 * each.run.wall_s for each in runs),
         tuple(each.device_ms for each in runs),
-        {step: run.times_of(step).kernel for step in dict.fromkeys(each.step for each in run.tasks)},
+        {step: run.phase_times(step).kernel for step in dict.fromkeys(each.step for each in run.tasks)},
         run.times.upload + run.times.download,
         by_device,
         run.exchanged_bytes - by_device,
@@ -156,135 +167,158 @@ def _measure_on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: P
     return row, result
 
 
-class _Prepared:
+class _PreparedCase:
     """A case whose input is on the devices of its workers."""
 
     def __init__(self, cluster: Cluster, case: ClusterCase, chunks: int, folder: Path) -> None:
         self._cluster = cluster
         self._case = case
         pattern = find_pattern(case.pattern)
-        self._params, self._program = pattern.check(case.params), pattern.over_devices()
+        self._params, self._program = pattern.check(case.params), pattern.require_distributed()
         self._sums: list[Any] = []
-        files = {name: written(values, folder, name) for name, values in case.given.items()}
-        lengths = lengths_of(case.rows, (chunks,), chunks, self._program.together(self._params))
+        files = {name: write_source(values, folder, name) for name, values in case.host_inputs.items()}
+        lengths = compute_chunk_lengths(case.rows, (chunks,), chunks, self._program.granularity(self._params))
         halo, stop = self._program.halo(self._params), 0
         self._chunks = []
         for place, length in enumerate(lengths):
             start, stop = stop, stop + length
             before, after = min(halo, start), min(halo, case.rows - stop)
-            rows, home = (start - before, stop + after), home_of(cluster, place, len(lengths))
+            rows, home = (start - before, stop + after), find_home(cluster, place, len(lengths))
             sources = {
-                **{name: self._generate(home, f"{name} {place}", made, *rows) for name, made in case.divided.items()},
-                **{name: Excerpt(BlankRows(row, dtype), *rows) for name, (row, dtype) in case.blank.items()},
+                **{
+                    name: self._generate(home, f"{name} {place}", made, *rows)
+                    for name, made in case.divided_inputs.items()
+                },
+                **{name: Excerpt(BlankSource(row, dtype), *rows) for name, (row, dtype) in case.blank_inputs.items()},
                 **{name: Excerpt(file, *rows) for name, file in files.items()},
             }
-            self._chunks.append(Chunk(sources, case.whole, place, start, stop, before, after))
+            self._chunks.append(Chunk(sources, case.common_inputs, place, start, stop, before, after))
         self._second_inputs = {
-            name: self._second_chunks(name, made, len(lengths)) for name, made in case.beside.items()
+            name: self._second_chunks(name, made, len(lengths)) for name, made in case.second_inputs.items()
         }
         self._total = sum(cluster.client.gather(self._sums))
-        self._smallest = min(lengths) * max((4 * made.each for made in case.divided.values()), default=0)
+        self._smallest = min(lengths) * max((4 * made.row_elements for made in case.divided_inputs.values()), default=0)
 
-    def _second_chunks(self, name: str, made: MadeInput, chunks: int) -> list[Chunk]:
+    def _second_chunks(self, name: str, source: GeneratedInput, chunks: int) -> list[Chunk]:
         parts, stop = [], 0
-        for place, length in enumerate(equal_lengths(made.rows, chunks)):
+        for place, length in enumerate(split_evenly(source.rows, chunks)):
             start, stop = stop, stop + length
-            home = home_of(self._cluster, place, chunks)
-            sources = {name: self._generate(home, f"{name} {place}", made, start, stop)}
+            home = find_home(self._cluster, place, chunks)
+            sources = {name: self._generate(home, f"{name} {place}", source, start, stop)}
             parts.append(Chunk(sources, {}, place, start, stop))
         return parts
 
-    def _generate(self, home: str, key: str, made: MadeInput, start: int, stop: int) -> Excerpt:
+    def _generate(self, home: str, key: str, generated_input: GeneratedInput, start: int, stop: int) -> Excerpt:
         """Generate rows on a worker's device; return the source where its Dask tasks find them."""
-        values = (stop - start, *made.row), made.dtype, made.bits, made.salt + start * made.each
+        values = (
+            (stop - start, *generated_input.row_shape),
+            generated_input.dtype,
+            generated_input.bits,
+            generated_input.salt + start * generated_input.row_elements,
+        )
         submit = self._cluster.client.submit
-        self._sums.append(submit(with_engine, _make, key, *values, workers=[home], pure=False))
-        return Excerpt(OnDevice(key), start, stop)
+        self._sums.append(submit(call_with_engine, _generate_on_engine, key, *values, workers=[home], pure=False))
+        return Excerpt(GeneratedSource(key), start, stop)
 
-    def checked(self) -> CaseResult:
+    def run_checked(self) -> CaseResult:
         """Run the case; return the properties of its result."""
-        stays = look_at if self._case.divided else let_go
+        stays = inspect_part if self._case.divided_inputs else free_part
         _, results = self._run(stays)
-        parts = [each for name in self._case.stays for each in results[name]] if self._case.divided else []
+        parts = (
+            [each for name in self._case.resident_outputs for each in results[name]]
+            if self._case.divided_inputs
+            else []
+        )
         return CaseResult(
-            parts=tuple(_facts(each) for each in parts),
-            arrays={name: np.concatenate(results[name]) for name in self._case.comes},
+            parts=tuple(_to_part_properties(each) for each in parts),
+            arrays={name: np.concatenate(results[name]) for name in self._case.gathered_outputs},
             total=self._total,
         )
 
-    def timed(self) -> _Timed:
+    def run_timed(self) -> _TimedRun:
         """Run the case without examining its result; return the times."""
-        self._cluster.on_each(with_engine, _moved)
-        run, _ = self._run(let_go)
-        return _Timed(run, self._cluster.on_each(with_engine, _moved))
+        self._cluster.call_on_each_worker(call_with_engine, _take_copies)
+        run, _ = self._run(free_part)
+        return _TimedRun(run, self._cluster.call_on_each_worker(call_with_engine, _take_copies))
 
-    def _run(self, stays: Step) -> tuple[DistributedRun, dict[str, list[Any]]]:
+    def _run(self, final_step: Step) -> tuple[DistributedRun, dict[str, list[Any]]]:
         case, cluster = self._case, self._cluster
-        cluster.on_each(with_engine, _stays_from, self._smallest // 2 if case.divided and case.stays else 2**62)
+        cluster.call_on_each_worker(
+            call_with_engine,
+            _set_min_resident_bytes,
+            self._smallest // 2 if case.divided_inputs and case.resident_outputs else 2**62,
+        )
         tasks = RunTasks(cluster, case.pattern, case.variant, self._params, {}, self._chunks, self._second_inputs)
         try:
             start = time.perf_counter()
             plan = self._program.plan(tasks)
-            outputs = {name: [_named(part) for part in plan[name].parts] for name in (*case.stays, *case.comes)}
-            for name in case.stays:
-                outputs[name] = [part.followed(stays) for part in outputs[name]]
-            results = iter(tasks.wait([part for parts in outputs.values() for part in parts], _quiet))
+            outputs = {
+                name: [_require_named(part) for part in plan[name].parts]
+                for name in (*case.resident_outputs, *case.gathered_outputs)
+            }
+            for name in case.resident_outputs:
+                outputs[name] = [part.apply_step(final_step) for part in outputs[name]]
+            results = iter(
+                tasks.wait_for_results([part for parts in outputs.values() for part in parts], _ignore_progress)
+            )
             wall_s = time.perf_counter() - start
         finally:
             tasks.close()
-        run = DistributedRun(cluster.workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, 0)
+        run = DistributedRun(
+            cluster.workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, 0
+        )
         return run, {name: [next(results) for _ in parts] for name, parts in outputs.items()}
 
 
-def look_at(worker: OnWorker, part: Array) -> dict[str, Array]:
+def inspect_part(worker: WorkerContext, part: Array) -> dict[str, Array]:
     """Return the properties of a part of a result on its device, and free it."""
-    engine = _held_engine(worker.engine)
-    facts = engine.facts_of(part, WINDOW)
-    engine.let_go()
+    engine = _require_resident_engine(worker.engine)
+    facts = engine.compute_properties(part, WINDOW)
+    engine.free_results()
     # float64 cannot represent a 64-bit sum, so each property is an array.
     return {name: np.array(value) for name, value in vars(facts).items()}
 
 
-def let_go(worker: OnWorker, part: Array) -> Array:
+def free_part(worker: WorkerContext, part: Array) -> Array:
     """Free a part of a result on its device."""
-    _held_engine(worker.engine).let_go()
+    _require_resident_engine(worker.engine).free_results()
     return np.zeros(1)
 
 
-def _facts(properties: Mapping[str, Any]) -> PartFacts:
+def _to_part_properties(properties: Mapping[str, Any]) -> PartProperties:
     numbers = {name: int(value) for name, value in properties.items() if not value.ndim}
-    return PartFacts(**numbers, head=properties["head"], tail=properties["tail"])
+    return PartProperties(**numbers, head=properties["head"], tail=properties["tail"])
 
 
-def _held_engine(engine: Engine) -> HeldEngine:
-    assert isinstance(engine, HeldEngine)
+def _require_resident_engine(engine: Engine) -> ResidentEngine:
+    assert isinstance(engine, ResidentEngine)
     return engine
 
 
-def _begin(engine: Engine) -> None:
-    _held_engine(engine).begin()
+def _activate_engine(engine: Engine) -> None:
+    _require_resident_engine(engine).activate()
 
 
-def _end(engine: Engine) -> None:
-    _held_engine(engine).forget()
+def _free_generated(engine: Engine) -> None:
+    _require_resident_engine(engine).free_generated()
 
 
-def _stays_from(engine: Engine, size: int) -> None:
-    _held_engine(engine).stays_from = size
+def _set_min_resident_bytes(engine: Engine, size: int) -> None:
+    _require_resident_engine(engine).min_resident_bytes = size
 
 
-def _make(engine: Engine, key: str, shape: tuple[int, ...], dtype: str, bits: int, first: int) -> int:
-    return _held_engine(engine).make(key, shape, dtype, bits, first)
+def _generate_on_engine(engine: Engine, key: str, shape: tuple[int, ...], dtype: str, bits: int, first: int) -> int:
+    return _require_resident_engine(engine).generate(key, shape, dtype, bits, first)
 
 
-def _moved(engine: Engine) -> Moved:
-    return _held_engine(engine).take_moved()
+def _take_copies(engine: Engine) -> DeviceCopies:
+    return _require_resident_engine(engine).take_copies()
 
 
-def _quiet(progress: Progress) -> None:
+def _ignore_progress(progress: Progress) -> None:
     pass
 
 
-def _named(part: Any) -> Named:
-    assert isinstance(part, Named)
+def _require_named(part: Any) -> NamedResult:
+    assert isinstance(part, NamedResult)
     return part

@@ -16,11 +16,11 @@ from gpu.declaration.arrays import present_error
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.distributed.cluster import Cluster
-from gpu.distributed.run import run_distributed
+from gpu.distributed.distributed_run import run_distributed
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
-from gpu.run import verify
-from gpu.run.execute import run_pattern
+from gpu.run import verification
+from gpu.run.engine_requests import run_pattern
 
 
 @dataclass(frozen=True)
@@ -30,26 +30,26 @@ class OverheadRow:
     Parameters
     ----------
     work : str
-    plain_s : float
+    local_s : float
         Seconds without Dask, on one device.
-    one_s, all_s : float
+    one_worker_s, all_workers_s : float
         Seconds on a cluster's first worker, and on all.
-    right : bool
+    correct : bool
         Whether all results are correct.
     """
 
     work: str
-    plain_s: float
-    one_s: float
-    all_s: float
-    right: bool
+    local_s: float
+    one_worker_s: float
+    all_workers_s: float
+    correct: bool
 
 
 OverheadWork = tuple[str, str, Mapping[str, Any], Inputs]
 """Pattern, variant, parameters, and inputs that the pattern does not generate."""
 
 
-def works(n: int) -> tuple[OverheadWork, ...]:
+def make_overhead_works(n: int) -> tuple[OverheadWork, ...]:
     """Return the runs to measure, with about n elements each."""
     side = int(n**0.5)
     image = np.random.default_rng(n).integers(0, 256, (side, side), np.uint8)
@@ -61,13 +61,15 @@ def works(n: int) -> tuple[OverheadWork, ...]:
     )
 
 
-def measure(cluster: Cluster, given: Sequence[OverheadWork], repetitions: int, kind: str) -> Iterator[OverheadRow]:
+def measure(
+    cluster: Cluster, overhead_works: Sequence[OverheadWork], repetitions: int, kind: str
+) -> Iterator[OverheadRow]:
     """Run works on an engine of a kind in this process, and on the cluster; yield their rows."""
-    with closing(engines.create(kind)) as engine:
-        for name, variant, params, inputs in given:
+    with closing(engines.create_engine(kind)) as engine:
+        for name, variant, params, inputs in overhead_works:
             pattern = find_pattern(name)
             all_params = pattern.check(params)
-            arrays = pattern.inputs(inputs, all_params, 1)
+            arrays = pattern.prepare_inputs(inputs, all_params, 1)
             yield _row(cluster, engine, pattern, pattern.variant(variant), arrays, all_params, repetitions)
 
 
@@ -83,27 +85,27 @@ def _row(
     verdicts: list[bool] = []
 
     def run_plain() -> None:
-        outcome = run_pattern(engine, pattern, variant, inputs, params, _quiet, with_reference=False)
-        result, reference = verify.comparable(pattern, variant, inputs, params, outcome.outputs)
+        outcome = run_pattern(engine, pattern, variant, inputs, params, _ignore_progress, with_reference=False)
+        result, reference = verification.prepare_comparison(pattern, variant, inputs, params, outcome.outputs)
         if isinstance(pattern.presentation, ArrayPresentation):
             present_error(result, reference)
-        verdicts.append(verify.compare(result, reference, pattern.tolerance(inputs, params))[1])
+        verdicts.append(verification.compare_results(result, reference, pattern.tolerance(inputs, params))[1])
 
     def runner_on(workers: int) -> Callable[[], None]:
         def run() -> None:
-            part = cluster.first(workers)
-            outcome, _ = run_distributed(part, pattern, variant, inputs, params, _quiet)
+            part = cluster.limit_workers(workers)
+            outcome, _ = run_distributed(part, pattern, variant, inputs, params, _ignore_progress)
             verdicts.append(bool(outcome.report.verified))
 
         return run
 
     elements = next(iter(inputs.values())).size
     runs = (run_plain, runner_on(1), runner_on(len(cluster.workers)))
-    plain_s, one_s, all_s = (_seconds(each, repetitions) for each in runs)
+    plain_s, one_s, all_s = (_measure_seconds(each, repetitions) for each in runs)
     return OverheadRow(f"{pattern.title}, {elements} elements", plain_s, one_s, all_s, all(verdicts))
 
 
-def _seconds(run: Callable[[], None], repetitions: int) -> float:
+def _measure_seconds(run: Callable[[], None], repetitions: int) -> float:
     """Return the median of the repetitions, after one run that compiles."""
     run()
     times = []
@@ -114,5 +116,5 @@ def _seconds(run: Callable[[], None], repetitions: int) -> float:
     return statistics.median(times)
 
 
-def _quiet(progress: Progress) -> None:
+def _ignore_progress(progress: Progress) -> None:
     pass

@@ -7,7 +7,7 @@ import re
 
 OVERHEAD, DISK = "overhead", "disk"
 
-ON_GPUS = {
+GPU_SIZES = {
     "nbody": 2**20,
     "matmul": 32768,
     "sort": 2**31,
@@ -18,7 +18,7 @@ ON_GPUS = {
     OVERHEAD: 2**22,
     DISK: 2**33,
 }
-SIMULATED = {
+SIMULATOR_SIZES = {
     "nbody": 2**8,
     "matmul": 64,
     "sort": 2**13,
@@ -29,12 +29,12 @@ SIMULATED = {
     OVERHEAD: 2**12,
     DISK: 2**16,
 }
-NAMES = tuple(ON_GPUS)
+NAMES = tuple(GPU_SIZES)
 
 _SIZE = re.compile(r"([a-z]+)=(?:(\d{1,12})|2\^(\d{1,2}))", re.ASCII)
 
 
-def size_of(text: str) -> tuple[str, int]:
+def parse_size(text: str) -> tuple[str, int]:
     """Parse a name and a size of `--size`: sort=2^31, matmul=8192, disk=0."""
     match = _SIZE.fullmatch(text)
     if match is None or match[1] not in NAMES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gpu.bench.model.measured import MeasuredTimes, load
+from gpu.bench.model.measured_times import MeasuredTimes, load_times
 
 
 def measure_launches(path: Path, seed: int, repetitions: int) -> int:
@@ -13,9 +13,9 @@ def measure_launches(path: Path, seed: int, repetitions: int) -> int:
     from gpu import engines
     from gpu.bench.model import measure
 
-    engine: Any = engines.create("cuda")
+    engine: Any = engines.create_engine("cuda")
     try:
-        print(f"{measure.prepare(engine, seed)} modules are compiled", flush=True)
+        print(f"{measure.compile_modules(engine, seed)} modules are compiled", flush=True)
         cases = []
         for case in measure.measure(engine, seed, repetitions):
             cases.append(case)
@@ -26,50 +26,57 @@ def measure_launches(path: Path, seed: int, repetitions: int) -> int:
     return 0
 
 
-def compare_with(path: Path, page: Path, gpu: str | None, data: Path | None = None, *, nvcc: bool = True) -> int:
+def compare_with_model(path: Path, page: Path, gpu: str | None, data: Path | None = None, *, nvcc: bool = True) -> int:
     """Model the measured cases of a file, print both times, and write the page's section and the validation data."""
     from gpu.bench import document
     from gpu.bench.model import compare
     from gpu.timing import validation
     from gpu.timing.gpus import find_gpu
 
-    times = load(path)
+    times = load_times(path)
     gpu_description = find_gpu(gpu or times.gpu)
     rows = []
-    for row in compare.compare(times, gpu_description, nvcc=nvcc):
+    for row in compare.compare_cases(times, gpu_description, nvcc=nvcc):
         rows.append(row)
         modeled = f"{row.modeled_us:12.2f} us {row.ratio:6.2f}" if row.modeled_us is not None else row.remark
-        print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.measured_us:12.2f} us {modeled}", flush=True)
+        print(
+            f"{row.pattern_or_file:<16} {row.variant_or_kernel:<20} {row.work:<56} "
+            f"{row.measured_us:12.2f} us {modeled}",
+            flush=True,
+        )
     if nvcc:
         name = f"Timing model on {gpu_description.key}"
-        body = compare.tables(rows, gpu_description.name, times.remark)
+        body = compare.format_tables(rows, gpu_description.name, times.remark)
     else:
         name = f"Timing model without nvcc on {gpu_description.key}"
-        body = compare.without_nvcc(rows, times.remark)
+        body = compare.format_llvm_tables(rows, times.remark)
     document.write_section(page, name, times.gpu, body)
     modeled_rows = [row for row in rows if row.modeled_us is not None]
     if modeled_rows:
-        result = compare.validation_of(modeled_rows, gpu_description.key, times.gpu)
-        validation.write(data or validation.path_of(result.gpu, result.source), result)
+        result = compare.build_validation(modeled_rows, gpu_description.key, times.gpu)
+        validation.write_validation(data or validation.validation_path(result.gpu, result.source), result)
     return 0
 
 
-def count_with(profile: Path, counted: Path, page: Path, gpu: str | None) -> int:
+def compare_counters(profile: Path, counters_path: Path, page: Path, gpu: str | None) -> int:
     """Model the launches that a profiler has counted, and write the page's section of counters."""
     from gpu.bench import document
     from gpu.bench.model import counters
     from gpu.timing.gpus import find_gpu
 
-    profiled, launches = load(profile), counters.read(counted)
+    profiled, launches = load_times(profile), counters.read_profile(counters_path)
     gpu_description = find_gpu(gpu or profiled.gpu)
     rows = []
-    for row in counters.compare(profiled, launches, gpu_description):
+    for row in counters.compare_launches(profiled, launches, gpu_description):
         rows.append(row)
         ratios = (row.ratio(counter) for counter in counters.COUNTERS)
         figures = " ".join(f"{ratio:6.2f}" if ratio is not None else " " * 6 for ratio in ratios)
-        print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.launch.kernel:<28} {figures}", flush=True)
+        print(
+            f"{row.pattern_or_file:<16} {row.variant_or_kernel:<20} {row.work:<56} {row.launch.kernel:<28} {figures}",
+            flush=True,
+        )
     section = f"Timing model's counters on {gpu_description.key}"
-    document.write_section(page, section, profiled.gpu, counters.tables(rows))
+    document.write_section(page, section, profiled.gpu, counters.format_tables(rows))
     return 0
 
 
@@ -80,9 +87,9 @@ def profile_launches(path: Path, seed: int) -> int:
     from gpu import engines
     from gpu.bench.model import measure
 
-    engine: Any = engines.create("cuda")
+    engine: Any = engines.create_engine("cuda")
     try:
-        measure.prepare(engine, seed)
+        measure.compile_modules(engine, seed)
         cases = tuple(measure.profile(engine, seed, cuda.start_profiler, cuda.stop_profiler))
         MeasuredTimes(engine.device.name, seed, cases).save(path)
     finally:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.bench.model import elsewhere
-from gpu.bench.model.measure import variants
-from gpu.bench.model.measured import MeasuredTimes
+from gpu.bench.model import foreign_kernels
+from gpu.bench.model.measure import iterate_variants
+from gpu.bench.model.measured_times import MeasuredTimes
 from gpu.engines.modeling import ModelingEngine
 from gpu.errors import LockstepError
 from gpu.timing.gpus import GpuDescription
-from gpu.timing.validation import ELSEWHERE, OURS, ValidatedCase, Validation
+from gpu.timing.validation import EXTERNAL, OURS, ValidatedCase, Validation
 
 HELD_OUT = ("compaction", "nbody", "softmax", "sort", "stencil", "transpose")
 """Patterns on which nothing was tuned. Nothing was tuned on the foreign kernels either."""
@@ -25,8 +25,8 @@ HELD_OUT = ("compaction", "nbody", "softmax", "sort", "stencil", "transpose")
 HELD_OUT_CASES = {"spmv": ("262144 rows of 100", "blocks of 64")}
 """Held-out cases of patterns that showed what the model lacked: the cases not examined, by a part of their texts."""
 
-_SAME = 0.02
-_ABOUT = """\
+_TIE_TOLERANCE = 0.02
+_DESCRIPTION = """\
 The timing model's times for {gpu}, compared with measured ones: each variant at several sizes and block sizes, and
 foreign kernels, which are not ours. No constant was fitted to held-out cases; effects that two foreign kernels showed
 to be missing were added, the cost of a store that touches many lines (a naive transposition) and blocks of different
@@ -34,24 +34,24 @@ durations (Mandelbrot), as were those of some cases of the sparse product: singl
 warp that add to one word, both with values from microbenchmarks, and the longest row, which is counted. Tau is
 Kendall's, of the order of a ladder's variants at one size, averaged over the sizes; measured times within 2 % count as
 equal. Errors are of the modeled time, as shares of the measured one."""
-_GOALS = {OURS: (0.97, 0.9, 0.15, 1.5, 0.9), ELSEWHERE: (0.95, None, 0.3, 2.0, 0.8)}
+_GOALS = {OURS: (0.97, 0.9, 0.15, 1.5, 0.9), EXTERNAL: (0.95, None, 0.3, 2.0, 0.8)}
 """Goals of a group: least Spearman correlation and Kendall's tau, largest median error, and a factor with the least
 share of cases within it."""
-_ABOUT_LLVM = """\
+_LLVM_DESCRIPTION = """\
 The same cases modeled as without nvcc: PTX that LLVM generates from the simulator's IR, with estimated registers.
 Nothing was fitted to these."""
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedCase:
     """A case with its measured and modeled time in microseconds; `modeled_us` is None for the reason in `remark`.
 
     `source` is the origin of the kernels' instructions: "sass" or "ir".
     """
 
     group: str
-    of: str
-    who: str
+    pattern_or_file: str
+    variant_or_kernel: str
     work: str
     measured_us: float
     modeled_us: float | None
@@ -63,15 +63,15 @@ class Compared:
         return self.modeled_us / self.measured_us if self.modeled_us is not None else math.nan
 
 
-def is_held_out(of: str, work: str) -> bool:
+def is_held_out(pattern_or_file: str, work: str) -> bool:
     """Return whether nothing was tuned on a pattern's case."""
-    return of in HELD_OUT or any(part in work for part in HELD_OUT_CASES.get(of, ()))
+    return pattern_or_file in HELD_OUT or any(part in work for part in HELD_OUT_CASES.get(pattern_or_file, ()))
 
 
-def compare(times: MeasuredTimes, gpu: GpuDescription, *, nvcc: bool = True) -> Iterator[Compared]:
+def compare_cases(times: MeasuredTimes, gpu: GpuDescription, *, nvcc: bool = True) -> Iterator[ComparedCase]:
     """Model every measured case, and yield both times; without `nvcc`, as where it is not installed."""
     measured = {(case.of, case.who, case.work): case.time_us for case in times.cases}
-    for pattern, case, variant, inputs, params in variants(times.seed):
+    for pattern, case, variant, inputs, params in iterate_variants(times.seed):
         measured_us = measured.get((pattern.name, variant.name, case.work))
         if measured_us is None:
             continue
@@ -85,39 +85,43 @@ def compare(times: MeasuredTimes, gpu: GpuDescription, *, nvcc: bool = True) -> 
             modeled, remark = None, error.message
         finally:
             engine.close()
-        yield Compared(OURS, pattern.name, variant.name, case.work, measured_us, modeled, remark, engine.source)
-    for foreign in elsewhere.all_cases():
+        yield ComparedCase(OURS, pattern.name, variant.name, case.work, measured_us, modeled, remark, engine.source)
+    for foreign in foreign_kernels.all_cases():
         measured_us = measured.get((foreign.file, foreign.kernel, foreign.size))
         if measured_us is None:
             continue
         engine = ModelingEngine(gpu, nvcc=nvcc)
-        engine.sources.update(elsewhere.sources())
+        engine.sources.update(foreign_kernels.read_sources())
         try:
-            foreign.launch(engine, foreign.make(np.random.default_rng(times.seed)))
+            foreign.launch(engine, foreign.make_arguments(np.random.default_rng(times.seed)))
             modeled = engine.launches[-1].time_us
-            yield Compared(
-                ELSEWHERE, foreign.file, foreign.kernel, foreign.size, measured_us, modeled, "", engine.source
+            yield ComparedCase(
+                EXTERNAL, foreign.file, foreign.kernel, foreign.size, measured_us, modeled, "", engine.source
             )
         except LockstepError as error:
-            yield Compared(ELSEWHERE, foreign.file, foreign.kernel, foreign.size, measured_us, None, error.message)
+            yield ComparedCase(EXTERNAL, foreign.file, foreign.kernel, foreign.size, measured_us, None, error.message)
         finally:
             engine.close()
 
 
-def tables(rows: Sequence[Compared], gpu: str, remark: str = "") -> str:
+def format_tables(rows: Sequence[ComparedCase], gpu: str, remark: str = "") -> str:
     """Return the model's errors as Markdown, with a remark on the measurement."""
-    lines = [_ABOUT.format(gpu=gpu), *_paragraph(remark), "", *_summary(rows), "", *_goals(rows)]
+    lines = [_DESCRIPTION.format(gpu=gpu), *_paragraph(remark), "", *_format_summary(rows), "", *_format_goals(rows)]
     lines += ["", "| kernels | on | measured us | modeled us | ratio | |", "|---|---|--:|--:|--:|---|"]
-    lines += map(_row, rows)
+    lines += map(_format_row, rows)
     return "\n".join(lines)
 
 
-def without_nvcc(rows: Sequence[Compared], remark: str = "") -> str:
+def format_llvm_tables(rows: Sequence[ComparedCase], remark: str = "") -> str:
     """Return the errors with LLVM's PTX as Markdown, and the cases off by more than a factor of 2."""
     far = [row for row in rows if row.modeled_us is None or not 0.5 <= row.ratio <= 2.0]
-    lines = [_ABOUT_LLVM, *_paragraph(remark), "", *_summary(rows), "", *_goals(rows), ""]
+    lines = [_LLVM_DESCRIPTION, *_paragraph(remark), "", *_format_summary(rows), "", *_format_goals(rows), ""]
     lines += [f"Off by more than a factor of 2, or not modeled: {len(far)} of {len(rows)}.", ""]
-    lines += ["| kernels | on | measured us | modeled us | ratio | |", "|---|---|--:|--:|--:|---|", *map(_row, far)]
+    lines += [
+        "| kernels | on | measured us | modeled us | ratio | |",
+        "|---|---|--:|--:|--:|---|",
+        *map(_format_row, far),
+    ]
     return "\n".join(lines)
 
 
@@ -125,39 +129,54 @@ def _paragraph(text: str) -> list[str]:
     return ["", *textwrap.wrap(text, 120)] if text else []
 
 
-def _row(row: Compared) -> str:
+def _format_row(row: ComparedCase) -> str:
     modeled = f"{row.modeled_us:.1f} | {row.ratio:.2f}" if row.modeled_us is not None else " | "
-    return f"| {row.of} {row.who} | {row.work} | {row.measured_us:.1f} | {modeled} | {row.remark} |"
+    return (
+        f"| {row.pattern_or_file} {row.variant_or_kernel} | {row.work} | {row.measured_us:.1f} | {modeled} "
+        f"| {row.remark} |"
+    )
 
 
-def _summary(rows: Sequence[Compared]) -> list[str]:
+def _format_summary(rows: Sequence[ComparedCase]) -> list[str]:
     """Return the lines of a table of the errors of groups of cases."""
     ours = [row for row in rows if row.group == OURS]
-    others = [row for row in rows if row.group == ELSEWHERE]
+    others = [row for row in rows if row.group == EXTERNAL]
     lines = [
         "| cases | held out | number | Spearman | mean tau | median error | mean error | within 1.5 x | within 2 x |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    names = dict.fromkeys(row.of for row in ours)
-    groups: list[tuple[str, str, list[Compared]]] = [
-        (name, "yes" if name in HELD_OUT else "", [row for row in ours if row.of == name]) for name in names
+    names = dict.fromkeys(row.pattern_or_file for row in ours)
+    groups: list[tuple[str, str, list[ComparedCase]]] = [
+        (name, "yes" if name in HELD_OUT else "", [row for row in ours if row.pattern_or_file == name])
+        for name in names
     ]
     groups += [
-        (f"{name}, held-out cases", "yes", [row for row in ours if row.of == name and is_held_out(name, row.work)])
+        (
+            f"{name}, held-out cases",
+            "yes",
+            [row for row in ours if row.pattern_or_file == name and is_held_out(name, row.work)],
+        )
         for name in HELD_OUT_CASES
     ]
     groups += [
         ("all of ours", "", ours),
-        ("ours, held out", "yes", [row for row in ours if is_held_out(row.of, row.work)]),
+        ("ours, held out", "yes", [row for row in ours if is_held_out(row.pattern_or_file, row.work)]),
         ("foreign", "yes", others),
     ]
-    return lines + [_line(*group) for group in groups if group[2]]
+    return lines + [_format_group(*group) for group in groups if group[2]]
 
 
-def validation_of(rows: Sequence[Compared], gpu: str, device: str) -> Validation:
+def build_validation(rows: Sequence[ComparedCase], gpu: str, device: str) -> Validation:
     """Return the modeled cases as validation data with today's date."""
     cases = [
-        ValidatedCase(row.group, row.of, row.who, row.work, round(row.measured_us, 3), round(row.modeled_us, 3))
+        ValidatedCase(
+            row.group,
+            row.pattern_or_file,
+            row.variant_or_kernel,
+            row.work,
+            round(row.measured_us, 3),
+            round(row.modeled_us, 3),
+        )
         for row in rows
         if row.modeled_us is not None
     ]
@@ -165,7 +184,7 @@ def validation_of(rows: Sequence[Compared], gpu: str, device: str) -> Validation
     return Validation(gpu, device, today, rows[0].source, tuple(cases))
 
 
-def _line(name: str, held_out: str, rows: Sequence[Compared]) -> str:
+def _format_group(name: str, held_out: str, rows: Sequence[ComparedCase]) -> str:
     modeled = [row for row in rows if row.modeled_us is not None]
     if not modeled:
         return f"| {name} | {held_out} | 0 | | | | | | |"
@@ -177,16 +196,16 @@ def _line(name: str, held_out: str, rows: Sequence[Compared]) -> str:
     )
 
 
-def _goals(rows: Sequence[Compared]) -> list[str]:
+def _format_goals(rows: Sequence[ComparedCase]) -> list[str]:
     """Return the goals for our variants and for foreign kernels, and whether they are reached."""
     lines = ["| goal | ours | | foreign | |", "|---|---|---|---|---|"]
-    cells = [_goal_cells(group, [row for row in rows if row.group == group]) for group in (OURS, ELSEWHERE)]
+    cells = [_format_goal_cells(group, [row for row in rows if row.group == group]) for group in (OURS, EXTERNAL)]
     names = ("Spearman", "mean tau", "median error", "within a factor")
     lines += [f"| {name} | {ours} | {others} |" for name, ours, others in zip(names, *cells, strict=True)]
     return lines
 
 
-def _goal_cells(group: str, rows: Sequence[Compared]) -> list[str]:
+def _format_goal_cells(group: str, rows: Sequence[ComparedCase]) -> list[str]:
     """Return two cells for each goal: the goal with the result, and whether it is reached, in bold if missed."""
     modeled = [row for row in rows if row.modeled_us is not None]
     if not modeled:
@@ -195,31 +214,33 @@ def _goal_cells(group: str, rows: Sequence[Compared]) -> list[str]:
     rank, tau, median = _agreement(modeled)
     within = _share_within(modeled, factor)
 
-    def cells(goal: str, result: str, reached: bool) -> str:
+    def format_goal(goal: str, result: str, reached: bool) -> str:
         return f"{goal}: {result} | {'reached' if reached else '**missed**'}"
 
     return [
-        " | " if math.isnan(rank) else cells(f"at least {least_rank}", f"{rank:.3f}", rank >= least_rank),
-        " | " if tau is None or least_tau is None else cells(f"at least {least_tau}", f"{tau:.3f}", tau >= least_tau),
-        cells(f"at most {most_error:.0%}", f"{median:.1%}", median <= most_error),
-        cells(f"{share:.0%} within {factor} x", f"{within:.1%}", within >= share),
+        " | " if math.isnan(rank) else format_goal(f"at least {least_rank}", f"{rank:.3f}", rank >= least_rank),
+        " | "
+        if tau is None or least_tau is None
+        else format_goal(f"at least {least_tau}", f"{tau:.3f}", tau >= least_tau),
+        format_goal(f"at most {most_error:.0%}", f"{median:.1%}", median <= most_error),
+        format_goal(f"{share:.0%} within {factor} x", f"{within:.1%}", within >= share),
     ]
 
 
-def _agreement(rows: Sequence[Compared]) -> tuple[float, float | None, float]:
+def _agreement(rows: Sequence[ComparedCase]) -> tuple[float, float | None, float]:
     """Return Spearman's correlation, the mean tau (None without ladders), and the median error of modeled cases."""
     rank = spearman([row.measured_us for row in rows], [row.modeled_us or 0.0 for row in rows])
     taus = list(_taus(rows)) if rows[0].group == OURS else []
     return rank, statistics.mean(taus) if taus else None, statistics.median(abs(row.ratio - 1) for row in rows)
 
 
-def _share_within(rows: Sequence[Compared], factor: float) -> float:
+def _share_within(rows: Sequence[ComparedCase], factor: float) -> float:
     return sum(1 / factor <= row.ratio <= factor for row in rows) / len(rows)
 
 
-def _taus(rows: Sequence[Compared]) -> Iterator[float]:
-    for key in dict.fromkeys((row.of, row.work) for row in rows):
-        ladder = [row for row in rows if (row.of, row.work) == key]
+def _taus(rows: Sequence[ComparedCase]) -> Iterator[float]:
+    for key in dict.fromkeys((row.pattern_or_file, row.work) for row in rows):
+        ladder = [row for row in rows if (row.pattern_or_file, row.work) == key]
         tau = kendall([row.measured_us for row in ladder], [row.modeled_us or 0.0 for row in ladder])
         if len(ladder) > 2 and not math.isnan(tau):  # variants with equal times have no order
             yield tau
@@ -233,7 +254,7 @@ def kendall(one: Sequence[float], other: Sequence[float]) -> float:
     balance = pairs = 0
     for i in range(len(one)):
         for j in range(i):
-            if abs(one[i] - one[j]) < _SAME * max(one[i], one[j]):
+            if abs(one[i] - one[j]) < _TIE_TOLERANCE * max(one[i], one[j]):
                 continue
             balance += int(np.sign(one[i] - one[j]) * np.sign(other[i] - other[j]))
             pairs += 1

@@ -11,22 +11,22 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu.bench.model import elsewhere
+from gpu.bench.model import foreign_kernels
 from gpu.bench.model.compare import HELD_OUT, is_held_out
-from gpu.bench.model.measure import variants
-from gpu.bench.model.measured import MeasuredTimes
+from gpu.bench.model.measure import iterate_variants
+from gpu.bench.model.measured_times import MeasuredTimes
 from gpu.engines.modeling import ModeledLaunch, ModelingEngine
 from gpu.errors import InputError, LockstepError
-from gpu.files import opening
+from gpu.files import file_access
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.launch import LaunchEstimate
 
-_LARGEST = 64 << 20
-_CLOSE = 0.15
-_FEWEST = 0.05
+_MAX_FILE_BYTES = 64 << 20
+_CLOSE_ERROR = 0.15
+_MIN_CONFLICT_SHARE = 0.05
 """Share of wavefronts below which bank conflicts are not compared: other collisions of accesses count as conflicts."""
 
-_ABOUT = """\
+_DESCRIPTION = """\
 The timing model's counts of each launch, compared with Nsight Compute's: warp instructions (`smsp__inst_executed`),
 sectors of the L2 cache (`lts__t_sectors_op_read`, `_write`, `_atom` and `_red`), bytes that DRAM reads and writes, and
 the wavefronts added by bank conflicts (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`), if they are more than a
@@ -44,16 +44,16 @@ class ProfiledCounter:
         Column of the tables.
     metrics : tuple of str
         Nsight Compute's metrics, whose sum is the count.
-    modeled : callable
+    modeled_count : callable
         Returns the model's count.
-    part_of : str
+    total_metric : str
         Metric of which one of the counts must exceed a small share to be compared; "" to compare always.
     """
 
     name: str
     metrics: tuple[str, ...]
-    modeled: Callable[[LaunchEstimate], float]
-    part_of: str = ""
+    modeled_count: Callable[[LaunchEstimate], float]
+    total_metric: str = ""
 
 
 COUNTERS = (
@@ -81,14 +81,14 @@ class ProfiledLaunch:
 
     Parameters
     ----------
-    of, who, work : str
+    pattern_or_file, variant_or_kernel, work : str
         The case, as in `MeasuredCase`.
     metrics : mapping of str to float
     launch : ModeledLaunch
     """
 
-    of: str
-    who: str
+    pattern_or_file: str
+    variant_or_kernel: str
     work: str
     metrics: Mapping[str, float]
     launch: ModeledLaunch
@@ -97,12 +97,15 @@ class ProfiledLaunch:
         """Return the model's count as a share of the profiler's; None if they cannot be compared."""
         if self.launch.estimate is None or any(name not in self.metrics for name in counter.metrics):
             return None
-        counted, modeled = sum(self.metrics[name] for name in counter.metrics), counter.modeled(self.launch.estimate)
-        least = _FEWEST * self.metrics.get(counter.part_of, 0.0)
+        counted, modeled = (
+            sum(self.metrics[name] for name in counter.metrics),
+            counter.modeled_count(self.launch.estimate),
+        )
+        least = _MIN_CONFLICT_SHARE * self.metrics.get(counter.total_metric, 0.0)
         return modeled / counted if counted and max(counted, modeled) > least else None
 
 
-def read(path: Path) -> list[tuple[str, dict[str, float]]]:
+def read_profile(path: Path) -> list[tuple[str, dict[str, float]]]:
     """Read Nsight Compute's CSV file; return the launches in order, each a kernel with its metrics.
 
     Raises
@@ -110,7 +113,7 @@ def read(path: Path) -> list[tuple[str, dict[str, float]]]:
     InputError
         The file has another format.
     """
-    text = opening.read_bytes(path, _LARGEST).decode("utf-8", "replace")
+    text = file_access.read_bytes(path, _MAX_FILE_BYTES).decode("utf-8", "replace")
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("==")]
     rows = csv.DictReader(io.StringIO("".join(lines)))
     launches: dict[str, tuple[str, dict[str, float]]] = {}
@@ -129,8 +132,8 @@ def read(path: Path) -> list[tuple[str, dict[str, float]]]:
     return list(launches.values())
 
 
-def paired(
-    profiled: MeasuredTimes, counted: Sequence[tuple[str, Mapping[str, float]]]
+def pair_launches(
+    profiled: MeasuredTimes, profiler_launches: Sequence[tuple[str, Mapping[str, float]]]
 ) -> dict[tuple[str, str, str], list[tuple[str, Mapping[str, float]]]]:
     """Return the profiled launches by case, in order, without other launches that the profiler saw.
 
@@ -143,21 +146,21 @@ def paired(
     launches: dict[tuple[str, str, str], list[tuple[str, Mapping[str, float]]]] = {}
     for case in profiled.cases:
         for launch in case.launches:
-            while place < len(counted) and counted[place][0] != launch.kernel:
+            while place < len(profiler_launches) and profiler_launches[place][0] != launch.kernel:
                 place += 1
-            if place == len(counted):
+            if place == len(profiler_launches):
                 raise InputError(f"The profiler's list has no {launch.kernel} of {case.work} where it is expected.")
-            launches.setdefault((case.of, case.who, case.work), []).append(counted[place])
+            launches.setdefault((case.of, case.who, case.work), []).append(profiler_launches[place])
             place += 1
     return launches
 
 
-def compare(
-    profiled: MeasuredTimes, counted: Sequence[tuple[str, Mapping[str, float]]], gpu: GpuDescription
+def compare_launches(
+    profiled: MeasuredTimes, profiler_launches: Sequence[tuple[str, Mapping[str, float]]], gpu: GpuDescription
 ) -> Iterator[ProfiledLaunch]:
     """Model every profiled launch, and yield it with its metrics."""
-    launches = paired(profiled, counted)
-    for pattern, case, variant, inputs, params in variants(profiled.seed, profiled=True):
+    launches = pair_launches(profiled, profiler_launches)
+    for pattern, case, variant, inputs, params in iterate_variants(profiled.seed, profiled=True):
         key = (pattern.name, variant.name, case.work)
         if key not in launches:
             continue
@@ -165,27 +168,27 @@ def compare(
         try:
             for _ in variant.run(engine, inputs, params):
                 pass
-            yield from _matched(key, launches[key], engine.launches)
+            yield from _match_launches(key, launches[key], engine.launches)
         except LockstepError:
             continue  # the table of times contains the reason
         finally:
             engine.close()
-    for foreign in elsewhere.all_cases():
+    for foreign in foreign_kernels.all_cases():
         key = (foreign.file, foreign.kernel, foreign.size)
         if key not in launches:
             continue
         engine = ModelingEngine(gpu)
-        engine.sources.update(elsewhere.sources())
+        engine.sources.update(foreign_kernels.read_sources())
         try:
-            foreign.launch(engine, foreign.make(np.random.default_rng(profiled.seed)))
-            yield from _matched(key, launches[key], engine.launches)
+            foreign.launch(engine, foreign.make_arguments(np.random.default_rng(profiled.seed)))
+            yield from _match_launches(key, launches[key], engine.launches)
         except LockstepError:
             continue
         finally:
             engine.close()
 
 
-def _matched(
+def _match_launches(
     key: tuple[str, str, str], profiled: Sequence[tuple[str, Mapping[str, float]]], launches: Sequence[ModeledLaunch]
 ) -> Iterator[ProfiledLaunch]:
     """Yield the profiled launches of a case with the first modeled launches of the same kernels."""
@@ -195,48 +198,51 @@ def _matched(
             yield ProfiledLaunch(*key, metrics, modeled[name].pop(0))
 
 
-def tables(rows: Sequence[ProfiledLaunch]) -> str:
+def format_tables(rows: Sequence[ProfiledLaunch]) -> str:
     """Return the differences between the counts as Markdown tables."""
-    patterns = dict.fromkeys(row.of for row in rows if not row.of.endswith(".cu"))
+    patterns = dict.fromkeys(row.pattern_or_file for row in rows if not row.pattern_or_file.endswith(".cu"))
     groups: list[tuple[str, list[ProfiledLaunch]]] = [
-        (f"{name}{', held out' if name in HELD_OUT else ''}", [row for row in rows if row.of == name])
+        (f"{name}{', held out' if name in HELD_OUT else ''}", [row for row in rows if row.pattern_or_file == name])
         for name in patterns
     ]
     groups += [
-        ("all of ours", [row for row in rows if row.of in patterns]),
-        ("ours, held out", [row for row in rows if is_held_out(row.of, row.work)]),
-        ("foreign, held out", [row for row in rows if row.of not in patterns]),
+        ("all of ours", [row for row in rows if row.pattern_or_file in patterns]),
+        ("ours, held out", [row for row in rows if is_held_out(row.pattern_or_file, row.work)]),
+        ("foreign, held out", [row for row in rows if row.pattern_or_file not in patterns]),
     ]
     names = [counter.name for counter in COUNTERS]
     lines = [
-        _ABOUT,
+        _DESCRIPTION,
         "",
         f"| launches of | number | {' | '.join(f'{name} within 15 %, median error' for name in names)} |",
     ]
     lines.append("|---|--:|" + "--:|" * len(names))
     for title, group in groups:
         if group:
-            cells = [_share([row.ratio(counter) for row in group]) for counter in COUNTERS]
+            cells = [_format_agreement([row.ratio(counter) for row in group]) for counter in COUNTERS]
             lines.append(f"| {title} | {len(group)} | {' | '.join(cells)} |")
     lines += ["", f"| kernel | on | grid | block | {' | '.join(names)} |", "|---|---|---|---|" + "--:|" * len(names)]
     for row in rows:
         cells = ["" if (ratio := row.ratio(counter)) is None else f"{ratio:.2f}" for counter in COUNTERS]
-        grid, block = (" x ".join(str(size) for size in _short(each)) for each in (row.launch.grid, row.launch.block))
+        grid, block = (
+            " x ".join(str(size) for size in _trim_extents(each)) for each in (row.launch.grid, row.launch.block)
+        )
         lines.append(
-            f"| {row.of} {row.who} `{row.launch.kernel}` | {row.work} | {grid} | {block} | {' | '.join(cells)} |"
+            f"| {row.pattern_or_file} {row.variant_or_kernel} `{row.launch.kernel}` | {row.work} "
+            f"| {grid} | {block} | {' | '.join(cells)} |"
         )
     return "\n".join(lines)
 
 
-def _short(extents: Sequence[int]) -> list[int]:
+def _trim_extents(extents: Sequence[int]) -> list[int]:
     rest = list(extents)
     while len(rest) > 1 and rest[-1] == 1:
         rest.pop()
     return rest
 
 
-def _share(ratios: Sequence[float | None]) -> str:
+def _format_agreement(ratios: Sequence[float | None]) -> str:
     errors = [abs(ratio - 1) for ratio in ratios if ratio is not None]
     if not errors:
         return ""
-    return f"{sum(error <= _CLOSE for error in errors) / len(errors):.0%}, {statistics.median(errors):.1%}"
+    return f"{sum(error <= _CLOSE_ERROR for error in errors) / len(errors):.0%}, {statistics.median(errors):.1%}"

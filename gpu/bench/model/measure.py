@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu.bench.ladder import inputs_of
-from gpu.bench.model import elsewhere
-from gpu.bench.model.measured import STEADY, MeasuredCase, MeasuredLaunch, OneLaunch, summed
-from gpu.bench.record import RecordingEngine
+from gpu.bench.ladder import prepare_inputs
+from gpu.bench.model import foreign_kernels
+from gpu.bench.model.measured_times import MAX_STEADY_RATIO, MeasuredCase, MeasuredLaunch, TimedLaunch, combine_launches
+from gpu.bench.recording_engine import RecordingEngine
 from gpu.declaration.benchmark import Case
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.base import Argument, Buffer, Engine, Extent, Kernel
@@ -24,9 +24,9 @@ from gpu.engines.null import NullEngine, NullModule
 from gpu.errors import LockstepError
 from gpu.patterns import all_patterns
 
-_MOST_PROFILED = 2
+_MAX_PROFILED_LAUNCHES = 2
 """Most launches of one kernel in a case that are profiled."""
-_MOST_TRIES = 3
+_MAX_TRIES = 3
 
 
 class LaunchRecorder(RecordingEngine):
@@ -35,77 +35,81 @@ class LaunchRecorder(RecordingEngine):
     Parameters
     ----------
     inner : CudaEngine
-    around : callable or None
+    wrap_launch : callable or None
         Called with the description and a function that launches, for example to start and stop a profiler; None to
         just launch.
     """
 
-    def __init__(self, inner: Any, around: Callable[[MeasuredLaunch, Callable[[], None]], None] | None = None) -> None:
+    def __init__(
+        self, inner: Any, wrap_launch: Callable[[MeasuredLaunch, Callable[[], None]], None] | None = None
+    ) -> None:
         super().__init__(inner)
-        self.what: list[MeasuredLaunch] = []
-        self._around = around
-        self._descriptions: dict[tuple[Any, ...], MeasuredLaunch] = {}
+        self.launch_descriptions: list[MeasuredLaunch] = []
+        self._wrap_launch = wrap_launch
+        self._description_cache: dict[tuple[Any, ...], MeasuredLaunch] = {}
 
     def fill(self, buffer: Buffer, value: float) -> None:
         super().fill(buffer, value)
         size = int(np.prod(buffer.shape, dtype=np.int64)) * buffer.dtype.itemsize
-        self.what.append(MeasuredLaunch("fill", (size, 1, 1), (1, 1, 1), 0, 1, 0.0))
+        self.launch_descriptions.append(MeasuredLaunch("fill", (size, 1, 1), (1, 1, 1), 0, 1, 0.0))
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         description = self._describe(kernel, grid, block, shared_bytes)
-        self.what.append(description)
+        self.launch_descriptions.append(description)
 
         def launch() -> None:
             super(LaunchRecorder, self).launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
 
-        if self._around is None:
+        if self._wrap_launch is None:
             launch()
         else:
-            self._around(description, launch)
+            self._wrap_launch(description, launch)
 
     def _describe(self, kernel: Any, grid: Extent, block: Extent, shared_bytes: int) -> MeasuredLaunch:
-        from gpu.engines.occupancy import residency
+        from gpu.engines.occupancy import query_residency
 
         image: bytes = getattr(kernel, "image", b"")
         key = (kernel.name, image, tuple(grid), tuple(block), shared_bytes)
-        if key not in self._descriptions:
+        if key not in self._description_cache:
             resources: tuple[int, ...] = ()
             if image:
                 with suppress(LockstepError):
                     threads = int(np.prod(block))
-                    driver = residency(image, kernel.name, threads, shared_bytes)
+                    driver = query_residency(image, kernel.name, threads, shared_bytes)
                     resources = driver.registers, driver.shared_bytes, driver.local_bytes, driver.blocks
-            self._descriptions[key] = MeasuredLaunch(
+            self._description_cache[key] = MeasuredLaunch(
                 kernel.name, tuple(map(int, grid)), tuple(map(int, block)), int(shared_bytes), 1, 0.0, *resources
             )
-        return self._descriptions[key]
+        return self._description_cache[key]
 
 
 def measure(engine: Engine, seed: int, repetitions: int) -> Iterator[MeasuredCase]:
     """Measure each case, and yield its times."""
-    for pattern, case, variant, inputs, params in variants(seed):
+    for pattern, case, variant, inputs, params in iterate_variants(seed):
         recorder = LaunchRecorder(engine)
         try:
             _run(variant, recorder, inputs, params)
-            times = steady_times(recorder, repetitions, anew=case.anew)
+            times = measure_steady_times(recorder, repetitions, restore_inputs=case.restores_inputs)
         except LockstepError as error:
             print(f"{case.work} {variant.name}: {error}", flush=True)
             continue
         finally:
             recorder.finish()
-        yield summed(pattern.name, variant.name, case.work, _with_times(recorder, times))
-    engine.sources.update(elsewhere.sources())
-    for foreign in elsewhere.all_cases():
+        yield combine_launches(pattern.name, variant.name, case.work, _attach_times(recorder, times))
+    engine.sources.update(foreign_kernels.read_sources())
+    for foreign in foreign_kernels.all_cases():
         recorder = LaunchRecorder(engine)
-        buffers = foreign.launch(recorder, foreign.make(np.random.default_rng(seed)))
-        times = steady_times(recorder, repetitions, anew=foreign.anew)
+        buffers = foreign.launch(recorder, foreign.make_arguments(np.random.default_rng(seed)))
+        times = measure_steady_times(recorder, repetitions, restore_inputs=foreign.restores_inputs)
         for buffer in buffers:
             recorder.free(buffer)
         recorder.finish()
-        yield summed(foreign.file, foreign.kernel, foreign.size, _with_times(recorder, times))
+        yield combine_launches(foreign.file, foreign.kernel, foreign.size, _attach_times(recorder, times))
 
 
-def steady_times(recorder: RecordingEngine, repetitions: int, *, anew: bool) -> list[tuple[float, ...]]:
+def measure_steady_times(
+    recorder: RecordingEngine, repetitions: int, *, restore_inputs: bool
+) -> list[tuple[float, ...]]:
     """Return the milliseconds of each launch; measure again if the host was disturbed.
 
     Other work on the host delays launches, which adds to their times. Measuring stops once half of the repetitions are
@@ -113,13 +117,13 @@ def steady_times(recorder: RecordingEngine, repetitions: int, *, anew: bool) -> 
     """
     best: list[tuple[float, ...]] = []
     least = math.inf
-    for _ in range(_MOST_TRIES):
-        times = recorder.replay_each(repetitions, anew=anew)
+    for _ in range(_MAX_TRIES):
+        times = recorder.replay_separately(repetitions, restore_inputs=restore_inputs)
         totals = [math.fsum(each) for each in zip(*times, strict=True)]
         median = statistics.median(totals) if totals else 0.0
         if median < least:
             best, least = times, median
-        if not totals or median <= STEADY * min(totals):
+        if not totals or median <= MAX_STEADY_RATIO * min(totals):
             break
     return best
 
@@ -131,8 +135,8 @@ def profile(engine: Engine, seed: int, start: Callable[[], None], stop: Callable
     """
     profiled: list[MeasuredLaunch] = []
 
-    def around(description: MeasuredLaunch, launch: Callable[[], None]) -> None:
-        if sum(each.kernel == description.kernel for each in profiled) >= _MOST_PROFILED:
+    def profile_launch(description: MeasuredLaunch, launch: Callable[[], None]) -> None:
+        if sum(each.kernel == description.kernel for each in profiled) >= _MAX_PROFILED_LAUNCHES:
             launch()
             return
         profiled.append(description)
@@ -140,9 +144,9 @@ def profile(engine: Engine, seed: int, start: Callable[[], None], stop: Callable
         launch()
         stop()
 
-    for pattern, case, variant, inputs, params in variants(seed, profiled=True):
+    for pattern, case, variant, inputs, params in iterate_variants(seed, profiled=True):
         profiled.clear()
-        recorder = LaunchRecorder(engine, around)
+        recorder = LaunchRecorder(engine, profile_launch)
         try:
             _run(variant, recorder, inputs, params)
         except LockstepError as error:
@@ -150,33 +154,35 @@ def profile(engine: Engine, seed: int, start: Callable[[], None], stop: Callable
         finally:
             recorder.finish()
         yield MeasuredCase(pattern.name, variant.name, case.work, 0.0, (0.0, 0.0), tuple(profiled))
-    engine.sources.update(elsewhere.sources())
+    engine.sources.update(foreign_kernels.read_sources())
     sizes: dict[str, int] = {}
-    for foreign in elsewhere.all_cases():
+    for foreign in foreign_kernels.all_cases():
         sizes[foreign.kernel] = sizes.get(foreign.kernel, 0) + 1
         if sizes[foreign.kernel] != 2:
             continue
         profiled.clear()
-        recorder = LaunchRecorder(engine, around)
-        for buffer in foreign.launch(recorder, foreign.make(np.random.default_rng(seed))):
+        recorder = LaunchRecorder(engine, profile_launch)
+        for buffer in foreign.launch(recorder, foreign.make_arguments(np.random.default_rng(seed))):
             recorder.free(buffer)
         recorder.finish()
         yield MeasuredCase(foreign.file, foreign.kernel, foreign.size, 0.0, (0.0, 0.0), tuple(profiled))
 
 
-def _with_times(recorder: LaunchRecorder, times: Sequence[tuple[float, ...]]) -> list[OneLaunch]:
-    return [OneLaunch(launch, own_times) for launch, own_times in zip(recorder.what, times, strict=True)]
+def _attach_times(recorder: LaunchRecorder, times: Sequence[tuple[float, ...]]) -> list[TimedLaunch]:
+    return [
+        TimedLaunch(launch, own_times) for launch, own_times in zip(recorder.launch_descriptions, times, strict=True)
+    ]
 
 
-def variants(seed: int, *, profiled: bool = False) -> Iterator[tuple[Pattern, Case, Variant, Inputs, Params]]:
+def iterate_variants(seed: int, *, profiled: bool = False) -> Iterator[tuple[Pattern, Case, Variant, Inputs, Params]]:
     """Yield every variant with every case that it supports; if `profiled`, with two cases per pattern."""
     for pattern in all_patterns().values():
-        for number, case in enumerate(pattern.benchmark.timed):
+        for number, case in enumerate(pattern.benchmark.timing_model_cases):
             if profiled and number not in (1, 2):
                 continue
-            inputs, params = inputs_of(pattern, case, seed)
+            inputs, params = prepare_inputs(pattern, case, seed)
             for variant in pattern.variants:
-                if variant.cautionary or variant.library or (case.variants and variant.name not in case.variants):
+                if variant.deliberate_error or variant.library or (case.variants and variant.name not in case.variants):
                     continue
                 if not variant.obstacle(inputs, params):
                     yield pattern, case, variant, inputs, params
@@ -201,13 +207,13 @@ class _BuildRecorder(NullEngine):
         return NullModule()
 
 
-def prepare(engine: Any, seed: int) -> int:
+def compile_modules(engine: Any, seed: int) -> int:
     """Compile all modules in parallel into the compiler's cache; return their number."""
     recorder = _BuildRecorder(engine)
-    for _, _, variant, inputs, params in variants(seed):
+    for _, _, variant, inputs, params in iterate_variants(seed):
         with suppress(LockstepError, ArithmeticError, LookupError, ValueError):
             _run(variant, recorder, inputs, params)
-    engine.sources.update(elsewhere.sources())
+    engine.sources.update(foreign_kernels.read_sources())
     builds = [*recorder.built.values(), *((file, {}) for file in engine.sources)]
     with warnings.catch_warnings(action="ignore"), ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda each: engine.compile_ahead(*each), builds))

@@ -8,22 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Array, Benchmark, Beside, Case, Peer, SizeCurve, powers, random_image
+from gpu.declaration.benchmark import (
+    Array,
+    Benchmark,
+    Case,
+    Peer,
+    SizeComparison,
+    SizeCurve,
+    powers_of_two,
+    random_image,
+)
 from gpu.declaration.pattern import Inputs, Params
-from gpu.patterns.convolution.filters import filter_of
+from gpu.patterns.convolution.filters import filter_from_params
 
 _SIDE = 8192
 _LARGE = 31
 """The side of a filter from which Fourier transforms are competitive."""
 
 
-def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Case:
+def _gpu_case(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Case:
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
         image, weights = torch.rand(1, 1, side, side, device="cuda"), torch.rand(1, 1, size, size, device="cuda")
         call = partial(torch.nn.functional.conv2d, image, weights, padding="same")
         yield Peer(f"cuDNN {torch.backends.cudnn.version()} (PyTorch)", call)
         if size >= _LARGE:
-            yield Peer(f"cuFFT (PyTorch {torch.__version__}), all of the image at once", _transforms(torch, side, size))
+            yield Peer(
+                f"cuFFT (PyTorch {torch.__version__}), all of the image at once", _cufft_action(torch, side, size)
+            )
 
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
         from cupyx.scipy import ndimage
@@ -41,7 +52,7 @@ def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Cas
     )
 
 
-def _transforms(torch: Any, side: int, size: int) -> Callable[[], Any]:
+def _cufft_action(torch: Any, side: int, size: int) -> Callable[[], Any]:
     """Return a function that filters a padded image by cuFFT, with the filter transformed before."""
     from scipy.fft import next_fast_len
 
@@ -51,7 +62,7 @@ def _transforms(torch: Any, side: int, size: int) -> Callable[[], Any]:
     return lambda: torch.fft.irfft2(torch.fft.rfft2(image).mul_(spectrum), s=(length, length))
 
 
-def _bytes_on_gpu(size: int, channels: int) -> Case:
+def _byte_gpu_case(size: int, channels: int) -> Case:
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
         from cupyx.scipy import ndimage
 
@@ -73,12 +84,12 @@ def _bytes_on_gpu(size: int, channels: int) -> Case:
     )
 
 
-def _on_simulator(side: int) -> Case:
+def _simulator_case(side: int) -> Case:
     params = {"filter": "gaussian", "size": 5}
     return Case(f"convolution 5 x 5, {side} x {side} float32", params, random_image(side, side))
 
 
-def _timed(side: int, size: int, tile: str = "32x8") -> Case:
+def _timing_model_case(side: int, size: int, tile: str = "32x8") -> Case:
     params = {"filter": "gaussian", "size": size, "border": "zero", "tile": tile}
     return Case(f"convolution {size} x {size}, {side} x {side}, tile {tile}", params, random_image(side, side))
 
@@ -86,7 +97,7 @@ def _timed(side: int, size: int, tile: str = "32x8") -> Case:
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     from scipy import ndimage
 
-    image, weights = inputs["image"].astype(np.float32), filter_of(params)
+    image, weights = inputs["image"].astype(np.float32), filter_from_params(params)
 
     def filter_2d() -> None:
         import cv2
@@ -99,24 +110,24 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
 BENCHMARK = Benchmark(
     gpu=(
-        *map(_on_gpu, (3, 5, 9, 15, _LARGE)),
-        _on_gpu(63, variants=("tiled", "fft")),
-        *(_bytes_on_gpu(size, channels) for channels in (1, 3) for size in (3, 5)),
+        *map(_gpu_case, (3, 5, 9, 15, _LARGE)),
+        _gpu_case(63, variants=("tiled", "fft")),
+        *(_byte_gpu_case(size, channels) for channels in (1, 3) for size in (3, 5)),
     ),
-    compiled=(_on_simulator(1024),),
-    lockstep=(_on_simulator(512),),
-    curve=SizeCurve(powers(9, 10, 11, 12, 13)),
-    wanted={"tiled": "4 x SciPy, half of filter2D"},
+    compiled=(_simulator_case(1024),),
+    lockstep=(_simulator_case(512),),
+    curve=SizeCurve(powers_of_two(9, 10, 11, 12, 13)),
+    goals={"tiled": "4 x SciPy, half of filter2D"},
     peers=_peers,
-    timed=(
-        *(_timed(side, size) for side in (512, 2048, 8192) for size in (3, 9, 31)),
-        *(_timed(2048, 5, tile) for tile in ("32x8", "16x16", "8x8")),
+    timing_model_cases=(
+        *(_timing_model_case(side, size) for side in (512, 2048, 8192) for size in (3, 9, 31)),
+        *(_timing_model_case(2048, 5, tile) for tile in ("32x8", "16x16", "8x8")),
     ),
-    beside=tuple(
-        Beside(
+    size_comparisons=tuple(
+        SizeComparison(
             f"convolution {size} x {size} of float32",
             "pixels per side",
-            {2**power: _on_gpu(size, 2**power, variants) for power in range(9, 14)},
+            {2**power: _gpu_case(size, 2**power, variants) for power in range(9, 14)},
         )
         for size, variants in (
             (3, ("register-tiled", "peak")),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.declaration.images import channels_last, planes_of
+from gpu.declaration.images import to_channels_last, to_planes
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Progress
 from gpu.engines.base import Engine
-from gpu.patterns.convolution.filters import BORDERS, filter_of
+from gpu.patterns.convolution.filters import BORDERS, filter_from_params
 
 FILE = "convolution_fft.cu"
 
@@ -24,16 +24,16 @@ class _Tile:
     threads: int
 
     @property
-    def rest(self) -> int:
+    def second_pass_elements(self) -> int:
         """Elements of a line per transform in the second pass."""
         return self.side // self.radix
 
     @property
     def shared_bytes(self) -> int:
         """Bytes of shared memory for a tile of complex numbers, with padding."""
-        return 8 * self.side * (self.side + self.rest)
+        return 8 * self.side * (self.side + self.second_pass_elements)
 
-    def pixels(self, size: int) -> int:
+    def output_side(self, size: int) -> int:
         """Return the pixels per side that a tile yields with a filter of `size` rows; 0 or less for none."""
         return self.side - size + 1
 
@@ -43,36 +43,36 @@ _TILES = (_Tile(16, 4, 64), _Tile(32, 8, 128), _Tile(64, 8, 256), _Tile(128, 16,
 _LARGE = 17
 
 
-def _tile(size: int, height: int, width: int, shared_bytes: int) -> _Tile:
+def _choose_tile(size: int, height: int, width: int, shared_bytes: int) -> _Tile:
     """Return the tile for a filter of `size` rows: the smallest that holds a whole small image, else the fastest."""
-    fitting = [tile for tile in _TILES if tile.pixels(size) > 0 and tile.shared_bytes <= shared_bytes]
-    covering = [tile for tile in fitting if tile.pixels(size) >= max(height, width)]
+    fitting = [tile for tile in _TILES if tile.output_side(size) > 0 and tile.shared_bytes <= shared_bytes]
+    covering = [tile for tile in fitting if tile.output_side(size) >= max(height, width)]
     return covering[0] if covering else fitting[-1 if size >= _LARGE or len(fitting) < len(_TILES) else -2]
 
 
-def _parts(tile: _Tile, size: int, height: int, width: int) -> int:
+def _count_filter_parts(tile: _Tile, size: int, height: int, width: int) -> int:
     """Return the number of parts into which a filter's rows, and its columns, are divided.
 
     One if a tile holds the image. Otherwise parts are at most half a tile's side, since a filter of many rows would
     leave few result pixels per tile if shared memory is too small for a larger tile.
     """
-    return 1 if tile.pixels(size) >= max(height, width) else -(-2 * size // tile.side)
+    return 1 if tile.output_side(size) >= max(height, width) else -(-2 * size // tile.side)
 
 
-def _roots(side: int) -> Array:
+def _compute_roots(side: int) -> Array:
     """Return the powers of exp(-2 pi i / side): float32, shape (side, 2)."""
     powers = np.exp(-2j * np.pi * np.arange(side) / side)
     return np.stack([powers.real, powers.imag], axis=-1).astype(np.float32)
 
 
-def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+def convolve_by_transforms(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     """Run the host program: transform the filter, then convolve the image tile by tile."""
-    weights = filter_of(params)
+    weights = filter_from_params(params)
     size = len(weights)
-    planes = planes_of(inputs["image"], np.float32)
+    planes = to_planes(inputs["image"], np.float32)
     channels, height, width = planes.shape
-    tile = _tile(size, height, width, engine.device.most_shared_bytes)
-    parts = _parts(tile, size, height, width)
+    tile = _choose_tile(size, height, width, engine.device.max_shared_bytes)
+    parts = _count_filter_parts(tile, size, height, width)
     rows = -(-size // parts)
     padded = np.zeros((parts * rows, parts * rows), np.float32)
     padded[:size, :size] = weights
@@ -81,13 +81,13 @@ def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, N
     to_spectrum, kernel = module.kernel("transform_filter"), module.kernel("convolve_fft")
     block, shared_bytes = (tile.threads, 1, 1), tile.shared_bytes
 
-    image, roots = engine.upload(planes), engine.upload(_roots(tile.side))
+    image, roots = engine.upload(planes), engine.upload(_compute_roots(tile.side))
     del planes
     spectrum = engine.allocate((tile.side, tile.side, 2), np.float32)
     out = engine.allocate(image.shape, np.float32)
     yield Progress(0.1, "uploaded")
 
-    side = tile.pixels(rows)
+    side = tile.output_side(rows)
     grid = (-(-width // (2 * side)), -(-height // side), channels)
     extent = (np.int32(width), np.int32(height))
     border = np.int32(BORDERS.index(params["border"]))
@@ -105,6 +105,6 @@ def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, N
         engine.free(buffer)
     yield Progress(0.9, "convolved")
 
-    result = channels_last(engine.download(out), inputs["image"])
+    result = to_channels_last(engine.download(out), inputs["image"])
     engine.free(out)
     return {"result": result}

@@ -28,11 +28,11 @@ BORDERS = ("clamp", "zero")
 """Pixels outside the image, in the order of the kernels' numbers: the nearest pixel, or zeros."""
 SOBELS = ("sobel-x", "sobel-y")
 NAMES = ("box", "gaussian", "sobel-x", "sobel-y", GRADIENT, "laplacian", "emboss", "sharpen")
-OWN_SIZES = tuple((name, 3) for name in (*_THREE_BY_THREE, GRADIENT))
+DEFAULT_SIZES = tuple((name, 3) for name in (*_THREE_BY_THREE, GRADIENT))
 """Default sizes of the filters that have a textbook form."""
 
 
-def coefficients(name: str, size: int) -> Array:
+def make_filter(name: str, size: int) -> Array:
     """Return a filter as a float32 array of shape (size, size), applied by correlation (not flipped).
 
     Parameters
@@ -68,8 +68,8 @@ def _enlarge(filter_3x3: Array, size: int) -> Array:
     return wide
 
 
-def filter_of(params: Mapping[str, Any]) -> Array:
+def filter_from_params(params: Mapping[str, Any]) -> Array:
     """Return the coefficients for the parameters: float32, shape (K, K)."""
     if params["filter"] == "custom":
         return np.asarray(params["coefficients"], np.float32)
-    return coefficients(params["filter"], params["size"])
+    return make_filter(params["filter"], params["size"])

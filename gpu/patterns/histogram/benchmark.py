@@ -10,23 +10,23 @@ import numpy as np
 
 from gpu.declaration.benchmark import (
     Benchmark,
-    Beside,
     Case,
     CudaProgram,
     Peer,
+    SizeComparison,
     SizeCurve,
     constant_image,
-    powers,
+    powers_of_two,
     random_image,
 )
 from gpu.declaration.pattern import Inputs, Params
 
 
-def _cub(dtype: str, bins: int, content: str, n: int) -> CudaProgram:
-    return CudaProgram("CUB", "cub.cu", (f"histogram-{dtype}-{bins}-{content}", n), versioned=True)
+def _cub_program(dtype: str, bins: int, content: str, n: int) -> CudaProgram:
+    return CudaProgram("CUB", "cub.cu", (f"histogram-{dtype}-{bins}-{content}", n), prints_version=True)
 
 
-def _on_gpu(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Case:
+def _gpu_case(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Case:
     side, count = 2**power, 4**power
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
@@ -35,14 +35,14 @@ def _on_gpu(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Ca
         if content == "uniform":
             pixels.random_(0, 256)
         call = partial(torch.bincount, pixels, minlength=256)
-        yield Peer("PyTorch bincount (a quarter of the pixels)", call, part=1 / 4)
+        yield Peer("PyTorch bincount (a quarter of the pixels)", call, work_fraction=1 / 4)
 
     return Case(
         f"histogram, 256 bins, 2^{2 * power} {content} uint8",
         make_inputs=(random_image if content == "uniform" else constant_image)(side, side),
         variants=variants,
         libraries={"torch": torch},
-        programs=(_cub("uint8", 256, content, count),),
+        programs=(_cub_program("uint8", 256, content, count),),
     )
 
 
@@ -51,7 +51,7 @@ def _numbers_case(dtype: str, bins: int, content: str, power: int = 24) -> Case:
         f"histogram of numbers, {bins} bins, 2^{power} {content} {dtype}",
         {"of": "numbers", "dtype": dtype, "bins": bins, "numbers": content, "n": 2**power},
         variants=("peak",),
-        programs=(_cub(dtype, bins, content, 2**power),),
+        programs=(_cub_program(dtype, bins, content, 2**power),),
     )
 
 
@@ -65,11 +65,11 @@ _CONTENTS = (
 )
 
 
-def _on_simulator(side: int) -> Case:
+def _simulator_case(side: int) -> Case:
     return Case(f"histogram, 256 bins, {side} x {side} uint8", make_inputs=random_image(side, side))
 
 
-def _timed(side: int, content: str = "uniform", block: int = 256) -> Case:
+def _timing_model_case(side: int, content: str = "uniform", block: int = 256) -> Case:
     return Case(
         f"histogram, 256 bins, {side} x {side} {content} uint8, blocks of {block}",
         {"block": str(block)},
@@ -90,31 +90,31 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
 
 BENCHMARK = Benchmark(
-    gpu=(_on_gpu("uniform"), _on_gpu("constant")),
-    compiled=(_on_simulator(4096),),
-    lockstep=(_on_simulator(1024),),
-    curve=SizeCurve(powers(9, 10, 11, 12, 13, 14)),
-    wanted={"privatized": "3 x np.bincount"},
+    gpu=(_gpu_case("uniform"), _gpu_case("constant")),
+    compiled=(_simulator_case(4096),),
+    lockstep=(_simulator_case(1024),),
+    curve=SizeCurve(powers_of_two(9, 10, 11, 12, 13, 14)),
+    goals={"privatized": "3 x np.bincount"},
     peers=_peers,
-    timed=(
-        *(_timed(side) for side in (512, 2048, 8192)),
-        _timed(2048, "constant"),
-        *(_timed(2048, block=block) for block in (64, 1024)),
+    timing_model_cases=(
+        *(_timing_model_case(side) for side in (512, 2048, 8192)),
+        _timing_model_case(2048, "constant"),
+        *(_timing_model_case(2048, block=block) for block in (64, 1024)),
     ),
-    beside=(
+    size_comparisons=(
         *(
-            Beside(
+            SizeComparison(
                 f"histogram of {content} uint8, 256 bins",
                 "pixels",
-                {4**power: _on_gpu(content, power, ("privatized", "peak")) for power in range(8, 16)},
+                {4**power: _gpu_case(content, power, ("privatized", "peak")) for power in range(8, 16)},
             )
             for content in ("uniform", "constant")
         ),
         *(
-            Beside(
+            SizeComparison(
                 f"histogram of 2^24 {content} {dtype}",
                 "bins",
-                {bins: _numbers_case(dtype, bins, content) for bins in powers(1, 4, 8, 10, 12, 14, 16)},
+                {bins: _numbers_case(dtype, bins, content) for bins in powers_of_two(1, 4, 8, 10, 12, 14, 16)},
             )
             for dtype, content in _CONTENTS
         ),

@@ -7,11 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import block_parameter, dtype_parameter
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Streaming, Tasks, as_tree
-from gpu.declaration.gpu_sizes import elements, side
-from gpu.declaration.images import liveliest, screen_picture
+from gpu.declaration.distributed import (
+    ChunkInput,
+    DistributedProgram,
+    Parts,
+    Streaming,
+    TaskCollector,
+    WorkerContext,
+    reduce_as_tree,
+)
+from gpu.declaration.gpu_sizes import elements_rule, square_side_rule
+from gpu.declaration.images import crop_most_varied, to_screen_picture
 from gpu.declaration.pattern import (
     Choice,
     Cost,
@@ -28,11 +35,12 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import ATOMICS, CountsPresentation
 from gpu.declaration.roles import Role
+from gpu.declaration.single_thread import single_thread_variant
 from gpu.declaration.text_parameters import BinEdges, Text
 from gpu.engines.base import Array, Buffer, Device, Engine, Module
-from gpu.patterns.histogram import counted
+from gpu.patterns.histogram import counting_input
 from gpu.patterns.histogram.benchmark import BENCHMARK
-from gpu.patterns.histogram.counted import LETTERS, LEVELS, NUMBERS, RANGES, SAMPLE_TEXT, TYPES, Counted
+from gpu.patterns.histogram.counting_input import LETTERS, LEVELS, NUMBERS, RANGES, SAMPLE_TEXT, TYPES, CountingInput
 from gpu.patterns.histogram.presets import PHRASE, PRESETS
 
 _FILE = "histogram.cu"
@@ -45,7 +53,7 @@ _MERGE_BLOCK = (32, 8, 1)
 _PEAK_BLOCK = 1024
 _PEAK_BLOCKS_PER_MULTIPROCESSOR = 1
 _PEAK_COPIES = 32
-_PEAK_OWN_BYTES = 2 * 1024  # in addition to its counters
+_PEAK_EXTRA_BYTES = 2 * 1024  # in addition to its counters
 _MAX_MOVED_BINS = 2048  # bins: for more, clearing them is faster than moving them by one block
 _FEW_LEVELS = 256
 _LOAD_BYTES = 16
@@ -53,23 +61,23 @@ _LOAD_BYTES = 16
 _TEXTURE_ELEMENTS = 2**27  # supported by every current GPU
 
 
-def _launch(engine: Engine, params: Params, pixels: int) -> tuple[int, int]:
+def _launch_extents(engine: Engine, params: Params, pixels: int) -> tuple[int, int]:
     """Return the number of blocks per plane and the block size: from the parameters, or enough to fill the device."""
     block = int(params["block"])
     enough = min(max(1, -(-pixels // block)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
     return params["blocks"] or enough, block
 
 
-def _build(engine: Engine, task: Counted, **more: int) -> Module:
+def _build(engine: Engine, task: CountingInput, **more: int) -> Module:
     module = engine.build(_FILE, {**task.macros, **more})
     if task.edges is not None:
         module.set_constant("EDGES", task.edges)
     return module
 
 
-def _host_program(kernel_name: str, *, private_bins: bool = False, fetched: bool = False) -> HostProgram:
+def _host_program(kernel_name: str, *, private_bins: bool = False, through_texture: bool = False) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        task = counted.counted(inputs, params)
+        task = counting_input.prepare_counting_input(inputs, params)
         kernel = _build(engine, task).kernel(kernel_name)
         channels, pixels = task.planes.shape
         data = engine.upload(task.planes)
@@ -79,12 +87,12 @@ def _host_program(kernel_name: str, *, private_bins: bool = False, fetched: bool
         engine.fill(counts, 0)
         yield Progress(0.1, "uploaded")
 
-        blocks, block = _launch(engine, params, pixels)
+        blocks, block = _launch_extents(engine, params, pixels)
         engine.launch(
             kernel,
             (blocks, channels, 1),
             (block, 1, 1),
-            engine.texture(data) if fetched else data,
+            engine.texture(data) if through_texture else data,
             counts,
             np.int32(pixels),
             np.int32(bins),
@@ -100,8 +108,8 @@ def _host_program(kernel_name: str, *, private_bins: bool = False, fetched: bool
     return run
 
 
-def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    task = counted.counted(inputs, params)
+def _count_on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    task = counting_input.prepare_counting_input(inputs, params)
     kernel = _build(engine, task).kernel("histogram_one_thread")
     channels, pixels = task.planes.shape
     data = engine.upload(task.planes)
@@ -118,7 +126,7 @@ def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[
 
 
 def _block_obstacle(inputs: Inputs, params: Params) -> str:
-    bins = counted.counted(inputs, params).bins
+    bins = counting_input.prepare_counting_input(inputs, params).bins
     if 4 * bins <= _SHARED_BYTES:
         return ""
     return f"A block's shared memory has room for {_SHARED_BYTES // 4} bins, not {bins}."
@@ -129,19 +137,19 @@ def _texture_obstacle(inputs: Inputs, params: Params) -> str:
 
 
 def _texture_size_obstacle(inputs: Inputs, params: Params) -> str:
-    elements = counted.counted(inputs, params).planes.size
+    elements = counting_input.prepare_counting_input(inputs, params).planes.size
     if 0 < elements <= _TEXTURE_ELEMENTS:
         return ""
     return f"A texture over linear memory has 1 to {_TEXTURE_ELEMENTS} elements; this input has {elements}."
 
 
-def _merge_program(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    task = counted.counted(inputs, params)
+def _count_and_merge(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    task = counting_input.prepare_counting_input(inputs, params)
     bins = task.bins
     module = _build(engine, task)
     count = module.kernel("histogram_written_out")
     channels, pixels = task.planes.shape
-    blocks, block = _launch(engine, params, pixels)
+    blocks, block = _launch_extents(engine, params, pixels)
     data = engine.upload(task.planes)
     partial = engine.allocate((channels, blocks, bins), np.uint32)
     yield Progress(0.1, "uploaded")
@@ -170,12 +178,12 @@ def _launch_merge(engine: Engine, module: Module, partial: Buffer) -> Buffer:
     return counts
 
 
-def count_chunk(worker: OnWorker, piece: Piece) -> Array:
+def count_chunk(worker: WorkerContext, piece: ChunkInput) -> Array:
     """Count a chunk's elements."""
     return worker.run(piece.inputs)["counts"]
 
 
-def merge_counts(worker: OnWorker, counts: list[Array]) -> Array:
+def merge_counts(worker: WorkerContext, counts: list[Array]) -> Array:
     """Add the histograms of chunks by the kernel that merges those of blocks."""
     engine = worker.engine
     module = engine.build(_FILE, {"PIXEL": "unsigned char", "LEVELS": 256})
@@ -187,9 +195,9 @@ def merge_counts(worker: OnWorker, counts: list[Array]) -> Array:
     return result
 
 
-def _plan(tasks: Tasks) -> dict[str, Parts]:
-    counts = [tasks.make(count_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
-    return {"counts": Parts((as_tree(tasks, merge_counts, counts),))}
+def _plan(tasks: TaskCollector) -> dict[str, Parts]:
+    counts = [tasks.add_task(count_chunk, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    return {"counts": Parts((reduce_as_tree(tasks, merge_counts, counts),))}
 
 
 @dataclass(frozen=True)
@@ -205,24 +213,24 @@ class _Counters:
         return 4 * self.slots * self.copies
 
 
-def _counters(slots: int, device: Device) -> _Counters:
+def _plan_counters(slots: int, device: Device) -> _Counters:
     """Return as many copies of each slot as fit, at most one per lane; if not even one fits, several parts.
 
     Only for several parts does a block use more shared memory than every GPU has.
     """
-    if 4 * slots > _SHARED_BYTES - _PEAK_OWN_BYTES:
-        parts = -(-4 * slots // (device.most_shared_bytes - _PEAK_OWN_BYTES))
+    if 4 * slots > _SHARED_BYTES - _PEAK_EXTRA_BYTES:
+        parts = -(-4 * slots // (device.max_shared_bytes - _PEAK_EXTRA_BYTES))
         return _Counters(parts, -(-slots // parts), 1)
     copies = _PEAK_COPIES
-    while 4 * slots * copies > _SHARED_BYTES - _PEAK_OWN_BYTES:
+    while 4 * slots * copies > _SHARED_BYTES - _PEAK_EXTRA_BYTES:
         copies //= 2
     return _Counters(1, slots, copies)
 
 
-def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    task = counted.counted(inputs, params)
+def _run_peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    task = counting_input.prepare_counting_input(inputs, params)
     bins = task.bins
-    counters = _counters(task.levels if task.levels <= _FEW_LEVELS else bins, engine.device)
+    counters = _plan_counters(task.levels if task.levels <= _FEW_LEVELS else bins, engine.device)
     channels, pixels = task.planes.shape
     moved = channels * bins <= _MAX_MOVED_BINS
     kernel = _build(engine, task, PARTS=counters.parts, MOVED=int(moved)).kernel("histogram_peak")
@@ -251,30 +259,30 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
-    task = counted.counted(inputs, params)
+    task = counting_input.prepare_counting_input(inputs, params)
     return Cost(bytes_read=task.planes.nbytes, bytes_written=4 * task.bins * len(task.planes), flops=0)
 
 
 def _textbook(params: Params, n: int) -> Textbook:
     """Return work and span: one atomic per element, serialized per bin; at best, all bins have the same count."""
     # The last bin of texts and custom ranges counts everything else.
-    bins = params["bins"] if params["of"] in (LEVELS, NUMBERS) else len(counted.names(params)) - 1
+    bins = params["bins"] if params["of"] in (LEVELS, NUMBERS) else len(counting_input.bin_names(params)) - 1
     return Textbook(operations=n, steps=-(-n // bins), peak=min(n, bins))
 
 
 def _work(inputs: Inputs, params: Params) -> Work:
     unit = {LEVELS: "pixel", LETTERS: "character", RANGES: "value", NUMBERS: "value"}[params["of"]]
-    return Work(counted.counted(inputs, params).planes.shape[1], unit)
+    return Work(counting_input.prepare_counting_input(inputs, params).planes.shape[1], unit)
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     if "image" not in inputs:
         return {}
-    return {"picture": screen_picture(inputs["image"], int(inputs["maxval"]))}
+    return {"picture": to_screen_picture(inputs["image"], int(inputs["maxval"]))}
 
 
 def _step_input(inputs: Inputs) -> Inputs:
-    return liveliest(inputs, 4, 16) if "image" in inputs else counted.small(inputs)
+    return crop_most_varied(inputs, 4, 16) if "image" in inputs else counting_input.truncate_inputs(inputs)
 
 
 PATTERN = Pattern(
@@ -282,8 +290,8 @@ PATTERN = Pattern(
     order=2,
     title="Histogram",
     summary="How often each level or letter occurs.",
-    kernels=_FILE,
-    presentation=CountsPresentation(counted.KINDS),
+    kernel_file=_FILE,
+    presentation=CountsPresentation(counting_input.KINDS),
     parameters=(
         Choice(
             name="of",
@@ -318,7 +326,7 @@ PATTERN = Pattern(
             help="Number of consecutive letters of the alphabet per bin.",
             default=4,
             minimum=1,
-            maximum=counted.ALPHABET,
+            maximum=counting_input.ALPHABET,
             only_if=("of", (LETTERS,)),
         ),
         BinEdges(
@@ -334,8 +342,8 @@ PATTERN = Pattern(
             label="Numbers",
             role=Role.SOURCE,
             help="The distribution of the numbers, or a file.",
-            options=counted.DISTRIBUTIONS,
-            default=counted.DISTRIBUTIONS[0],
+            options=counting_input.DISTRIBUTIONS,
+            default=counting_input.DISTRIBUTIONS[0],
             only_if=("of", (RANGES, NUMBERS)),
         ),
         replace(
@@ -353,7 +361,7 @@ PATTERN = Pattern(
             default=2**20,
             minimum=0,
             maximum=2**30,
-            on_gpu=elements(2**19),
+            on_gpu=elements_rule(2**19),
             only_if=("of", (RANGES, NUMBERS)),
         ),
         replace(
@@ -367,16 +375,16 @@ PATTERN = Pattern(
             default=0,
             minimum=0,
             maximum=65535,
-            least="as many as fit",
+            minimum_label="as many as fit",
         ),
     ),
     variants=(
-        on_one_thread(
-            _on_one_thread,
+        single_thread_variant(
+            _count_on_one_thread,
             "histogram_one_thread",
             idea="Sequential: a loop over the pixels; a single thread needs no atomics.",
             limit="One pixel after the other.",
-            work=lambda inputs, params: counted.counted(inputs, params).planes.size,
+            work=lambda inputs, params: counting_input.prepare_counting_input(inputs, params).planes.size,
             textbook=lambda params, n: n,
         ),
         Variant(
@@ -412,22 +420,22 @@ PATTERN = Pattern(
             limit="Faster only for images with long runs; pixels are loaded one by one.",
             kernels=("histogram_aggregated",),
             obstacle=_block_obstacle,
-            lifted_by="peak",
+            successor="peak",
         ),
         Variant(
             "written-out",
             "Written out, then merged",
-            run=_merge_program,
+            run=_count_and_merge,
             idea="Each block writes its histogram to global memory, and a second kernel adds them without atomics.",
             limit="A second launch; contention within a block remains.",
             kernels=("histogram_written_out", "histogram_merge"),
             obstacle=_block_obstacle,
-            lifted_by="peak",
+            successor="peak",
         ),
         Variant(
             "texture",
             "Through a texture",
-            run=_host_program("histogram_texture", private_bins=True, fetched=True),
+            run=_host_program("histogram_texture", private_bins=True, through_texture=True),
             idea="The texture unit reads the pixels, by a separate path.",
             limit="One fetch and one shared-memory atomic per pixel.",
             kernels=("histogram_texture",),
@@ -436,7 +444,7 @@ PATTERN = Pattern(
         Variant(
             "peak",
             "Peak",
-            run=_peak,
+            run=_run_peak,
             idea="16-byte loads, and separate counters per lane, each in its own bank.",
             limit="Memory bandwidth.",
             kernels=("histogram_peak",),
@@ -449,25 +457,25 @@ PATTERN = Pattern(
             idea="A data race: threads read, add and write in three separate steps.",
             limit="Updates are lost.",
             kernels=("histogram_racy",),
-            cautionary="Two threads that read the same count both write that count plus one: one update is lost.",
-            lifted_by="block-partition",
+            deliberate_error="Two threads that read the same count both write that count plus one: one update is lost.",
+            successor="block-partition",
         ),
     ),
     benchmark=BENCHMARK,
-    side_on_gpu=side(2**21),
+    side_on_gpu=square_side_rule(2**21),
     default_variant="privatized",
     result="counts",
-    reference=counted.reference,
+    reference=counting_input.reference,
     tolerance=lambda inputs, params: 0.0,
     cost=_cost,
     work=_work,
     present=_present,
-    accept=counted.accept,
-    make_input=counted.make_input,
+    accept=counting_input.accept,
+    make_input=counting_input.make_input,
     helpers={"lost_update.cu": ("update_racy", "update_atomic")},
     lessons=(ATOMICS,),
-    names=counted.names,
-    text=counted.text_of,
+    value_names=counting_input.bin_names,
+    describe_text=counting_input.describe_text,
     textbook=_textbook,
     distributed=DistributedProgram(
         local="Each device counts its chunk: rows of an image, or a range of a text or of numbers.",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Beside, Case, Peer, SizeCurve, powers
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeComparison, SizeCurve, powers_of_two
 from gpu.declaration.pattern import Inputs, Params
-from gpu.patterns.matmul.elements import HALVES
+from gpu.patterns.matmul.element_types import HALVES
 
 _SHAPES = (
     (4096, 64, 4096),
@@ -41,10 +41,12 @@ def _case(m: int, n: int, k: int, variants: tuple[str, ...] = ()) -> Case:
         yield Peer(f"cuBLAS (CuPy {cupy.__version__})", partial(cupy.matmul, a, b, out=product))
 
     libraries = {"torch": torch, "cupy": cupy}
-    return Case(f"matmul, {_shape(m, n, k)} float32", {"m": m, "n": n, "k": k}, variants=variants, libraries=libraries)
+    return Case(
+        f"matmul, {_format_shape(m, n, k)} float32", {"m": m, "n": n, "k": k}, variants=variants, libraries=libraries
+    )
 
 
-def _halves(m: int, n: int, k: int, variants: tuple[str, ...]) -> Case:
+def _float16_case(m: int, n: int, k: int, variants: tuple[str, ...]) -> Case:
     """Return a float16 case with random numbers from -1 to 1 as in ours, as values affect a GPU's clock rate."""
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
@@ -59,14 +61,14 @@ def _halves(m: int, n: int, k: int, variants: tuple[str, ...]) -> Case:
 
     libraries = {"torch": torch, "cupy": cupy}
     params = {"m": m, "n": n, "k": k, "dtype": HALVES}
-    return Case(f"matmul, {_shape(m, n, k)} {HALVES}", params, variants=variants, libraries=libraries)
+    return Case(f"matmul, {_format_shape(m, n, k)} {HALVES}", params, variants=variants, libraries=libraries)
 
 
-def _shape(m: int, n: int, k: int) -> str:
+def _format_shape(m: int, n: int, k: int) -> str:
     return f"{m} x {n}" if m == n == k else f"{m} x {n} x {k}"
 
 
-def _timed(side: int, tile: int = 32) -> Case:
+def _timing_model_case(side: int, tile: int = 32) -> Case:
     return Case(f"matmul, {side} x {side} float32, tile {tile}", {"n": side, "tile": str(tile)})
 
 
@@ -79,15 +81,18 @@ BENCHMARK = Benchmark(
     gpu=(
         *(_case(side, side, side) for side in (1024, 4096)),
         _case(8192, 8192, 8192, ("vectors", "peak")),
-        _halves(4096, 4096, 4096, ("tiled", "warpgroups")),
+        _float16_case(4096, 4096, 4096, ("tiled", "warpgroups")),
     ),
     compiled=(_case(512, 512, 512),),
-    curve=SizeCurve(powers(8, 9, 10, 11, 12)),
-    wanted={"tiled": "a 5th of np.matmul"},
+    curve=SizeCurve(powers_of_two(8, 9, 10, 11, 12)),
+    goals={"tiled": "a 5th of np.matmul"},
     peers=_peers,
-    timed=(*map(_timed, (256, 512, 1024, 2048)), *(_timed(1024, tile) for tile in (16, 8))),
-    beside=(
-        Beside(
+    timing_model_cases=(
+        *map(_timing_model_case, (256, 512, 1024, 2048)),
+        *(_timing_model_case(1024, tile) for tile in (16, 8)),
+    ),
+    size_comparisons=(
+        SizeComparison(
             "matrix product of float32, square",
             "rows",
             {
@@ -95,20 +100,23 @@ BENCHMARK = Benchmark(
                 for side in (256, 512, 1000, 1024, 2048, 4096, 4097, 8192)
             },
         ),
-        Beside(
+        SizeComparison(
             "matrix product of float32, other shapes",
             "(m x n x k)",
-            {_shape(*shape): _case(*shape, ("peak",)) for shape in _SHAPES},
+            {_format_shape(*shape): _case(*shape, ("peak",)) for shape in _SHAPES},
         ),
-        Beside(
+        SizeComparison(
             "matrix product of halves, square",
             "rows",
-            {side: _halves(side, side, side, ("warpgroups",)) for side in (256, 512, 1024, 2048, 4096, 4097, 8192)},
+            {
+                side: _float16_case(side, side, side, ("warpgroups",))
+                for side in (256, 512, 1024, 2048, 4096, 4097, 8192)
+            },
         ),
-        Beside(
+        SizeComparison(
             "matrix product of halves, other shapes",
             "(m x n x k)",
-            {_shape(*shape): _halves(*shape, ("warpgroups",)) for shape in _SHAPES},
+            {_format_shape(*shape): _float16_case(*shape, ("warpgroups",)) for shape in _SHAPES},
         ),
     ),
 )

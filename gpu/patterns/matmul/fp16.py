@@ -8,17 +8,17 @@ import numpy as np
 
 from gpu.declaration.pattern import Params
 from gpu.engines.base import Buffer, Device, Engine, Module
-from gpu.patterns.matmul.parts import PartsOfK
+from gpu.patterns.matmul.split_k import SplitKBuffers
 
 FILE = "matmul_wgmma.cu"
 
 _HALF_BYTES = 2
-_PART = 8
+_COPY_ELEMENTS = 8
 """Elements per copy: rows have to begin at multiples of this."""
 _DEPTH = _LINE = 64
 """Depth of a step along k, and elements of a line in shared memory."""
 _PADDING_BLOCK = 256
-_LEAST_DEPTH = 1024
+_MIN_PART_DEPTH = 1024
 """The smallest depth of a part of k, if there are few tiles."""
 
 
@@ -52,29 +52,29 @@ class _Shape:
         return -(-m // self.rows) * -(-n // self.columns)
 
 
-_SMALLEST = _Shape(64, 32, 3)
-_BY_TILE = {4: _Shape(64, 8, 3), 8: _Shape(64, 8, 3), 16: _SMALLEST}
+_SMALLEST_SHAPE = _Shape(64, 32, 3)
+_SHAPES_BY_TILE = {4: _Shape(64, 8, 3), 8: _Shape(64, 8, 3), 16: _SMALLEST_SHAPE}
 """Shapes by the parameter `tile`, except the largest."""
-_LARGE = (_Shape(256, 128, 4), _Shape(128, 64, 4, blocks=2), _Shape(64, 64, 6, blocks=2))
+_LARGE_SHAPES = (_Shape(256, 128, 4), _Shape(128, 64, 4, blocks=2), _Shape(64, 64, 6, blocks=2))
 """Shapes for the largest `tile`, the fastest on an H200: the first with tiles for half of the multiprocessors."""
-_ALONE = {(128, 64): 8, (64, 64): 12}
+_STAGES_OF_SINGLE_BLOCK = {(128, 64): 8, (64, 64): 12}
 """Pipeline stages of the smaller shapes when each block has its own multiprocessor."""
 
 
-def _shape(device: Device, tile: int, m: int, n: int, k: int) -> tuple[_Shape, int]:
+def _choose_shape(device: Device, tile: int, m: int, n: int, k: int) -> tuple[_Shape, int]:
     """Return the tile shape and the number of parts of k.
 
     For the largest `tile`, they are chosen so that all multiprocessors are busy and their shared memory suffices.
     """
-    if tile in _BY_TILE:
-        return _BY_TILE[tile], 1
-    busy = (each for each in _LARGE if 2 * each.tiles(m, n) >= device.multiprocessors)
-    shape = next(busy, _LARGE[-1])
-    if shape.shared_bytes > device.most_shared_bytes:
-        shape = _SMALLEST
+    if tile in _SHAPES_BY_TILE:
+        return _SHAPES_BY_TILE[tile], 1
+    busy = (each for each in _LARGE_SHAPES if 2 * each.tiles(m, n) >= device.multiprocessors)
+    shape = next(busy, _LARGE_SHAPES[-1])
+    if shape.shared_bytes > device.max_shared_bytes:
+        shape = _SMALLEST_SHAPE
     tiles = shape.tiles(m, n)
-    parts = max(1, min(device.multiprocessors * shape.blocks // tiles, k // _LEAST_DEPTH))
-    stages = _ALONE.get((shape.rows, shape.columns))
+    parts = max(1, min(device.multiprocessors * shape.blocks // tiles, k // _MIN_PART_DEPTH))
+    stages = _STAGES_OF_SINGLE_BLOCK.get((shape.rows, shape.columns))
     if stages is not None and tiles * parts <= device.multiprocessors:
         shape = replace(shape, stages=stages, blocks=1)
     return shape, parts
@@ -83,37 +83,37 @@ def _shape(device: Device, tile: int, m: int, n: int, k: int) -> tuple[_Shape, i
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     """Compute C = alpha A B + beta C in float16: A is m x k, B is k x n."""
     (m, k), n = a.shape, b.shape[1]
-    shape, number = _shape(engine.device, int(params["tile"]), m, n, k)
+    shape, number = _choose_shape(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, shape.defines)
-    padded_a, padded_b = (_padded_rows(engine, module, matrix) for matrix in (a, b))
-    parts = PartsOfK(engine, c, number)
+    padded_a, padded_b = (_pad_rows(engine, module, matrix) for matrix in (a, b))
+    parts = SplitKBuffers(engine, c, number)
     engine.launch(
         module.kernel("matmul_fp16"),
-        (min(shape.tiles(m, n), engine.device.multiprocessors * shape.blocks), parts.number, 1),
+        (min(shape.tiles(m, n), engine.device.multiprocessors * shape.blocks), parts.part_count, 1),
         (shape.threads, 1, 1),
         padded_a,
         padded_b,
         c,
-        parts.sums,
+        parts.partial_products,
         *(np.int32(each) for each in (m, n, k, padded_a.shape[1], padded_b.shape[1])),
         np.float32(params["alpha"]),
         np.float32(params["beta"]),
         shared_bytes=shape.shared_bytes,
     )
-    parts.add(module, "matmul_fp16_add", params)
+    parts.sum_parts(module, "matmul_fp16_add", params)
     for padded, original in ((padded_a, a), (padded_b, b)):
         if padded is not original:
             engine.free(padded)
 
 
-def _padded_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
+def _pad_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
     """Return a matrix with a row length that is a multiple of a copy's: itself, or a copy padded with zeros."""
     rows, columns = matrix.shape
-    pitch = -(-columns // _PART) * _PART
+    pitch = -(-columns // _COPY_ELEMENTS) * _COPY_ELEMENTS
     if pitch == columns:
         return matrix
     padded = engine.allocate((rows, pitch), np.float16)
-    parts = pitch // _PART
+    parts = pitch // _COPY_ELEMENTS
     grid = (-(-rows * parts // _PADDING_BLOCK), 1, 1)
     sizes = np.int32(rows), np.int32(columns), np.int32(parts)
     engine.launch(module.kernel("matmul_whole_rows"), grid, (_PADDING_BLOCK, 1, 1), matrix, padded, *sizes)

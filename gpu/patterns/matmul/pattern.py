@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.alone import on_one_thread
-from gpu.declaration.arrays import refuse_missing_file
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
-from gpu.declaration.gpu_sizes import side
+from gpu.declaration.arrays import require_generated_input
+from gpu.declaration.distributed import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
+from gpu.declaration.gpu_sizes import square_side_rule
 from gpu.declaration.matrices import (
     KINDS,
     accept_matrix,
-    corner,
+    crop_corner,
     input_parameter,
+    iterate_row_blocks,
     make_matrix,
-    pieces,
     present,
     side_parameter,
 )
@@ -40,38 +39,39 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
-from gpu.declaration.rounding import RoundingBound, gamma, rounded_to_half
+from gpu.declaration.rounding import RoundingBound, gamma, half_rounding_bound
+from gpu.declaration.single_thread import single_thread_variant
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.errors import InputError
-from gpu.patterns.matmul import elements, fp16, peak
+from gpu.patterns.matmul import element_types, fp16, peak
 from gpu.patterns.matmul.benchmark import BENCHMARK
 from gpu.patterns.matmul.block_tiles import BlockTile
-from gpu.patterns.matmul.elements import are_halves, dtype_of, of_floats_alone, taken
+from gpu.patterns.matmul.element_types import dtype_of, float16_obstacle, is_float16, to_element_type
 from gpu.warp import WARP
 
 _FILE = peak.FILE
 _TENSOR_FILE = "matmul_tensor.cu"
 _CHUNKS_FILE = "matmul_chunks.cu"
-_CUT_BLOCK, _MOST_CUT = 256, 2**15
+_CUT_BLOCK, _MAX_CUT_BLOCKS = 256, 2**15
 _HALVES_FILE = "matmul_halves.cu"
 _WARPGROUPS_FILE = fp16.FILE
-_STEPPED = 8
+_STEP_SIDE = 8
 
 
 # By the parameter `tile`: the largest is fast, the smallest can be followed step by step.
-_COLUMN = {
+_COLUMN_TILES = {
     4: BlockTile(8, 8, 4, 4, 4),
     8: BlockTile(16, 16, 4, 4, 4),
     16: BlockTile(32, 32, 8, 4, 4),
     32: BlockTile(64, 64, 8, 8, 8),
 }
-_SQUARE = {
+_SQUARE_TILES = {
     4: BlockTile(8, 8, 4, 4, 4),
     8: BlockTile(16, 16, 4, 4, 4),
     16: BlockTile(64, 64, 8, 4, 4),
     32: BlockTile(128, 128, 8, 8, 8),
 }
-_TENSOR = {
+_TENSOR_TILES = {
     4: BlockTile(16, 16, 8, 16, 16),
     8: BlockTile(32, 16, 8, 16, 16),
     16: BlockTile(32, 32, 16, 16, 16),
@@ -105,7 +105,7 @@ class _HalvesShape:
         return self.rows // self.warp_rows * (self.columns // self.warp_columns) * WARP
 
 
-_HALVES = {
+_HALVES_SHAPES = {
     4: _HalvesShape(16, 16, 16, 16, 2),
     8: _HalvesShape(32, 32, 16, 32, 3),
     16: _HalvesShape(64, 64, 32, 32, 4),
@@ -140,13 +140,13 @@ class _WarpgroupsShape:
 _WARP_ROWS, _WARPGROUPS_DEPTH = 16, 64
 """Rows per warp of a warpgroup, and depth of a step along k."""
 
-_WARPGROUPS = {
+_WARPGROUP_SHAPES = {
     4: _WarpgroupsShape(64, 8, 2),
     8: _WarpgroupsShape(64, 8, 2),
     16: _WarpgroupsShape(64, 16, 2),
     32: _WarpgroupsShape(128, 128, 3),
 }
-_WARPGROUPS_FEW = _WarpgroupsShape(128, 64, 4)
+_SMALL_WARPGROUP_SHAPE = _WarpgroupsShape(128, 64, 4)
 """Shape for the largest `tile` if there would be fewer blocks than multiprocessors."""
 _SPLIT_LINES = 32
 """Rows of A or columns of B per block of the kernel that splits elements."""
@@ -154,11 +154,11 @@ _SPLIT_LINES = 32
 _BLOCK = 256
 """Block size of the kernels that find the largest values and that split elements."""
 
-_ROWS_PER_THREAD, _MOST_BLOCKS_DOWN = 64, 64
+_ROWS_PER_THREAD, _MAX_BLOCKS_PER_COLUMN = 64, 64
 """For the largest value of a column: about as many rows per thread, and the most blocks per column."""
 
 
-def _sides(inputs: Inputs) -> tuple[int, int, int]:
+def _product_sizes(inputs: Inputs) -> tuple[int, int, int]:
     """Return m, n and k: A is m x k, B is k x n."""
     (m, k), n = inputs["values"].shape, inputs["b"].shape[1]
     return m, n, k
@@ -176,34 +176,32 @@ def _launch(
     c: Buffer,
     kernel_name: str,
     defines: dict[str, int | str],
-    covers: tuple[int, int],
+    block_extent: tuple[int, int],
     block: tuple[int, int, int],
     file: str = _FILE,
 ) -> None:
-    """Launch a kernel; each block computes `covers` rows and columns of C."""
+    """Launch a kernel; each block computes `block_extent` rows and columns of C."""
     (m, k), n = a.shape, b.shape[1]
     kernel = engine.build(file, defines).kernel(kernel_name)
-    grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
+    grid = (-(-n // block_extent[1]), -(-m // block_extent[0]), 1)
     scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
     engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
 
 
-def _on_one_thread(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+def _multiply_on_one_thread(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     _launch(engine, params, a, b, c, "matmul_one_thread", {}, (c.shape[0], c.shape[1]), (1, 1, 1))
 
 
-def _one_element_per_thread(kernel_name: str) -> _Multiply:
+def _single_element_launcher(kernel_name: str) -> _Multiply:
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         tile = int(params["tile"])
-        defines: dict[str, int | str] = {"TILE": tile, **({"ELEMENT": "__half"} if are_halves(params) else {})}
+        defines: dict[str, int | str] = {"TILE": tile, **({"ELEMENT": "__half"} if is_float16(params) else {})}
         _launch(engine, params, a, b, c, kernel_name, defines, (tile, tile), (tile, tile, 1))
 
     return multiply
 
 
-def _several_elements_per_thread(
-    kernel_name: str, shapes: dict[int, BlockTile], *, one_column: bool = False
-) -> _Multiply:
+def _multi_element_launcher(kernel_name: str, shapes: dict[int, BlockTile], *, one_column: bool = False) -> _Multiply:
     """Return a launcher of a kernel with a column or a square of elements per thread."""
 
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -215,15 +213,15 @@ def _several_elements_per_thread(
     return multiply
 
 
-def _by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    shape = _TENSOR[int(params["tile"])]
+def _multiply_by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+    shape = _TENSOR_TILES[int(params["tile"])]
     threads = shape.threads * WARP
     defines: dict[str, int | str] = {"ROWS": shape.rows, "COLUMNS": shape.columns, "DEPTH": shape.depth}
     covers = (shape.rows, shape.columns)
     _launch(engine, params, a, b, c, "matmul_tensor", defines, covers, (threads, 1, 1), _TENSOR_FILE)
 
 
-def _largest(engine: Engine, module: Module, a: Buffer, b: Buffer) -> tuple[Buffer, Buffer]:
+def _find_largest_magnitudes(engine: Engine, module: Module, a: Buffer, b: Buffer) -> tuple[Buffer, Buffer]:
     """Return the largest magnitudes of A's rows and of B's columns, as the bits of floats."""
     (m, k), n = a.shape, b.shape[1]
     row_bits, column_bits = engine.allocate((m,), np.uint32), engine.allocate((n,), np.uint32)
@@ -231,21 +229,21 @@ def _largest(engine: Engine, module: Module, a: Buffer, b: Buffer) -> tuple[Buff
     rows, columns = module.kernel("matmul_largest_of_rows"), module.kernel("matmul_largest_of_columns")
     grid = (-(-m * WARP // _BLOCK), 1, 1)
     engine.launch(rows, grid, (_BLOCK, 1, 1), a, row_bits, np.int32(m), np.int32(k))
-    blocks_down = max(1, min(k // _ROWS_PER_THREAD, _MOST_BLOCKS_DOWN))
+    blocks_down = max(1, min(k // _ROWS_PER_THREAD, _MAX_BLOCKS_PER_COLUMN))
     engine.launch(columns, (-(-n // _BLOCK), blocks_down, 1), (_BLOCK, 1, 1), b, column_bits, np.int32(k), np.int32(n))
     return row_bits, column_bits
 
 
-def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+def _multiply_by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     """Split A and B into pairs of float16 matrices, padded to whole tiles, and multiply these."""
     (m, k), n = a.shape, b.shape[1]
-    shape = _HALVES[int(params["tile"])]
-    if shape is _HALVES[32] and -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
-        shape = _HALVES[16]
+    shape = _HALVES_SHAPES[int(params["tile"])]
+    if shape is _HALVES_SHAPES[32] and -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
+        shape = _HALVES_SHAPES[16]
     module = engine.build(_HALVES_FILE, shape.defines)
     grid = (-(-n // shape.columns), -(-m // shape.rows), 1)
     padded_m, padded_n, padded_k = grid[1] * shape.rows, grid[0] * shape.columns, -(-k // _HALVES_DEPTH) * _HALVES_DEPTH
-    row_bits, column_bits = _largest(engine, module, a, b)
+    row_bits, column_bits = _find_largest_magnitudes(engine, module, a, b)
     sizes = [(np.int32(rows), np.int32(columns)) for rows, columns in (a.shape, b.shape)]
     halves = []
     for matrix, largest, size, all_rows, all_columns, by_rows in (
@@ -275,18 +273,18 @@ def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) 
         engine.free(buffer)
 
 
-def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+def _multiply_by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     """Split A and B into pairs of float16 matrices in tile order, and multiply these; float16 is used directly."""
-    if are_halves(params):
+    if is_float16(params):
         fp16.multiply(engine, params, a, b, c)
         return
     (m, k), n = a.shape, b.shape[1]
-    shape = _WARPGROUPS[int(params["tile"])]
-    if shape is _WARPGROUPS[32] and -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
-        shape = _WARPGROUPS_FEW
-    if shape.shared_bytes > engine.device.most_shared_bytes:
-        shape = _WARPGROUPS[16]
-    row_bits, column_bits = _largest(engine, engine.build(_HALVES_FILE), a, b)
+    shape = _WARPGROUP_SHAPES[int(params["tile"])]
+    if shape is _WARPGROUP_SHAPES[32] and -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
+        shape = _SMALL_WARPGROUP_SHAPE
+    if shape.shared_bytes > engine.device.max_shared_bytes:
+        shape = _WARPGROUP_SHAPES[16]
+    row_bits, column_bits = _find_largest_magnitudes(engine, engine.build(_HALVES_FILE), a, b)
     module = engine.build(_WARPGROUPS_FILE, shape.defines)
     down, across, steps = -(-m // shape.rows), -(-n // shape.columns), -(-k // _WARPGROUPS_DEPTH)
     tiles = []
@@ -316,9 +314,9 @@ def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buff
         engine.free(buffer)
 
 
-def _cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+def _multiply_by_cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     def gemm(library: Any, a: Any, b: Any, c: Any) -> None:
-        if are_halves(params):
+        if is_float16(params):
             library.matmul(a, b, out=c)
         else:
             library.cublas.gemm("N", "N", a, b, out=c, alpha=float(params["alpha"]), beta=float(params["beta"]))
@@ -326,25 +324,25 @@ def _cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> 
     engine.call(gemm, a, b, c)
 
 
-def _why_no_library(inputs: Inputs, params: Params) -> str:
-    if are_halves(params) and (params["alpha"], params["beta"]) != (1, 0):
+def _library_obstacle(inputs: Inputs, params: Params) -> str:
+    if is_float16(params) and (params["alpha"], params["beta"]) != (1, 0):
         return "For float16, CuPy computes only A B: alpha has to be 1, and beta 0."
     return ""
 
 
 _MULTIPLIES: dict[str, _Multiply] = {
-    "one-thread": _on_one_thread,
-    "naive": _one_element_per_thread("matmul_naive"),
-    "coalesced": _one_element_per_thread("matmul_coalesced"),
-    "tiled": _one_element_per_thread("matmul_tiled"),
-    "registers-1d": _several_elements_per_thread("matmul_registers_1d", _COLUMN, one_column=True),
-    "registers-2d": _several_elements_per_thread("matmul_registers_2d", _SQUARE),
-    "vectors": _several_elements_per_thread("matmul_vectors", _SQUARE),
+    "one-thread": _multiply_on_one_thread,
+    "naive": _single_element_launcher("matmul_naive"),
+    "coalesced": _single_element_launcher("matmul_coalesced"),
+    "tiled": _single_element_launcher("matmul_tiled"),
+    "registers-1d": _multi_element_launcher("matmul_registers_1d", _COLUMN_TILES, one_column=True),
+    "registers-2d": _multi_element_launcher("matmul_registers_2d", _SQUARE_TILES),
+    "vectors": _multi_element_launcher("matmul_vectors", _SQUARE_TILES),
     "peak": peak.multiply,
-    "tensor": _by_warps,
-    "halves": _by_halves,
-    "warpgroups": _by_warpgroups,
-    "cublas": _cublas,
+    "tensor": _multiply_by_warps,
+    "halves": _multiply_by_halves,
+    "warpgroups": _multiply_by_warpgroups,
+    "cublas": _multiply_by_cublas,
 }
 """Functions that multiply on the device, by variant name."""
 
@@ -353,8 +351,8 @@ def _program(variant: str) -> HostProgram:
     """Return a variant's host program: upload A, B and C, multiply, and download C."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        a, b = (engine.upload(taken(inputs[name], params)) for name in ("values", "b"))
-        c = _initial_c(engine, inputs, params)
+        a, b = (engine.upload(to_element_type(inputs[name], params)) for name in ("values", "b"))
+        c = _upload_initial_c(engine, inputs, params)
         yield Progress(0.1, "uploaded")
         _MULTIPLIES[variant](engine, params, a, b, c)
         engine.free(a)
@@ -367,21 +365,24 @@ def _program(variant: str) -> HostProgram:
     return run
 
 
-def _initial_c(engine: Engine, inputs: Inputs, params: Params) -> Buffer:
+def _upload_initial_c(engine: Engine, inputs: Inputs, params: Params) -> Buffer:
     """Return the initial C, which is uploaded only if beta is not 0."""
     c = inputs["c"]
-    return engine.upload(taken(c, params)) if params["beta"] else engine.allocate(c.shape, dtype_of(params))
+    return engine.upload(to_element_type(c, params)) if params["beta"] else engine.allocate(c.shape, dtype_of(params))
 
 
-def hold_rows(worker: OnWorker, piece: Piece) -> Buffer:
+def upload_rows(worker: WorkerContext, piece: ChunkInput) -> Buffer:
     """Upload some rows of B, which all devices need."""
-    return worker.engine.upload(taken(piece.inputs["b"], worker.params))
+    return worker.engine.upload(to_element_type(piece.inputs["b"], worker.params))
 
 
-def multiply_rows(worker: OnWorker, piece: Piece, blocks: list[Buffer]) -> Array:
+def multiply_rows(worker: WorkerContext, piece: ChunkInput, blocks: list[Buffer]) -> Array:
     """Multiply some rows of A by all of B, which arrives in blocks of rows, and sum the products."""
     engine, params = worker.engine, worker.params
-    rows, c = engine.upload(taken(piece.inputs["values"], params)), _initial_c(engine, piece.inputs, params)
+    rows, c = (
+        engine.upload(to_element_type(piece.inputs["values"], params)),
+        _upload_initial_c(engine, piece.inputs, params),
+    )
     first = 0
     for b in blocks:
         a = rows if len(blocks) == 1 else _cut_columns(engine, rows, first, b.shape[0])
@@ -401,40 +402,44 @@ def _cut_columns(engine: Engine, rows: Buffer, first: int, width: int) -> Buffer
     count, columns = rows.shape
     cut = engine.allocate((count, width), np.float32)
     kernel = engine.build(_CHUNKS_FILE).kernel("matmul_cut_columns")
-    grid = (-(-width // _CUT_BLOCK), min(count, _MOST_CUT), 1)
+    grid = (-(-width // _CUT_BLOCK), min(count, _MAX_CUT_BLOCKS), 1)
     numbers = np.int32(count), np.int32(columns), np.int32(first), np.int32(width)
     engine.launch(kernel, grid, (_CUT_BLOCK, 1, 1), rows, cut, *numbers)
     return cut
 
 
-def _plan(tasks: Tasks) -> dict[str, Parts]:
-    if are_halves(tasks.params):
+def _plan(tasks: TaskCollector) -> dict[str, Parts]:
+    if is_float16(tasks.params):
         raise InputError(
             "On several devices C is summed over blocks of B, and a float16 sum would be rounded each time.",
-            advice=f"Choose --dtype {elements.FLOATS}.",
+            advice=f"Choose --dtype {element_types.FLOATS}.",
         )
-    blocks = [tasks.make(hold_rows, chunk, place=place) for place, chunk in enumerate(tasks.beside["b"])]
-    parts = [tasks.make(multiply_rows, chunk, blocks, place=place) for place, chunk in enumerate(tasks.chunks)]
+    blocks = [
+        tasks.add_task(upload_rows, chunk, chunk_index=place) for place, chunk in enumerate(tasks.separate_chunks["b"])
+    ]
+    parts = [
+        tasks.add_task(multiply_rows, chunk, blocks, chunk_index=place) for place, chunk in enumerate(tasks.chunks)
+    ]
     return {"result": Parts(tuple(parts))}
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
-    refuse_missing_file(params)
+    require_generated_input(params)
     kind, rng = params["input"], np.random.default_rng(seed)
     n = params["n"]
     m, k = params["m"] or n, params["k"] or n
     a = np.eye(m, k, dtype=np.float32) if kind == "identity" else make_matrix(kind, m, k, rng)
     matrices = {"values": a, "b": make_matrix(kind, k, n, rng), "c": make_matrix(kind, m, n, rng)}
-    return {name: taken(each, params) for name, each in matrices.items()}
+    return {name: to_element_type(each, params) for name, each in matrices.items()}
 
 
-def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
+def _complete_inputs(supplied: Inputs, params: Params, seed: int) -> Inputs:
     """Generate B and C for an A from a file."""
-    if "b" in given:
-        return given
-    (m, k), n, rng = given["values"].shape, params["n"], np.random.default_rng(seed)
+    if "b" in supplied:
+        return supplied
+    (m, k), n, rng = supplied["values"].shape, params["n"], np.random.default_rng(seed)
     matrices = {"b": make_matrix("random", k, n, rng), "c": make_matrix("random", m, n, rng)}
-    return {**given, **{name: taken(each, params) for name, each in matrices.items()}}
+    return {**supplied, **{name: to_element_type(each, params) for name, each in matrices.items()}}
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
@@ -443,20 +448,20 @@ def _accept(inputs: Inputs, params: Params) -> None:
     (m, k), (rows, n) = inputs["values"].shape, inputs["b"].shape
     if rows != k or inputs["c"].shape != (m, n):
         raise InputError(f"A is {m} x {k} and B is {rows} x {n}: A's columns have to match B's rows.")
-    if are_halves(params) and (bound := sum(_bounds(inputs, params))) > elements.LARGEST_HALF:
+    if is_float16(params) and (bound := sum(_magnitude_bounds(inputs, params))) > element_types.MAX_FLOAT16:
         raise InputError(
             f"Elements of C may reach {bound:.3g}, by the norms of A's rows and B's columns; the largest float16 is "
-            f"{elements.LARGEST_HALF:.0f}.",
-            advice=f"Choose --dtype {elements.FLOATS}, a smaller alpha, or smaller numbers.",
+            f"{element_types.MAX_FLOAT16:.0f}.",
+            advice=f"Choose --dtype {element_types.FLOATS}, a smaller alpha, or smaller numbers.",
         )
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     alpha, beta = (float(np.float32(params[name])) for name in ("alpha", "beta"))
-    b = taken(inputs["b"], params).astype(np.float64)
-    c = taken(inputs["c"], params)
+    b = to_element_type(inputs["b"], params).astype(np.float64)
+    c = to_element_type(inputs["c"], params)
     expected = np.empty(c.shape, np.float64)
-    for first, rows in pieces(taken(inputs["values"], params)):
+    for first, rows in iterate_row_blocks(to_element_type(inputs["values"], params)):
         part = expected[first : first + len(rows)]
         np.matmul(rows.astype(np.float64), b, out=part)
         part *= alpha
@@ -465,13 +470,13 @@ def _reference(inputs: Inputs, params: Params) -> Array:
     return expected
 
 
-def _bounds(inputs: Inputs, params: Params) -> tuple[float, float]:
+def _magnitude_bounds(inputs: Inputs, params: Params) -> tuple[float, float]:
     """Return bounds of the elements of alpha A B, by the largest norms of a row and a column, and of beta C."""
     alpha, beta = abs(float(params["alpha"])), abs(float(params["beta"]))
-    a, b, c = (taken(inputs[name], params) for name in ("values", "b", "c"))
-    largest_row = max(float(np.square(rows, dtype=np.float64).sum(axis=1).max()) for _, rows in pieces(a))
+    a, b, c = (to_element_type(inputs[name], params) for name in ("values", "b", "c"))
+    largest_row = max(float(np.square(rows, dtype=np.float64).sum(axis=1).max()) for _, rows in iterate_row_blocks(a))
     columns = np.zeros(b.shape[1])
-    for _, rows in pieces(b):
+    for _, rows in iterate_row_blocks(b):
         columns += np.square(rows, dtype=np.float64).sum(axis=0)
     return alpha * float(np.sqrt(largest_row * columns.max())), beta * float(np.abs(c).max()) if beta else 0.0
 
@@ -486,12 +491,12 @@ def _tolerance(inputs: Inputs, params: Params) -> float | RoundingBound:
     a requirement, not a proof, as their rounding of sums is not documented. A float16 result is rounded once more.
     """
     error = _sum_tolerance(inputs, params)
-    return rounded_to_half(error) if are_halves(params) else error
+    return half_rounding_bound(error) if is_float16(params) else error
 
 
 def _sum_tolerance(inputs: Inputs, params: Params) -> float:
-    products, initial = _bounds(inputs, params)
-    a, b, c = (taken(inputs[name], params) for name in ("values", "b", "c"))
+    products, initial = _magnitude_bounds(inputs, params)
+    a, b, c = (to_element_type(inputs[name], params) for name in ("values", "b", "c"))
     whole = all(float(params[name]).is_integer() for name in ("alpha", "beta"))
     smaller, larger = sorted(float(np.abs(each).max()) for each in (a, b))
     exact = whole and products + initial < 2**24 and smaller <= 2**11 and larger <= 2**22
@@ -501,11 +506,11 @@ def _sum_tolerance(inputs: Inputs, params: Params) -> float:
 
 
 def _is_whole(values: Array) -> bool:
-    return all(bool((rows == np.trunc(rows)).all()) for _, rows in pieces(values))
+    return all(bool((rows == np.trunc(rows)).all()) for _, rows in iterate_row_blocks(values))
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
-    m, n, k = _sides(inputs)
+    m, n, k = _product_sizes(inputs)
     read = m * k + k * n + (m * n if params["beta"] else 0)
     size = np.dtype(dtype_of(params)).itemsize
     return Cost(bytes_read=size * read, bytes_written=size * m * n, flops=2 * m * n * k)
@@ -514,17 +519,17 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 def _textbook(params: Params, n: int) -> Textbook:
     """Return work and span, with all elements in parallel: k multiply-adds, and one step for alpha and beta."""
     m, k = params["m"] or n, params["k"] or n
-    operations = _operations(params, m, n, k)
+    operations = _count_operations(params, m, n, k)
     return Textbook(operations, steps=k + 1, peak=max(2 * m * n, operations - 2 * m * n * k))
 
 
-def _operations(params: Params, m: int, n: int, k: int) -> int:
+def _count_operations(params: Params, m: int, n: int, k: int) -> int:
     """Return the operations: k products and sums per element, the product with alpha, and beta C unless beta is 0."""
     return 2 * m * n * k + (1 if params["beta"] == 0 else 3) * m * n
 
 
 def _work(inputs: Inputs, params: Params) -> Work:
-    m, n, k = _sides(inputs)
+    m, n, k = _product_sizes(inputs)
     return Work(2 * m * n * k, "FLOP", "G")
 
 
@@ -532,13 +537,13 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     return present({"A": inputs["values"], "B": inputs["b"], "C": outputs["result"]})
 
 
-_ONE_THREAD = on_one_thread(
+_ONE_THREAD = single_thread_variant(
     _program("one-thread"),
     "matmul_one_thread",
     idea="Sequential: three loops over rows, columns, and the products of an element.",
     limit="One multiply-add after the other.",
-    work=lambda inputs, params: _operations(params, *_sides(inputs)),
-    textbook=lambda params, n: _operations(params, params["m"] or n, n, params["k"] or n),
+    work=lambda inputs, params: _count_operations(params, *_product_sizes(inputs)),
+    textbook=lambda params, n: _count_operations(params, params["m"] or n, n, params["k"] or n),
 )
 
 
@@ -547,11 +552,11 @@ PATTERN = Pattern(
     order=8,
     title="Matrix product",
     summary="Rows times columns: alpha A B + beta C.",
-    kernels=_FILE,
+    kernel_file=_FILE,
     presentation=MatrixPresentation(product=Product(left="A", right="B", result="C")),
     parameters=(
         input_parameter((*KINDS, "identity")),
-        side_parameter("n", "n", "Columns of B and C.", "columns", 512, role=Role.SIZE, on_gpu=side(2**15)),
+        side_parameter("n", "n", "Columns of B and C.", "columns", 512, role=Role.SIZE, on_gpu=square_side_rule(2**15)),
         side_parameter("m", "m", "Rows of A and C; 0 for the same as n.", "rows", 0, 0),
         side_parameter("k", "k", "Columns of A and rows of B; 0 for the same as n.", "columns", 0, 0),
         Real(name="alpha", label="alpha", help="Factor of A B.", default=1, minimum=-1e6, maximum=1e6),
@@ -563,7 +568,7 @@ PATTERN = Pattern(
             minimum=-1e6,
             maximum=1e6,
         ),
-        elements.PARAMETER,
+        element_types.PARAMETER,
         Choice(
             name="tile",
             label="Tile",
@@ -573,7 +578,7 @@ PATTERN = Pattern(
         ),
     ),
     variants=(
-        replace(_ONE_THREAD, obstacle=lambda *args: of_floats_alone(*args) or _ONE_THREAD.obstacle(*args)),
+        replace(_ONE_THREAD, obstacle=lambda *args: float16_obstacle(*args) or _ONE_THREAD.obstacle(*args)),
         Variant(
             "naive",
             "Naive",
@@ -581,7 +586,7 @@ PATTERN = Pattern(
             idea="One thread per element of C; the lanes of a warp have consecutive rows.",
             limit="Uncoalesced: lanes read and write one row apart, each in a different sector.",
             kernels=("matmul_naive",),
-            obstacle=of_floats_alone,
+            obstacle=float16_obstacle,
         ),
         Variant(
             "coalesced",
@@ -590,7 +595,7 @@ PATTERN = Pattern(
             idea="The lanes of a warp have consecutive columns, so that accesses are coalesced.",
             limit="Two loads from global memory for each multiply-add.",
             kernels=("matmul_coalesced",),
-            obstacle=of_floats_alone,
+            obstacle=float16_obstacle,
         ),
         Variant(
             "tiled",
@@ -607,7 +612,7 @@ PATTERN = Pattern(
             idea="Register tiling: a thread computes several elements of a column, and reuses each factor of B.",
             limit="Each multiply-add still loads one factor of A.",
             kernels=("matmul_registers_1d",),
-            obstacle=of_floats_alone,
+            obstacle=float16_obstacle,
         ),
         Variant(
             "registers-2d",
@@ -616,7 +621,7 @@ PATTERN = Pattern(
             idea="Register tiling: a thread computes a square of elements, with 64 multiply-adds for 16 loads.",
             limit="Each load fetches one float, and there are bank conflicts.",
             kernels=("matmul_registers_2d",),
-            obstacle=of_floats_alone,
+            obstacle=float16_obstacle,
         ),
         Variant(
             "vectors",
@@ -625,7 +630,7 @@ PATTERN = Pattern(
             idea="Each load fetches four floats; the tile of A is transposed on the way into shared memory.",
             limit="The block waits for global memory in every step, and there still are bank conflicts.",
             kernels=("matmul_vectors",),
-            obstacle=of_floats_alone,
+            obstacle=float16_obstacle,
         ),
         Variant(
             "peak",
@@ -635,7 +640,7 @@ PATTERN = Pattern(
             "elements, blocks share k, in a cluster or by parts (split-k).",
             limit="The peak rate of multiply-adds.",
             kernels=("matmul_peak", "matmul_add_parts", "matmul_whole_quads"),
-            obstacle=of_floats_alone,
+            obstacle=float16_obstacle,
         ),
         Variant(
             "tensor",
@@ -644,7 +649,7 @@ PATTERN = Pattern(
             idea="A warp multiplies 16 x 16 tiles; each factor is split into three TF32 parts that keep all its bits.",
             limit="Six products instead of one, and the block waits for global memory in every step.",
             kernels=("matmul_tensor",),
-            obstacle=of_floats_alone,
+            obstacle=float16_obstacle,
             file=_TENSOR_FILE,
         ),
         Variant(
@@ -655,7 +660,7 @@ PATTERN = Pattern(
             "copies load the next tiles.",
             limit="Three products instead of one, and the split factors are written and read again.",
             kernels=("matmul_largest_of_rows", "matmul_largest_of_columns", "matmul_split", "matmul_halves"),
-            obstacle=of_floats_alone,
+            obstacle=float16_obstacle,
             file=_HALVES_FILE,
         ),
         Variant(
@@ -669,7 +674,7 @@ PATTERN = Pattern(
             file=_WARPGROUPS_FILE,
             warpgroups=True,
             # The third step of a float16 tile reuses a stage; for float32, a block processes a second tile.
-            checked=lambda params: 2 * _WARPGROUPS_DEPTH + 1 if are_halves(params) else _WARPGROUPS_DEPTH // 2 + 1,
+            checked_side=lambda params: 2 * _WARPGROUPS_DEPTH + 1 if is_float16(params) else _WARPGROUPS_DEPTH // 2 + 1,
         ),
         Variant(
             "cublas",
@@ -678,7 +683,7 @@ PATTERN = Pattern(
             idea="cuBLAS's sgemm, as called from CuPy, which chooses among kernels optimized for this GPU.",
             limit="The peak rate of float32 multiply-adds: no TF32.",
             kernels=(),
-            obstacle=_why_no_library,
+            obstacle=_library_obstacle,
             library="cuBLAS",
         ),
     ),
@@ -692,19 +697,19 @@ PATTERN = Pattern(
     present=_present,
     accept=_accept,
     make_input=_make_input,
-    complete=_complete,
+    complete_inputs=_complete_inputs,
     helpers={_CHUNKS_FILE: ("matmul_cut_columns",)},
     distributed=DistributedProgram(
         local="Each device has some rows of A, B and C.",
         exchange="Every device receives the rows of B from all others.",
         fix_up="Each device multiplies its rows of A by B, block by block, and sums the products.",
         plan=_plan,
-        divided=("values", "c"),
-        beside=("b",),
+        divided_inputs=("values", "c"),
+        separately_divided_inputs=("b",),
     ),
     textbook=_textbook,
-    step_params={"n": _STEPPED, "m": 0, "k": 0, "tile": "4", "input": "digits"},
-    step_input=lambda inputs: corner(inputs, _STEPPED, _STEPPED),
+    step_params={"n": _STEP_SIDE, "m": 0, "k": 0, "tile": "4", "input": "digits"},
+    step_input=lambda inputs: crop_corner(inputs, _STEP_SIDE, _STEP_SIDE),
     presets=(
         Preset(
             "Identity",
@@ -721,7 +726,7 @@ PATTERN = Pattern(
             "Half precision",
             "16-bit elements: half the bytes, one tensor-core product instead of three, and rounding errors of up to "
             "one in 2048 in each result.",
-            {"dtype": elements.HALVES, "n": 1024},
+            {"dtype": element_types.HALVES, "n": 1024},
             "warpgroups",
         ),
         Preset(

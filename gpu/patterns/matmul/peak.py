@@ -11,13 +11,13 @@ import numpy as np
 from gpu.declaration.pattern import Params
 from gpu.engines.base import Buffer, Device, Engine, Module
 from gpu.patterns.matmul.block_tiles import BlockTile
-from gpu.patterns.matmul.parts import PartsOfK
+from gpu.patterns.matmul.split_k import SplitKBuffers
 
 FILE = "matmul.cu"
 
 _QUAD = 4
 _PADDING_BLOCK = 256
-_PADDING_WORTHWHILE = 2**27
+_MIN_PADDED_OPERATIONS = 2**27
 """Multiply-adds from which padding B's rows to whole quads (four floats) pays off."""
 
 
@@ -25,19 +25,19 @@ _PADDING_WORTHWHILE = 2**27
 class _Tile(BlockTile):
     """A block's tile with its number of pipeline stages in shared memory, and its speed on an H200.
 
-    `rate` is the relative rate of a multiprocessor with enough resident blocks, 1 for the fastest tile; `alone` and
-    `paired` are the slowdowns with only one and two resident blocks.
+    `rate` is the relative rate of a multiprocessor with enough resident blocks, 1 for the fastest tile;
+    `single_block_slowdown` and `two_block_slowdown` are the slowdowns with only one and two resident blocks.
     """
 
     stages: int = 3
     rate: float = 1.0
-    alone: float = 1.0
-    paired: float = 1.0
+    single_block_slowdown: float = 1.0
+    two_block_slowdown: float = 1.0
 
 
 _LARGE = _Tile(128, 256, 8, 8, 16)
-_MIDDLE = _Tile(64, 128, 16, 8, 8, rate=0.92, alone=1.15, paired=1.05)
-_SMALL = _Tile(64, 64, 16, 8, 4, stages=4, rate=0.71, alone=1.2, paired=1.05)
+_MIDDLE = _Tile(64, 128, 16, 8, 8, rate=0.92, single_block_slowdown=1.15, two_block_slowdown=1.05)
+_SMALL = _Tile(64, 64, 16, 8, 4, stages=4, rate=0.71, single_block_slowdown=1.2, two_block_slowdown=1.05)
 
 
 @dataclass(frozen=True)
@@ -58,55 +58,59 @@ class _Plan:
             "WHOLE_QUADS": int(n % _QUAD == 0),
         }
 
-    def cost(self, multiprocessors: int, m: int, n: int, k: int) -> float:
+    def estimate_cost(self, multiprocessors: int, m: int, n: int, k: int) -> float:
         """Estimate the time of the busiest multiprocessor, in multiply-adds at the peak rate."""
         shares = self.splits * self.parts
-        each = math.ceil(self.tile.blocks(m, n) * shares / (multiprocessors * _EVEN[self.splits]))
-        slower = {1: self.tile.alone, 2: self.tile.paired}.get(each, 1.0)
+        each = math.ceil(self.tile.blocks(m, n) * shares / (multiprocessors * _CLUSTER_EFFICIENCY[self.splits]))
+        slower = {1: self.tile.single_block_slowdown, 2: self.tile.two_block_slowdown}.get(each, 1.0)
         steps = -(-k // (shares * self.tile.depth)) + self.tile.stages  # filling the pipeline waits for memory
         own = each * slower * self.tile.rows * self.tile.columns * self.tile.depth * steps / self.tile.rate
-        return own + (_CLUSTER if self.splits > 1 else 0) + (_LAUNCH + _ADDED * self.parts * m * n) * (self.parts > 1)
+        return (
+            own
+            + (_CLUSTER_COST if self.splits > 1 else 0)
+            + (_LAUNCH_COST + _ADDITION_COST * self.parts * m * n) * (self.parts > 1)
+        )
 
 
-_EVEN = {1: 1.0, 2: 0.97, 4: 0.95}
+_CLUSTER_EFFICIENCY = {1: 1.0, 2: 0.97, 4: 0.95}
 """The share of multiprocessors that clusters can use, by cluster size."""
-_CLUSTER, _LAUNCH, _ADDED = 4e5, 5e5, 0.4
+_CLUSTER_COST, _LAUNCH_COST, _ADDITION_COST = 4e5, 5e5, 0.4
 """Costs of a cluster's exchange, a second launch, and an element of a part, in a multiprocessor's multiply-adds."""
-_LEAST_DEPTH, _MOST_SHARES = 64, 64
+_MIN_SHARE_DEPTH, _MAX_SHARES = 64, 64
 """The smallest depth of a share of k, and the most shares."""
 
 # By the parameter `tile`: small ones that can be followed step by step; the fastest plan for the largest.
-_BY_TILE = {
+_PLANS_BY_TILE = {
     4: _Plan(_Tile(32, 32, 4, 4, 8)),
     8: _Plan(_Tile(32, 64, 4, 4, 8, stages=6), splits=2),
     16: _Plan(_Tile(64, 64, 16, 4, 4)),
 }
 
 
-def plan_of(device: Device, tile: int, m: int, n: int, k: int) -> _Plan:
+def choose_plan(device: Device, tile: int, m: int, n: int, k: int) -> _Plan:
     """Return the plan for a product: for the largest `tile`, the one with the lowest estimated cost."""
-    if tile in _BY_TILE:
-        plan = _BY_TILE[tile]
+    if tile in _PLANS_BY_TILE:
+        plan = _PLANS_BY_TILE[tile]
         return plan if device.has_clusters else _Plan(plan.tile)
-    return min(_plans(device, n, k), key=lambda plan: plan.cost(device.multiprocessors, m, n, k))
+    return min(_candidate_plans(device, n, k), key=lambda plan: plan.estimate_cost(device.multiprocessors, m, n, k))
 
 
-def _plans(device: Device, n: int, k: int) -> Iterator[_Plan]:
+def _candidate_plans(device: Device, n: int, k: int) -> Iterator[_Plan]:
     # A thread of the largest tile writes too many elements to write them one by one.
     for tile in (_LARGE, _MIDDLE, _SMALL)[n % _QUAD > 0 :]:
-        for splits in _EVEN if device.has_clusters and tile is not _LARGE else (1,):
-            limit = min(_MOST_SHARES, k // _LEAST_DEPTH) // splits
+        for splits in _CLUSTER_EFFICIENCY if device.has_clusters and tile is not _LARGE else (1,):
+            limit = min(_MAX_SHARES, k // _MIN_SHARE_DEPTH) // splits
             yield from (_Plan(tile, splits, parts) for parts in range(1, max(limit, splits == 1) + 1))
 
 
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     """Compute C = alpha A B + beta C: A is m x k, B is k x n."""
     (m, k), n = a.shape, b.shape[1]
-    wide = n % _QUAD == 0 or m * n * k >= _PADDING_WORTHWHILE
-    plan = plan_of(engine.device, int(params["tile"]), m, n, k)
+    wide = n % _QUAD == 0 or m * n * k >= _MIN_PADDED_OPERATIONS
+    plan = choose_plan(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, plan.defines(wide=wide, n=n))
-    padded_b = _padded_quads(engine, module, b) if wide else b
-    parts = PartsOfK(engine, c, plan.parts)
+    padded_b = _pad_to_quads(engine, module, b) if wide else b
+    parts = SplitKBuffers(engine, c, plan.parts)
     alpha, beta = (params["alpha"], params["beta"]) if plan.parts == 1 else (1, 0)
     engine.launch(
         module.kernel("matmul_peak"),
@@ -114,17 +118,17 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
         (plan.tile.threads, 1, 1),
         a,
         padded_b,
-        parts.sums,
+        parts.partial_products,
         *(np.int32(each) for each in (m, n, k, padded_b.shape[1])),
         np.float32(alpha),
         np.float32(beta),
     )
-    parts.add(module, "matmul_add_parts", params)
+    parts.sum_parts(module, "matmul_add_parts", params)
     if padded_b is not b:
         engine.free(padded_b)
 
 
-def _padded_quads(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
+def _pad_to_quads(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
     """Return a matrix with rows of whole quads: itself, or a copy padded with zeros."""
     rows, columns = matrix.shape
     quads = -(-columns // _QUAD)

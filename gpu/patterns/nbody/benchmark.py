@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, Peer, SizeCurve, powers
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeComparison, SizeCurve, powers_of_two
 from gpu.declaration.pattern import Inputs, Params
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
-from gpu.patterns.nbody.physics import softening_squared
+from gpu.patterns.nbody.physics import square_softening
 
 _BODIES_PER_THREAD = {
     1: "one body per thread, as CUDA's sample",
     2: "two bodies per thread",
     4: "four bodies per thread",
 }
-_AS_THE_SAMPLE = ("-ftz=true",)
+_SAMPLE_OPTIONS = ("-ftz=true",)
 """The nvcc option of CUDA's n-body sample, with which rsqrtf() is one instruction, as in our kernels."""
 
 
@@ -29,13 +29,13 @@ def _case(bodies: int, variants: tuple[str, ...] = ()) -> Case:
         {"preset": "plummer", "bodies": bodies, "steps": 0},
         variants=variants,
         programs=tuple(
-            CudaProgram(who, "gravity.cu", (each, bodies), options=_AS_THE_SAMPLE)
+            CudaProgram(who, "gravity.cu", (each, bodies), options=_SAMPLE_OPTIONS)
             for each, who in _BODIES_PER_THREAD.items()
         ),
     )
 
 
-def _timed(bodies: int, block: str = "auto") -> Case:
+def _timing_model_case(bodies: int, block: str = "auto") -> Case:
     params = {"preset": "plummer", "bodies": bodies, "steps": 0, "block": block}
     return Case(f"n-body, {bodies} bodies, blocks of {block}", params)
 
@@ -65,22 +65,22 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
     bodies = np.ascontiguousarray(inputs["bodies"][:, [0, 1, 2, 6]])
     result = np.empty((len(bodies), 3), np.float32)
-    squared = softening_squared(params["softening"])
+    squared = square_softening(params["softening"])
     yield Peer("Numba, a double loop", lambda: compiled()(bodies, result, squared), "numba")
 
 
 BENCHMARK = Benchmark(
     gpu=tuple(map(_case, (4096, 65536, 262144))),
     compiled=(_case(4096),),
-    curve=SizeCurve(powers(10, 12, 14, 16, 18)),
-    wanted={"tiled": "10 x Numba's double loop"},
+    curve=SizeCurve(powers_of_two(10, 12, 14, 16, 18)),
+    goals={"tiled": "10 x Numba's double loop"},
     peers=_peers,
-    timed=(
-        *(_timed(bodies) for bodies in (1024, 4096, 16384, 65536)),
-        *(_timed(16384, block) for block in ("64", "1024")),
+    timing_model_cases=(
+        *(_timing_model_case(bodies) for bodies in (1024, 4096, 16384, 65536)),
+        *(_timing_model_case(16384, block) for block in ("64", "1024")),
     ),
-    beside=(
-        Beside(
+    size_comparisons=(
+        SizeComparison(
             "n-body, the forces of all on all",
             "bodies",
             {2**power: _case(2**power, ("registers", "split", "pairs")) for power in range(10, 19, 2)},

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
-from gpu.files import opening
+from gpu.files import file_access
 from gpu.files.arrays import read_npy
 
 Array = npt.NDArray[Any]
@@ -20,16 +20,16 @@ TIPSY = (".tipsy", ".bin")
 FORMATS = (".csv", *TIPSY, ".npy")
 """Suffixes of files that can be written and read; files with any other suffix are read as text."""
 
-MAXIMUM = 2**20
+MAX_BODIES = 2**20
 """The most bodies of a simulation."""
 
-_SHOWN = 24
-_MOST_BYTES = 2**28
+_MAX_QUOTED_LETTERS = 24
+_MAX_FILE_BYTES = 2**28
 """The largest file: 256 bytes for each of the bodies."""
-_LONGEST_LINE = 2**16
+_MAX_LINE_BYTES = 2**16
 _HEADER = [("time", "f8"), ("bodies", "i4"), ("dimensions", "i4"), ("gas", "i4"), ("dark", "i4"), ("stars", "i4")]
 # Of each kind only mass, position and velocity are read, which come first.
-_WORDS = {"gas": 12, "dark": 9, "stars": 11}
+_FLOATS_BY_KIND = {"gas": 12, "dark": 9, "stars": 11}
 
 
 def read_bodies(path: str | Path) -> Array:
@@ -66,7 +66,7 @@ def check_target(path: str | Path) -> None:
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InputError(f"{path} cannot be written: its suffix has to be one of {', '.join(FORMATS)}.")
-    opening.check_target(target)
+    file_access.check_target(target)
 
 
 def write_bodies(path: str | Path, bodies: Array, time: float = 0.0) -> None:
@@ -88,14 +88,14 @@ def write_bodies(path: str | Path, bodies: Array, time: float = 0.0) -> None:
     """
     check_target(path)
     kind = Path(path).suffix.lower()
-    with opening.replacing(path) as file:
+    with file_access.replace_file(path) as file:
         if kind == ".npy":
             np.lib.format.write_array(file, np.ascontiguousarray(bodies, np.float32), allow_pickle=False)
         elif kind in TIPSY:
             header = np.zeros(1, np.dtype([*((name, f">{type}") for name, type in _HEADER), ("padding", ">i4")]))
             header["time"], header["bodies"], header["dimensions"] = time, len(bodies), 3
             header["dark"] = len(bodies)
-            rows = np.zeros((len(bodies), _WORDS["dark"]), ">f4")
+            rows = np.zeros((len(bodies), _FLOATS_BY_KIND["dark"]), ">f4")
             rows[:, 0], rows[:, 1:7] = bodies[:, 6], bodies[:, :6]
             file.write(header.tobytes() + rows.tobytes())
         else:
@@ -113,8 +113,8 @@ def accept_bodies(bodies: Array, name: str) -> Array:
     if bodies.ndim != 2 or bodies.shape[1] != len(COLUMNS):
         shape = " x ".join(map(str, bodies.shape)) or "a single number"
         raise InputError(f"{name} has {shape} numbers; a body has seven: {' '.join(COLUMNS)}.")
-    if not 1 <= len(bodies) <= MAXIMUM:
-        raise InputError(f"{name} has {len(bodies)} bodies; 1 to {MAXIMUM} are allowed.")
+    if not 1 <= len(bodies) <= MAX_BODIES:
+        raise InputError(f"{name} has {len(bodies)} bodies; 1 to {MAX_BODIES} are allowed.")
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(bodies, np.float32)
     wrong = np.flatnonzero(~np.isfinite(single).all(axis=1) | (single[:, 6] < 0))
@@ -125,8 +125,8 @@ def accept_bodies(bodies: Array, name: str) -> Array:
 
 def _read_text(path: Path) -> Array:
     rows: list[list[float]] = []
-    with opening.reading(path, _MOST_BYTES) as file:
-        for place, line in opening.lines_of(file, path.name, _LONGEST_LINE):
+    with file_access.open_for_reading(path, _MAX_FILE_BYTES) as file:
+        for place, line in file_access.read_lines(file, path.name, _MAX_LINE_BYTES):
             try:
                 text = line.decode("utf-8-sig" if place == 1 else "utf-8").split("#", 1)[0].strip()
             except UnicodeDecodeError:
@@ -134,63 +134,67 @@ def _read_text(path: Path) -> Array:
             fields = text.replace(";", ",").split(",") if "," in text or ";" in text else text.split()
             if not text or (not rows and [field.strip().lower() for field in fields] == list(COLUMNS)):
                 continue
-            rows.append(_row(fields, f"{path.name}, line {place}"))
-            if len(rows) > MAXIMUM:
-                raise InputError(f"{path.name} has more than {MAXIMUM} bodies, the most that a simulation allows.")
+            rows.append(_parse_row(fields, f"{path.name}, line {place}"))
+            if len(rows) > MAX_BODIES:
+                raise InputError(f"{path.name} has more than {MAX_BODIES} bodies, the most that a simulation allows.")
     if not rows:
         raise InputError(f"{path.name} has no bodies: each needs a line with {' '.join(COLUMNS)}.")
     return np.array(rows, np.float32)
 
 
-def _row(fields: list[str], where: str) -> list[float]:
+def _parse_row(fields: list[str], location: str) -> list[float]:
     if len(fields) != len(COLUMNS):
         count = f"{len(fields)} number" + ("s" if len(fields) != 1 else "")
-        raise InputError(f"{where}: {count}, but a body has seven: {' '.join(COLUMNS)}.")
+        raise InputError(f"{location}: {count}, but a body has seven: {' '.join(COLUMNS)}.")
     numbers = []
     for name, field in zip(COLUMNS, fields, strict=True):
         try:
             number = float(field)
         except ValueError:
-            shown = repr(field.strip()[:_SHOWN])
-            raise InputError(f"{where}: {shown} is not a number for {name}.") from None
+            shown = repr(field.strip()[:_MAX_QUOTED_LETTERS])
+            raise InputError(f"{location}: {shown} is not a number for {name}.") from None
         if not math.isfinite(number) or abs(number) > float(np.finfo(np.float32).max):
-            raise InputError(f"{where}: {name} is {field.strip()[:_SHOWN]}, which is not a finite float32.")
+            raise InputError(
+                f"{location}: {name} is {field.strip()[:_MAX_QUOTED_LETTERS]}, which is not a finite float32."
+            )
         numbers.append(number)
     if numbers[6] < 0:
-        raise InputError(f"{where}: the mass {numbers[6]:g} is negative.")
+        raise InputError(f"{location}: the mass {numbers[6]:g} is negative.")
     return numbers
 
 
 def _read_npy(path: Path) -> Array:
     values = read_npy(path)
     if values.dtype.kind not in "iuf":
-        raise InputError(f"{path.name} contains {str(values.dtype)[:_SHOWN]}, but bodies need real numbers.")
+        raise InputError(
+            f"{path.name} contains {str(values.dtype)[:_MAX_QUOTED_LETTERS]}, but bodies need real numbers."
+        )
     return accept_bodies(values, path.name)
 
 
 def _read_tipsy(path: Path) -> Array:
-    data = opening.read_bytes(path, _MOST_BYTES)
+    data = file_access.read_bytes(path, _MAX_FILE_BYTES)
     for order in ">", "<":
         for padding in 4, 0:
-            bodies = _tipsy_bodies(data, order, padding)
+            bodies = _parse_tipsy(data, order, padding)
             if bodies is not None:
                 return accept_bodies(bodies, path.name)
     raise InputError(f"{path.name} is not a complete tipsy file: its length does not match its header.")
 
 
-def _tipsy_bodies(data: bytes, order: str, padding: int) -> Array | None:
+def _parse_tipsy(data: bytes, order: str, padding: int) -> Array | None:
     """Return the bodies, or None if the file's length does not match a header of that byte order and padding."""
     kind = np.dtype([(name, order + type) for name, type in _HEADER])
     if len(data) < kind.itemsize + padding:
         return None
     header = np.frombuffer(data, kind, 1)[0]
-    counts = {name: int(header[name]) for name in _WORDS}
+    counts = {name: int(header[name]) for name in _FLOATS_BY_KIND}
     begin = kind.itemsize + padding
-    length = begin + sum(4 * _WORDS[name] * count for name, count in counts.items())
+    length = begin + sum(4 * _FLOATS_BY_KIND[name] * count for name, count in counts.items())
     if min(counts.values()) < 0 or sum(counts.values()) != header["bodies"] or length != len(data):
         return None
     parts = []
-    for name, words in _WORDS.items():
+    for name, words in _FLOATS_BY_KIND.items():
         rows = np.frombuffer(data, order + "f4", words * counts[name], begin).reshape(-1, words)
         begin += rows.nbytes
         parts.append(np.concatenate([rows[:, 1:7], rows[:, :1]], axis=1))

@@ -20,9 +20,9 @@ _BLOCK = 256
 # Large blocks read each tile less often, and allow more threads per body.
 _SPLIT_BLOCK = 1024
 _THREADS_PER_MULTIPROCESSOR = 960
-_MOST_THREADS_PER_BODY = 128
+_MAX_THREADS_PER_BODY = 128
 # The fewest bodies per block, when many threads share a body.
-_FEWEST_BODIES_PER_BLOCK = 8
+_MIN_BODIES_PER_BLOCK = 8
 # Parts of a tile's interactions: enough that the last warps leave little of the chip idle.
 _PAIR_PARTS = 64
 
@@ -40,7 +40,7 @@ class ForcePlan:
         Macros of the build.
     arguments : tuple
         Arguments after those of all force kernels.
-    adds : bool
+    accumulates : bool
         Whether the kernel adds accelerations to their array, which must be zeroed first.
     """
 
@@ -49,14 +49,14 @@ class ForcePlan:
     block: int
     defines: dict[str, int | str] = field(default_factory=dict)
     arguments: tuple[np.generic, ...] = ()
-    adds: bool = False
+    accumulates: bool = False
 
 
 Planner = Callable[[int, int | None, int], ForcePlan]
 """(bodies, threads per block or None for the best, multiprocessors) -> ForcePlan."""
 
 
-def _one_body_per_thread(kernel: str) -> Planner:
+def _simple_planner(kernel: str) -> Planner:
     def plan(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
         block = block or _BLOCK
         return ForcePlan(kernel, -(-n // block), block, {"BLOCK_SIZE": block})
@@ -64,7 +64,7 @@ def _one_body_per_thread(kernel: str) -> Planner:
     return plan
 
 
-def _registers(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
+def _plan_registers(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
     """Plan as many bodies per thread as leave a block for nearly every multiprocessor."""
     many = n > 4 * 512 * 0.9 * multiprocessors
     bodies_per_thread = 4 if many else 2
@@ -73,14 +73,14 @@ def _registers(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
     return ForcePlan("nbody_registers", -(-n // (block * bodies_per_thread)), block, {**defines})
 
 
-def _split(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
+def _plan_split(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
     block = block or _SPLIT_BLOCK
     shared_by = threads_per_body(n, block, multiprocessors)
     defines = {"BLOCK_SIZE": block, "THREADS_PER_BODY": shared_by}
     return ForcePlan("nbody_split", -(-n // (block // shared_by)), block, {**defines})
 
 
-def _pairs(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
+def _plan_pairs(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
     """Plan warps that work independently of blocks, each on a part of a tile's interactions around the circle."""
     bodies_per_lane = 8 if n >= 2**15 else 4 if n >= 2**12 else 2
     tiles = -(-n // (WARP * bodies_per_lane))
@@ -94,7 +94,7 @@ def _pairs(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
         threads,
         {"BODIES_PER_THREAD": bodies_per_lane, "PAIR_BLOCK": threads},
         (np.int32(tiles), np.int32(tiles_per_warp)),
-        adds=True,
+        accumulates=True,
     )
 
 
@@ -102,7 +102,7 @@ def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
     """Return the number of threads per body, a power of two, so that all multiprocessors have enough threads."""
     target = multiprocessors * _THREADS_PER_MULTIPROCESSOR
     # The lanes of a warp read different bodies if they share one; but for few bodies, idle threads cost more.
-    limit = min(_MOST_THREADS_PER_BODY, max(block // _FEWEST_BODIES_PER_BLOCK, 2))
+    limit = min(_MAX_THREADS_PER_BODY, max(block // _MIN_BODIES_PER_BLOCK, 2))
     shared_by = 1
     while shared_by < limit and shared_by * n < target:
         shared_by *= 2
@@ -110,11 +110,11 @@ def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
 
 
 PLANS: dict[str, Planner] = {
-    "naive": _one_body_per_thread("nbody_naive"),
-    "tiled": _one_body_per_thread("nbody_tiled"),
-    "registers": _registers,
-    "split": _split,
-    "pairs": _pairs,
+    "naive": _simple_planner("nbody_naive"),
+    "tiled": _simple_planner("nbody_tiled"),
+    "registers": _plan_registers,
+    "split": _plan_split,
+    "pairs": _plan_pairs,
 }
 """Planners by variant name."""
 
@@ -131,12 +131,12 @@ class Motion:
     block: int | None = None
 
 
-def motion_of(params: Params) -> Motion:
+def motion_from_params(params: Params) -> Motion:
     """Return the motion that the parameters specify."""
     return Motion(params["dt"], params["softening"], None if params["block"] == AUTO else int(params["block"]))
 
 
-class Forces:
+class ForceKernel:
     """A force kernel, built for a number of bodies.
 
     Parameters
@@ -147,22 +147,22 @@ class Forces:
     n : int
     block : int or None
         Threads per block, for variants with a free block size; None for the best.
-    among : int or None
+    total : int or None
         Number of bodies that exert gravity, if accelerations are needed only for the first n of them.
     """
 
     def __init__(
-        self, engine: Engine, variant: str, n: int, block: int | None = None, *, among: int | None = None
+        self, engine: Engine, variant: str, n: int, block: int | None = None, *, total: int | None = None
     ) -> None:
         self._engine = engine
-        self._count = np.int32(n if among is None else among)
+        self._count = np.int32(n if total is None else total)
         self._plan = PLANS[variant](n, block, engine.device.multiprocessors)
         self._kernel: Kernel = engine.build(FILE, self._plan.defines).kernel(self._plan.kernel)
 
     def launch(self, bodies: Buffer, accelerations: Buffer, softening_squared: np.float32) -> None:
         """Compute the bodies' accelerations; both buffers are float32, of shape (n, 4) or (among, 4)."""
         plan = self._plan
-        if plan.adds:
+        if plan.accumulates:
             self._engine.fill(accelerations, 0)
         self._engine.launch(
             self._kernel,

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import numpy as np
 
 from gpu.declaration.distributed import DistributedProgram
-from gpu.declaration.gpu_sizes import elements
+from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -31,28 +31,28 @@ from gpu.declaration.rounding import UNIT
 from gpu.engines.base import Engine
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.benchmark import BENCHMARK
-from gpu.patterns.nbody.divided import CHUNKS_FILE, CONSERVED, plan
-from gpu.patterns.nbody.files import MAXIMUM, accept_bodies
-from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, motion_of
-from gpu.patterns.nbody.physics import accelerations, probes
-from gpu.patterns.nbody.presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
+from gpu.patterns.nbody.files import MAX_BODIES, accept_bodies
+from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, motion_from_params
+from gpu.patterns.nbody.multi_device import CHUNKS_FILE, CONSERVED, plan
+from gpu.patterns.nbody.physics import compute_accelerations, verified_bodies
+from gpu.patterns.nbody.presets import GENERATORS, VARIABLE_SIZE_PRESETS, assign_origins, generate
 from gpu.patterns.nbody.simulation import BodySimulation
 
 _LEAPFROG = ("leapfrog_kick_drift", "leapfrog_kick")
-_STEPPED_BODIES = 16
+_STEP_BODIES = 16
 
 
 def _host_program(variant: str) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        motion, steps = motion_of(params), params["steps"]
+        motion, steps = motion_from_params(params), params["steps"]
         simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
         try:
             yield Progress(0.0, "uploaded")
             first = simulation.accelerations(variant, motion.softening, motion.block)
             for done in simulation.advance(variant, steps, motion):
                 yield Progress(done / steps, f"step {done} of {steps}")
-            verified = first[probes(simulation.count)]
-            return {"accelerations": verified, "all accelerations": first, "bodies": simulation.bodies()}
+            verified = first[verified_bodies(simulation.count)]
+            return {"accelerations": verified, "all accelerations": first, "bodies": simulation.download_bodies()}
         finally:
             simulation.close()
 
@@ -61,7 +61,7 @@ def _host_program(variant: str) -> HostProgram:
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     bodies = inputs["bodies"]
-    return accelerations(bodies, probes(len(bodies)), params["softening"])[0]
+    return compute_accelerations(bodies, verified_bodies(len(bodies)), params["softening"])[0]
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float:
@@ -74,7 +74,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     bound.
     """
     bodies = inputs["bodies"]
-    _, magnitudes, lost = accelerations(bodies, probes(len(bodies)), params["softening"])
+    _, magnitudes, lost = compute_accelerations(bodies, verified_bodies(len(bodies)), params["softening"])
     return float(((32 + 8 * len(bodies) ** 0.5) * UNIT * magnitudes + lost).max())
 
 
@@ -100,17 +100,17 @@ def _work(inputs: Inputs, params: Params) -> Work:
 def make_input(params: Params, seed: int) -> Inputs:
     """Generate the bodies of a preset, and their origins for coloring."""
     bodies = generate(params["preset"], params["bodies"], seed)
-    return {"bodies": bodies, "origins": origins_of(params["preset"], bodies)}
+    return {"bodies": bodies, "origins": assign_origins(params["preset"], bodies)}
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
     accept_bodies(inputs["bodies"], "The input")
 
 
-def _subsample(inputs: Inputs) -> Inputs:
+def _select_bodies(inputs: Inputs) -> Inputs:
     """Select a few evenly spread bodies, so that every step can be followed."""
     bodies = inputs["bodies"]
-    chosen = np.arange(min(len(bodies), _STEPPED_BODIES)) * len(bodies) // min(len(bodies), _STEPPED_BODIES)
+    chosen = np.arange(min(len(bodies), _STEP_BODIES)) * len(bodies) // min(len(bodies), _STEP_BODIES)
     return {name: np.ascontiguousarray(values[chosen]) for name, values in inputs.items()}
 
 
@@ -119,7 +119,7 @@ PATTERN = Pattern(
     order=6,
     title="N-body",
     summary="Gravity between all pairs of bodies.",
-    kernels=FILE,
+    kernel_file=FILE,
     helpers={
         FILE: ("nbody_potential", "nbody_moments"),
         "splat.cu": ("splat_bodies", "splat_develop"),
@@ -130,10 +130,10 @@ PATTERN = Pattern(
         exchange="In each time step every device gathers the positions of all bodies.",
         fix_up="",
         plan=plan,
-        divided=("bodies", "origins"),
+        divided_inputs=("bodies", "origins"),
         on_demand=(CONSERVED,),
     ),
-    presentation=BodiesPresentation(forces="all accelerations"),
+    presentation=BodiesPresentation(forces_output="all accelerations"),
     parameters=(
         Choice(
             name="preset",
@@ -152,9 +152,9 @@ PATTERN = Pattern(
             unit="bodies",
             default=4096,
             minimum=1,
-            maximum=MAXIMUM,
-            on_gpu=elements(2**9),
-            only_if=("preset", OF_ANY_NUMBER),
+            maximum=MAX_BODIES,
+            on_gpu=elements_rule(2**9),
+            only_if=("preset", VARIABLE_SIZE_PRESETS),
         ),
         Integer(
             name="steps",
@@ -247,8 +247,8 @@ PATTERN = Pattern(
     accept=_accept,
     make_input=make_input,
     textbook=_textbook,
-    step_params={"preset": "cube", "bodies": _STEPPED_BODIES, "steps": 0, "block": "8"},
-    step_input=_subsample,
+    step_params={"preset": "cube", "bodies": _STEP_BODIES, "steps": 0, "block": "8"},
+    step_input=_select_bodies,
     presets=(
         Preset(
             "Two galaxies",

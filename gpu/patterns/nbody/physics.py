@@ -11,29 +11,29 @@ from gpu.declaration.rounding import UNIT
 
 Array = npt.NDArray[Any]
 
-SMALLEST_SOFTENING = 1e-10
+MIN_SOFTENING = 1e-10
 """Replaces a softening of 0, so that a body's force on itself is 0, not 0/0; its cube still fits float32."""
 
 _CHUNK = 2**18
 _VERIFIED_PAIRS = 2**22
 _VERIFIED_BODIES = 32
 
-_SMALL = 4
+_SMALL_TERM_HALF_UNITS = 4
 """Terms of at least this many half units in the last place of the sum are rounded up as often as down."""
 
 
-def probes(n: int) -> Array:
+def verified_bodies(n: int) -> Array:
     """Return the indices of the bodies for verification: all, unless there are too many."""
     count = min(n, max(_VERIFIED_BODIES, _VERIFIED_PAIRS // n))
     return np.arange(count, dtype=np.int64) * n // count
 
 
-def softening_squared(softening: float) -> np.float32:
+def square_softening(softening: float) -> np.float32:
     """Return the squared softening for the kernels."""
-    return np.float32(max(softening, SMALLEST_SOFTENING) ** 2)
+    return np.float32(max(softening, MIN_SOFTENING) ** 2)
 
 
-def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Array, Array, Array]:
+def compute_accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Array, Array, Array]:
     """Return accelerations of some bodies by all, the sums of the terms' magnitudes, and bounds of lost terms.
 
     The third result bounds the loss of terms that are small relative to their float32 sum. Terms below some units in
@@ -56,7 +56,7 @@ def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Arra
     """
     places, masses = _columns(bodies)[:3], _columns(bodies)[6]
     result, magnitudes, lost = np.empty((len(targets), 3)), np.empty(len(targets)), np.empty(len(targets))
-    squared = float(softening_squared(softening))
+    squared = float(square_softening(softening))
     step = max(1, _CHUNK // len(bodies))
     for start in range(0, len(targets), step):
         chunk = targets[start : start + step]
@@ -68,7 +68,7 @@ def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Arra
         magnitudes[start : start + step] = total = magnitude.sum(axis=1)
         half_unit = UNIT * total[:, np.newaxis]
         loss = np.minimum(magnitude, half_unit)
-        lost[start : start + step] = loss.sum(axis=1, where=magnitude < _SMALL * half_unit)
+        lost[start : start + step] = loss.sum(axis=1, where=magnitude < _SMALL_TERM_HALF_UNITS * half_unit)
         pull *= masses
         for column, axis in enumerate(away):
             result[start : start + step, column] = (axis * pull).sum(axis=1)
@@ -78,7 +78,7 @@ def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Arra
 def potential_energy(bodies: Array, softening: float) -> float:
     """Return the softened potential energy of bodies, shape (n, 7)."""
     places, masses = bodies[:, :3].astype(np.float64).T, bodies[:, 6].astype(np.float64)
-    squared = float(softening_squared(softening))
+    squared = float(square_softening(softening))
     total = 0.0
     step = max(1, _CHUNK // len(bodies))
     for start in range(0, len(bodies), step):

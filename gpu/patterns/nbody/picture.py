@@ -16,20 +16,20 @@ Array = npt.NDArray[Any]
 
 FILE = "splat.cu"
 COLORS = ("speed", "origin")
-LARGEST_SIDE = 8192
+MAX_SIDE = 8192
 
-REACH = 16.0
+PICK_RADIUS = 16.0
 """Radius in pixels around the pointer within which a body is selected."""
 _BLOCK = 256
 _FOCAL = 1.2
 """Focal length over half of the picture's shorter side: a field of view of 80 degrees."""
-_NEAREST = 0.02
+_NEAR_PLANE = 0.02
 """Near clipping distance, relative to the camera's distance."""
-_UNIT = 16 * 255
+_LIGHT_UNIT = 16 * 255
 """The light of one body at the center of its disc, per color channel."""
-_ORIGINS = ((255, 150, 60), (70, 140, 255), (255, 80, 110), (100, 230, 130), (215, 120, 255), (250, 225, 90))
+_ORIGIN_COLORS = ((255, 150, 60), (70, 140, 255), (255, 80, 110), (100, 230, 130), (215, 120, 255), (250, 225, 90))
 # From slow to fast, like star colors from cool to hot.
-_SPEEDS = ((120, 30, 20), (255, 90, 30), (255, 170, 80), (255, 225, 170), (150, 190, 255), (70, 120, 255))
+_SPEED_COLORS = ((120, 30, 20), (255, 90, 30), (255, 170, 80), (255, 225, 170), (150, 190, 255), (70, 120, 255))
 
 
 def view_matrix(camera: Camera) -> Array:
@@ -45,7 +45,7 @@ def view_matrix(camera: Camera) -> Array:
     return np.concatenate([rows, shifts[:, np.newaxis]], axis=1).astype(np.float32)
 
 
-def disc_size(n: int) -> int:
+def disc_radius_log2(n: int) -> int:
     """Return the binary logarithm of a body's radius in pixels; with few bodies, each is larger."""
     return 3 if n <= 16 else 2 if n <= 256 else 1 if n <= 2**16 else 0
 
@@ -54,29 +54,29 @@ def disc_size(n: int) -> int:
 def palette(color: str) -> Array:
     """Return a palette of 256 colors, red in the lowest byte: uint32."""
     if color == "origin":
-        colors = np.resize(np.array(_ORIGINS, np.uint32), (256, 3))
+        colors = np.resize(np.array(_ORIGIN_COLORS, np.uint32), (256, 3))
     else:
-        anchors = np.linspace(0, 255, len(_SPEEDS))
-        channels = [np.interp(np.arange(256), anchors, channel) for channel in np.array(_SPEEDS).T]
+        anchors = np.linspace(0, 255, len(_SPEED_COLORS))
+        channels = [np.interp(np.arange(256), anchors, channel) for channel in np.array(_SPEED_COLORS).T]
         colors = np.rint(np.stack(channels, axis=1)).astype(np.uint32)
     packed: Array = np.ascontiguousarray(colors @ np.array([1, 2**8, 2**16], np.uint32), np.uint32)
     packed.setflags(write=False)  # the cache returns the same array again
     return packed
 
 
-def check(camera: Camera, width: int, height: int, color: str, exposure: float) -> None:
+def check_picture(camera: Camera, width: int, height: int, color: str, exposure: float) -> None:
     """Raise InputError if a picture's settings are invalid."""
     if color not in COLORS:
         raise InputError(f"Bodies are colored by {' or '.join(COLORS)}, not by {color!r}.")
-    if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
-        raise InputError(f"A picture has 1 to {LARGEST_SIDE} pixels per side, not {width} x {height}.")
+    if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
+        raise InputError(f"A picture has 1 to {MAX_SIDE} pixels per side, not {width} x {height}.")
     numbers = (camera.yaw, camera.pitch, camera.distance, *camera.target, exposure)
     if not np.isfinite(numbers).all() or camera.distance <= 0 or exposure < 0:
         raise InputError("The camera's numbers have to be finite, its distance above 0, and the exposure at least 0.")
 
 
 def nearest_body(bodies: Array, camera: Camera, width: int, height: int, x: float, y: float) -> int:
-    """Return the index of the visible body nearest to a position in a picture; -1 if none is within `REACH` pixels.
+    """Return the index of the visible body nearest to a position in a picture; -1 if none within `PICK_RADIUS` pixels.
 
     Parameters
     ----------
@@ -89,10 +89,10 @@ def nearest_body(bodies: Array, camera: Camera, width: int, height: int, x: floa
     """
     rows = view_matrix(camera).astype(np.float64)
     right, up, depth = rows[:, :3] @ bodies[:, :3].T.astype(np.float64) + rows[:, 3:]
-    visible = np.flatnonzero(depth > _NEAREST * camera.distance)
+    visible = np.flatnonzero(depth > _NEAR_PLANE * camera.distance)
     scale = _FOCAL * min(width, height) / 2 / depth[visible]
     distances = np.hypot(right[visible] * scale + width / 2 - x, -up[visible] * scale + height / 2 - y)
-    if not visible.size or distances.min() > REACH:
+    if not visible.size or distances.min() > PICK_RADIUS:
         return -1
     return int(visible[distances.argmin()])
 
@@ -143,7 +143,7 @@ class Painter:
         speed_scale : float
             The speed for the palette's last color.
         """
-        check(camera, width, height, color, exposure)
+        check_picture(camera, width, height, color, exposure)
         n, count = bodies.shape[0], width * height
         light, picture = self._buffers((height, width, 3))
         module = self._engine.build(FILE)
@@ -162,9 +162,9 @@ class Painter:
             np.int32(width),
             np.int32(height),
             np.float32(_FOCAL * min(width, height) / 2),
-            np.float32(_NEAREST * camera.distance),
+            np.float32(_NEAR_PLANE * camera.distance),
             np.float32(speed_scale if color == "speed" else 0),
-            np.int32(disc_size(n)),
+            np.int32(disc_radius_log2(n)),
         )
         self._engine.launch(
             module.kernel("splat_develop"),
@@ -172,7 +172,7 @@ class Painter:
             (_BLOCK, 1, 1),
             light,
             picture,
-            np.float32(exposure * body_light(n, count) / _UNIT),
+            np.float32(exposure * body_light(n, count) / _LIGHT_UNIT),
             np.int32(count),
         )
         return self._engine.download(picture)

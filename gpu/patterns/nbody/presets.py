@@ -28,7 +28,7 @@ _PLANETS = (
 
 def cube(n: int, rng: _G) -> Array:
     """Return bodies at rest, uniformly distributed in a cube with an edge of 2; their total mass is 1."""
-    return _bodies(rng.uniform(-1, 1, (n, 3)), np.zeros((n, 3)))
+    return _make_bodies(rng.uniform(-1, 1, (n, 3)), np.zeros((n, 3)))
 
 
 def plummer(n: int, rng: _G) -> Array:
@@ -38,7 +38,7 @@ def plummer(n: int, rng: _G) -> Array:
     Dynamics, Astronomy and Astrophysics 37 (1974). The outermost hundredth of the mass is left out.
     """
     radii = (rng.uniform(0, 0.99, n) ** (-2 / 3) - 1) ** -0.5
-    places = _directions(n, rng) * radii[:, np.newaxis]
+    places = _random_directions(n, rng) * radii[:, np.newaxis]
     fractions = np.zeros(n)
     left = np.arange(n)
     while left.size:  # rejection sampling of the fraction q of the escape speed, with density q^2 (1 - q^2)^(7/2)
@@ -47,7 +47,7 @@ def plummer(n: int, rng: _G) -> Array:
         fractions[left[accepted]] = candidates[accepted]
         left = left[~accepted]
     escape = 2**0.5 * (1 + radii**2) ** -0.25
-    return _bodies(places, _directions(n, rng) * (fractions * escape)[:, np.newaxis])
+    return _make_bodies(places, _random_directions(n, rng) * (fractions * escape)[:, np.newaxis])
 
 
 def galaxies(n: int, rng: _G) -> Array:
@@ -56,13 +56,13 @@ def galaxies(n: int, rng: _G) -> Array:
     In each, a third of the bodies form a halo and bulge (a Plummer sphere with 85 % of the mass), and the others a cold
     exponential disc in it. The larger one has mass 1 and a disc scale length of 0.35.
     """
-    larger = _larger(n)
-    first = _galaxy(larger, 1.0, 1.0, rng)
+    larger = _larger_galaxy_size(n)
+    first = _make_galaxy(larger, 1.0, 1.0, rng)
     if n == larger:
         return first
-    second = _galaxy(n - larger, 0.5, 0.7, rng)
+    second = _make_galaxy(n - larger, 0.5, 0.7, rng)
     for galaxy, tilt, turn in ((first, 0.3, 0.0), (second, -1.1, 0.8)):
-        rotation = _rotation(tilt, turn).astype(np.float32)
+        rotation = _rotation_matrix(tilt, turn).astype(np.float32)
         galaxy[:, :3] = galaxy[:, :3] @ rotation.T
         galaxy[:, 3:6] = galaxy[:, 3:6] @ rotation.T
     # A parabolic orbit with a closest distance of about the discs' size.
@@ -80,7 +80,7 @@ def galaxies(n: int, rng: _G) -> Array:
 def collapse(n: int, rng: _G) -> Array:
     """Return a sphere of radius 1 and mass 1, denser at the center and almost at rest, so that it collapses."""
     radii = rng.uniform(0, 1, n) ** 0.5
-    return _bodies(_directions(n, rng) * radii[:, np.newaxis], rng.normal(0, 0.05, (n, 3)))
+    return _make_bodies(_random_directions(n, rng) * radii[:, np.newaxis], rng.normal(0, 0.05, (n, 3)))
 
 
 def solar(n: int, rng: _G) -> Array:
@@ -89,7 +89,7 @@ def solar(n: int, rng: _G) -> Array:
     Units: the sun's mass, the astronomical unit, and a year over 2 pi (58.13 days).
     """
     sun = np.array([0, 0, 0, 0, 0, 0, 1])
-    return np.stack([sun, *(_orbit(*planet) for planet in _PLANETS)]).astype(np.float32)
+    return np.stack([sun, *(_planet_state(*planet) for planet in _PLANETS)]).astype(np.float32)
 
 
 def figure_eight(n: int, rng: _G) -> Array:
@@ -101,7 +101,7 @@ def figure_eight(n: int, rng: _G) -> Array:
     place, velocity = np.array([0.97000436, -0.24308753, 0.0]), np.array([-0.93240737, -0.86473146, 0.0])
     places = np.stack([place, -place, np.zeros(3)])
     velocities = np.stack([-velocity / 2, -velocity / 2, velocity])
-    return _bodies(places, velocities, mass=3.0)
+    return _make_bodies(places, velocities, mass=3.0)
 
 
 GENERATORS: dict[str, Callable[[int, _G], Array]] = {
@@ -114,7 +114,7 @@ GENERATORS: dict[str, Callable[[int, _G], Array]] = {
 }
 """(n, random generator) -> float32, shape (n, 7), by preset; the last two ignore n and have a fixed number."""
 
-OF_ANY_NUMBER = ("galaxies", "plummer", "cube", "collapse")
+VARIABLE_SIZE_PRESETS = ("galaxies", "plummer", "cube", "collapse")
 
 
 def generate(preset: str, n: int, seed: int) -> Array:
@@ -130,17 +130,17 @@ def generate(preset: str, n: int, seed: int) -> Array:
     return bodies
 
 
-def origins_of(preset: str, bodies: Array) -> Array:
+def assign_origins(preset: str, bodies: Array) -> Array:
     """Return the color index of a preset's bodies: galaxy, planet, or quarter by distance from the center."""
     n = len(bodies)
     if preset == "galaxies":
-        return (np.arange(n) >= _larger(n)).astype(np.uint8)
-    if preset not in OF_ANY_NUMBER:
+        return (np.arange(n) >= _larger_galaxy_size(n)).astype(np.uint8)
+    if preset not in VARIABLE_SIZE_PRESETS:
         return np.arange(n, dtype=np.uint8)
-    return shells(bodies)
+    return distance_quarters(bodies)
 
 
-def shells(bodies: Array) -> Array:
+def distance_quarters(bodies: Array) -> Array:
     """Return the quarter of each body by distance from the center: uint8, shape (n,)."""
     distances = np.linalg.norm(bodies[:, :3].astype(np.float64) - bodies[:, :3].mean(axis=0, dtype=np.float64), axis=1)
     ranks = np.empty(len(bodies), np.int64)
@@ -148,25 +148,25 @@ def shells(bodies: Array) -> Array:
     return (ranks * 4 // len(bodies)).astype(np.uint8)
 
 
-def _larger(n: int) -> int:
+def _larger_galaxy_size(n: int) -> int:
     """Return the number of bodies in the larger of two galaxies."""
     return max(1, 2 * n // 3)
 
 
-def _bodies(places: Array, velocities: Array, mass: float = 1.0) -> Array:
+def _make_bodies(positions: Array, velocities: Array, mass: float = 1.0) -> Array:
     """Return bodies of equal mass with a total of `mass`."""
-    masses = np.full((len(places), 1), mass / len(places))
-    return np.concatenate([places, velocities, masses], axis=1).astype(np.float32)
+    masses = np.full((len(positions), 1), mass / len(positions))
+    return np.concatenate([positions, velocities, masses], axis=1).astype(np.float32)
 
 
-def _directions(n: int, rng: _G) -> Array:
+def _random_directions(n: int, rng: _G) -> Array:
     """Return uniformly distributed unit vectors."""
     heights, angles = rng.uniform(-1, 1, n), rng.uniform(0, 2 * np.pi, n)
     flat = np.sqrt(1 - heights**2)
     return np.stack([flat * np.cos(angles), flat * np.sin(angles), heights], axis=1)
 
 
-def _galaxy(n: int, mass: float, size: float, rng: _G) -> Array:
+def _make_galaxy(n: int, mass: float, size: float, rng: _G) -> Array:
     """Return a disc in a Plummer halo, centered and at rest, with its axis along z."""
     halo = plummer(max(1, n // 3), rng)
     discs = n - len(halo)
@@ -187,7 +187,7 @@ def _galaxy(n: int, mass: float, size: float, rng: _G) -> Array:
     velocities += rng.normal(0, 0.03, (discs, 3))
     disc = np.empty((0, 7), np.float32)
     if discs:
-        disc = _bodies(places, velocities, mass=1 - halo_mass)
+        disc = _make_bodies(places, velocities, mass=1 - halo_mass)
     galaxy = np.concatenate([halo, disc])
     galaxy[:, :3] *= size
     galaxy[:, 3:6] *= (mass / size) ** 0.5
@@ -195,7 +195,7 @@ def _galaxy(n: int, mass: float, size: float, rng: _G) -> Array:
     return galaxy
 
 
-def _rotation(tilt: float, turn: float) -> Array:
+def _rotation_matrix(tilt: float, turn: float) -> Array:
     """Return the matrix that rotates around x by `tilt`, then around z by `turn`."""
     around_x = np.array([[1, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]])
     around_z = np.array([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]])
@@ -203,7 +203,7 @@ def _rotation(tilt: float, turn: float) -> Array:
     return product
 
 
-def _orbit(
+def _planet_state(
     mass: float, axis: float, eccentricity: float, inclination: float, longitude: float, perihelion: float, node: float
 ) -> Array:
     """Return a planet in orbit around a sun of mass 1: x y z vx vy vz m; angles are in degrees."""
@@ -215,6 +215,6 @@ def _orbit(
     minor = axis * (1 - eccentricity**2) ** 0.5
     place = np.array([axis * (np.cos(anomaly) - eccentricity), minor * np.sin(anomaly), 0])
     velocity = rate * np.array([-axis * np.sin(anomaly), minor * np.cos(anomaly), 0])
-    in_plane = _rotation(0.0, np.radians(perihelion - node))
-    to_space = _rotation(np.radians(inclination), np.radians(node)) @ in_plane
+    in_plane = _rotation_matrix(0.0, np.radians(perihelion - node))
+    to_space = _rotation_matrix(np.radians(inclination), np.radians(node)) @ in_plane
     return np.concatenate([to_space @ place, to_space @ velocity, [mass]])

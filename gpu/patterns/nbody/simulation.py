@@ -8,30 +8,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import Buffer, Engine, Executed
-from gpu.messages.bodies import BodyFigures, Camera, Conserved, figures_of
-from gpu.patterns.nbody.forces import FILE, Forces, Motion
-from gpu.patterns.nbody.physics import half_mass_radius, softening_squared
+from gpu.engines.base import Buffer, Engine, ExecutorChoice
+from gpu.messages.bodies import BodyFigures, Camera, ConservedQuantities, compute_body_figures
+from gpu.patterns.nbody.forces import FILE, ForceKernel, Motion
+from gpu.patterns.nbody.physics import half_mass_radius, square_softening
 from gpu.patterns.nbody.picture import Painter
-from gpu.patterns.nbody.presets import shells
+from gpu.patterns.nbody.presets import distance_quarters
 
 Array = npt.NDArray[Any]
 
 _BLOCK = 256
 MOMENTS_BLOCK = _BLOCK
-"""Threads per block of the kernels of `moments`, one body per thread."""
+"""Threads per block of the kernels of `measure_moments`, one body per thread."""
 _SUMS = 8
 """Sums per block: kinetic energy, momentum (3), angular momentum (3), potential energy."""
 
 
-def places_and_velocities(bodies: Array) -> tuple[Array, Array]:
+def split_bodies(bodies: Array) -> tuple[Array, Array]:
     """Split bodies of shape (n, 7) for kernels: x y z m, and vx vy vz 0; both float32 of shape (n, 4)."""
     places, velocities = np.zeros((2, len(bodies), 4), np.float32)
     places[:, :3], places[:, 3], velocities[:, :3] = bodies[:, :3], bodies[:, 6], bodies[:, 3:6]
     return places, velocities
 
 
-def moments(engine: Engine, places: Buffer, velocities: Buffer, sums: Buffer, softened_by: np.float32) -> Array:
+def measure_moments(
+    engine: Engine, positions: Buffer, velocities: Buffer, sums: Buffer, softening_squared: np.float32
+) -> Array:
     """Measure energy, momentum and angular momentum on the device.
 
     They are those of the bodies with velocities, the first ones of all bodies with positions. Only the blocks' float64
@@ -42,35 +44,35 @@ def moments(engine: Engine, places: Buffer, velocities: Buffer, sums: Buffer, so
     array of float64, shape (8,)
         Kinetic energy, momentum, angular momentum, and potential energy, which counts each pair twice.
     """
-    own, total = np.int32(velocities.shape[0]), np.int32(places.shape[0])
+    own, total = np.int32(velocities.shape[0]), np.int32(positions.shape[0])
     module = engine.build(FILE, {"BLOCK_SIZE": _BLOCK})
     grid, block = (sums.shape[0], 1, 1), (_BLOCK, 1, 1)
-    engine.launch(module.kernel("nbody_potential"), grid, block, places, sums, total, softened_by)
-    engine.launch(module.kernel("nbody_moments"), grid, block, places, velocities, sums, own)
+    engine.launch(module.kernel("nbody_potential"), grid, block, positions, sums, total, softening_squared)
+    engine.launch(module.kernel("nbody_moments"), grid, block, positions, velocities, sums, own)
     result: Array = engine.download(sums).sum(axis=0)
     return result
 
 
 def allocate_moments(engine: Engine, bodies: int) -> Buffer:
-    """Allocate the buffer that `moments` needs for a number of bodies."""
+    """Allocate the buffer that `measure_moments` needs for a number of bodies."""
     return engine.allocate((-(-bodies // _BLOCK), _SUMS), np.float64)
 
 
-def energy(moments: Array) -> float:
-    """Return the total energy from `moments`."""
+def total_energy(moments: Array) -> float:
+    """Return the total energy from `measure_moments`."""
     total: float = moments[0] + moments[7] / 2
     return total
 
 
-def conserved(moments: Array, first_energy: float) -> Conserved:
-    """Return the conserved quantities from `moments`, with the energy's drift from its first value."""
+def conserved_quantities(moments: Array, first_energy: float) -> ConservedQuantities:
+    """Return the conserved quantities from `measure_moments`, with the energy's drift from its first value."""
     kinetic, *vectors, twice = moments.tolist()
-    total = energy(moments)
+    total = total_energy(moments)
     drift = (total - first_energy) / abs(first_energy) if first_energy else 0.0
-    return Conserved(kinetic, twice / 2, total, drift, (*vectors[:3],), (*vectors[3:],))
+    return ConservedQuantities(kinetic, twice / 2, total, drift, (*vectors[:3],), (*vectors[3:],))
 
 
-def speed_scale(bodies: Array, radius: float) -> float:
+def palette_speed(bodies: Array, radius: float) -> float:
     """Return the speed for the palette's last color: twice that of a circular orbit at the half-mass radius."""
     masses = float(bodies[:, 6].sum(dtype=np.float64))
     scale: float = 2 * (max(masses, 1e-30) / radius) ** 0.5
@@ -96,15 +98,17 @@ class BodySimulation:
         self.time = 0.0
         self.steps = 0
         self.radius = half_mass_radius(bodies)
-        self._speed_scale = speed_scale(bodies, self.radius)
-        places, velocities = places_and_velocities(bodies)
+        self._speed_scale = palette_speed(bodies, self.radius)
+        places, velocities = split_bodies(bodies)
         self._bodies = engine.upload(places)
         self._velocities = engine.upload(velocities)
         self._accelerations = engine.allocate((self.count, 4), np.float32)
-        self._origins = engine.upload(shells(bodies) if origins is None else np.ascontiguousarray(origins, np.uint8))
+        self._origins = engine.upload(
+            distance_quarters(bodies) if origins is None else np.ascontiguousarray(origins, np.uint8)
+        )
         self._sums = allocate_moments(engine, self.count)
         self._painter = Painter(engine)
-        self._softened_by: np.float32 | None = None
+        self._accelerations_softening: np.float32 | None = None
         self._first_energy: tuple[np.float32, float] | None = None
 
     def close(self) -> None:
@@ -115,19 +119,19 @@ class BodySimulation:
 
     def accelerations(self, variant: str, softening: float, block: int | None = None) -> Array:
         """Return the current accelerations: float32, shape (n, 3)."""
-        self._accelerate(Forces(self._engine, variant, self.count, block), softening_squared(softening))
+        self._accelerate(ForceKernel(self._engine, variant, self.count, block), square_softening(softening))
         return self._engine.download(self._accelerations)[:, :3]
 
     def advance(self, variant: str, steps: int, motion: Motion) -> Iterator[int]:
         """Run time steps, and yield the number of completed ones after each."""
-        forces = Forces(self._engine, variant, self.count, motion.block)
-        squared = softening_squared(motion.softening)
+        forces = ForceKernel(self._engine, variant, self.count, motion.block)
+        squared = square_softening(motion.softening)
         block = motion.block or _BLOCK
         module = self._engine.build(FILE, {"BLOCK_SIZE": block})
         kick_drift, kick = module.kernel("leapfrog_kick_drift"), module.kernel("leapfrog_kick")
         grid, threads, count = (-(-self.count // block), 1, 1), (block, 1, 1), np.int32(self.count)
         half, whole = np.float32(motion.time_step / 2), np.float32(motion.time_step)
-        if steps and self._softened_by != squared:
+        if steps and self._accelerations_softening != squared:
             self._accelerate(forces, squared)
         for step in range(steps):
             self._engine.launch(
@@ -147,22 +151,22 @@ class BodySimulation:
             self.time += motion.time_step
             yield step + 1
 
-    def _accelerate(self, forces: Forces, squared: np.float32) -> None:
+    def _accelerate(self, forces: ForceKernel, squared: np.float32) -> None:
         forces.launch(self._bodies, self._accelerations, squared)
-        self._softened_by = squared
+        self._accelerations_softening = squared
 
-    def bodies(self) -> Array:
+    def download_bodies(self) -> Array:
         """Return the current bodies: float32, shape (n, 7), in columns x y z vx vy vz m."""
         places, velocities = self._engine.download(self._bodies), self._engine.download(self._velocities)
         return np.concatenate([places[:, :3], velocities[:, :3], places[:, 3:]], axis=1)
 
-    def conserved(self, softening: float) -> Conserved:
+    def measure_conserved(self, softening: float) -> ConservedQuantities:
         """Measure the conserved quantities on the device."""
-        squared = softening_squared(softening)
-        measured = moments(self._engine, self._bodies, self._velocities, self._sums, squared)
+        squared = square_softening(softening)
+        measured = measure_moments(self._engine, self._bodies, self._velocities, self._sums, squared)
         if self._first_energy is None or self._first_energy[0] != squared:
-            self._first_energy = squared, energy(measured)
-        return conserved(measured, self._first_energy[1])
+            self._first_energy = squared, total_energy(measured)
+        return conserved_quantities(measured, self._first_energy[1])
 
     def draw(self, camera: Camera, width: int, height: int, *, color: str = "speed", exposure: float = 1.0) -> Array:
         """Return a picture: uint8, shape (height, width, 3)."""
@@ -182,16 +186,16 @@ class BodySimulation:
         self,
         steps: int,
         kernel_ms: float,
-        executed: Executed,
-        conserved: Conserved | None,
+        executed: ExecutorChoice,
+        conserved: ConservedQuantities | None,
         measuring_ms: float = 0.0,
     ) -> BodyFigures:
         """Return the figures after `steps` time steps, which took `kernel_ms` milliseconds on the device."""
-        return figures_of(
+        return compute_body_figures(
             self.count,
             self.time,
             self.steps,
-            lately=steps,
+            recent_steps=steps,
             kernel_ms=kernel_ms,
             radius=self.radius,
             executor=executed.executor,

@@ -12,14 +12,14 @@ import numpy as np
 
 from gpu.declaration.benchmark import (
     Benchmark,
-    Beside,
     Case,
     CudaProgram,
     Peer,
-    SelfTimed,
+    SelfTimedPeer,
+    SizeComparison,
     SizeCurve,
-    of_floats,
-    powers,
+    float_array_peers,
+    powers_of_two,
 )
 from gpu.declaration.pattern import Inputs, Params
 
@@ -73,37 +73,40 @@ def _case(power: int, **more: Any) -> Case:
     return Case(f"reduction (sum), 2^{power} float32", params, **more)
 
 
-def _on_gpu(power: int, variants: tuple[str, ...] = ()) -> Case:
-    cub = CudaProgram("CUB", "cub.cu", ("reduce", 2**power), versioned=True)
-    calls = of_floats(2**power, lambda library, values: library.sum(values))
+def _gpu_case(power: int, variants: tuple[str, ...] = ()) -> Case:
+    cub = CudaProgram("CUB", "cub.cu", ("reduce", 2**power), prints_version=True)
+    calls = float_array_peers(2**power, lambda library, values: library.sum(values))
     return _case(power, variants=variants, libraries=calls, programs=(cub,))
 
 
-def _peers(inputs: Inputs, params: Params) -> Iterator[Peer | SelfTimed]:
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer | SelfTimedPeer]:
     values = inputs["values"].astype(np.float32)
     yield Peer("NumPy sum", values.sum)
     who = "Numba's CUDA simulator (2^16 elements)"
-    yield SelfTimed(who, partial(_measure_numba_simulator, 2**16), "numba", 2**16 / values.size)
+    yield SelfTimedPeer(who, partial(_measure_numba_simulator, 2**16), "numba", 2**16 / values.size)
 
 
-def _timed(power: int, block: int = 256) -> Case:
+def _timing_model_case(power: int, block: int = 256) -> Case:
     params = {"n": 2**power, "dtype": "float32", "operator": "sum", "block": str(block)}
     return Case(f"reduction (sum), 2^{power} float32, blocks of {block}", params)
 
 
 BENCHMARK = Benchmark(
-    gpu=(_on_gpu(24), _on_gpu(28)),
+    gpu=(_gpu_case(24), _gpu_case(28)),
     compiled=(_case(24),),
     lockstep=(_case(20),),
-    curve=SizeCurve(powers(16, 18, 20, 22, 24, 26, 28)),
-    wanted={"grid-stride": "0.5 x np.sum"},
+    curve=SizeCurve(powers_of_two(16, 18, 20, 22, 24, 26, 28)),
+    goals={"grid-stride": "0.5 x np.sum"},
     peers=_peers,
-    timed=(*map(_timed, (16, 20, 24, 27)), *(_timed(22, block) for block in (64, 512, 1024))),
-    beside=(
-        Beside(
+    timing_model_cases=(
+        *map(_timing_model_case, (16, 20, 24, 27)),
+        *(_timing_model_case(22, block) for block in (64, 512, 1024)),
+    ),
+    size_comparisons=(
+        SizeComparison(
             "reduction (sum) of float32",
             "elements",
-            {2**power: _on_gpu(power, ("last-block", "peak")) for power in range(10, 31, 2)},
+            {2**power: _gpu_case(power, ("last-block", "peak")) for power in range(10, 31, 2)},
         ),
     ),
 )

@@ -7,22 +7,29 @@ from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 
-from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import (
-    READ_OUT,
+    MAX_READOUT_VALUES,
     accept_values,
     block_parameter,
+    cast_values,
     dtype_parameter,
-    first_values,
     input_parameter,
     make_input,
     present,
     size_parameter,
-    typed,
+    truncate_values,
     values_parameter,
 )
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Streaming, Tasks, as_tree
-from gpu.declaration.gpu_sizes import elements
+from gpu.declaration.distributed import (
+    ChunkInput,
+    DistributedProgram,
+    Parts,
+    Streaming,
+    TaskCollector,
+    WorkerContext,
+    reduce_as_tree,
+)
+from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -41,6 +48,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT, gamma
+from gpu.declaration.single_thread import single_thread_variant
 from gpu.engines.base import Buffer, Engine, Kernel, Module
 from gpu.patterns.reduction.benchmark import BENCHMARK
 
@@ -50,21 +58,21 @@ _C_TYPES = {"int32": "int", "float32": "float"}
 # A grid-stride grid is large enough to keep the device busy, with a minimum that limits the length of a thread's sum;
 # `_tolerance` relies on both bounds.
 _BLOCKS_PER_MULTIPROCESSOR = 8
-_FEWEST_BLOCKS, _MOST_BLOCKS = 128, 2048
+_MIN_BLOCKS, _MAX_BLOCKS = 128, 2048
 
 # For the peak variant: 16-byte loads in flight per thread, and blocks per multiprocessor.
 _PEAK_LOADS = 4
 _PEAK_BLOCKS_PER_MULTIPROCESSOR = 4
 # For many elements, larger blocks with fewer partial results are faster, by 1 % on an H200.
-_PEAK_BLOCK_OF_MANY = 512
-_MANY = 2**21
+_PEAK_BLOCK_FOR_LARGE_INPUT = 512
+_MIN_LARGE_INPUT = 2**21
 
 _CHUNK = 2**24
 _PIECES = 16
 _UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
-def identity(operator: str, dtype: str) -> Array:
+def operator_identity(operator: str, dtype: str) -> Array:
     """Return the identity of an operator, which is the result for no elements: an array of one element."""
     limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
     neutral = {"sum": 0, "product": 1, "min": limits.max, "max": limits.min}
@@ -81,23 +89,23 @@ def _build(engine: Engine, params: Params, block: int) -> Module:
     return engine.build(_FILE, defines)
 
 
-def _blocks(
+def _count_blocks(
     engine: Engine, params: Params, n: int, per_block: int, per_multiprocessor: int = _BLOCKS_PER_MULTIPROCESSOR
 ) -> int:
     """Return the number of blocks for n elements: the parameter `blocks`, or enough with `per_block` elements each."""
     if params["blocks"]:
         return int(params["blocks"])
-    limit = max(_FEWEST_BLOCKS, min(_MOST_BLOCKS, engine.device.multiprocessors * per_multiprocessor))
+    limit = max(_MIN_BLOCKS, min(_MAX_BLOCKS, engine.device.multiprocessors * per_multiprocessor))
     return max(1, min(-(-n // per_block), limit))
 
 
-def _in_passes(kernel_name: str, elements_a_thread: int) -> HostProgram:
+def _multi_pass_program(kernel_name: str, elements_a_thread: int) -> HostProgram:
     """Return a host program that launches a kernel with one partial result per block until one is left."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         block = int(params["block"])
         kernel = _build(engine, params, block).kernel(kernel_name)
-        data = engine.upload(typed(inputs, params))
+        data = engine.upload(cast_values(inputs, params))
         n = data.shape[0]
         yield Progress(0.1, "uploaded")
         while True:
@@ -117,12 +125,12 @@ def _in_passes(kernel_name: str, elements_a_thread: int) -> HostProgram:
 
 def _peak_threads(params: Params) -> int:
     block = int(params["block"])
-    return max(block, _PEAK_BLOCK_OF_MANY) if params["n"] >= _MANY else block
+    return max(block, _PEAK_BLOCK_FOR_LARGE_INPUT) if params["n"] >= _MIN_LARGE_INPUT else block
 
 
-def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+def _reduce_on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     kernel = _build(engine, params, int(params["block"])).kernel("reduce_one_thread")
-    data = engine.upload(typed(inputs, params))
+    data = engine.upload(cast_values(inputs, params))
     total = engine.allocate((1,), params["dtype"])
     yield Progress(0.1, "uploaded")
     engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, total, np.int32(data.shape[0]))
@@ -131,7 +139,7 @@ def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[
     return {"result": _download_and_free(engine, total)}
 
 
-def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgram:
+def _two_launch_program(kernel_name: str, *, shared_elements: int = 0) -> HostProgram:
     """Return a host program that launches a kernel on a grid, and again on one block for the partial results.
 
     `shared_elements` is the number of elements of dynamic shared memory per thread.
@@ -140,10 +148,10 @@ def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgr
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         block = int(params["block"])
         kernel = _build(engine, params, block).kernel(kernel_name)
-        data = engine.upload(typed(inputs, params))
+        data = engine.upload(cast_values(inputs, params))
         n = data.shape[0]
         yield Progress(0.1, "uploaded")
-        for blocks in (_blocks(engine, params, n, block), 1):
+        for blocks in (_count_blocks(engine, params, n, block), 1):
             partial = engine.allocate((blocks,), params["dtype"])
             engine.launch(
                 kernel,
@@ -165,16 +173,16 @@ def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgr
     return run
 
 
-def _in_one_launch_with_atomics(kernel_name: str) -> HostProgram:
+def _atomic_program(kernel_name: str) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         block = int(params["block"])
         kernel = _build(engine, params, block).kernel(kernel_name)
-        data = engine.upload(typed(inputs, params))
+        data = engine.upload(cast_values(inputs, params))
         n = data.shape[0]
         total = engine.allocate((1,), params["dtype"])
-        engine.fill(total, identity(params["operator"], params["dtype"]).item())
+        engine.fill(total, operator_identity(params["operator"], params["dtype"]).item())
         yield Progress(0.1, "uploaded")
-        engine.launch(kernel, (_blocks(engine, params, n, block), 1, 1), (block, 1, 1), data, total, np.int32(n))
+        engine.launch(kernel, (_count_blocks(engine, params, n, block), 1, 1), (block, 1, 1), data, total, np.int32(n))
         engine.free(data)
         yield Progress(0.9, "reduced")
         return {"result": _download_and_free(engine, total)}
@@ -182,7 +190,7 @@ def _in_one_launch_with_atomics(kernel_name: str) -> HostProgram:
     return run
 
 
-def _in_one_launch(
+def _single_launch_program(
     kernel_name: str,
     *,
     threads: Callable[[Params], int] = lambda params: int(params["block"]),
@@ -194,8 +202,8 @@ def _in_one_launch(
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         block = threads(params)
         kernel = _build(engine, params, block).kernel(kernel_name)
-        data = engine.upload(typed(inputs, params))
-        blocks = _blocks(engine, params, data.shape[0], block * elements_a_thread, blocks_per_multiprocessor)
+        data = engine.upload(cast_values(inputs, params))
+        blocks = _count_blocks(engine, params, data.shape[0], block * elements_a_thread, blocks_per_multiprocessor)
         yield Progress(0.1, "uploaded")
         total, partial = _launch_once(engine, kernel, data, blocks, block)
         yield _partials_progress(engine, partial)
@@ -217,7 +225,7 @@ def _launch_once(engine: Engine, kernel: Kernel, data: Buffer, blocks: int, bloc
     return total, partial
 
 
-def peak_total(engine: Engine, data: Buffer, operator: str, block: int) -> Array:
+def reduce_on_device(engine: Engine, data: Buffer, operator: str, block: int) -> Array:
     """Reduce data on the device by the peak variant; return the total, an array of one element.
 
     Parameters
@@ -234,25 +242,25 @@ def peak_total(engine: Engine, data: Buffer, operator: str, block: int) -> Array
     params = {"dtype": data.dtype.name, "operator": operator, "block": block, "n": n, "blocks": 0}
     threads = _peak_threads(params)
     kernel = _build(engine, params, threads).kernel("reduce_peak")
-    blocks = _blocks(engine, params, n, 4 * _PEAK_LOADS * threads, _PEAK_BLOCKS_PER_MULTIPROCESSOR)
+    blocks = _count_blocks(engine, params, n, 4 * _PEAK_LOADS * threads, _PEAK_BLOCKS_PER_MULTIPROCESSOR)
     total, partial = _launch_once(engine, kernel, data, blocks, threads)
     engine.free(partial)
     return _download_and_free(engine, total)
 
 
-def reduce_chunk(worker: OnWorker, piece: Piece) -> Array:
+def reduce_chunk(worker: WorkerContext, piece: ChunkInput) -> Array:
     """Reduce a chunk to one value."""
     return worker.run(piece.inputs)["result"]
 
 
-def reduce_totals(worker: OnWorker, totals: list[Array]) -> Array:
+def reduce_totals(worker: WorkerContext, totals: list[Array]) -> Array:
     """Reduce the totals of chunks by the same variant."""
     return worker.run({"values": np.concatenate(totals)})["result"]
 
 
-def _plan(tasks: Tasks) -> dict[str, Parts]:
-    totals = [tasks.make(reduce_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
-    return {"result": Parts((as_tree(tasks, reduce_totals, totals),))}
+def _plan(tasks: TaskCollector) -> dict[str, Parts]:
+    totals = [tasks.add_task(reduce_chunk, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    return {"result": Parts((reduce_as_tree(tasks, reduce_totals, totals),))}
 
 
 def _partials_progress(engine: Engine, partial: Buffer) -> Progress:
@@ -265,7 +273,7 @@ def _download_and_free(engine: Engine, buffer: Buffer) -> Array:
     return result
 
 
-def _pieces(values: Array) -> Iterator[Array]:
+def _iterate_chunks(values: Array) -> Iterator[Array]:
     for start in range(0, values.size, _CHUNK):
         yield values[start : start + _CHUNK]
 
@@ -273,15 +281,15 @@ def _pieces(values: Array) -> Iterator[Array]:
 def _reference(inputs: Inputs, params: Params) -> Array:
     """Reduce in float64; int32 exactly, modulo 2^32 as it wraps around."""
     operator, dtype = params["operator"], params["dtype"]
-    ufunc, values = _UFUNCS[operator], typed(inputs, params)
+    ufunc, values = _UFUNCS[operator], cast_values(inputs, params)
     wraps = operator in ("sum", "product")
-    total = identity(operator, dtype)
+    total = operator_identity(operator, dtype)
     if dtype == "float32":
         total = total.astype(np.float64)
     elif wraps:
         values, total = values.view(np.uint32), total.view(np.uint32)
     with np.errstate(over="ignore", under="ignore"):
-        for piece in _pieces(values):
+        for piece in _iterate_chunks(values):
             partial = ufunc.reduce(piece.astype(total.dtype, copy=False), dtype=total.dtype)
             total[:] = ufunc(total, partial, dtype=total.dtype)
     return total.view(np.int32) if dtype == "int32" else total
@@ -295,27 +303,27 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     product of k factors other than 1 and -1 has at most k roundings in any order, whose relative error is less than
     e^(k u) - 1.
     """
-    values, operator = typed(inputs, params), params["operator"]
+    values, operator = cast_values(inputs, params), params["operator"]
     n = values.size
     if params["dtype"] == "int32" or operator in ("min", "max") or n < 2:
         return 0.0
     if operator == "product":
-        factors = sum(int(np.count_nonzero(np.abs(piece) != 1)) for piece in _pieces(values))
+        factors = sum(int(np.count_nonzero(np.abs(piece) != 1)) for piece in _iterate_chunks(values))
         return math.expm1(factors * UNIT) * abs(float(_reference(inputs, params)[0]))
     block = int(params["block"])
     blocks, chosen = -(-n // block), params["blocks"]
-    per_thread = -(-n // (block * min(blocks, chosen or _FEWEST_BLOCKS)))
-    additions = per_thread + (chosen or min(blocks, _MOST_BLOCKS)) + 4 * _PEAK_LOADS + 32
+    per_thread = -(-n // (block * min(blocks, chosen or _MIN_BLOCKS)))
+    additions = per_thread + (chosen or min(blocks, _MAX_BLOCKS)) + 4 * _PEAK_LOADS + 32
     depth = min(n - 1, additions)
-    magnitude = sum(float(np.abs(piece).sum(dtype=np.float64)) for piece in _pieces(values))
+    magnitude = sum(float(np.abs(piece).sum(dtype=np.float64)) for piece in _iterate_chunks(values))
     return gamma(depth) * magnitude
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     """Return the arrays that a window shows, with totals of equal pieces from the CPU, as kernels may keep none."""
-    values = typed(inputs, params)
+    values = cast_values(inputs, params)
     arrays = present(inputs, params, outputs["result"])
-    if not _PIECES < values.size <= READ_OUT:
+    if not _PIECES < values.size <= MAX_READOUT_VALUES:
         return arrays
     starts = np.arange(_PIECES, dtype=np.int64) * values.size // _PIECES
     wide = np.float64 if params["dtype"] == "float32" else np.int64
@@ -347,11 +355,11 @@ PATTERN = Pattern(
     order=3,
     title="Reduction",
     summary="Combine an array into one value.",
-    kernels=_FILE,
-    presentation=ArrayPresentation(folds=True, words=lambda params: (params["operator"],)),
+    kernel_file=_FILE,
+    presentation=ArrayPresentation(is_single_value=True, describe=lambda params: (params["operator"],)),
     parameters=(
         input_parameter(),
-        size_parameter(on_gpu=elements(2**19)),
+        size_parameter(on_gpu=elements_rule(2**19)),
         values_parameter(),
         Choice(
             name="operator",
@@ -369,12 +377,12 @@ PATTERN = Pattern(
             default=0,
             minimum=0,
             maximum=65535,
-            least="as many as fit",
+            minimum_label="as many as fit",
         ),
     ),
     variants=(
-        on_one_thread(
-            _on_one_thread,
+        single_thread_variant(
+            _reduce_on_one_thread,
             "reduce_one_thread",
             idea="Sequential: the second half is combined with the first, then again with half as many elements.",
             limit="n - 1 operations, one after the other, though half of them are independent.",
@@ -384,7 +392,7 @@ PATTERN = Pattern(
         Variant(
             "neighbored",
             "Neighbored pairs",
-            run=_in_passes("reduce_neighbored", 1),
+            run=_multi_pass_program("reduce_neighbored", 1),
             idea="Combine neighbors, then pairs of pairs: the stride doubles, in place in global memory.",
             limit="Divergence: 1/2, then 3/4, then 7/8 of each warp's lanes idle.",
             kernels=("reduce_neighbored",),
@@ -393,7 +401,7 @@ PATTERN = Pattern(
         Variant(
             "neighbored-less",
             "Neighbored pairs, less divergence",
-            run=_in_passes("reduce_neighbored_less", 1),
+            run=_multi_pass_program("reduce_neighbored_less", 1),
             idea="The first threads do all the work, so that whole warps finish early.",
             limit="The distance between neighboring threads' accesses to global memory doubles in every step.",
             kernels=("reduce_neighbored_less",),
@@ -402,7 +410,7 @@ PATTERN = Pattern(
         Variant(
             "shared",
             "Two loads, shared memory",
-            run=_in_passes("reduce_shared", 2),
+            run=_multi_pass_program("reduce_shared", 2),
             idea="Each thread loads two neighboring elements; the tree is in shared memory.",
             limit="Divergence again: t % stride selects the active lanes.",
             kernels=("reduce_shared",),
@@ -411,7 +419,7 @@ PATTERN = Pattern(
         Variant(
             "interleaved",
             "Interleaved pairs",
-            run=_in_passes("reduce_interleaved", 2),
+            run=_multi_pass_program("reduce_interleaved", 2),
             idea="The stride halves, and the first threads work: no divergence until the last warp.",
             limit="A block processes only two elements per thread, and half of its threads only load.",
             kernels=("reduce_interleaved",),
@@ -420,7 +428,7 @@ PATTERN = Pattern(
         Variant(
             "two-blocks",
             "Unrolled by two blocks",
-            run=_in_passes("reduce_two_blocks", 2),
+            run=_multi_pass_program("reduce_two_blocks", 2),
             idea="Each thread combines two elements one block apart as it loads them: no thread only loads.",
             limit="A block processes only two elements per thread.",
             kernels=("reduce_two_blocks",),
@@ -429,7 +437,7 @@ PATTERN = Pattern(
         Variant(
             "grid-stride",
             "Grid stride, two launches",
-            run=_in_two_launches("reduce_grid_stride", shared_elements=1),
+            run=_two_launch_program("reduce_grid_stride", shared_elements=1),
             idea="Grid stride: a grid of any size; each thread adds many elements before the tree begins.",
             limit="A barrier in every step of the tree, even when only one warp works.",
             kernels=("reduce_grid_stride",),
@@ -438,7 +446,7 @@ PATTERN = Pattern(
         Variant(
             "last-warp",
             "Last warp unrolled",
-            run=_in_two_launches("reduce_last_warp", shared_elements=1),
+            run=_two_launch_program("reduce_last_warp", shared_elements=1),
             idea="The last 32 threads are one warp, which __syncwarp synchronizes without a block barrier.",
             limit="Loop overhead: a counter and a comparison in each of the other steps.",
             kernels=("reduce_last_warp",),
@@ -447,7 +455,7 @@ PATTERN = Pattern(
         Variant(
             "unrolled",
             "Fully unrolled",
-            run=_in_two_launches("reduce_unrolled"),
+            run=_two_launch_program("reduce_unrolled"),
             idea="The block size is a compile-time constant, so that the compiler unrolls the whole tree.",
             limit="The lanes of a warp communicate through shared memory.",
             kernels=("reduce_unrolled",),
@@ -456,7 +464,7 @@ PATTERN = Pattern(
         Variant(
             "shuffle",
             "Warp shuffle",
-            run=_in_two_launches("reduce_shuffle"),
+            run=_two_launch_program("reduce_shuffle"),
             idea="Warp shuffles read other lanes' registers; shared memory has one value per warp.",
             limit="A second launch for the partial results.",
             kernels=("reduce_shuffle",),
@@ -465,7 +473,7 @@ PATTERN = Pattern(
         Variant(
             "atomic",
             "One launch: one atomic per block",
-            run=_in_one_launch_with_atomics("reduce_atomic"),
+            run=_atomic_program("reduce_atomic"),
             idea="Each block adds its partial result to the total by an atomic operation.",
             limit="Blocks finish in any order: the last digits of a float sum differ from run to run.",
             kernels=("reduce_atomic",),
@@ -474,7 +482,7 @@ PATTERN = Pattern(
         Variant(
             "last-block",
             "One launch: the last block",
-            run=_in_one_launch("reduce_last_block"),
+            run=_single_launch_program("reduce_last_block"),
             idea="The last block to finish, by an atomic ticket, combines the partial results in a fixed order.",
             limit="A thread waits for each load before it issues the next.",
             kernels=("reduce_last_block",),
@@ -483,7 +491,7 @@ PATTERN = Pattern(
         Variant(
             "peak",
             "Peak: wide loads in flight",
-            run=_in_one_launch(
+            run=_single_launch_program(
                 "reduce_peak",
                 threads=_peak_threads,
                 elements_a_thread=4 * _PEAK_LOADS,
@@ -498,13 +506,13 @@ PATTERN = Pattern(
         Variant(
             "volatile",
             "Last warp, only volatile",
-            run=_in_two_launches("reduce_volatile", shared_elements=2),
+            run=_two_launch_program("reduce_volatile", shared_elements=2),
             idea="As in old programs: no __syncwarp, assuming that the lanes of a warp run in lockstep.",
             limit="Since Volta that is not guaranteed.",
             kernels=("reduce_volatile",),
-            cautionary="The lanes of the last warp are not synchronized: one may read what another has changed.",
+            deliberate_error="The lanes of the last warp are not synchronized: one may read what another has changed.",
             textbook=_textbook,
-            lifted_by="last-warp",
+            successor="last-warp",
         ),
     ),
     benchmark=BENCHMARK,
@@ -517,7 +525,7 @@ PATTERN = Pattern(
     present=_present,
     accept=accept_values,
     make_input=make_input,
-    sequential=_sequential,
+    sequential_operations=_sequential,
     distributed=DistributedProgram(
         local="Each device reduces its chunk to one value.",
         exchange="A reduction tree combines the chunks' values, as it does blocks' values.",
@@ -526,7 +534,7 @@ PATTERN = Pattern(
         streaming=Streaming(_plan),
     ),
     step_params={"n": 16, "block": "8"},
-    step_input=first_values,
+    step_input=truncate_values,
     presets=(
         Preset(
             "Rounding of float sums",

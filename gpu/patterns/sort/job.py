@@ -10,25 +10,25 @@ import numpy as np
 
 from gpu.declaration.pattern import Array, Progress
 from gpu.engines.base import Argument, Buffer, Engine, Module
-from gpu.patterns.sort.keys import drawn
+from gpu.patterns.sort.keys import clip_for_drawing
 
 FILE = "sort.cu"
 SAMPLE_FILE = "sort_sample.cu"
 
 # Number of sampled keys for a picture.
-_SAMPLED = 512
+_SAMPLE_COUNT = 512
 
 
 @dataclass(frozen=True)
-class Data:
+class SortData:
     """Keys on the device, and their original positions; one element if positions are not requested."""
 
     keys: Buffer
-    places: Buffer
+    positions: Buffer
 
 
 @dataclass(frozen=True)
-class Job:
+class SortJob:
     """The context of one run of a sort.
 
     Parameters
@@ -63,35 +63,35 @@ class Job:
         """Launch a kernel of a module on a number of blocks."""
         self.engine.launch(module.kernel(kernel), (blocks, 1, 1), (self.block, 1, 1), *arguments)
 
-    def progress(self, data: Data, done: float, message: str) -> Progress:
+    def progress(self, data: SortData, fraction: float, message: str) -> Progress:
         """Return the progress of the launches, in 0..1, with a sample of the keys."""
-        return Progress(0.1 + 0.8 * min(done, 1.0), message, partial(self.sample, data.keys))
+        return Progress(0.1 + 0.8 * min(fraction, 1.0), message, partial(self.sample, data.keys))
 
     def sample(self, keys: Buffer) -> Array:
         """Return a few hundred evenly spread keys."""
-        count = min(self.n, _SAMPLED)
+        count = min(self.n, _SAMPLE_COUNT)
         sample = self.engine.allocate((count,), keys.dtype)
         numbers = np.int32(self.n), np.int32(count)
         self.launch(self.build(SAMPLE_FILE), "sort_sample", -(-count // self.block), keys, sample, *numbers)
         values = self.engine.download(sample)
         self.engine.free(sample)
-        return drawn(values)
+        return clip_for_drawing(values)
 
-    def empty_like(self, data: Data) -> Data:
+    def empty_like(self, data: SortData) -> SortData:
         """Allocate uninitialized keys and positions of the same sizes as `data`."""
-        keys, places = data.keys, data.places
-        return Data(self.engine.allocate(keys.shape, keys.dtype), self.engine.allocate(places.shape, places.dtype))
+        keys, places = data.keys, data.positions
+        return SortData(self.engine.allocate(keys.shape, keys.dtype), self.engine.allocate(places.shape, places.dtype))
 
-    def free(self, data: Data) -> None:
+    def free(self, data: SortData) -> None:
         """Free keys and positions."""
         self.engine.free(data.keys)
-        self.engine.free(data.places)
+        self.engine.free(data.positions)
 
 
-Sorting = Generator[Progress, None, Data]
-Sort = Callable[[Job, Data], Sorting]
+Sorting = Generator[Progress, None, SortData]
+SortFunction = Callable[[SortJob, SortData], Sorting]
 
 
-def both(data: Data, to: Data) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+def move_arguments(data: SortData, target: SortData) -> tuple[Buffer, Buffer, Buffer, Buffer]:
     """Return the arguments of a kernel that moves keys and positions."""
-    return data.keys, data.places, to.keys, to.places
+    return data.keys, data.positions, target.keys, target.positions

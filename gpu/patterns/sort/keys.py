@@ -6,23 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.arrays import READABLE_ELEMENTS, TYPED, outline, present_many, refuse_missing_file, typed
+from gpu.declaration.arrays import (
+    READABLE_ELEMENTS,
+    TYPED,
+    cast_values,
+    outline,
+    present_large_array,
+    require_generated_input,
+)
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params
-from gpu.declaration.text_parameters import numbers_of
+from gpu.declaration.text_parameters import parse_numbers
 
 KINDS = ("random", "sorted", "reversed", "few", "equal", "nearly", "zipf", "worked")
 DTYPES = ("int32", "uint32", "float32", "int64", "uint64", "float64")
 
-_FEW = 8
-_WORKED = (7, 14, 4, 1)
-_MOVED = 64
+_FEW_VALUES = 8
+_WORKED_EXAMPLE = (7, 14, 4, 1)
+_EXCHANGE_INTERVAL = 64
 
 
 def make_input(params: Params, seed: int) -> Inputs:
     """Generate keys as the parameters `input`, `n` and `dtype` specify; raise InputError if the source is a file."""
-    refuse_missing_file(params)
+    require_generated_input(params)
     if params["input"] == TYPED:
-        return {"values": numbers_of(params["values"])}
+        return {"values": parse_numbers(params["values"])}
     return {"values": make_keys(params["input"], params["n"], params["dtype"], seed)}
 
 
@@ -49,25 +56,25 @@ def make_keys(kind: str, n: int, dtype: str, seed: int) -> Array:
     if kind == "zipf":
         return np.minimum(rng.zipf(1.5, n), 2**30).astype(dtype)
     if kind == "worked":
-        return np.resize(np.array(_WORKED, dtype), n)
+        return np.resize(np.array(_WORKED_EXAMPLE, dtype), n)
     if kind == "equal":
         return np.full(n, 7, dtype)
-    keys = _random(n, dtype, rng)
+    keys = _make_random_keys(n, dtype, rng)
     if kind == "few":
-        return rng.choice(_random(_FEW, dtype, rng), n)
+        return rng.choice(_make_random_keys(_FEW_VALUES, dtype, rng), n)
     if kind == "random":
         return keys
     keys.sort()
     if kind == "reversed":
         return keys[::-1].copy()
     if kind == "nearly" and n:
-        first, second = rng.integers(0, n, (2, -(-n // _MOVED)))
+        first, second = rng.integers(0, n, (2, -(-n // _EXCHANGE_INTERVAL)))
         for a, b in zip(first, second, strict=True):
             keys[[a, b]] = keys[[b, a]]
     return keys
 
 
-def _random(n: int, dtype: str, rng: np.random.Generator) -> Array:
+def _make_random_keys(n: int, dtype: str, rng: np.random.Generator) -> Array:
     if np.dtype(dtype).kind == "f":
         keys = rng.normal(scale=10, size=n)
         return (keys.round(1) if n <= READABLE_ELEMENTS else keys).astype(dtype)
@@ -93,7 +100,7 @@ def rank(keys: Array, *, descending: bool = False) -> Array:
     array of shape (n,)
         uint32 or uint64, as wide as a key.
     """
-    word, sign = _word(keys.dtype)
+    word, sign = _unsigned_type(keys.dtype)
     if keys.dtype.kind == "u":
         rising = keys
     elif keys.dtype.kind == "i":
@@ -108,7 +115,7 @@ def rank(keys: Array, *, descending: bool = False) -> Array:
 def unrank(ranks: Array, dtype: np.dtype[Any], *, descending: bool = False) -> Array:
     """Map ranks to keys of a type, the inverse of `rank` except for NaN's bits."""
     rising = ~ranks if descending else ranks
-    sign = _word(dtype)[1]
+    sign = _unsigned_type(dtype)[1]
     if dtype.kind == "u":
         return rising
     bits: Array = rising ^ sign
@@ -117,7 +124,7 @@ def unrank(ranks: Array, dtype: np.dtype[Any], *, descending: bool = False) -> A
     return bits.view(dtype)
 
 
-def _word(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
+def _unsigned_type(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
     """Return the unsigned type of the same width, and its sign bit."""
     word = np.dtype(f"u{dtype.itemsize}")
     return word, word.type(1 << 8 * dtype.itemsize - 1)
@@ -125,12 +132,12 @@ def _word(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
 
 def present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     """Return the keys before and after for a window, with values that are not finite clipped to the finite range."""
-    before, after = drawn(typed(inputs, params)), drawn(outputs["keys"])
+    before, after = clip_for_drawing(cast_values(inputs, params)), clip_for_drawing(outputs["keys"])
     arrays = {"input": outline(before), "output": outline(after), "elements": np.array(before.size)}
-    return {**arrays, **present_many(before, after)}
+    return {**arrays, **present_large_array(before, after)}
 
 
-def drawn(keys: Array) -> Array:
+def clip_for_drawing(keys: Array) -> Array:
     """Clip keys for bars: values that are not finite, or whose differences would overflow, to the finite range."""
     if keys.dtype.kind != "f":
         return keys

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import (
     accept_values,
     block_parameter,
+    cast_values,
     dtype_parameter,
-    first_values,
     input_parameter,
     size_parameter,
-    typed,
+    truncate_values,
     values_parameter,
-    whole_warps,
+    warp_aligned_block_size,
 )
 from gpu.declaration.distributed import DistributedProgram
-from gpu.declaration.gpu_sizes import elements
+from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Textbook, Variant, Work
 from gpu.declaration.presentation import ArrayPresentation
+from gpu.declaration.single_thread import single_thread_variant
 from gpu.patterns.sort.benchmark import BENCHMARK
 from gpu.patterns.sort.job import FILE, SAMPLE_FILE
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_input, present, rank
-from gpu.patterns.sort.peak import PEAK_FILE, THREADS
-from gpu.patterns.sort.programs import ONESWEEP_FILE, QUICK_FILE, program
+from gpu.patterns.sort.peak import MIN_THREADS, PEAK_FILE
+from gpu.patterns.sort.programs import ONESWEEP_FILE, QUICK_FILE, sort_program
 from gpu.patterns.sort.sample_sort import CHUNKS_FILE, plan
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    keys = typed(inputs, params)
+    keys = cast_values(inputs, params)
     ranks = rank(keys, descending=params["order"] == "descending")
     if ranks.dtype == np.uint32:
         # With the position in the lower half all numbers differ, so that NumPy's fastest sort is stable.
@@ -52,19 +52,19 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
     return Cost(bytes_read=size, bytes_written=size, flops=0)
 
 
-def _selection(params: Params, n: int) -> int:
+def _selection_comparisons(params: Params, n: int) -> int:
     """Return the comparisons of selection sort: each key with all after it."""
     return n * (n - 1) // 2
 
 
-def _odd_even(params: Params, n: int) -> Textbook:
+def _odd_even_textbook(params: Params, n: int) -> Textbook:
     """Return work and span of odd-even transposition: n phases, alternating pairs 0-1, 2-3, ... and 1-2, 3-4, ..."""
     if n < 2:
         return Textbook(0, 0, 0)
     return Textbook(operations=n * (n - 1) // 2, steps=n if n > 2 else 1, peak=n // 2)
 
 
-def _bitonic(params: Params, n: int) -> Textbook:
+def _bitonic_textbook(params: Params, n: int) -> Textbook:
     """Return work and span: n log2(n) (log2(n) + 1) / 4 comparators for a power of two, else only those within n."""
     rounds = max(n - 1, 0).bit_length()
     stages = [2**power for first in range(rounds) for power in range(first, -1, -1)]
@@ -77,11 +77,11 @@ PATTERN = Pattern(
     order=7,
     title="Sort",
     summary="Order keys from smallest to largest.",
-    kernels=FILE,
+    kernel_file=FILE,
     presentation=ArrayPresentation(),
     parameters=(
         input_parameter(KINDS),
-        size_parameter(default=2**13, kinds=KINDS, on_gpu=elements(2**17)),
+        size_parameter(default=2**13, kinds=KINDS, on_gpu=elements_rule(2**17)),
         values_parameter(),
         Choice(
             name="order",
@@ -109,83 +109,83 @@ PATTERN = Pattern(
         block_parameter(),
     ),
     variants=(
-        on_one_thread(
-            program("one-thread"),
+        single_thread_variant(
+            sort_program("one-thread"),
             "sort_one_thread",
             title="On one thread: selection",
             idea="Sequential: the smallest remaining key moves to the first remaining position.",
             limit="n (n - 1) / 2 comparisons, one after the other.",
-            work=lambda inputs, params: _selection(params, inputs["values"].size),
-            textbook=_selection,
+            work=lambda inputs, params: _selection_comparisons(params, inputs["values"].size),
+            textbook=_selection_comparisons,
             comparable=_comparable,
         ),
         Variant(
             "odd-even",
             "Odd-even transposition",
-            run=program("odd-even"),
+            run=sort_program("odd-even"),
             idea="Even and odd phases order alternating pairs of neighbors; after n phases all keys are sorted.",
             limit="A key moves one position per phase: n phases, n (n - 1) / 2 comparisons.",
             kernels=("sort_odd_even",),
             comparable=_comparable,
-            textbook=_odd_even,
-            most=2**13,
+            textbook=_odd_even_textbook,
+            max_default_size=2**13,
         ),
         Variant(
             "bitonic",
             "Bitonic network",
-            run=program("bitonic"),
+            run=sort_program("bitonic"),
             idea="A sorting network merges sorted halves; its comparisons do not depend on the keys.",
             limit="About n log2(n) squared / 4 comparisons; each stride beyond a section is a pass over memory.",
             kernels=("sort_bitonic", "sort_bitonic_step", "sort_bitonic_merge"),
             comparable=_comparable,
-            textbook=_bitonic,
+            textbook=_bitonic_textbook,
         ),
         Variant(
             "warp-radix",
             "Warp radix",
-            run=program("warp-radix"),
+            run=sort_program("warp-radix"),
             idea="Each pass splits 32 keys by one bit, the lowest first: a warp ballot gives each key its rank.",
             limit="Only 32 keys; longer runs have to be merged.",
             kernels=("sort_warp_radix", "sort_merge_path"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
             comparable=_comparable,
         ),
         Variant(
             "block-radix",
             "Block radix",
-            run=program("block-radix"),
+            run=sort_program("block-radix"),
             idea="The ballots of all warps of a block split a whole section by one bit.",
             limit="32 passes with two barriers each, and then still merges.",
             kernels=("sort_block_radix", "sort_merge_path"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
             comparable=_comparable,
         ),
         Variant(
             "radix",
             "Radix, digit by digit",
-            run=program("radix"),
+            run=sort_program("radix"),
             idea="Tiles count their digits, a scan gives each digit's start, and a stable scatter moves the keys.",
             limit="Three kernels per pass, which read each key twice; scattered, uncoalesced writes.",
             kernels=("sort_radix_count", "sort_radix_scatter"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
             comparable=_comparable,
-            lifted_by="onesweep",
+            successor="onesweep",
         ),
         Variant(
             "quicksort",
             "Quicksort with child launches",
-            run=program("quicksort"),
+            run=sort_program("quicksort"),
             idea="A block partitions its keys by a pivot, and launches a child grid per half; it sorts small parts.",
             limit="The first levels keep few blocks busy, and a launch costs as much as thousands of comparisons.",
             kernels=("sort_quick",),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
             comparable=_comparable,
             file=QUICK_FILE,
         ),
         Variant(
             "merge",
             "Merge sort, merge path",
-            run=program("merge"),
+            run=sort_program("merge"),
             idea="Sorted runs are merged in pairs; merge path divides each result equally among all blocks.",
             limit="A pass over memory for each doubling of the runs; threads access memory eight keys apart.",
             kernels=("sort_merge", "sort_merge_path"),
@@ -194,29 +194,29 @@ PATTERN = Pattern(
         Variant(
             "onesweep",
             "Radix, one sweep per pass",
-            run=program("onesweep"),
+            run=sort_program("onesweep"),
             idea="All digits are counted first; then each pass is one kernel, with decoupled look-back between tiles.",
             limit="A warp vote for each bit of a digit, and three round trips of each key to shared memory.",
             kernels=("sort_onesweep", "sort_digit_counts"),
-            threads=whole_warps,
+            threads=warp_aligned_block_size,
             comparable=_comparable,
             file=ONESWEEP_FILE,
         ),
         Variant(
             "peak",
             "Peak: radix, by size",
-            run=program("peak"),
+            run=sort_program("peak"),
             idea="One block sorts few keys in one launch; many keys are sorted in tiles that fill shared memory.",
             limit="Shared memory limits the tile size: in larger tiles, runs of equal digits would be longer.",
             kernels=("sort_in_block", "sort_peak_counts", "sort_peak_pass"),
-            threads=lambda params: THREADS,
+            threads=lambda params: MIN_THREADS,
             comparable=_comparable,
             file=PEAK_FILE,
         ),
         Variant(
             "thrust",
             "Thrust (CuPy)",
-            run=program("thrust"),
+            run=sort_program("thrust"),
             idea="CuPy's sort and argsort, which call Thrust and so CUB's radix sort.",
             limit="Positions have 64 bits; signed and float keys are converted to unsigned numbers and back.",
             kernels=(),
@@ -278,5 +278,5 @@ PATTERN = Pattern(
         ),
     ),
     step_params={"n": 16, "dtype": "uint32", "bits": "4", "block": "8"},
-    step_input=first_values,
+    step_input=truncate_values,
 )

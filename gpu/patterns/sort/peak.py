@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu.engines.base import Argument, Module
-from gpu.patterns.sort.job import Data, Job, Sorting, both
+from gpu.patterns.sort.job import SortData, Sorting, SortJob, move_arguments
 from gpu.warp import WARP
 
 PEAK_FILE = "sort_peak.cu"
 
-THREADS = 256
+MIN_THREADS = 256
 """The fewest threads per block: one for each value of a byte."""
 
 # A digit is a byte. Bytes of shared memory in addition to keys and digits. For the kernel that counts digits: threads
@@ -22,7 +22,7 @@ _BYTE_VALUES = 256
 _SCAN_BYTES = 64
 _COUNTING_THREADS = 1024
 _COUNTING_BLOCKS = 2
-_COUNTED_BYTES = 16
+_MIN_COUNTING_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -50,26 +50,26 @@ class Tiling:
 
     def shared_bytes(self, key_bytes: int) -> int:
         """Return the most shared memory per block in bytes: a tile's keys or its counts, and the digits' tables."""
-        return self.held_bytes(key_bytes) + 4 * _BYTE_VALUES + _SCAN_BYTES
+        return self.dynamic_shared_bytes(key_bytes) + 4 * _BYTE_VALUES + _SCAN_BYTES
 
-    def held_bytes(self, key_bytes: int) -> int:
+    def dynamic_shared_bytes(self, key_bytes: int) -> int:
         """Return the bytes of dynamic shared memory among these, for the launch."""
         return max(self.tile * key_bytes, 2 * _BYTE_VALUES * self.threads // WARP)
 
-    def build(self, job: Job) -> Module:
+    def build(self, job: SortJob) -> Module:
         """Build the kernels for this shape."""
         shape = {"BLOCK_SIZE": self.threads, "KEYS_A_THREAD": self.keys, "BLOCKS_AT_ONCE": self.blocks}
         return job.engine.build(PEAK_FILE, {**job.defines, **shape})
 
-    def launch(self, job: Job, kernel: str, blocks: int, *arguments: Argument, shared_bytes: int = 0) -> None:
+    def launch(self, job: SortJob, kernel: str, blocks: int, *arguments: Argument, shared_bytes: int = 0) -> None:
         """Launch a kernel on a number of blocks of this shape."""
         function = self.build(job).kernel(kernel)
         job.engine.launch(function, (blocks, 1, 1), (self.threads, 1, 1), *arguments, shared_bytes=shared_bytes)
 
 
-_IN_BLOCK = (Tiling(THREADS, 4), Tiling(512, 4), Tiling(512, 8), Tiling(512, 16))
+_SINGLE_BLOCK_TILINGS = (Tiling(MIN_THREADS, 4), Tiling(512, 4), Tiling(512, 8), Tiling(512, 16))
 
-_TILES: dict[tuple[int, bool], tuple[tuple[float, Tiling], ...]] = {
+_TILINGS: dict[tuple[int, bool], tuple[tuple[float, Tiling], ...]] = {
     (4, False): (
         (24, Tiling(256, 40, 3)),
         (1.4, Tiling(256, 44, 2)),
@@ -83,43 +83,43 @@ _TILES: dict[tuple[int, bool], tuple[tuple[float, Tiling], ...]] = {
 """By key size in bytes and whether positions are sorted too: the fewest tiles per multiprocessor, and their shape."""
 
 
-def peak(job: Job, data: Data) -> Sorting:
+def sort_by_peak(job: SortJob, data: SortData) -> Sorting:
     """Sort few keys in one block, and many in tiles of a shape that depends on their number."""
     pairs, key_bytes = bool(job.defines["PAIRS"]), int(data.keys.dtype.itemsize)
     passes = -(-job.bits // _BYTE)
-    for shape in _IN_BLOCK:
+    for shape in _SINGLE_BLOCK_TILINGS:
         if job.n <= shape.tile and shape.shared_bytes(key_bytes) <= job.engine.device.shared_bytes_per_block:
             numbers = np.int32(job.n), np.int32(passes)
-            dynamic_bytes = shape.held_bytes(key_bytes)
-            shape.launch(job, "sort_in_block", 1, data.keys, data.places, *numbers, shared_bytes=dynamic_bytes)
+            dynamic_bytes = shape.dynamic_shared_bytes(key_bytes)
+            shape.launch(job, "sort_in_block", 1, data.keys, data.positions, *numbers, shared_bytes=dynamic_bytes)
             yield job.progress(data, 1.0, "sorted by one block")
             return data
     device = job.engine.device
     shape = next(
         shape
-        for least, shape in _TILES[key_bytes, pairs]
+        for least, shape in _TILINGS[key_bytes, pairs]
         if job.n >= least * device.multiprocessors * shape.tile
-        and shape.shared_bytes(key_bytes) <= device.most_shared_bytes
+        and shape.shared_bytes(key_bytes) <= device.max_shared_bytes
     )
-    return (yield from _tiles(job, data, shape, passes))
+    return (yield from _sort_in_tiles(job, data, shape, passes))
 
 
-def _tiles(job: Job, data: Data, shape: Tiling, passes: int) -> Sorting:
+def _sort_in_tiles(job: SortJob, data: SortData, shape: Tiling, passes: int) -> Sorting:
     """Count the digits of all passes; then run each pass in one launch, in tiles of a shape."""
     engine, n = job.engine, job.n
     tiles = -(-n // shape.tile)
     states = engine.allocate((2, tiles * _BYTE_VALUES), np.uint32)
     counts = engine.allocate((data.keys.dtype.itemsize + 1, _BYTE_VALUES), np.uint32)  # and the tickets
     engine.fill(counts, 0)
-    counting = -(-n * data.keys.dtype.itemsize // (_COUNTED_BYTES * _COUNTING_THREADS))
+    counting = -(-n * data.keys.dtype.itemsize // (_MIN_COUNTING_BYTES * _COUNTING_THREADS))
     counting = max(1, min(counting, _COUNTING_BLOCKS * engine.device.multiprocessors))
     cleared = np.int32(tiles * _BYTE_VALUES), np.int32(n)
     kernel = shape.build(job).kernel("sort_peak_counts")
     engine.launch(kernel, (counting, 1, 1), (_COUNTING_THREADS, 1, 1), data.keys, counts, states, *cleared)
-    other, dynamic_bytes = job.empty_like(data), shape.held_bytes(data.keys.dtype.itemsize)
+    other, dynamic_bytes = job.empty_like(data), shape.dynamic_shared_bytes(data.keys.dtype.itemsize)
     for number in range(passes):
         numbers = np.int32(n), np.int32(number)
-        arguments = *both(data, other), counts, states, *numbers
+        arguments = *move_arguments(data, other), counts, states, *numbers
         shape.launch(job, "sort_peak_pass", tiles, *arguments, shared_bytes=dynamic_bytes)
         data, other = other, data
         yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {number + 1} bytes")

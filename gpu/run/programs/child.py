@@ -13,62 +13,68 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpu.driver.journal import Journal, JournalNews, begin
+from gpu.driver.journal import Journal, JournalPacker, set_current_journal
 from gpu.errors import CompileError, LockstepError
 
-ASKED, NEWS, UNDER_WAY, FAILED, RECORDINGS = "asked.json", "news", "underway", "failed.json", "recordings"
+REQUEST_FILE, JOURNAL_FILE, CURRENT_LAUNCH_FILE, FAILURE_FILE, RECORDINGS_FOLDER = (
+    "asked.json",
+    "news",
+    "underway",
+    "failed.json",
+    "recordings",
+)
 """File names in the folder of a run."""
-MOST_THREADS = 4096
+MAX_THREADS = 4096
 """Most threads of a launch that is recorded without a request."""
-MOST_RECORDINGS = 500
-MOST_BYTES = 256 << 20
+MAX_RECORDINGS = 500
+MAX_BYTES = 256 << 20
 """Most bytes of all recordings made without a request."""
-MOST_LANE_EVENTS = 4_000_000
+MAX_LANE_EVENTS = 4_000_000
 """Most recorded events of single lanes per launch."""
 
 
 def main(folder: Path) -> int:
     """Run the program of a folder's request file; return its exit code."""
-    request = json.loads((folder / ASKED).read_text(encoding="utf-8"))
-    recordings = folder / RECORDINGS
+    request = json.loads((folder / REQUEST_FILE).read_text(encoding="utf-8"))
+    recordings = folder / RECORDINGS_FOLDER
     recordings.mkdir(exist_ok=True)
     only: int | None = request["only"]
     journal = Journal(
         only is None,
         request["schedule"],
         recordings,
-        recorded=_small_launch_filter(recordings) if only is None else lambda number, threads: number == only,
-        max_lane_events=MOST_LANE_EVENTS,
-        begun=lambda kernel, place: _write_current_launch(folder, len(journal.entries) + 1, kernel, place),
+        should_record=_small_launch_filter(recordings) if only is None else lambda number, threads: number == only,
+        max_lane_events=MAX_LANE_EVENTS,
+        on_begin=lambda kernel, place: _write_current_launch(folder, len(journal.entries) + 1, kernel, place),
     )
     if request["gpu"]:
-        from gpu.driver.attributes import describe
+        from gpu.driver.attributes import emulate_gpu_attributes
         from gpu.timing.gpus import find_gpu
 
-        describe(find_gpu(request["gpu"]))
+        emulate_gpu_attributes(find_gpu(request["gpu"]))
         if only is None:
             from gpu.run.programs.modeling import LaunchModeler
 
-            journal.modeled = LaunchModeler(request["gpu"])
-    journal_news = JournalNews(journal)
-    with (folder / NEWS).open("ab", buffering=0) as news:
+            journal.model_launch = LaunchModeler(request["gpu"])
+    journal_news = JournalPacker(journal)
+    with (folder / JOURNAL_FILE).open("ab", buffering=0) as news:
 
-        def write_news(refused: bool) -> None:
-            news.write(journal_news.packed(refused=refused))
+        def write_entries(refused: bool) -> None:
+            news.write(journal_news.pack_new_entries(refused=refused))
 
         os.chdir(Path(request["path"]).parent)
         try:
             if request["script"]:
-                return _script(request, journal, lambda: write_news(False))
-            return _program(request, folder, journal, write_news)
+                return _run_script(request, journal, lambda: write_entries(False))
+            return _run_program(request, folder, journal, write_entries)
         except LockstepError as error:
             failure = {"compile": isinstance(error, CompileError), "message": error.message, "advice": error.advice}
-            (folder / FAILED).write_text(json.dumps({**failure, "detail": error.detail}), encoding="utf-8")
+            (folder / FAILURE_FILE).write_text(json.dumps({**failure, "detail": error.detail}), encoding="utf-8")
             return 1
 
 
 def _write_current_launch(folder: Path, number: int, kernel: str, place: str) -> None:
-    (folder / UNDER_WAY).write_text(f"launch {number}: {kernel}, at {place}", encoding="utf-8")
+    (folder / CURRENT_LAUNCH_FILE).write_text(f"launch {number}: {kernel}, at {place}", encoding="utf-8")
 
 
 def _small_launch_filter(recordings: Path) -> Callable[[int, int], bool]:
@@ -78,7 +84,7 @@ def _small_launch_filter(recordings: Path) -> Callable[[int, int], bool]:
 
     def is_recorded(number: int, threads: int) -> bool:
         nonlocal total
-        if threads > MOST_THREADS or len(seen) >= MOST_RECORDINGS or total > MOST_BYTES:
+        if threads > MAX_THREADS or len(seen) >= MAX_RECORDINGS or total > MAX_BYTES:
             return False
         for file in set(recordings.iterdir()) - seen:
             seen.add(file)
@@ -88,19 +94,19 @@ def _small_launch_filter(recordings: Path) -> Callable[[int, int], bool]:
     return is_recorded
 
 
-def _script(request: dict[str, Any], journal: Journal, write_news: Callable[[], None]) -> int:
+def _run_script(request: dict[str, Any], journal: Journal, write_entries: Callable[[], None]) -> int:
     from gpu.pycuda import driver
     from gpu.pycuda.script import run_script
 
-    begin(journal)
-    journal.entered = write_news
+    set_current_journal(journal)
+    journal.on_entry = write_entries
     driver.install()
     return run_script([request["path"], *request["words"]], request["text"])
 
 
-def _program(request: dict[str, Any], folder: Path, journal: Journal, write_news: Callable[[bool], None]) -> int:
+def _run_program(request: dict[str, Any], folder: Path, journal: Journal, write_entries: Callable[[bool], None]) -> int:
     from gpu.program.host_compiler import HostOptions
-    from gpu.program.whole import compile_and_run
+    from gpu.program.program_runner import compile_and_run
 
     # stdout to a pipe is fully buffered by default; make it line-buffered.
     stdout = "__stdoutp" if sys.platform == "darwin" else "stdout"
@@ -111,7 +117,7 @@ def _program(request: dict[str, Any], folder: Path, journal: Journal, write_news
     file.write_text(request["text"], encoding="utf-8")
     words = [str(path.with_suffix("")), *request["words"]]
     options = HostOptions((path.parent, *map(Path, request["include_dirs"])), tuple(request["defines"].items()))
-    return compile_and_run([file], options, words, folder, journal, write_news)
+    return compile_and_run([file], options, words, folder, journal, write_entries)
 
 
 if __name__ == "__main__":

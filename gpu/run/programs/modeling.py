@@ -11,12 +11,12 @@ import numpy as np
 from gpu.driver.memory import GlobalMemory
 from gpu.errors import LockstepError
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.gpus import find_gpu
-from gpu.timing.kernels import ModeledFile, modeled_file
-from gpu.timing.ptx.running import GridShape
+from gpu.timing.kernels import ModeledFile, compile_modeled_file
+from gpu.timing.ptx.sampled_blocks import GridShape
 
-SECONDS = 3.0
+TIME_LIMIT_S = 3.0
 """Seconds by the clock for modeling in a run; later launches have no modeled time."""
 
 Extents = tuple[int, int, int]
@@ -35,7 +35,7 @@ class LaunchModeler:
         self._gpu = find_gpu(gpu)
         self._files: dict[int, tuple[SimulatedModule, ModeledFile]] = {}
         self._times: dict[tuple[int, str, GridShape], float | None] = {}
-        self._spent = 0.0
+        self._elapsed_s = 0.0
 
     def __call__(
         self, module: SimulatedModule, kernel: str, grid: Extents, block: Extents, shared: int, values: Sequence[Any]
@@ -44,27 +44,27 @@ class LaunchModeler:
         shape = GridShape(grid, block, shared)
         key = id(module), kernel, shape
         if key not in self._times:
-            if self._spent > SECONDS:
+            if self._elapsed_s > TIME_LIMIT_S:
                 return None
             start = time.monotonic()
             try:
                 self._times[key] = self._estimate(module, kernel, shape, values)
             except (LockstepError, ArithmeticError, IndexError, KeyError, TypeError, ValueError):
                 self._times[key] = None  # an error of the model must not stop the program
-            self._spent += time.monotonic() - start
+            self._elapsed_s += time.monotonic() - start
         return self._times[key]
 
     def _estimate(self, module: SimulatedModule, kernel: str, shape: GridShape, values: Sequence[Any]) -> float:
         if id(module) not in self._files:
             # Keep a reference to the module, or another one could get the same id.
-            self._files[id(module)] = module, modeled_file("", self._gpu, {}, (), kernel, module, nvcc=False)
+            self._files[id(module)] = module, compile_modeled_file("", self._gpu, {}, (), kernel, module, nvcc=False)
         _, file = self._files[id(module)]
-        for name, data in module.values().items():
+        for name, data in module.read_variables().items():
             file.set_variable(name, data)
-        return file.estimate(kernel, shape, [_model_argument(value) for value in values]).time_us
+        return file.estimate_launch(kernel, shape, [_to_model_argument(value) for value in values]).time_us
 
 
-def _model_argument(value: Any) -> Any:
+def _to_model_argument(value: Any) -> Any:
     """Return a launch's argument in the form that the timing model needs."""
     if not isinstance(value, PointerValue):
         return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.executor.observe import Observer
+from gpu.simulator.executor.observer import Observer
 
 
 class Checker(Observer):

@@ -14,7 +14,7 @@ from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observer import Access
 
 Array = npt.NDArray[Any]
 

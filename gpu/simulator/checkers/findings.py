@@ -39,12 +39,12 @@ class Finding:
 _ORDER = ("race", "uninitialized", "use-after-free", "double-free", "invalid-free", "warp-mask", "use-after-scope")
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Sort findings by kind for a report, and findings of one kind by detection."""
     return sorted(findings, key=lambda each: _ORDER.index(each.kind) if each.kind in _ORDER else len(_ORDER))
 
 
-def finding_of(error: LaunchError) -> Finding:
+def build_error_finding(error: LaunchError) -> Finding:
     """Convert an error that ended a launch to a finding."""
     return Finding(
         error.kind,

@@ -15,7 +15,7 @@ from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.memory import DeviceMemory, FlatMemory
-from gpu.simulator.executor.observe import Access, HeapCall
+from gpu.simulator.executor.observer import Access, HeapCall
 
 Array = npt.NDArray[Any]
 
@@ -23,7 +23,7 @@ HEAP = "device_heap"
 """The name of the array from which malloc allocates, in the simulator's headers."""
 
 # The alignment of allocations in bytes.
-_UNIT = 16
+_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class _Allocations:
     """The allocations of a heap, numbered from 1 in order of allocation; number 0 means none."""
 
     def __init__(self, heap: FlatMemory) -> None:
-        self._number_of_unit = np.zeros(-(-heap.data.size // _UNIT), np.int32)
+        self._number_of_unit = np.zeros(-(-heap.data.size // _ALIGNMENT), np.int32)
         self._count = 1
         self._starts = np.zeros(64, np.int64)
         self._sizes = np.zeros(64, np.int64)
         self.is_freed = np.zeros(64, bool)
-        self.allocated: list[SourcePosition] = [SourcePosition("", 0)]
-        self.freed: dict[int, _Free] = {}
+        self.positions: list[SourcePosition] = [SourcePosition("", 0)]
+        self.frees: dict[int, _Free] = {}
         # Memory before the first known allocation may have been allocated by an unobserved launch.
-        self._first = heap.data.size
+        self._first_known_offset = heap.data.size
 
     def add(self, starts: Array, sizes: Array, position: SourcePosition) -> None:
         """Add an allocation for each lane."""
@@ -61,16 +61,16 @@ class _Allocations:
         self._sizes[self._count : count] = sizes
         for number, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True), self._count):
             # The gap after the allocation belongs to it, so that overruns are attributed to it.
-            self._number_of_unit[start // _UNIT : (start + size + 2 * _UNIT - 1) // _UNIT] = number
-        self.allocated += [position] * starts.size
+            self._number_of_unit[start // _ALIGNMENT : (start + size + 2 * _ALIGNMENT - 1) // _ALIGNMENT] = number
+        self.positions += [position] * starts.size
         self._count = count
-        self._first = min(self._first, int(starts.min()))
+        self._first_known_offset = min(self._first_known_offset, int(starts.min()))
 
-    def at(self, offsets: Array) -> Array:
+    def find_numbers(self, offsets: Array) -> Array:
         """Return the numbers of the allocations at heap offsets; 0 for none, -1 for unknown."""
-        inside = (offsets >= 0) & (offsets < self._number_of_unit.size * _UNIT)
-        owners = np.where(inside, self._number_of_unit.take(np.where(inside, offsets // _UNIT, 0)), 0)
-        numbers: Array = np.where((owners == 0) & (offsets < self._first) & (offsets >= 0), -1, owners)
+        inside = (offsets >= 0) & (offsets < self._number_of_unit.size * _ALIGNMENT)
+        owners = np.where(inside, self._number_of_unit.take(np.where(inside, offsets // _ALIGNMENT, 0)), 0)
+        numbers: Array = np.where((owners == 0) & (offsets < self._first_known_offset) & (offsets >= 0), -1, owners)
         return numbers
 
     def distances(self, numbers: Array, offsets: Array) -> Array:
@@ -94,7 +94,7 @@ class HeapRecords:
         """Return the allocations of a memory, or None if it is not a known heap."""
         return self._allocations.get(memory)
 
-    def of(self, heap: FlatMemory) -> _Allocations:
+    def get_or_add(self, heap: FlatMemory) -> _Allocations:
         """Return the allocations of a heap; add the heap if it is new."""
         if heap not in self._allocations:
             self._allocations[heap] = _Allocations(heap)
@@ -126,7 +126,7 @@ class HeapChecker(Checker):
         offsets = _lane_values(call.offset, lanes)
         if call.size is not None:
             assert isinstance(call.memory, FlatMemory)
-            self._records.of(call.memory).add(offsets, _lane_values(call.size, lanes), call.position)
+            self._records.get_or_add(call.memory).add(offsets, _lane_values(call.size, lanes), call.position)
             return
         allocations = self._records.get(call.memory) if call.memory is not None else None
         if allocations is not None:
@@ -144,38 +144,38 @@ class HeapChecker(Checker):
         if allocations is None:
             return
         offsets = access.elements * access.size
-        numbers = allocations.at(offsets)
+        numbers = allocations.find_numbers(offsets)
         distances = allocations.distances(np.maximum(numbers, 0), offsets)
         outside = (numbers >= 0) & (distances + access.size > allocations.sizes(np.maximum(numbers, 0)))
         after_free = (numbers > 0) & allocations.is_freed[np.maximum(numbers, 0)] & ~outside
         if after_free.any():
-            self._report_uses(batch, access, allocations, np.flatnonzero(after_free), numbers, distances)
+            self._report_use_after_free(batch, access, allocations, np.flatnonzero(after_free), numbers, distances)
         if outside.any():
-            self._report_outside(batch, access, allocations, np.flatnonzero(outside), numbers, distances)
+            self._report_out_of_bounds(batch, access, allocations, np.flatnonzero(outside), numbers, distances)
 
     def _free(
         self, batch: BlockBatch, position: SourcePosition, allocations: _Allocations, lanes: Array, offsets: Array
     ) -> None:
-        numbers = allocations.at(offsets)
+        numbers = allocations.find_numbers(offsets)
         distances = allocations.distances(np.maximum(numbers, 0), offsets)
         for lane, number, distance in zip(lanes.tolist(), numbers.tolist(), distances.tolist(), strict=True):
             if number < 0:
                 continue
-            thread, allocated = batch.describe(lane), allocations.allocated[number]
+            thread, allocated = batch.describe(lane), allocations.positions[number]
             if number == 0:
                 self._report_call("invalid-free", position, thread, "frees a pointer that malloc did not return")
             elif distance != 0:
-                cause = f"frees a pointer {distance} bytes into memory allocated at {_place(allocated)}"
+                cause = f"frees a pointer {distance} bytes into memory allocated at {_format_position(allocated)}"
                 self._report_call("invalid-free", position, thread, cause, other=allocated)
             elif allocations.is_freed[number]:
-                first = allocations.freed[number]
-                cause = f"frees memory that {first.thread} freed at {_place(first.position)}"
+                first = allocations.frees[number]
+                cause = f"frees memory that {first.thread} freed at {_format_position(first.position)}"
                 self._report_call(
                     "double-free", position, thread, cause, other=first.position, other_thread=first.thread
                 )
             else:
                 allocations.is_freed[number] = True
-                allocations.freed[number] = _Free(position, thread)
+                allocations.frees[number] = _Free(position, thread)
 
     def _report_call(
         self,
@@ -191,13 +191,13 @@ class HeapChecker(Checker):
         self._add(
             Finding(
                 kind,
-                f"Malloc/Free error encountered: {error}: {thread} at {_place(position)} {cause}",
+                f"Malloc/Free error encountered: {error}: {thread} at {_format_position(position)} {cause}",
                 (position,) if other is None else (position, other),
                 (thread,) if other_thread is None else (thread, other_thread),
             )
         )
 
-    def _report_uses(
+    def _report_use_after_free(
         self,
         batch: BlockBatch,
         access: Access,
@@ -209,21 +209,22 @@ class HeapChecker(Checker):
         position = access.site.position
         for number in np.unique(numbers[hits]).tolist():
             own = hits[numbers[hits] == number]
-            freed, size = allocations.freed[number], int(allocations.sizes(np.array([number]))[0])
+            freed, size = allocations.frees[number], int(allocations.sizes(np.array([number]))[0])
             thread = batch.describe(int(access.mask.lanes[own[0]]))
             self._add(
                 Finding(
                     "use-after-free",
                     f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
-                    f"{_place(position)}: byte {int(distances[own[0]])} of {size} that were allocated at "
-                    f"{_place(allocations.allocated[number])} and freed by {freed.thread} at {_place(freed.position)}",
+                    f"{_format_position(position)}: byte {int(distances[own[0]])} of {size} that were allocated at "
+                    f"{_format_position(allocations.positions[number])} and freed by {freed.thread} at "
+                    f"{_format_position(freed.position)}",
                     (position, freed.position),
                     (thread, freed.thread),
                     own.size,
                 )
             )
 
-    def _report_outside(
+    def _report_out_of_bounds(
         self,
         batch: BlockBatch,
         access: Access,
@@ -239,13 +240,14 @@ class HeapChecker(Checker):
             where = "in the heap, outside all allocations"
             if number:
                 size, distance = int(allocations.sizes(np.array([number]))[0]), int(distances[own[0]])
-                where = f"at byte {distance} of {size} that were allocated at {_place(allocations.allocated[number])}"
+                allocation_position = _format_position(allocations.positions[number])
+                where = f"at byte {distance} of {size} that were allocated at {allocation_position}"
             self._add(
                 Finding(
                     "out-of-bounds",
                     f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
-                    f"{_place(position)}: {where}",
-                    (position, allocations.allocated[number]) if number else (position,),
+                    f"{_format_position(position)}: {where}",
+                    (position, allocations.positions[number]) if number else (position,),
                     (thread,),
                     own.size,
                 )
@@ -267,5 +269,5 @@ def _is_heap(memory: DeviceMemory | None) -> bool:
     return memory is not None and memory.name == HEAP
 
 
-def _place(position: SourcePosition) -> str:
+def _format_position(position: SourcePosition) -> str:
     return f"{PurePath(position.file).name}:{position.line}"

@@ -22,51 +22,51 @@ from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import FIRE_AND_FORGET, ChildLaunch
 
 Array = npt.NDArray[Any]
-Place = tuple[int, int]
+ArrayKey = tuple[int, int]
 
 # The most launches kept, not counting ancestors: every access is compared with each of them.
-_MOST_PASTS = 128
+_MAX_PAST_LAUNCHES = 128
 
-_NOTHING = np.empty(0, np.int64)
+_NO_MATCHES = np.empty(0, np.int64)
 
 
 @dataclass
 class _Launch:
-    """A launch in the tree; `seen` is None for the host's launch."""
+    """A launch in the tree; `clock` is None for the host's launch."""
 
     parent: int
-    seen: VectorClock | None
+    clock: VectorClock | None
     stream: tuple[int, int] | None
     is_tail: bool
-    ended: float = math.inf
+    end_time: float = math.inf
 
 
 class ArrayRecords:
     """A launch's accesses to one array: for each slot, the cells with a record in ascending order, and the records."""
 
     def __init__(self, shadow: Shadow) -> None:
-        self._cell = shadow.cell
+        self._cell_size = shadow.cell_size
         self._slots: dict[str, tuple[Array, Array]] = {}
         for slot, records in shadow.slots():
             cells = np.flatnonzero(records)
             if cells.size:
                 self._slots[slot] = (cells, records[cells])
         ends = [(int(cells[0]), int(cells[-1]) + 1) for cells, _ in self._slots.values()]
-        self._first = min((first for first, _ in ends), default=0) * shadow.cell
-        self._end = max((end for _, end in ends), default=0) * shadow.cell
+        self._first = min((first for first, _ in ends), default=0) * shadow.cell_size
+        self._end = max((end for _, end in ends), default=0) * shadow.cell_size
 
-    def may_hold(self, cells: Array, cell: int) -> bool:
-        """Return whether any of the cells of `cell` bytes lies between the first and the last cell with a record."""
-        return bool(cells.min() * cell < self._end and (cells.max() + 1) * cell > self._first)
+    def may_contain(self, cells: Array, cell_size: int) -> bool:
+        """Return whether any of the cells of `cell_size` bytes lies between the first and last cell with a record."""
+        return bool(cells.min() * cell_size < self._end and (cells.max() + 1) * cell_size > self._first)
 
-    def of(self, slot: str, cells: Array, cell: int) -> tuple[Array, Array]:
-        """Return the indices of those cells of `cell` bytes that have a record in a slot, and the records."""
+    def find_records(self, slot: str, cells: Array, cell_size: int) -> tuple[Array, Array]:
+        """Return the indices of those cells of `cell_size` bytes that have a record in a slot, and the records."""
         if slot not in self._slots:
-            return _NOTHING, _NOTHING
+            return _NO_MATCHES, _NO_MATCHES
         recorded, records = self._slots[slot]
-        first = cells * cell // self._cell
+        first = cells * cell_size // self._cell_size
         matches = []
-        for offset in range(max(cell // self._cell, 1)):
+        for offset in range(max(cell_size // self._cell_size, 1)):
             at = np.searchsorted(recorded, first + offset)
             hit = np.flatnonzero(recorded[np.minimum(at, recorded.size - 1)] == first + offset)
             matches.append((hit, records[at[hit]]))
@@ -79,7 +79,7 @@ class LaunchAccesses:
 
     launch: int
     batch: BlockBatch
-    arrays: dict[Place, ArrayRecords]
+    arrays: dict[ArrayKey, ArrayRecords]
     data: tuple[Array, ...]
 
 
@@ -91,55 +91,57 @@ class LaunchTree:
         self._launches = [_Launch(-1, None, None, is_tail=False)]
         self._current = 0
         self._launch_of_batch: WeakKeyDictionary[BlockBatch, int] = WeakKeyDictionary()
-        self._waiting: dict[ChildLaunch, _Launch] = {}
-        self._pasts: list[LaunchAccesses] = []
+        self._pending_children: dict[ChildLaunch, _Launch] = {}
+        self._past_accesses: list[LaunchAccesses] = []
         self._concurrent: list[tuple[LaunchAccesses, VectorClock | None]] | None = None
 
     def batch_begins(self, batch: BlockBatch) -> None:
         """Add a batch of blocks to the running launch."""
         self._launch_of_batch[batch] = self._current
 
-    def launched(self, child: ChildLaunch, seen: VectorClock) -> None:
-        """Add a child launch by a thread of the running launch, which is ordered after all that `seen` includes."""
+    def add_child(self, child: ChildLaunch, clock: VectorClock) -> None:
+        """Add a child launch by a thread of the running launch, which is ordered after all that `clock` includes."""
         self.has_children = True
-        stream = None if child.stream == FIRE_AND_FORGET else (child.stream, seen.thread // seen.per_block)
-        self._waiting[child] = _Launch(self._current, seen, stream, child.is_tail)
+        stream = None if child.stream == FIRE_AND_FORGET else (child.stream, clock.thread // clock.threads_per_block)
+        self._pending_children[child] = _Launch(self._current, clock, stream, child.is_tail)
 
-    def begins(self, child: ChildLaunch) -> None:
+    def begin_child(self, child: ChildLaunch) -> None:
         """Make a child the running launch."""
-        self._launches.append(self._waiting.pop(child))
+        self._launches.append(self._pending_children.pop(child))
         self._set_current(len(self._launches) - 1)
 
-    def resumes(self, batch: BlockBatch, time: int) -> None:
+    def resume_launch(self, batch: BlockBatch, time: int) -> None:
         """Make the launch of a batch the running one again; its children so far have ended."""
         self._set_current(self._launch_of_batch[batch])
         for launch in self._launches:
             if launch.parent == self._current:
-                launch.ended = min(launch.ended, time)
+                launch.end_time = min(launch.end_time, time)
 
-    def keep(self, batch: BlockBatch, arrays: dict[Place, tuple[Array, Shadow]]) -> None:
+    def store_accesses(self, batch: BlockBatch, arrays: dict[ArrayKey, tuple[Array, Shadow]]) -> None:
         """Store the accesses of the running launch to arrays."""
         records = {place: ArrayRecords(shadow) for place, (_, shadow) in arrays.items()}
-        self._pasts.append(LaunchAccesses(self._current, batch, records, tuple(data for data, _ in arrays.values())))
-        if len(self._pasts) > _MOST_PASTS:
+        self._past_accesses.append(
+            LaunchAccesses(self._current, batch, records, tuple(data for data, _ in arrays.values()))
+        )
+        if len(self._past_accesses) > _MAX_PAST_LAUNCHES:
             above = set(self._path(self._current))
-            oldest = next((n for n, past in enumerate(self._pasts) if past.launch not in above), 0)
-            del self._pasts[oldest]
+            oldest = next((n for n, past in enumerate(self._past_accesses) if past.launch not in above), 0)
+            del self._past_accesses[oldest]
 
-    def concurrent(self) -> list[tuple[LaunchAccesses, VectorClock | None]]:
+    def find_concurrent_accesses(self) -> list[tuple[LaunchAccesses, VectorClock | None]]:
         """Return the accesses of concurrent launches, each with the clock of those ordered before the running launch.
 
         The clock is None if none of the accesses are ordered before it.
         """
         if self._concurrent is None:
-            relations = ((past, self._relation(past.launch)) for past in self._pasts)
+            relations = ((past, self._find_order(past.launch)) for past in self._past_accesses)
             self._concurrent = [(past, seen) for past, (is_over, seen) in relations if not is_over]
         return self._concurrent
 
     def _set_current(self, launch: int) -> None:
         self._current, self._concurrent = launch, None
 
-    def _relation(self, earlier: int) -> tuple[bool, VectorClock | None]:
+    def _find_order(self, earlier: int) -> tuple[bool, VectorClock | None]:
         """Return whether an earlier launch ends before the running one begins; if not, the clock of ordered events."""
         own, theirs = self._path(self._current), self._path(earlier)
         if self._current in theirs:
@@ -148,12 +150,12 @@ class LaunchTree:
         branch = self._launches[own[own.index(shared) - 1]]
         if branch.is_tail:
             return True, None
-        assert branch.seen is not None
+        assert branch.clock is not None
         if shared == earlier:
-            return False, branch.seen
+            return False, branch.clock
         other = self._launches[theirs[theirs.index(shared) - 1]]
         follows = branch.stream is not None and branch.stream == other.stream
-        return follows or other.ended <= branch.seen.time, None
+        return follows or other.end_time <= branch.clock.time, None
 
     def _path(self, launch: int) -> list[int]:
         """Return a launch and its ancestors, ending with the host's launch."""

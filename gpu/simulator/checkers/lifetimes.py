@@ -17,12 +17,12 @@ from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import DeviceMemory, LocalMemory
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observer import Access
 
 Array = npt.NDArray[Any]
 
 # The most bytes of variables kept alive after their scope, so that a dangling pointer still finds its variable.
-_KEPT_BYTES = 1 << 24
+_MAX_RETAINED_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _EndedScope:
     """The lanes in which a variable's scope has ended, as bool, and its declaration."""
 
     bits: Array
-    declared: SourcePosition
+    declaration: SourcePosition
 
 
 class LifetimeChecker(Checker):
@@ -38,9 +38,9 @@ class LifetimeChecker(Checker):
 
     def __init__(self) -> None:
         self._findings: dict[tuple[str, int, str, int], Finding] = {}
-        self._ended: WeakKeyDictionary[DeviceMemory, _EndedScope] = WeakKeyDictionary()
-        self._kept: deque[LocalMemory] = deque()
-        self._kept_bytes = 0
+        self._ended_scopes: WeakKeyDictionary[DeviceMemory, _EndedScope] = WeakKeyDictionary()
+        self._retained_variables: deque[LocalMemory] = deque()
+        self._retained_bytes = 0
 
     @property
     def findings(self) -> list[Finding]:
@@ -48,26 +48,28 @@ class LifetimeChecker(Checker):
         return list(self._findings.values())
 
     def batch_ends(self, batch: BlockBatch) -> None:
-        self._kept.clear()
-        self._kept_bytes = 0
+        self._retained_variables.clear()
+        self._retained_bytes = 0
 
-    def local_ends(self, batch: BlockBatch, memory: LocalMemory, declared: SourcePosition, mask: LaneMask) -> None:
-        previous = self._ended.get(memory)
-        self._ended[memory] = _EndedScope(mask.bits if previous is None else previous.bits | mask.bits, declared)
+    def local_ends(self, batch: BlockBatch, memory: LocalMemory, declaration: SourcePosition, mask: LaneMask) -> None:
+        previous = self._ended_scopes.get(memory)
+        self._ended_scopes[memory] = _EndedScope(
+            mask.bits if previous is None else previous.bits | mask.bits, declaration
+        )
         if previous is None:
-            self._kept.append(memory)
-            self._kept_bytes += memory.bytes
-            while self._kept_bytes > _KEPT_BYTES:
-                self._kept_bytes -= self._kept.popleft().bytes
+            self._retained_variables.append(memory)
+            self._retained_bytes += memory.bytes
+            while self._retained_bytes > _MAX_RETAINED_BYTES:
+                self._retained_bytes -= self._retained_variables.popleft().bytes
 
     def access(self, batch: BlockBatch, access: Access) -> None:
-        ended = self._ended.get(access.memory) if access.memory.space == "local" else None
+        ended = self._ended_scopes.get(access.memory) if access.memory.space == "local" else None
         if ended is None:
             return
         lanes = np.flatnonzero(access.mask.bits & ended.bits)
         if not lanes.size:
             return
-        position, declared = access.site.position, ended.declared
+        position, declared = access.site.position, ended.declaration
         key = (position.file, position.line, declared.file, declared.line)
         if key in self._findings:
             finding = self._findings[key]
@@ -76,13 +78,14 @@ class LifetimeChecker(Checker):
         thread = batch.describe(int(lanes[0]))
         self._findings[key] = Finding(
             "use-after-scope",
-            f"Invalid __local__ {access.site.action} of size {access.size} bytes by {thread} at {_place(position)}: "
-            f"the scope of {access.memory.name}, declared at {_place(declared)}, has ended",
+            f"Invalid __local__ {access.site.action} of size {access.size} bytes by {thread} at "
+            f"{_format_position(position)}: the scope of {access.memory.name}, declared at "
+            f"{_format_position(declared)}, has ended",
             (position, declared),
             (thread,),
             lanes.size,
         )
 
 
-def _place(position: SourcePosition) -> str:
+def _format_position(position: SourcePosition) -> str:
     return f"{PurePath(position.file).name}:{position.line}"

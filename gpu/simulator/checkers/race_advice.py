@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-Between = Literal["instruction", "copy", "warp", "block", "cluster", "grid", "launches"]
+RaceScope = Literal["instruction", "copy", "warp", "block", "cluster", "grid", "launches"]
 """The narrowest scope that contains two accesses: one instruction, or threads of one warp, block, cluster or grid, or
 two launches; "copy" if one access is an asynchronous copy that is still running."""
 
-_ADVICE: dict[Between, str] = {
+_ADVICE: dict[RaceScope, str] = {
     "instruction": "Nothing orders the threads of one statement: use an atomic operation, or let one thread write",
     "copy": "The asynchronous copy runs until its thread waits for it: add a wait between the two accesses, such as "
     "__pipeline_wait_prior(), and a __syncthreads() after it if other threads access the data",
@@ -21,19 +21,19 @@ _ADVICE: dict[Between, str] = {
 }
 
 
-def what_would_order(between: Between, *, one_line: bool, one_atomic: bool) -> str:
+def format_race_advice(scope: RaceScope, *, is_one_line: bool, has_atomic: bool) -> str:
     """Return a sentence that states that nothing orders two accesses, and how to order them.
 
     Parameters
     ----------
-    between : {"instruction", "copy", "warp", "block", "cluster", "grid", "launches"}
+    scope : {"instruction", "copy", "warp", "block", "cluster", "grid", "launches"}
         The narrowest scope that contains both accesses.
-    one_line : bool
+    is_one_line : bool
         Whether both accesses are in one source line, where a barrier between them rarely fits.
-    one_atomic : bool
+    has_atomic : bool
         Whether one of them is already an atomic operation.
     """
-    advice = _ADVICE[between].format(atomic="atomic operations on both sides" if one_atomic else "an atomic operation")
-    if one_line and between in ("warp", "block"):
+    advice = _ADVICE[scope].format(atomic="atomic operations on both sides" if has_atomic else "an atomic operation")
+    if is_one_line and scope in ("warp", "block"):
         advice += ", or use an atomic operation"
     return f"{advice}."

@@ -15,25 +15,25 @@ from gpu.errors import SourcePosition
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.happens_before import HappensBefore
-from gpu.simulator.checkers.launch_tree import LaunchTree, Place
-from gpu.simulator.checkers.race_advice import Between, what_would_order
-from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, high_records, low_records, thread_of
+from gpu.simulator.checkers.launch_tree import ArrayKey, LaunchTree
+from gpu.simulator.checkers.race_advice import RaceScope, format_race_advice
+from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, extract_threads, high_records, low_records
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.observe import Access, WarpMeeting
+from gpu.simulator.executor.observer import Access, WarpSync
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 _Line = tuple[str, int]
 
 # The number of recent accesses for which values are kept for messages: a race is usually with a recent access.
-_KEPT_VALUES = 64
+_VALUE_HISTORY_SIZE = 64
 
 
 @dataclass(frozen=True)
-class _Now:
+class _CheckedAccess:
     """The access to check; `lanes` and `cells` have one element for each cell of each lane."""
 
     batch: BlockBatch
@@ -79,31 +79,31 @@ class RaceChecker(Checker):
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         if not self._is_child:
-            self._start()
+            self._reset()
         self._is_child = False
-        self._forget()
+        self._clear_records()
 
-    def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
-        self._tree.launched(child, self._order.seen_by(child.lane, self._time))
+    def child_launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
+        self._tree.add_child(child, self._order.build_clock(child.lane, self._time))
 
     def child_begins(self, child: ChildLaunch) -> None:
-        self._keep()
-        self._tree.begins(child)
+        self._store_accesses()
+        self._tree.begin_child(child)
         self._is_child = True
 
     def launch_resumes(self, batch: BlockBatch) -> None:
         # All earlier accesses happen before the following ones, so no records are needed.
-        self._tree.resumes(batch, self._time)
-        self._forget()
+        self._tree.resume_launch(batch, self._time)
+        self._clear_records()
         self.batch_begins(batch)
 
     def launch_ends(self) -> None:
-        self._keep()
-        self._forget()
+        self._store_accesses()
+        self._clear_records()
         if not self._tree.has_children:
             self._values.clear()
 
-    def _start(self) -> None:
+    def _reset(self) -> None:
         """Reset all state for a launch by the host."""
         self._tree = LaunchTree()
         self._time = 1
@@ -112,44 +112,44 @@ class RaceChecker(Checker):
         self._site_of_event = np.zeros(1024, np.int32)
         self._values: dict[int, tuple[int, Any]] = {}
 
-    def _forget(self) -> None:
+    def _clear_records(self) -> None:
         """Clear all records of accesses."""
         self._order = HappensBefore()
         self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
         # The sources and destinations of asynchronous copies that are still running.
-        self._copied: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
+        self._copy_shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
 
-    def _keep(self) -> None:
+    def _store_accesses(self) -> None:
         """Store the accesses of the running launch if other launches may run concurrently."""
         if self._tree.has_children and self._arrays:
-            self._tree.keep(self._batch, self._arrays)
+            self._tree.store_accesses(self._batch, self._arrays)
 
     def batch_begins(self, batch: BlockBatch) -> None:
         self._order.batch_begins(batch)
         self._tree.batch_begins(batch)
         self._batch = batch
         self._threads = self._order.first_thread + batch.geometry.lane_numbers
-        self._high = high_records(self._threads)
-        self._low = low_records(self._threads)
+        self._high_records = high_records(self._threads)
+        self._low_records = low_records(self._threads)
 
-    def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+    def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         memory = access.memory
         if not isinstance(memory, FlatMemory):
             return
-        if memory not in self._copied:
+        if memory not in self._copy_shadows:
             blocks = batch.geometry.blocks if memory.space == "shared" else 1
-            self._copied[memory] = Shadow(memory, blocks, access.size)
-        shadow = self._copied[memory]
+            self._copy_shadows[memory] = Shadow(memory, blocks, access.size)
+        shadow = self._copy_shadows[memory]
         lanes, cells = shadow.cells(batch.geometry, access)
-        event = self._tick(access) if begins else 0
+        event = self._register_event(access) if begins else 0
         if begins:
             self._compare_copies(batch, access, event)
-        shadow.slot("writer" if access.site.action == "write" else "reader high")[cells] = (
-            self._high[lanes] + event if begins else 0
+        shadow.get_or_create("writer" if access.site.action == "write" else "reader high")[cells] = (
+            self._high_records[lanes] + event if begins else 0
         )
 
-    def read_until(self, batch: BlockBatch, access: Access) -> None:
+    def async_read_ends(self, batch: BlockBatch, access: Access) -> None:
         self.access(batch, access)
 
     def _compare_copies(self, batch: BlockBatch, access: Access, event: int) -> None:
@@ -158,20 +158,20 @@ class RaceChecker(Checker):
         The access may itself be the beginning of a copy.
         """
         assert isinstance(access.memory, FlatMemory)
-        shadow = self._copied.get(access.memory)
+        shadow = self._copy_shadows.get(access.memory)
         if shadow is None:
             return
-        now = _Now(batch, access, event, shadow, *shadow.cells(batch.geometry, access))
+        now = _CheckedAccess(batch, access, event, shadow, *shadow.cells(batch.geometry, access))
         for slot in ("writer",) if access.site.action == "read" else ("writer", "reader high"):
-            records = shadow.slot(slot).take(now.cells)
+            records = shadow.get_or_create(slot).take(now.cells)
             hit = np.flatnonzero(records)
-            self._report(now, hit, thread_of(records[hit], slot), records[hit] & EVENT)
+            self._report(now, hit, extract_threads(records[hit], slot), records[hit] & EVENT)
 
     def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
         if passes:
             self._order.pass_phase(phase, lane)
         else:
-            self._order.arrive(self._time, phase, lane)
+            self._order.arrive_at_phase(self._time, phase, lane)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         passed = self._order.barrier(self._time, mask)
@@ -179,7 +179,7 @@ class RaceChecker(Checker):
             return  # other blocks of the cluster may access the shared memory too
         for memory in batch.shared.values():
             if memory in self._shadows:
-                self._shadows[memory].forget(passed)
+                self._shadows[memory].clear_blocks(passed)
 
     def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
         self._order.cluster_arrives(self._time, mask)
@@ -187,26 +187,26 @@ class RaceChecker(Checker):
     def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
         self._order.cluster_passes(mask)
 
-    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
         if name in ("__threadfence", "__threadfence_system"):
             self._order.fence(self._time, mask)
 
-    def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
-        if meeting.name == "__syncwarp":
-            self._order.warp_barrier(self._time, meeting.mask, meeting.named, meeting.ended)
+    def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
+        if sync.name == "__syncwarp":
+            self._order.warp_barrier(self._time, sync.mask, sync.member_mask, sync.exited_mask)
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         memory, action = access.memory, access.site.action
         if memory.space not in ("global", "shared"):
             return
         assert isinstance(memory, FlatMemory)
-        shadow = self._shadow_of(memory, batch, access.size)
-        now = _Now(batch, access, self._tick(access), shadow, *shadow.cells(batch.geometry, access))
-        if self._copied:
+        shadow = self._get_shadow(memory, batch, access.size)
+        now = _CheckedAccess(batch, access, self._register_event(access), shadow, *shadow.cells(batch.geometry, access))
+        if self._copy_shadows:
             self._compare_copies(batch, access, now.event)
         is_strong = access.site.volatile
         is_flag = is_strong and memory.space == "global"
-        self._compare(now, "writer", spares_volatile=is_flag and action == "read")
+        self._compare(now, "writer", ignores_volatile=is_flag and action == "read")
         if action != "read":
             self._compare(now, "reader high", "reader low")
         if action == "write" and not is_flag:
@@ -216,28 +216,28 @@ class RaceChecker(Checker):
         if memory.space == "global" and self._tree.has_children:
             self._compare_launches(now, is_flag=is_flag)
         if action == "write":
-            self._enter_writers(now)
+            self._record_writers(now)
         else:
-            self._enter(now, "atomic" if action == "atomic" else "volatile reader" if is_strong else "reader")
+            self._record_threads(now, "atomic" if action == "atomic" else "volatile reader" if is_strong else "reader")
         if memory.space == "global":
             waits = is_flag and action == "read"
             if action == "atomic" or waits:
                 self._order.acquire(now.event, access.mask.lanes)
             if not waits:
-                self._order.touch(now.event, access.mask.lanes)
+                self._order.record_access(now.event, access.mask.lanes)
 
-    def _shadow_of(self, memory: FlatMemory, batch: BlockBatch, size: int) -> Shadow:
+    def _get_shadow(self, memory: FlatMemory, batch: BlockBatch, size: int) -> Shadow:
         shadow = self._shadows.get(memory)
         if shadow is None:
             if memory.space == "shared":
                 shadow = Shadow(memory, batch.geometry.blocks, size)
             else:
                 # An array that is passed twice has one shadow. The reference keeps its address from being reused.
-                _, shadow = self._arrays.setdefault(_place(memory), (memory.data, Shadow(memory, 1, size)))
+                _, shadow = self._arrays.setdefault(_array_key(memory), (memory.data, Shadow(memory, 1, size)))
             self._shadows[memory] = shadow
         return shadow
 
-    def _tick(self, access: Access) -> int:
+    def _register_event(self, access: Access) -> int:
         """Return an event number for an access, and store its site and values for messages."""
         event = self._time
         self._time += 1
@@ -248,81 +248,85 @@ class RaceChecker(Checker):
             self._sites.append(access.site)
         self._site_of_event[event] = self._number_of_site[id(access.site)]
         self._values[event] = (self._order.first_thread, access.values)
-        self._values.pop(event - _KEPT_VALUES, None)
+        self._values.pop(event - _VALUE_HISTORY_SIZE, None)
         return event
 
-    def _compare(self, now: _Now, *slots: str, spares_volatile: bool = False) -> None:
+    def _compare(self, checked: _CheckedAccess, *slots: str, ignores_volatile: bool = False) -> None:
         """Report the lanes that race with the records of some slots, each lane and cell once."""
-        if now.shadow.get(slots[0]) is None:
+        if checked.shadow.get(slots[0]) is None:
             return
         remaining: Array | None = None
         for slot in slots:
-            records = now.shadow.slot(slot).take(now.cells if remaining is None else now.cells[remaining])
+            records = checked.shadow.get_or_create(slot).take(
+                checked.cells if remaining is None else checked.cells[remaining]
+            )
             hit = np.flatnonzero(records)
             remaining = hit if remaining is None else remaining[hit]
             if remaining.size == 0:
                 return
             records = records[hit]
-            lanes = now.lanes[remaining]
-            threads = thread_of(records, slot)
+            lanes = checked.lanes[remaining]
+            threads = extract_threads(records, slot)
             if slot == "writer":
-                threads = self._other_writer(now, remaining, lanes, records, threads)
+                threads = self._other_writer(checked, remaining, lanes, records, threads)
             events = records & EVENT
             races = threads != self._threads[lanes]
-            if spares_volatile:
+            if ignores_volatile:
                 races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
             if races.any():
                 different = np.flatnonzero(races)
-                races[different] = ~self._order.before(
+                races[different] = ~self._order.are_ordered_before(
                     lanes[different], threads[different], events[different], atomic=slot.startswith("atomic")
                 )
-                self._report(now, remaining[races], threads[races], events[races])
+                self._report(checked, remaining[races], threads[races], events[races])
                 remaining = remaining[~races]
 
-    def _compare_launches(self, now: _Now, *, is_flag: bool) -> None:
+    def _compare_launches(self, checked: _CheckedAccess, *, is_flag: bool) -> None:
         """Report the lanes that race with accesses of concurrent launches."""
-        assert isinstance(now.access.memory, FlatMemory)
-        action, place = now.access.site.action, _place(now.access.memory)
+        assert isinstance(checked.access.memory, FlatMemory)
+        action, place = checked.access.site.action, _array_key(checked.access.memory)
         excluded = ("volatile", "atomic") if action == "read" else ("volatile",)
         slots = [slot for slot in _CONFLICTS[action] if not (is_flag and slot.startswith(excluded))]
-        for past, seen in self._tree.concurrent():
-            if place not in past.arrays or not past.arrays[place].may_hold(now.cells, now.shadow.cell):
+        for past, seen in self._tree.find_concurrent_accesses():
+            if place not in past.arrays or not past.arrays[place].may_contain(checked.cells, checked.shadow.cell_size):
                 continue
-            reported = np.zeros(now.cells.size, bool)
+            reported = np.zeros(checked.cells.size, bool)
             for slot in slots:
-                at, records = past.arrays[place].of(slot, now.cells, now.shadow.cell)
+                at, records = past.arrays[place].find_records(slot, checked.cells, checked.shadow.cell_size)
                 if not at.size:
                     continue
-                threads, events = thread_of(records, slot), records & EVENT
+                threads, events = extract_threads(records, slot), records & EVENT
                 races = ~reported[at]
                 if seen is not None:
                     races &= ~seen.includes(threads, events)
                 if is_flag and action == "read":
                     races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
                 reported[at[races]] = True
-                self._report(now, at[races], threads[races], events[races], past.batch)
+                self._report(checked, at[races], threads[races], events[races], past.batch)
 
-    def _other_writer(self, now: _Now, at: Array, lanes: Array, records: Array, threads: Array) -> Array:
+    def _other_writer(
+        self, checked: _CheckedAccess, indices: Array, lanes: Array, records: Array, threads: Array
+    ) -> Array:
         """Return the threads; where a record has several writers and names the lane itself, return another writer."""
-        others = now.shadow.get("other writer")
+        others = checked.shadow.get("other writer")
         if others is None:
             return threads
         same = ((records & SEVERAL) != 0) & (threads == self._threads[lanes])
-        return np.where(same, others.take(now.cells[at]), threads)
+        return np.where(same, others.take(checked.cells[indices]), threads)
 
-    def _enter(self, now: _Now, slot: str) -> None:
+    def _record_threads(self, checked: _CheckedAccess, slot: str) -> None:
         """Record the lowest and the highest thread of a read or an atomic operation."""
-        lanes, cells = now.lanes, now.cells
-        slots = ((slot + " high", self._high), (slot + " low", self._low))
+        lanes, cells = checked.lanes, checked.cells
+        slots = ((slot + " high", self._high_records), (slot + " low", self._low_records))
         for name, own in slots:
-            records = now.shadow.slot(name)
-            mine = _lane_records(own, now) + now.event
+            records = checked.shadow.get_or_create(name)
+            mine = _lane_records(own, checked) + checked.event
             merged = records.take(cells)
-            if self._order.has_warp_times or (self._order.has_barriers and now.access.memory.space == "global"):
+            if self._order.has_warp_times or (self._order.has_barriers and checked.access.memory.space == "global"):
                 self._drop_ordered(merged, lanes, name)
             np.maximum(merged, mine, out=merged)
             # If several lanes access a cell, the last assignment remains: the highest lane, or the lowest.
-            if own is self._high:
+            if own is self._high_records:
                 records[cells] = merged
             else:
                 records[cells[::-1]] = merged[::-1]
@@ -332,14 +336,14 @@ class RaceChecker(Checker):
         hit = np.flatnonzero(records)
         if hit.size:
             present = records[hit]
-            ordered = self._order.in_block(lanes[hit], thread_of(present, slot), present & EVENT)
+            ordered = self._order.are_ordered_in_block(lanes[hit], extract_threads(present, slot), present & EVENT)
             records[hit[ordered]] = 0
 
-    def _enter_writers(self, now: _Now) -> None:
+    def _record_writers(self, checked: _CheckedAccess) -> None:
         """Record the writers, and report lanes that write the same cell in this instruction."""
-        cells = now.cells
-        writers = now.shadow.slot("writer")
-        mine = _lane_records(self._high, now) + now.event
+        cells = checked.cells
+        writers = checked.shadow.get_or_create("writer")
+        mine = _lane_records(self._high_records, checked) + checked.event
         writers[cells] = mine
         if (writers.take(cells) == mine).all():
             return
@@ -347,77 +351,91 @@ class RaceChecker(Checker):
         writers[cells[::-1]] = mine[::-1]
         first = writers.take(cells)
         clash = np.flatnonzero(first != mine)
-        threads = thread_of(first[clash], "writer")
-        lanes, firsts = now.lanes[clash], threads - self._order.first_thread
-        harmless = (lanes // WARP == firsts // WARP) & _same_values(now.access.values, lanes, firsts)
+        threads = extract_threads(first[clash], "writer")
+        lanes, firsts = checked.lanes[clash], threads - self._order.first_thread
+        harmless = (lanes // WARP == firsts // WARP) & _same_values(checked.access.values, lanes, firsts)
         writers[cells] = mine
         writers[cells[clash]] |= SEVERAL
-        now.shadow.slot("other writer")[cells[clash]] = threads
+        checked.shadow.get_or_create("other writer")[cells[clash]] = threads
         racing = ~harmless
-        self._report(now, clash[racing], threads[racing], np.full(np.count_nonzero(racing), now.event))
+        self._report(checked, clash[racing], threads[racing], np.full(np.count_nonzero(racing), checked.event))
 
-    def _report(self, now: _Now, at: Array, threads: Array, events: Array, other: BlockBatch | None = None) -> None:
+    def _report(
+        self,
+        checked: _CheckedAccess,
+        indices: Array,
+        threads: Array,
+        events: Array,
+        other_batch: BlockBatch | None = None,
+    ) -> None:
         """Add findings for races of the current access with earlier ones.
 
         Parameters
         ----------
-        now : _Now
+        checked : _Now
             The current access.
-        at : array of int
-            Indices of the racing elements of `now.lanes`.
+        indices : array of int
+            Indices of the racing elements of `checked.lanes`.
         threads, events : array of int
             Thread and event of the earlier access, one for each index.
-        other : BlockBatch or None
+        other_batch : BlockBatch or None
             A batch of the launch of the earlier accesses, if that is another launch.
         """
-        if now.shadow.cell < now.access.size:
-            _, first = np.unique(now.lanes[at], return_index=True)
-            at, threads, events = at[first], threads[first], events[first]
-        if at.size == 0:
+        if checked.shadow.cell_size < checked.access.size:
+            _, first = np.unique(checked.lanes[indices], return_index=True)
+            indices, threads, events = indices[first], threads[first], events[first]
+        if indices.size == 0:
             return
         sites = self._site_of_event[events]
         for number in np.unique(sites):
             chosen = np.flatnonzero(sites == number)
             one = chosen[0]
             earlier = self._sites[number]
-            lines = tuple(sorted(_line(site.position) for site in (earlier, now.access.site)))
+            lines = tuple(sorted(_line_key(site.position) for site in (earlier, checked.access.site)))
             if lines in self._findings:
                 finding = self._findings[lines]
                 self._findings[lines] = replace(finding, count=finding.count + chosen.size)
                 continue
-            lane, thread, event = int(now.lanes[at[one]]), int(threads[one]), int(events[one])
-            self._findings[lines] = self._describe(now, lane, earlier, thread, event, chosen.size, other)
+            lane, thread, event = int(checked.lanes[indices[one]]), int(threads[one]), int(events[one])
+            self._findings[lines] = self._build_finding(checked, lane, earlier, thread, event, chosen.size, other_batch)
 
-    def _describe(
-        self, now: _Now, lane: int, earlier: AccessSite, thread: int, event: int, count: int, other: BlockBatch | None
+    def _build_finding(
+        self,
+        checked: _CheckedAccess,
+        lane: int,
+        earlier: AccessSite,
+        thread: int,
+        event: int,
+        count: int,
+        other_batch: BlockBatch | None,
     ) -> Finding:
-        access, batch = now.access, other or now.batch
+        access, batch = checked.access, other_batch or checked.batch
         # The lanes of earlier batches have negative numbers.
-        names = (batch.describe(thread - batch.first * batch.geometry.lanes_per_block), now.batch.describe(lane))
+        names = (batch.describe(thread - batch.first * batch.geometry.lanes_per_block), checked.batch.describe(lane))
         first, second = (
-            f"{_NOUNS[site.action]} access at {_short(site.position)} by {name}"
+            f"{_NOUNS[site.action]} access at {_format_position(site.position)} by {name}"
             for site, name in zip((earlier, access.site), names, strict=True)
         )
         element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
         values = ", ".join(
             f"{_VERBS[site.action]} {value}"
             for site, value in (
-                (earlier, self._value(event, thread)),
-                (access.site, self._value(now.event, int(self._threads[lane]))),
+                (earlier, self._format_value(event, thread)),
+                (access.site, self._format_value(checked.event, int(self._threads[lane]))),
             )
             if value is not None
         )
-        advice = what_would_order(
-            self._between(now, lane, thread, event, other),
-            one_line=_line(earlier.position) == _line(access.site.position),
-            one_atomic="atomic" in (earlier.action, access.site.action),
+        advice = format_race_advice(
+            self._find_scope(checked, lane, thread, event, other_batch),
+            is_one_line=_line_key(earlier.position) == _line_key(access.site.position),
+            has_atomic="atomic" in (earlier.action, access.site.action),
         )
         assert isinstance(access.memory, FlatMemory)
         return Finding(
             "race",
-            f"Race reported between {first} and {second} on {access.memory.place(int(element), access.size)} "
-            f"({access.memory.space} memory)"
-            + (", in launches that run at the same time" if other is not None else "")
+            f"Race reported between {first} and {second} on "
+            f"{access.memory.describe_location(int(element), access.size)} ({access.memory.space} memory)"
+            + (", in launches that run at the same time" if other_batch is not None else "")
             + (f": {values}" if values else "")
             + f". {advice}",
             (earlier.position, access.site.position),
@@ -425,20 +443,22 @@ class RaceChecker(Checker):
             count,
         )
 
-    def _between(self, now: _Now, lane: int, thread: int, event: int, other: BlockBatch | None) -> Between:
+    def _find_scope(
+        self, checked: _CheckedAccess, lane: int, thread: int, event: int, other_batch: BlockBatch | None
+    ) -> RaceScope:
         """Return the narrowest scope that contains a lane and the earlier thread that it races with."""
-        if other is not None:
+        if other_batch is not None:
             return "launches"
-        if now.shadow in self._copied.values():
+        if checked.shadow in self._copy_shadows.values():
             return "copy"
-        if event == now.event:
+        if event == checked.event:
             return "instruction"
-        theirs, per_block = thread - self._order.first_thread, now.batch.geometry.lanes_per_block
+        theirs, per_block = thread - self._order.first_thread, checked.batch.geometry.lanes_per_block
         if theirs // per_block != lane // per_block:
-            return "grid" if now.access.memory.space == "global" else "cluster"
+            return "grid" if checked.access.memory.space == "global" else "cluster"
         return "warp" if theirs // WARP == lane // WARP else "block"
 
-    def _value(self, event: int, thread: int) -> str | None:
+    def _format_value(self, event: int, thread: int) -> str | None:
         """Return the value that a thread read or wrote, or None if it is no longer known."""
         if event not in self._values:
             return None
@@ -468,20 +488,20 @@ _NOUNS = {"read": "Read", "write": "Write", "atomic": "Atomic"}
 _VERBS = {"read": "read", "write": "wrote", "atomic": "atomic operand"}
 
 
-def _place(memory: FlatMemory) -> Place:
+def _array_key(memory: FlatMemory) -> ArrayKey:
     return (memory.data.ctypes.data, memory.data.size)
 
 
-def _lane_records(values: Array, now: _Now) -> Array:
-    records: Array = values if now.lanes is now.batch.geometry.lane_numbers else values.take(now.lanes)
+def _lane_records(values: Array, checked: _CheckedAccess) -> Array:
+    records: Array = values if checked.lanes is checked.batch.geometry.lane_numbers else values.take(checked.lanes)
     return records
 
 
-def _line(position: SourcePosition) -> _Line:
+def _line_key(position: SourcePosition) -> _Line:
     return position.file, position.line
 
 
-def _short(position: SourcePosition) -> str:
+def _format_position(position: SourcePosition) -> str:
     return f"{PurePath(position.file).name}:{position.line}"
 
 

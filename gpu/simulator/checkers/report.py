@@ -7,10 +7,10 @@ from pathlib import Path
 
 from gpu.errors import Diagnostic, SourcePosition
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.frontend.diagnose import diagnostic_at
+from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 
 
-def diagnostics_of(
+def build_diagnostics(
     findings: Sequence[Finding], text: str, path: Path, warnings: Sequence[Finding] = ()
 ) -> tuple[Diagnostic, ...]:
     """Return one diagnostic for each line of each finding, sorted by position.
@@ -35,7 +35,9 @@ def diagnostics_of(
         for finding in group
         for position in _distinct_lines(finding, path)
     ]
-    diagnostics = {diagnostic_at(message, position, path, lines, severity) for message, position, severity in entries}
+    diagnostics = {
+        build_diagnostic(message, position, path, lines, severity) for message, position, severity in entries
+    }
     return tuple(sorted(diagnostics, key=lambda each: (each.line, each.column, each.message)))
 
 

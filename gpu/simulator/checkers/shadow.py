@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpu.simulator.executor.batch import Geometry
 from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observer import Access
 
 Array = npt.NDArray[Any]
 
@@ -36,7 +36,7 @@ def low_records(threads: Array) -> Array:
     return records
 
 
-def thread_of(records: Array, slot: str) -> Array:
+def extract_threads(records: Array, slot: str) -> Array:
     """Return the threads in the records of a slot."""
     numbers: Array = (records >> 32) - 1
     return _LAST_THREAD - numbers if slot.endswith("low") else numbers
@@ -59,8 +59,8 @@ class Shadow:
     """
 
     def __init__(self, memory: FlatMemory, blocks: int, cell: int) -> None:
-        self.cell = cell
-        self.blocks = blocks
+        self.cell_size = cell
+        self.block_count = blocks
         self._bytes = memory.data.size
         self._slots: dict[str, Array] = {}
         self._base: Array | None = None
@@ -69,23 +69,23 @@ class Shadow:
         """Return the records of a slot, one per cell, or None if it has none."""
         return self._slots.get(slot)
 
-    def slot(self, slot: str) -> Array:
+    def get_or_create(self, slot: str) -> Array:
         """Return the records of a slot, one per cell; create them if necessary."""
         if slot not in self._slots:
-            self._slots[slot] = np.zeros(-(-self._bytes // self.cell), np.int64)
+            self._slots[slot] = np.zeros(-(-self._bytes // self.cell_size), np.int64)
         return self._slots[slot]
 
     def slots(self) -> Iterator[tuple[str, Array]]:
         """Yield the name of each slot and its records, one per cell."""
         yield from self._slots.items()
 
-    def forget(self, blocks: Array) -> None:
-        """Clear the records of some blocks; `blocks` has one bool per block."""
+    def clear_blocks(self, blocks: Array) -> None:
+        """Clear the records of some blocks; `block_count` has one bool per block."""
         if blocks.all():
             self._slots.clear()
             return
         for records in self._slots.values():
-            records.reshape(self.blocks, -1)[blocks] = 0
+            records.reshape(self.block_count, -1)[blocks] = 0
 
     def cells(self, geometry: Geometry, access: Access) -> tuple[Array, Array]:
         """Return the lanes of an access and the cells that they access: one pair for each cell of each lane.
@@ -93,7 +93,7 @@ class Shadow:
         If all lanes read one element of global memory, only the first and the last lane are returned: if any two of the
         lanes are in different blocks or warps, so are these two.
         """
-        if access.size < self.cell:
+        if access.size < self.cell_size:
             self._split(access.size)
         element, mask = access.element, access.mask
         if isinstance(element, np.ndarray):
@@ -101,15 +101,15 @@ class Shadow:
             cells = (element if mask.full else element.take(lanes)).astype(np.intp, copy=False)
         else:
             lanes = mask.lanes
-            if self.blocks == 1 and access.site.action != "write" and mask.count > 1:
+            if self.block_count == 1 and access.site.action != "write" and mask.count > 1:
                 lanes = lanes[[0, -1]]
             cells = np.full(lanes.size, element, np.intp)
-        count = access.size // self.cell
+        count = access.size // self.cell_size
         if count > 1:
             cells = cells * count
-        if self.blocks > 1:
+        if self.block_count > 1:
             if self._base is None:
-                self._base = geometry.block_of_lane * (self._bytes // self.blocks // self.cell)
+                self._base = geometry.block_of_lane * (self._bytes // self.block_count // self.cell_size)
             cells = cells + (self._base if lanes.size == self._base.size else self._base.take(lanes))
         if count > 1:
             lanes = np.repeat(lanes, count)
@@ -118,6 +118,6 @@ class Shadow:
 
     def _split(self, cell: int) -> None:
         """Split all cells into cells of the given size."""
-        self._slots = {slot: np.repeat(records, self.cell // cell) for slot, records in self._slots.items()}
-        self.cell = cell
+        self._slots = {slot: np.repeat(records, self.cell_size // cell) for slot, records in self._slots.items()}
+        self.cell_size = cell
         self._base = None

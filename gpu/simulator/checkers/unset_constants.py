@@ -8,7 +8,7 @@ from gpu.errors import SourcePosition
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observer import Access
 
 
 class UnsetConstantChecker(Checker):
@@ -22,16 +22,16 @@ class UnsetConstantChecker(Checker):
 
     def __init__(self, unset: Mapping[str, SourcePosition]) -> None:
         self._unset = unset
-        self._read: dict[str, None] = {}
+        self._read_constants: dict[str, None] = {}
 
     @property
     def findings(self) -> list[Finding]:
         """One finding for each constant, in the order of the first reads."""
         return [
             Finding("constant-never-set", f"{name} is read but never set: it is 0", (self._unset[name],))
-            for name in self._read
+            for name in self._read_constants
         ]
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         if access.memory.space == "constant" and access.memory.name in self._unset:
-            self._read[access.memory.name] = None
+            self._read_constants[access.memory.name] = None

@@ -15,13 +15,13 @@ from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.observe import WarpMeeting
+from gpu.simulator.executor.observer import WarpSync
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 
 # The most `__syncwarp` calls of a lane that can wait for other lanes of its warp.
-_MOST_WAITING = 4096
+_MAX_WAITING_CALLS = 4096
 
 _DIVERGENT = "Divergent thread(s) in warp"
 
@@ -31,8 +31,8 @@ class _Arrival:
     """A lane's call of `__syncwarp`: its mask argument, and the lanes that had not exited, as bits."""
 
     position: SourcePosition
-    named: int
-    alive: int
+    member_mask: int
+    alive_lanes: int
 
 
 class _WaitingLanes:
@@ -51,9 +51,9 @@ class _WaitingLanes:
         return sum(1 << lane for lane, arrivals in enumerate(self._arrivals) if arrivals)
 
     @property
-    def is_too_long(self) -> bool:
+    def exceeds_limit(self) -> bool:
         """Return whether a lane has more waiting calls than the other lanes are likely to follow."""
-        return any(len(arrivals) > _MOST_WAITING for arrivals in self._arrivals)
+        return any(len(arrivals) > _MAX_WAITING_CALLS for arrivals in self._arrivals)
 
     def arrive(self, lane: int, arrival: _Arrival) -> None:
         """Add a call of a lane."""
@@ -65,24 +65,26 @@ class _WaitingLanes:
         while passed:
             passed = False
             for arrivals in self._arrivals:
-                if arrivals and not self.missing(arrivals[0], alive):
-                    for lane in _lane_numbers(arrivals[0].named & self.lanes):
+                if arrivals and not self.find_missing_lanes(arrivals[0], alive):
+                    for lane in _lane_numbers(arrivals[0].member_mask & self.lanes):
                         self._arrivals[lane].popleft()
                     passed = True
 
-    def missing(self, arrival: _Arrival, alive: int) -> int:
+    def find_missing_lanes(self, arrival: _Arrival, alive: int) -> int:
         """Return the lanes for which a call still waits, as bits."""
         present = sum(
-            1 << lane for lane, theirs in enumerate(self._arrivals) if theirs and theirs[0].named == arrival.named
+            1 << lane
+            for lane, theirs in enumerate(self._arrivals)
+            if theirs and theirs[0].member_mask == arrival.member_mask
         )
-        return arrival.named & alive & ~present
+        return arrival.member_mask & alive & ~present
 
-    def stuck(self) -> list[tuple[int, _Arrival]]:
+    def find_stuck_lanes(self) -> list[tuple[int, _Arrival]]:
         """Return the lanes that still wait for others, each with its call."""
         return [
             (lane, arrivals[0])
             for lane, arrivals in enumerate(self._arrivals)
-            if arrivals and self.missing(arrivals[0], arrivals[0].alive)
+            if arrivals and self.find_missing_lanes(arrivals[0], arrivals[0].alive_lanes)
         ]
 
 
@@ -90,24 +92,26 @@ class _WaitingLanes:
 class _Callers:
     """The lanes that call an operation, one per row: the lane's number in the batch, and sets of lanes as bits."""
 
-    meeting: WarpMeeting
+    sync: WarpSync
     lanes: Array
-    named: Array
+    member_masks: Array
     """The mask argument."""
-    active: Array
+    active_lanes: Array
     """The lanes of the warp that call the operation now."""
-    alive: Array
+    alive_lanes: Array
     """The lanes of the warp that have not exited."""
 
     @property
     def expected(self) -> Array:
         """The lanes in the mask argument that have not exited."""
-        both: Array = self.named & self.alive
+        both: Array = self.member_masks & self.alive_lanes
         return both
 
     def select(self, rows: Array) -> _Callers:
         """Return some of the rows."""
-        return _Callers(self.meeting, self.lanes[rows], self.named[rows], self.active[rows], self.alive[rows])
+        return _Callers(
+            self.sync, self.lanes[rows], self.member_masks[rows], self.active_lanes[rows], self.alive_lanes[rows]
+        )
 
 
 class WarpMaskChecker(Checker):
@@ -127,97 +131,99 @@ class WarpMaskChecker(Checker):
         """One finding for each line and kind of error, in order of detection."""
         return list(self._findings.values())
 
-    def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
-        active, alive = _active_and_alive(batch, meeting)
-        if not self._waiting and not isinstance(meeting.named, np.ndarray):
+    def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
+        active, alive = _find_active_and_alive(batch, sync)
+        if not self._waiting and not isinstance(sync.member_mask, np.ndarray):
             # The usual case: one mask names all lanes of each warp, and all of them call.
-            named = int(meeting.named)
+            named = int(sync.member_mask)
             if ((active == named) & (alive & named == named) | (active == 0)).all():
                 return
-        callers = _callers(batch, meeting, active, alive)
-        mismatched = callers.expected != callers.active
-        if meeting.sources is not None:
-            self._check_sources(batch, callers, meeting.sources)
+        callers = _build_callers(batch, sync, active, alive)
+        mismatched = callers.expected != callers.active_lanes
+        if sync.sources is not None:
+            self._check_sources(batch, callers, sync.sources)
         if not mismatched.any() and not self._waiting:
             return
         # The masks of a warp's lanes can differ, so if one does not match its callers, all of the warp are checked.
         warps = callers.lanes // WARP
         self._check_masks(batch, callers.select(np.flatnonzero(np.isin(warps, warps[mismatched]))))
-        if meeting.name == "__syncwarp":
-            self._wait(batch, callers, mismatched)
+        if sync.name == "__syncwarp":
+            self._record_waiting(batch, callers, mismatched)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         if self._waiting:
-            self._give_up(batch, [warp for warp in self._waiting if mask.bits[warp * WARP : (warp + 1) * WARP].any()])
+            self._report_stuck_lanes(
+                batch, [warp for warp in self._waiting if mask.bits[warp * WARP : (warp + 1) * WARP].any()]
+            )
 
     def batch_ends(self, batch: BlockBatch) -> None:
-        self._give_up(batch, list(self._waiting))
+        self._report_stuck_lanes(batch, list(self._waiting))
 
     def _check_masks(self, batch: BlockBatch, callers: _Callers) -> None:
         """Check the lanes of warps in which a mask differs from the callers."""
-        own = (callers.named >> callers.lanes % WARP) & 1
+        own = (callers.member_masks >> callers.lanes % WARP) & 1
         if (rows := np.flatnonzero(own == 0)).size:
             self._report(batch, callers.select(rows), "Invalid arguments", "which does not name the lane itself")
         callers = callers.select(np.flatnonzero(own))
-        missing = callers.expected & ~callers.active
-        if callers.meeting.name != "__syncwarp" and (rows := np.flatnonzero(missing)).size:
-            self._report(batch, callers.select(rows), _DIVERGENT, _missing_text(missing[rows[0]]))
-        others = callers.expected & callers.active & ~_lanes_with_same_mask(callers)
+        missing = callers.expected & ~callers.active_lanes
+        if callers.sync.name != "__syncwarp" and (rows := np.flatnonzero(missing)).size:
+            self._report(batch, callers.select(rows), _DIVERGENT, _format_missing_lanes(missing[rows[0]]))
+        others = callers.expected & callers.active_lanes & ~_lanes_with_same_mask(callers)
         if (rows := np.flatnonzero(others)).size:
-            cause = f"which names {_lane_list(others[rows[0]])}, calling with another mask"
+            cause = f"which names {_format_lanes(others[rows[0]])}, calling with another mask"
             self._report(batch, callers.select(rows), _DIVERGENT, cause)
 
     def _check_sources(self, batch: BlockBatch, callers: _Callers, sources: Array) -> None:
         """Check for lanes that read a lane that has exited or does not exist."""
         read = np.int64(1) << sources.reshape(-1)[callers.lanes]
-        if (rows := np.flatnonzero(read & callers.named & ~callers.alive)).size:
+        if (rows := np.flatnonzero(read & callers.member_masks & ~callers.alive_lanes)).size:
             source = _lane_numbers(read[rows[0]])[0]
-            exists = batch.geometry.everyone.bits[callers.lanes[rows[0]] // WARP * WARP + source]
+            exists = batch.geometry.thread_mask.bits[callers.lanes[rows[0]] // WARP * WARP + source]
             cause = f"reads lane {source}, which the mask names but which "
             self._report(
                 batch, callers.select(rows), _DIVERGENT, cause + ("has exited" if exists else "the block does not have")
             )
 
-    def _wait(self, batch: BlockBatch, callers: _Callers, mismatched: Array) -> None:
+    def _record_waiting(self, batch: BlockBatch, callers: _Callers, mismatched: Array) -> None:
         """Add callers to the waiting lanes if lanes of their mask are missing, and release those that are complete."""
         warps = callers.lanes // WARP
-        concerned = mismatched & (callers.expected & ~callers.active != 0) | np.isin(warps, list(self._waiting))
+        concerned = mismatched & (callers.expected & ~callers.active_lanes != 0) | np.isin(warps, list(self._waiting))
         for warp in np.unique(warps[concerned]).tolist():
             waiting = self._waiting.setdefault(warp, _WaitingLanes())
             alive = 0
             for row in np.flatnonzero(warps == warp).tolist():
-                alive = int(callers.alive[row])
-                arrival = _Arrival(callers.meeting.position, int(callers.named[row]), alive)
+                alive = int(callers.alive_lanes[row])
+                arrival = _Arrival(callers.sync.position, int(callers.member_masks[row]), alive)
                 waiting.arrive(int(callers.lanes[row]) % WARP, arrival)
             waiting.release(alive)
             if not waiting.lanes:
                 del self._waiting[warp]
-            elif waiting.is_too_long:
-                self._give_up(batch, [warp])
+            elif waiting.exceeds_limit:
+                self._report_stuck_lanes(batch, [warp])
 
-    def _give_up(self, batch: BlockBatch, warps: list[int]) -> None:
+    def _report_stuck_lanes(self, batch: BlockBatch, warps: list[int]) -> None:
         """Report the waiting lanes of some warps and stop waiting for the missing ones."""
         for warp in warps:
             waiting = self._waiting.pop(warp)
-            for lane, arrival in waiting.stuck():
-                cause = _missing_text(waiting.missing(arrival, arrival.alive))
-                self._add(
-                    batch, _DIVERGENT, arrival.position, "__syncwarp", warp * WARP + lane, arrival.named, cause, 1
+            for lane, arrival in waiting.find_stuck_lanes():
+                cause = _format_missing_lanes(waiting.find_missing_lanes(arrival, arrival.alive_lanes))
+                self._add_finding(
+                    batch, _DIVERGENT, arrival.position, "__syncwarp", warp * WARP + lane, arrival.member_mask, cause, 1
                 )
 
     def _report(self, batch: BlockBatch, callers: _Callers, error: str, cause: str) -> None:
         """Report callers in one finding; `cause` describes the error of the first."""
-        meeting, lane, named = callers.meeting, int(callers.lanes[0]), int(callers.named[0])
-        self._add(batch, error, meeting.position, meeting.name, lane, named, cause, callers.lanes.size)
+        meeting, lane, named = callers.sync, int(callers.lanes[0]), int(callers.member_masks[0])
+        self._add_finding(batch, error, meeting.position, meeting.name, lane, named, cause, callers.lanes.size)
 
-    def _add(
+    def _add_finding(
         self,
         batch: BlockBatch,
         error: str,
         position: SourcePosition,
         name: str,
         lane: int,
-        named: int,
+        member_mask: int,
         cause: str,
         count: int,
     ) -> None:
@@ -229,48 +235,48 @@ class WarpMaskChecker(Checker):
         thread = batch.describe(lane)
         message = (
             f"Barrier error detected. {error}: {name} at {PurePath(position.file).name}:{position.line} by {thread}, "
-            f"lane {lane % WARP} of its warp, with the mask 0x{named:x}, {cause}"
+            f"lane {lane % WARP} of its warp, with the mask 0x{member_mask:x}, {cause}"
         )
         self._findings[key] = Finding("warp-mask", message, (position,), (thread,), count)
 
 
-def _active_and_alive(batch: BlockBatch, meeting: WarpMeeting) -> tuple[Array, Array]:
+def _find_active_and_alive(batch: BlockBatch, sync: WarpSync) -> tuple[Array, Array]:
     """Return for each warp the calling lanes, and the lanes that have not exited, as bits."""
-    everyone, ended = batch.geometry.everyone.bits, meeting.ended
-    return _words(meeting.mask.bits), _words(everyone if ended is None else everyone & ~ended.bits)
+    everyone, ended = batch.geometry.thread_mask.bits, sync.exited_mask
+    return _warp_bits(sync.mask.bits), _warp_bits(everyone if ended is None else everyone & ~ended.bits)
 
 
-def _callers(batch: BlockBatch, meeting: WarpMeeting, active: Array, alive: Array) -> _Callers:
-    lanes = meeting.mask.lanes
+def _build_callers(batch: BlockBatch, sync: WarpSync, active: Array, alive: Array) -> _Callers:
+    lanes = sync.mask.lanes
     warps = lanes // WARP
-    named = np.broadcast_to(meeting.named, batch.geometry.lanes)[lanes].astype(np.uint32).astype(np.int64)
-    return _Callers(meeting, lanes, named, active[warps], alive[warps])
+    named = np.broadcast_to(sync.member_mask, batch.geometry.lanes)[lanes].astype(np.uint32).astype(np.int64)
+    return _Callers(sync, lanes, named, active[warps], alive[warps])
 
 
 def _lanes_with_same_mask(callers: _Callers) -> Array:
     """Return for each caller the calling lanes of its warp with the same mask, as bits."""
-    _, group = np.unique((callers.lanes // WARP << WARP) | callers.named, return_inverse=True)
+    _, group = np.unique((callers.lanes // WARP << WARP) | callers.member_masks, return_inverse=True)
     together = np.zeros(group.size, np.int64)
     np.bitwise_or.at(together, group, np.int64(1) << callers.lanes % WARP)
     same: Array = together[group]
     return same
 
 
-def _words(bits: Array) -> Array:
+def _warp_bits(bits: Array) -> Array:
     """Return the lanes of each warp as a bit mask."""
     words: Array = np.packbits(bits.reshape(-1, WARP), axis=1, bitorder="little").view("<u4").reshape(-1)
     return words.astype(np.int64)
 
 
-def _missing_text(missing: Any) -> str:
-    return f"which names {_lane_list(missing)}, not arriving there"
+def _format_missing_lanes(missing: Any) -> str:
+    return f"which names {_format_lanes(missing)}, not arriving there"
 
 
 def _lane_numbers(bits: Any) -> list[int]:
     return [lane for lane in range(WARP) if int(bits) >> lane & 1]
 
 
-def _lane_list(bits: Any) -> str:
+def _format_lanes(bits: Any) -> str:
     """Return the names of lanes, such as "lane 3" or "lanes 1, 4 and 8-31"."""
     runs: list[list[int]] = []
     for lane in _lane_numbers(bits):

@@ -17,7 +17,7 @@ from gpu.simulator.checkers.shadow import Shadow
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory, LocalMemory
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observer import Access
 
 Array = npt.NDArray[Any]
 
@@ -29,8 +29,8 @@ class _Accumulators:
     """For each lane and element of a local array: the number of running products, and the time of the last access."""
 
     memory: LocalMemory
-    running: Array
-    accessed: Array
+    running_counts: Array
+    access_times: Array
     product: SourcePosition
 
 
@@ -55,96 +55,100 @@ class WarpgroupChecker(Checker):
         return list(self._findings.values())
 
     def batch_begins(self, batch: BlockBatch) -> None:
-        self._sums: dict[int, _Accumulators] = {}
+        self._accumulators: dict[int, _Accumulators] = {}
         self._time = 0
-        self._fenced = np.full(batch.geometry.lanes, -1)
-        self._proxy_fenced = np.zeros(batch.geometry.lanes, np.int64)
-        self._init_fenced = np.zeros(batch.geometry.lanes, np.int64)
-        self._stored: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
-        self._places: dict[SourcePosition, int] = {}
+        self._fence_times = np.full(batch.geometry.lanes, -1)
+        self._proxy_fence_times = np.zeros(batch.geometry.lanes, np.int64)
+        self._init_fence_times = np.zeros(batch.geometry.lanes, np.int64)
+        self._store_shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
+        self._position_numbers: dict[SourcePosition, int] = {}
 
-    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
         if name == _FENCE:
             self._time += 1
-            self._fenced[mask.lanes] = self._time
+            self._fence_times[mask.lanes] = self._time
         elif name == _PROXY_FENCE:
             self._time += 1
-            self._proxy_fenced[mask.lanes] = self._init_fenced[mask.lanes] = self._time
+            self._proxy_fence_times[mask.lanes] = self._init_fence_times[mask.lanes] = self._time
         elif name == _INIT_FENCE:
             self._time += 1
-            self._init_fenced[mask.lanes] = self._time
+            self._init_fence_times[mask.lanes] = self._time
 
-    def bound(self, batch: BlockBatch, access: Access) -> None:
+    def mbarrier_bound(self, batch: BlockBatch, access: Access) -> None:
         if access.memory.space == "shared":
-            self._check_async_read(batch, access, "initialized", self._init_fenced)
+            self._check_async_read(batch, access, "initialized", self._init_fence_times)
 
-    def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+    def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         memory, position = access.memory, access.site.position
         if not isinstance(memory, LocalMemory):
             if begins and memory.space == "shared" and access.site.action == "read":
-                self._check_async_read(batch, access, "stored", self._proxy_fenced)
+                self._check_async_read(batch, access, "stored", self._proxy_fence_times)
             return
-        if id(memory) not in self._sums:
+        if id(memory) not in self._accumulators:
             shape = (batch.geometry.lanes, memory.size // access.size)
-            self._sums[id(memory)] = _Accumulators(memory, np.zeros(shape, np.int64), np.full(shape, -2), position)
-        sums, lanes = self._sums[id(memory)], access.mask.lanes
+            self._accumulators[id(memory)] = _Accumulators(
+                memory, np.zeros(shape, np.int64), np.full(shape, -2), position
+            )
+        sums, lanes = self._accumulators[id(memory)], access.mask.lanes
         where = lanes, access.elements
         if not begins:
-            sums.running[where] -= 1
+            sums.running_counts[where] -= 1
             return
-        late = self._fenced[lanes] < np.maximum(sums.accessed[where], 0)
+        late = self._fence_times[lanes] < np.maximum(sums.access_times[where], 0)
         if late.any():
             other = "earlier accesses to its registers: add a wgmma.fence before the product"
             self._report(batch, access, (position,), lanes[late], other)
-        sums.running[where] += 1
+        sums.running_counts[where] += 1
         sums.product = position
 
-    def _check_async_read(self, batch: BlockBatch, access: Access, slot: str, fenced: Array) -> None:
+    def _check_async_read(self, batch: BlockBatch, access: Access, slot: str, fence_times: Array) -> None:
         """Report stores without a proxy fence to bytes that the asynchronous proxy reads now.
 
-        `slot` is "stored" for all stores, or "initialized" for those that are not atomic operations; `fenced` is the
-        time of each thread's last fence.
+        `slot` is "stored" for all stores, or "initialized" for those that are not atomic operations; `fence_times` is
+        the time of each thread's last fence.
         """
         assert isinstance(access.memory, FlatMemory)
-        shadow = self._stored.get(access.memory)
+        shadow = self._store_shadows.get(access.memory)
         if shadow is None:
             return
         lanes, cells = shadow.cells(batch.geometry, access)
-        stored, writer = shadow.slot(slot)[cells], shadow.slot(f"{slot} by")[cells]
-        early = (stored > fenced[writer]) & (stored > fenced[lanes])
+        stored, writer = shadow.get_or_create(slot)[cells], shadow.get_or_create(f"{slot} by")[cells]
+        early = (stored > fence_times[writer]) & (stored > fence_times[lanes])
         if early.any():
-            at = list(self._places)[int(shadow.slot(f"{slot} at")[cells[early][0]])]
+            at = list(self._position_numbers)[int(shadow.get_or_create(f"{slot} at")[cells[early][0]])]
             other = (
                 f"Write access by {batch.describe(int(writer[early][0]))} at line {at.line}: add a fence.proxy.async "
                 "between them"
             )
             self._report(batch, access, (at, access.site.position), lanes[early], other)
 
-    def _store(self, batch: BlockBatch, access: Access) -> None:
+    def _record_store(self, batch: BlockBatch, access: Access) -> None:
         """Record stores in shared memory by threads or by bulk copies."""
         memory = access.memory
         assert isinstance(memory, FlatMemory)
-        if memory not in self._stored:
-            self._stored[memory] = Shadow(memory, batch.geometry.blocks, access.size)
-        shadow = self._stored[memory]
+        if memory not in self._store_shadows:
+            self._store_shadows[memory] = Shadow(memory, batch.geometry.blocks, access.size)
+        shadow = self._store_shadows[memory]
         lanes, cells = shadow.cells(batch.geometry, access)
         self._time += 1
         for slot in ("stored",) if access.site.action == "atomic" else ("stored", "initialized"):
-            shadow.slot(slot)[cells] = 0 if access.site.bulk else self._time
-            shadow.slot(f"{slot} by")[cells] = lanes
-            shadow.slot(f"{slot} at")[cells] = self._places.setdefault(access.site.position, len(self._places))
+            shadow.get_or_create(slot)[cells] = 0 if access.site.bulk else self._time
+            shadow.get_or_create(f"{slot} by")[cells] = lanes
+            shadow.get_or_create(f"{slot} at")[cells] = self._position_numbers.setdefault(
+                access.site.position, len(self._position_numbers)
+            )
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         if access.memory.space == "shared" and access.site.action != "read":
-            self._store(batch, access)
-        sums = self._sums.get(id(access.memory)) if access.memory.space == "local" else None
+            self._record_store(batch, access)
+        sums = self._accumulators.get(id(access.memory)) if access.memory.space == "local" else None
         if sums is None or access.site.sum:
             return
         lanes = access.mask.lanes
         where = lanes, access.elements
         self._time += 1
-        sums.accessed[where] = self._time
-        early = sums.running[where] > 0
+        sums.access_times[where] = self._time
+        early = sums.running_counts[where] > 0
         if early.any():
             other = f"the product at line {sums.product.line}: add a wgmma.wait_group between them"
             self._report(batch, access, (sums.product, access.site.position), lanes[early], other)

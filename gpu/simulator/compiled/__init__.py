@@ -2,7 +2,7 @@
 
 How a kernel becomes LLVM text, from analysis to output:
 
-- `planner` divides it into a `plan`, with the results of `waiting`, `uniformity`, `rematerialize` and
+- `planner` divides it into a `plan`, with the results of `synchronization`, `uniformity`, `rematerialization` and
   `scalar_replacement`.
 - `thread_block` loops over threads, `scratch` and `memory` place their variables, `masks` track the active threads, and
   `corners` test whether all of them are active.
@@ -12,5 +12,5 @@ How a kernel becomes LLVM text, from analysis to output:
 - `control_flow` writes the plan's items, and `kernel` the function around them; `outlining` splits long functions.
 - `children` are the records of launches of other kernels.
 
-`native` compiles the text to machine code, and `launch` runs it.
+`native_code` compiles the text to machine code, and `launch` runs it.
 """

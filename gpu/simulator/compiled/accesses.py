@@ -8,8 +8,8 @@ from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.memory import Value
 from gpu.simulator.compiled.plan import PlannedFrame
-from gpu.simulator.compiled.scalar_replacement import Part, Reached, place_reached, reached
-from gpu.simulator.compiled.written_thread import WrittenThread
+from gpu.simulator.compiled.scalar_replacement import PointerTarget, SplitPlace, find_place_target, find_target
+from gpu.simulator.compiled.thread_context import ThreadContext
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Type, leaves
 
 _SUBSCRIPT = {"+": "add nsw", "-": "sub nsw", "*": "mul nsw"}
@@ -20,23 +20,28 @@ class AccessWriter:
 
     Parameters
     ----------
-    thread : WrittenThread
-    along : callable
+    thread : ThreadContext
+    find_strip_value : callable
         (frame, index) -> the index in 64 bits if it is a progression along a strip of threads; None otherwise.
     """
 
-    def __init__(self, thread: WrittenThread, along: Callable[[PlannedFrame, ir.Expression], str | None]) -> None:
+    def __init__(
+        self, thread: ThreadContext, find_strip_value: Callable[[PlannedFrame, ir.Expression], str | None]
+    ) -> None:
         self._thread = thread
-        self._along = along
+        self._find_strip_value = find_strip_value
 
     def read(self, frame: PlannedFrame, place: ir.Place, type: Type) -> Value:
         """Return the value at a place."""
-        if isinstance(place, ir.Local) and (value := self._thread.memory.value(frame, place.slot)) is not None:
+        if (
+            isinstance(place, ir.Local)
+            and (value := self._thread.memory.parameter_value(frame, place.slot)) is not None
+        ):
             return value
-        target = self._split_target(frame, place_reached(place)) if isinstance(place, ir.Element) else None
+        target = self._split_target(frame, find_place_target(place)) if isinstance(place, ir.Element) else None
         if target is None or isinstance(type, Scalar | Pointer):
             return self._thread.memory.load(self.address(frame, place), type)
-        member = self._members(frame, *target)
+        member = self._member_addresses(frame, *target)
         values: list[str] = []
         for offset, leaf in leaves(type):
             value = self._thread.memory.load(member(offset, leaf.size), leaf)
@@ -46,63 +51,67 @@ class AccessWriter:
 
     def write(self, frame: PlannedFrame, place: ir.Place, type: Type, value: Value) -> None:
         """Write a value to a place."""
-        target = self._split_target(frame, place_reached(place)) if isinstance(place, ir.Element) else None
+        target = self._split_target(frame, find_place_target(place)) if isinstance(place, ir.Element) else None
         if target is None or isinstance(type, Scalar | Pointer):
             self._thread.memory.store(self.address(frame, place), type, value)
         else:
-            self._write_members(self._members(frame, *target), type, value)
+            self._write_members(self._member_addresses(frame, *target), type, value)
 
-    def write_part(self, part: Part, type: Type, value: Value) -> None:
+    def write_part(self, part: SplitPlace, type: Type, value: Value) -> None:
         """Write a value to memory that is split."""
-        self._write_members(self._members_of(part), type, value)
+        self._write_members(self._part_addresses(part), type, value)
 
     def address(self, frame: PlannedFrame, place: ir.Place) -> str:
         """Return the address of a place."""
         if isinstance(place, ir.Local):
-            return self._thread.memory.variable(frame, place.slot, place.type)
-        target = self._split_target(frame, place_reached(place))
+            return self._thread.memory.variable_address(frame, place.slot, place.type)
+        target = self._split_target(frame, find_place_target(place))
         if target is not None:
-            return self._members(frame, *target)(0, place.type.size)
+            return self._member_addresses(frame, *target)(0, place.type.size)
         start = self._thread.scalar(frame, place.pointer)
-        return self.moved(frame, start, place.index, place.type.size) if place.index is not None else start
+        return self.offset_address(frame, start, place.index, place.type.size) if place.index is not None else start
 
-    def moved(self, frame: PlannedFrame, start: str, index: ir.Expression, size: int) -> str:
+    def offset_address(self, frame: PlannedFrame, start: str, index: ir.Expression, size: int) -> str:
         """Return an address moved by `index` elements of `size` bytes."""
         offset = self._subscript(frame, index)
         if size in (1, 2, 4, 8):
             return self._thread.asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {offset}", "p")
         return self._thread.asm.offset(start, self._thread.asm.value(f"mul nsw i64 {offset}, {size}"))
 
-    def alias(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> bool:
+    def alias_split_memory(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> bool:
         """Make a parameter an alias of the split memory that its argument points to; return whether it does."""
-        target = self._split_target(frame, reached(argument)) if isinstance(argument.type, Pointer) else None
+        target = self._split_target(frame, find_target(argument)) if isinstance(argument.type, Pointer) else None
         if target is None:
             return False
-        self._thread.memory.alias_to(inner, slot, target[0])
+        self._thread.memory.set_alias(inner, slot, target[0])
         return True
 
-    def _split_target(self, frame: PlannedFrame, target: Reached | None) -> tuple[Part, Reached] | None:
+    def _split_target(
+        self, frame: PlannedFrame, target: PointerTarget | None
+    ) -> tuple[SplitPlace, PointerTarget] | None:
         """Return the part of split memory that a pointer points to."""
-        part = self._thread.memory.part(frame, target.slot) if target is not None else None
-        return (part.moved(target.offset), target) if part is not None and target is not None else None
+        part = self._thread.memory.find_part(frame, target.slot) if target is not None else None
+        return (part.offset_by(target.offset), target) if part is not None and target is not None else None
 
-    def _members(self, frame: PlannedFrame, part: Part, target: Reached) -> Callable[[int, int], str]:
+    def _member_addresses(
+        self, frame: PlannedFrame, part: SplitPlace, target: PointerTarget
+    ) -> Callable[[int, int], str]:
         """Return a function from a member's offset and size in bytes to its address."""
         if not target.indices:
-            return self._members_of(part)
-        rows = self._thread.memory.rows(part)
+            return self._part_addresses(part)
+        rows = self._thread.memory.row_shape(part)
         assert rows is not None
         row = str(part.offset // rows.width)
         for index, stride in target.indices:
             offset = self._thread.asm.value(f"mul nsw i64 {self._subscript(frame, index)}, {stride // rows.width}")
             row = self._thread.asm.value(f"add nsw i64 {row}, {offset}")
         width = rows.width
-        return lambda offset, size: self._thread.memory.in_row(
+        return lambda offset, size: self._thread.memory.row_address(
             part, self._thread.asm.value(f"add nsw i64 {row}, {offset // width}") if offset else row
         )
 
-    def _members_of(self, part: Part) -> Callable[[int, int], str]:
-        return lambda offset, size: self._thread.memory.member(part.moved(offset), size)
+    def _part_addresses(self, part: SplitPlace) -> Callable[[int, int], str]:
+        return lambda offset, size: self._thread.memory.member_address(part.offset_by(offset), size)
 
     def _write_members(self, member: Callable[[int, int], str], type: Type, value: Value) -> None:
         values = value if isinstance(value, tuple) else (value,)
@@ -115,13 +124,13 @@ class AccessWriter:
         Sums and products of indices that do not fit into 32 bits point outside of any array, so compute them in 64
         bits; LLVM then detects that neighboring threads access neighboring elements.
         """
-        strip_index = self._along(frame, index)
+        strip_index = self._find_strip_value(frame, index)
         if strip_index is not None:
             return strip_index
         match index:
             case ir.Const(_, number):
                 return str(int(number))
-            case ir.Local(_, slot, _) if (computed := self._thread.memory.computed(frame, slot)) is not None:
+            case ir.Local(_, slot, _) if (computed := self._thread.memory.computed_expression(frame, slot)) is not None:
                 return self._subscript(frame, computed)
             case ir.Binary() if (quotient := self._thread.block.quotient(frame, index)) is not None:
                 return quotient
@@ -137,4 +146,4 @@ class AccessWriter:
                 return self._subscript(frame, operand)
         assert isinstance(index.type, Scalar)
         value = self._thread.scalar(frame, index)
-        return value if index.type.size == 8 else arithmetic.cast(self._thread.asm, index.type, INT64, value)
+        return value if index.type.size == 8 else arithmetic.emit_cast(self._thread.asm, index.type, INT64, value)

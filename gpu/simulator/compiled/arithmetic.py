@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
+from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, value_type
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar
 
 _INTEGER = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
@@ -39,7 +39,7 @@ _C_FUNCTIONS = {
     "atan2": 2,
     "hypot": 2,
 }
-_FAST = {
+_FAST_MATH_FUNCTIONS = {
     **{f"__{name}f": f"{name}f" for name in ("exp", "log", "log2", "log10", "sin", "cos", "tan", "pow")},
     "__fsqrt_rn": "sqrtf",
     "__frsqrt_rn": "rsqrtf",
@@ -54,7 +54,7 @@ _ROUNDED_OPERATIONS = {
 }
 
 
-def literal(type: Scalar, value: np.generic) -> str:
+def format_literal(type: Scalar, value: np.generic) -> str:
     """Return a constant in LLVM syntax."""
     if type == BOOL:
         return "true" if value else "false"
@@ -63,7 +63,7 @@ def literal(type: Scalar, value: np.generic) -> str:
     return str(int(value))
 
 
-def binary(asm: Assembly, op: str, type: Scalar, left: str, right: str, *, flags: str = "") -> str:
+def emit_binary(asm: Assembly, op: str, type: Scalar, left: str, right: str, *, flags: str = "") -> str:
     """Return `left op right` for operands of a type; a comparison results in one bit."""
     name = value_type(type)
     if op in _COMPARISONS:
@@ -73,8 +73,8 @@ def binary(asm: Assembly, op: str, type: Scalar, left: str, right: str, *, flags
     if op in _INTEGER:
         return asm.value(f"{_INTEGER[op]} {flags if op in '+-*' else ''}{name} {left}, {right}")
     if op in ("<<", ">>"):
-        return _shift(asm, op, type, left, right)
-    return _divide(asm, op, type, left, right)
+        return _emit_shift(asm, op, type, left, right)
+    return _emit_division(asm, op, type, left, right)
 
 
 def _comparison(op: str, type: Scalar) -> str:
@@ -84,7 +84,7 @@ def _comparison(op: str, type: Scalar) -> str:
     return f"icmp {kind if kind in ('eq', 'ne') else ('s' if type.is_signed else 'u') + kind}"
 
 
-def _shift(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
+def _emit_shift(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
     """Shift; a shift by the width or more results in 0, or in the sign for signed right shifts."""
     name, bits = value_type(type), 8 * type.size
     kind = "shl" if op == "<<" else "ashr" if type.is_signed else "lshr"
@@ -97,7 +97,7 @@ def _shift(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
     return asm.value(f"select i1 {inside}, {name} {shifted}, {name} {rest}")
 
 
-def _divide(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
+def _emit_division(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
     """Divide without trapping: division by 0 sets all bits, and the smallest number divided by -1 wraps."""
     name, sign = value_type(type), "s" if type.is_signed else "u"
     kind = f"{sign}{'div' if op == '/' else 'rem'}"
@@ -116,17 +116,17 @@ def _divide(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
     return asm.value(f"select i1 {zero}, {name} -1, {name} {result}")
 
 
-def unary(asm: Assembly, op: str, type: Scalar, operand: str) -> str:
+def emit_unary(asm: Assembly, op: str, type: Scalar, operand: str) -> str:
     """Return `-`, `~` or `!` of an operand of a type."""
     name = value_type(type)
     if op == "-":
         return asm.value(f"fneg {name} {operand}" if type.is_float else f"sub {name} 0, {operand}")
     if op == "~":
         return asm.value(f"xor {name} {operand}, {'true' if type == BOOL else -1}")
-    return is_zero(asm, type, operand)
+    return emit_zero_test(asm, type, operand)
 
 
-def is_zero(asm: Assembly, type: Scalar, operand: str) -> str:
+def emit_zero_test(asm: Assembly, type: Scalar, operand: str) -> str:
     """Return whether a value is zero."""
     if type == BOOL:
         return asm.value(f"xor i1 {operand}, true")
@@ -135,7 +135,7 @@ def is_zero(asm: Assembly, type: Scalar, operand: str) -> str:
     return asm.value(f"icmp eq {value_type(type)} {operand}, 0")
 
 
-def cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
+def emit_cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
     """Convert between scalars."""
     if source == target:
         return operand
@@ -149,7 +149,7 @@ def cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
     if source.is_float and target.is_float:
         return asm.value(f"{'fpext' if target.size > source.size else 'fptrunc'} {before} {operand} to {after}")
     if source.is_float:
-        return _saturate(asm, source, target, operand)
+        return _emit_saturation(asm, source, target, operand)
     if target.is_float:
         return asm.value(f"{'sitofp' if source.is_signed else 'uitofp'} {before} {operand} to {after}")
     if source.size == target.size and source != BOOL:
@@ -168,10 +168,10 @@ def _wrap(number: int, type: Scalar) -> int:
     return low - (1 << bits) if type.is_signed and low >> (bits - 1) else low
 
 
-def _saturate(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
+def _emit_saturation(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
     if target.size < 4:  # convert to 32 bits, and keep the low ones
         wide = Scalar("int32" if target.is_signed else "uint32")
-        return cast(asm, wide, target, _saturate(asm, source, wide, operand))
+        return emit_cast(asm, wide, target, _emit_saturation(asm, source, wide, operand))
     before, after = value_type(source), value_type(target)
     function = f"@llvm.fpto{'si' if target.is_signed else 'ui'}.sat.{after}.f{8 * source.size}"
     asm.declare(f"{after} {function}({before})")
@@ -182,15 +182,15 @@ def _saturate(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> st
     return result
 
 
-def intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Pointer], values: list[str]) -> str:
+def emit_intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Pointer], values: list[str]) -> str:
     """Return the result of a CUDA function."""
     kind = kinds[0]
     assert isinstance(kind, Scalar)
-    name = _FAST.get(name, name)
+    name = _FAST_MATH_FUNCTIONS.get(name, name)
     if name == "__frcp_rn":
         return asm.value(f"fdiv float 1.0, {values[0]}")
     if name == "__saturatef":
-        return _llvm(asm, "minnum", kind, [_llvm(asm, "maxnum", kind, [values[0], "0.0"]), "1.0"])
+        return _emit_llvm_call(asm, "minnum", kind, [_emit_llvm_call(asm, "maxnum", kind, [values[0], "0.0"]), "1.0"])
     if name in ("fdim", "fdimf"):
         larger = asm.value(f"fcmp ogt {value_type(kind)} {values[0]}, {values[1]}")
         difference = asm.value(f"fsub {value_type(kind)} {values[0]}, {values[1]}")
@@ -204,14 +204,14 @@ def intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Point
     if name in ("min", "max", "abs", "llabs") and not kind.is_float:
         sign = "s" if kind.is_signed else "u"
         function = "abs" if "abs" in name else f"{sign}{name}"
-        return _llvm(asm, function, kind, values + (["i1 false"] if function == "abs" else []))
+        return _emit_llvm_call(asm, function, kind, values + (["i1 false"] if function == "abs" else []))
     base = name[:-1] if name.endswith("f") and name not in ("erf",) else name
     base = {"min": "fmin", "max": "fmax", "abs": "fabs"}.get(base, base)
     if kind.is_float and base == "rsqrt":
-        root = _llvm(asm, "sqrt", kind, values)
-        return asm.value(f"fdiv {value_type(kind)} {literal(kind, np.float64(1))}, {root}")
+        root = _emit_llvm_call(asm, "sqrt", kind, values)
+        return asm.value(f"fdiv {value_type(kind)} {format_literal(kind, np.float64(1))}, {root}")
     if kind.is_float and base in _LLVM_FLOAT_FUNCTIONS:
-        return _llvm(asm, _LLVM_FLOAT_FUNCTIONS[base], kind, values)
+        return _emit_llvm_call(asm, _LLVM_FLOAT_FUNCTIONS[base], kind, values)
     if kind.is_float and base in _C_FUNCTIONS:
         llvm_type, suffix = value_type(kind), "f" if kind.size == 4 else ""
         asm.declare(
@@ -219,10 +219,10 @@ def intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Point
         )
         arguments = ", ".join(f"{llvm_type} {value}" for value in values)
         return asm.value(f"call {llvm_type} @{base}{suffix}({arguments})")
-    return _bits(asm, name, type, kind, values)
+    return _emit_bit_function(asm, name, type, kind, values)
 
 
-def _llvm(asm: Assembly, name: str, kind: Scalar, values: list[str]) -> str:
+def _emit_llvm_call(asm: Assembly, name: str, kind: Scalar, values: list[str]) -> str:
     llvm_type = value_type(kind)
     suffix = f"f{8 * kind.size}" if kind.is_float else llvm_type
     typed = [value if " " in value else f"{llvm_type} {value}" for value in values]
@@ -230,21 +230,21 @@ def _llvm(asm: Assembly, name: str, kind: Scalar, values: list[str]) -> str:
     return asm.value(f"call {llvm_type} @llvm.{name}.{suffix}({', '.join(typed)})")
 
 
-def _bits(asm: Assembly, name: str, type: Scalar, kind: Scalar, values: list[str]) -> str:
+def _emit_bit_function(asm: Assembly, name: str, type: Scalar, kind: Scalar, values: list[str]) -> str:
     """Return the result of a function on bits."""
     llvm_type, unsigned = value_type(kind), Scalar(f"uint{8 * kind.size}")
     if name in ("__popc", "__popcll"):
-        return cast(asm, unsigned, type, _llvm(asm, "ctpop", kind, values))
+        return emit_cast(asm, unsigned, type, _emit_llvm_call(asm, "ctpop", kind, values))
     if name in ("__clz", "__clzll"):
-        return cast(asm, unsigned, type, _llvm(asm, "ctlz", kind, [*values, "i1 false"]))
+        return emit_cast(asm, unsigned, type, _emit_llvm_call(asm, "ctlz", kind, [*values, "i1 false"]))
     if name in ("__ffs", "__ffsll"):
-        first = asm.value(f"add {llvm_type} {_llvm(asm, 'cttz', kind, [*values, 'i1 false'])}, 1")
+        first = asm.value(f"add {llvm_type} {_emit_llvm_call(asm, 'cttz', kind, [*values, 'i1 false'])}, 1")
         none = asm.value(f"icmp eq {llvm_type} {values[0]}, 0")
-        return cast(asm, unsigned, type, asm.value(f"select i1 {none}, {llvm_type} 0, {llvm_type} {first}"))
+        return emit_cast(asm, unsigned, type, asm.value(f"select i1 {none}, {llvm_type} 0, {llvm_type} {first}"))
     if name == "__brev":
-        return _llvm(asm, "bitreverse", kind, values)
+        return _emit_llvm_call(asm, "bitreverse", kind, values)
     if name in ("__mul24", "__umul24"):
-        return asm.value(f"mul i32 {', '.join(_low_24(asm, name, value) for value in values)}")
+        return asm.value(f"mul i32 {', '.join(_emit_low_24(asm, name, value) for value in values)}")
     if name in ("__mulhi", "__umulhi"):
         extend = "sext" if name == "__mulhi" else "zext"
         wide = [asm.value(f"{extend} i32 {value} to i64") for value in values]
@@ -260,17 +260,19 @@ def _bits(asm: Assembly, name: str, type: Scalar, kind: Scalar, values: list[str
         else:
             infinity = "0x7FF0000000000000"
             comparison = "oeq" if name == "isinf" else "one"
-            result = asm.value(f"fcmp {comparison} {llvm_type} {_llvm(asm, 'fabs', kind, values)}, {infinity}")
-        return cast(asm, BOOL, type, result)
-    raise NotCompiled(f"the function {name}")
+            result = asm.value(
+                f"fcmp {comparison} {llvm_type} {_emit_llvm_call(asm, 'fabs', kind, values)}, {infinity}"
+            )
+        return emit_cast(asm, BOOL, type, result)
+    raise UnsupportedKernel(f"the function {name}")
 
 
-def _low_24(asm: Assembly, name: str, value: str) -> str:
+def _emit_low_24(asm: Assembly, name: str, value: str) -> str:
     if name == "__umul24":
         return asm.value(f"and i32 {value}, {0xFFFFFF}")
     return asm.value(f"ashr i32 {asm.value(f'shl i32 {value}, 8')}, 8")
 
 
-def pointer_number(asm: Assembly, operand: str, target: Scalar) -> str:
+def emit_pointer_conversion(asm: Assembly, operand: str, target: Scalar) -> str:
     """Convert a pointer to an integer."""
-    return cast(asm, INT64, target, asm.value(f"ptrtoint ptr {operand} to i64"))
+    return emit_cast(asm, INT64, target, asm.value(f"ptrtoint ptr {operand} to i64"))

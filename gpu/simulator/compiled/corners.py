@@ -12,8 +12,8 @@ from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import value_type
 from gpu.simulator.compiled.intervals import Intervals
 from gpu.simulator.compiled.plan import PlannedFrame
-from gpu.simulator.compiled.rematerialize import constant
-from gpu.simulator.compiled.written_thread import WrittenThread
+from gpu.simulator.compiled.rematerialization import find_constant
+from gpu.simulator.compiled.thread_context import ThreadContext
 from gpu.simulator.types import BOOL, Scalar
 
 Slope = tuple[int, int, int]
@@ -24,39 +24,39 @@ _ORDERS = ("<", "<=", ">", ">=")
 _AFFINE = ("+", "-", "*", "&", "|", "^", "<<", ">>")
 
 
-class Corners:
+class CornerTests:
     """Finds such conditions and writes their tests.
 
     Parameters
     ----------
-    thread : WrittenThread
+    thread : ThreadContext
     """
 
-    def __init__(self, thread: WrittenThread) -> None:
+    def __init__(self, thread: ThreadContext) -> None:
         self._thread = thread
         self._intervals = Intervals(thread.block.shape)
 
-    def everywhere(self, frame: PlannedFrame, condition: ir.Expression) -> Callable[[], str] | None:
+    def build_uniform_test(self, frame: PlannedFrame, condition: ir.Expression) -> Callable[[], str] | None:
         """Return a function that writes whether a condition holds for all threads; None if it is not affine."""
-        comparisons = self._comparisons(frame, condition)
+        comparisons = self._find_comparisons(frame, condition)
         if comparisons is None:
             return None
 
         def write() -> str:
             result = "true"
             for comparison in comparisons:
-                result = self._thread.asm.value(f"and i1 {result}, {self._holds(frame, comparison)}")
+                result = self._thread.asm.value(f"and i1 {result}, {self._write_corner_test(frame, comparison)}")
             return result
 
         return write
 
-    def _comparisons(self, frame: PlannedFrame, condition: ir.Expression) -> list[ir.Binary] | None:
+    def _find_comparisons(self, frame: PlannedFrame, condition: ir.Expression) -> list[ir.Binary] | None:
         match condition:
             case ir.Logical(_, "&&", left, right):
-                first, second = self._comparisons(frame, left), self._comparisons(frame, right)
+                first, second = self._find_comparisons(frame, left), self._find_comparisons(frame, right)
                 return None if first is None or second is None else first + second
             case ir.Binary(_, op, left, right) if op in _ORDERS and isinstance(left.type, Scalar):
-                slopes = self._slope(frame, left), self._slope(frame, right)
+                slopes = self._find_slope(frame, left), self._find_slope(frame, right)
                 if _CONSTANT not in slopes or None in slopes or left.type.size not in (4, 8):
                     return None
                 # If the whole block's values span less than this, wraparound shows at the corners.
@@ -67,13 +67,13 @@ class Corners:
     def _span(self, slope: Slope) -> int:
         return sum(abs(step) * (threads - 1) for step, threads in zip(slope, self._thread.block.shape, strict=True))
 
-    def _holds(self, frame: PlannedFrame, comparison: ir.Binary) -> str:
+    def _write_corner_test(self, frame: PlannedFrame, comparison: ir.Binary) -> str:
         """Write a comparison at the corners where its sides are extreme, and a test that nothing wraps between them."""
         asm, side = self._thread.asm, comparison.left
-        slope = self._slope(frame, side)
+        slope = self._find_slope(frame, side)
         if slope == _CONSTANT:
             side = comparison.right
-            slope = self._slope(frame, side)
+            slope = self._find_slope(frame, side)
         assert slope is not None
         ends = [
             tuple(
@@ -84,7 +84,7 @@ class Corners:
         ]
         values, result = [], "true"
         for end in ends if slope != _CONSTANT else ends[:1]:
-            with self._thread.block.at(end):
+            with self._thread.block.at_index(end):
                 result = asm.value(f"and i1 {result}, {self._thread.scalar(frame, comparison)}")
                 values.append(self._thread.scalar(frame, side))
         if len(values) == 2:
@@ -94,7 +94,7 @@ class Corners:
             result = asm.value(f"and i1 {result}, {rises}")
         return result
 
-    def _slope(self, frame: PlannedFrame, expression: ir.Expression) -> Slope | None:
+    def _find_slope(self, frame: PlannedFrame, expression: ir.Expression) -> Slope | None:
         """Return a value's increase along the block; None if it is not affine."""
         match expression:
             case ir.Const(type):
@@ -104,17 +104,19 @@ class Corners:
             case ir.Special():
                 return _CONSTANT
             case ir.Local(type, slot, _):
-                if (computed := self._thread.memory.computed(frame, slot)) is not None:
-                    return self._slope(frame, computed)
-                return _CONSTANT if _is_integer(type) and not self._thread.memory.differs(frame, slot) else None
+                if (computed := self._thread.memory.computed_expression(frame, slot)) is not None:
+                    return self._find_slope(frame, computed)
+                return _CONSTANT if _is_integer(type) and not self._thread.memory.is_varying(frame, slot) else None
             case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
-                inner = self._slope(frame, operand)
-                keeps = target.size == operand.type.size or self._intervals.of(frame, operand) is not None
+                inner = self._find_slope(frame, operand)
+                keeps = target.size == operand.type.size or self._intervals.find_interval(frame, operand) is not None
                 return inner if keeps or inner == _CONSTANT else None
             case ir.Unary(_, "-", operand):
-                return _scale(self._slope(frame, operand), -1)
+                return _scale(self._find_slope(frame, operand), -1)
             case ir.Binary(type, op, left, right) if _is_integer(type) and op in _AFFINE:
-                return self._combine_slopes(op, left, right, self._slope(frame, left), self._slope(frame, right))
+                return self._combine_slopes(
+                    op, left, right, self._find_slope(frame, left), self._find_slope(frame, right)
+                )
         return None
 
     @staticmethod
@@ -130,7 +132,7 @@ class Corners:
             x, y, z = (one + other for one, other in zip(first, signed, strict=True))
             return x, y, z
         if op == "*":
-            for slope, factor in ((first, constant(right, {})), (second, constant(left, {}))):
+            for slope, factor in ((first, find_constant(right, {})), (second, find_constant(left, {}))):
                 if slope != _CONSTANT and factor is not None:
                     return _scale(slope, factor)
         return None

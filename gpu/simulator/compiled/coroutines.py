@@ -16,7 +16,7 @@ from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.warp import WARP
 
-POLLS, MEETS, GATHERS = 1, 2, 3
+WAITS_FOR_PHASE, WAITS_FOR_BLOCK, WAITS_FOR_CLUSTER = 1, 2, 3
 """Reasons why a warp is suspended: it waits for a phase, or for all other warps of its block, or of its cluster."""
 
 _DEADLOCK = -1
@@ -28,7 +28,7 @@ _SIGNATURE = (
     "ptr noalias %scratch, ptr %shared, ptr %args, i64 %number, i64 %rank, i64 %warp, i32 %gx, i32 %gy, i32 %gz, "
     "ptr %state, ptr %progress, ptr %arrivals, ptr %gathered, ptr %cluster.shared, i64 %stride"
 )
-_ENDS, _CLEANS, _SUSPENDED = "ends", "cleans", "suspended"
+_END_LABEL, _CLEANUP_LABEL, _SUSPENDED_LABEL = "ends", "cleans", "suspended"
 
 
 class WarpThreads(ThreadBlock):
@@ -45,26 +45,26 @@ class WarpThreads(ThreadBlock):
     def __init__(self, asm: Assembly, shape: Sequence[int], cluster: Sequence[int]) -> None:
         super().__init__(asm, shape)
         self.cluster = tuple(cluster)
-        self.of_block = self.threads
-        self.threads, self.in_line = WARP, True
-        self._in_row = shape[0] % WARP == 0
+        self.block_threads = self.threads
+        self.threads, self.is_one_dimensional = WARP, True
+        self._fits_rows = shape[0] % WARP == 0
         self._first_index: list[str] | None = None
 
     @property
-    def warps(self) -> int:
+    def warp_count(self) -> int:
         """The number of warps of a block."""
-        return -(-self.of_block // WARP)
+        return -(-self.block_threads // WARP)
 
     @property
-    def count(self) -> str | None:
+    def lane_count(self) -> str | None:
         """The number of lanes that are threads, an i64; None if all are, in every warp."""
-        if not self.of_block % WARP:
+        if not self.block_threads % WARP:
             return None
         self._asm.declare("i64 @llvm.smin.i64(i64, i64)")
-        remaining = self._asm.value(f"sub i64 {self.of_block}, {self._asm.value(f'mul i64 %warp, {WARP}')}")
+        remaining = self._asm.value(f"sub i64 {self.block_threads}, {self._asm.value(f'mul i64 %warp, {WARP}')}")
         return self._asm.value(f"call i64 @llvm.smin.i64(i64 {remaining}, i64 {WARP})")
 
-    def begin(self, number: str) -> None:
+    def write_block_index(self, number: str) -> None:
         """Write the computation of blockIdx from a cluster's number in the grid and the block's rank in the cluster."""
         asm = self._asm
         across, down = (
@@ -81,7 +81,7 @@ class WarpThreads(ThreadBlock):
             start = asm.value(f"mul i64 {asm.value(box)}, {extent}")
             places.append(asm.value(f"add i64 {start}, {asm.value(position)}"))
         self._block_index = [asm.value(f"trunc i64 {place} to i32", "bid") for place in places]
-        self._first_index = super().index_of(asm.value(f"mul nuw nsw i64 %warp, {WARP}")) if self._in_row else None
+        self._first_index = super().index_of(asm.value(f"mul nuw nsw i64 %warp, {WARP}")) if self._fits_rows else None
 
     def special(self, name: str, axis: int) -> str:
         """Return a value of threadIdx, blockIdx, blockDim, gridDim or clusterDim: i32."""
@@ -96,7 +96,7 @@ class WarpThreads(ThreadBlock):
         first = self._asm.value(f"mul nuw nsw i64 %warp, {WARP}")
         return super().index_of(self._asm.value(f"add nuw nsw i64 {first}, {thread}"))
 
-    def strip(self, statements: object) -> int:
+    def find_strip_length(self, statements: object) -> int:
         """Return 0: a warp need not be a row of its block."""
         return 0
 
@@ -118,10 +118,10 @@ class WarpCoroutine:
 
     def __init__(self, asm: Assembly) -> None:
         self._asm = asm
-        asm.way_out = f"br label %{_ENDS}"
-        self.end = _ENDS
+        asm.exit_instruction = f"br label %{_END_LABEL}"
+        self.end_label = _END_LABEL
 
-    def give_way(self, reason: int) -> str:
+    def suspend_warp(self, reason: int) -> str:
         """Suspend the warp; return whether it resumes because of a deadlock, an i1."""
         asm = self._asm
         asm.emit(f"store i64 {reason}, ptr %state")
@@ -129,14 +129,14 @@ class WarpCoroutine:
         asm.emit("store i64 0, ptr %state")
         return asm.value(f"icmp eq i64 {asm.value('load i64, ptr %progress')}, {_DEADLOCK}")
 
-    def goes_on(self) -> None:
+    def count_progress(self) -> None:
         """Count progress: a thread has found the phase it waits for complete."""
         self._asm.update("%progress", "i64", "add", "1")
 
-    def arrive(self) -> None:
+    def count_arrival(self) -> None:
         """Count the warp's arrival at its cluster's barrier."""
         self._asm.update("%arrivals", "i64", "add", "1")
-        self.goes_on()
+        self.count_progress()
 
     def is_ahead(self) -> str:
         """Return whether the warp has arrived at the cluster's barrier before others, an i1."""
@@ -144,11 +144,11 @@ class WarpCoroutine:
         arrivals, completed = asm.value("load i64, ptr %arrivals"), asm.value("load i64, ptr %gathered")
         return asm.value(f"icmp sgt i64 {arrivals}, {completed}")
 
-    def begin(self) -> None:
+    def suspend_until_first_turn(self) -> None:
         """Suspend until the first turn."""
         self._suspend()
 
-    def text(self, parameters: Sequence[str]) -> str:
+    def format_function(self, parameters: Sequence[str]) -> str:
         """Return the function; `parameters` are the instructions that load the kernel's parameters."""
         asm = self._asm
         for signature in (
@@ -173,15 +173,15 @@ class WarpCoroutine:
             "  br label %start",
             "start:",
             *map(str, asm.lines),
-            f"  br label %{_ENDS}",
-            f"{_ENDS}:",
+            f"  br label %{_END_LABEL}",
+            f"{_END_LABEL}:",
             "  %last = call i8 @llvm.coro.suspend(token none, i1 true)",
-            f"  switch i8 %last, label %{_SUSPENDED} [ i8 1, label %{_CLEANS} ]",
-            f"{_CLEANS}:",
+            f"  switch i8 %last, label %{_SUSPENDED_LABEL} [ i8 1, label %{_CLEANUP_LABEL} ]",
+            f"{_CLEANUP_LABEL}:",
             "  %frame.freed = call ptr @llvm.coro.free(token %coroutine, ptr %frame)",
             "  call void @free(ptr %frame.freed)",
-            f"  br label %{_SUSPENDED}",
-            f"{_SUSPENDED}:",
+            f"  br label %{_SUSPENDED_LABEL}",
+            f"{_SUSPENDED_LABEL}:",
             f"  {self._end()}",
             "  ret ptr %frame",
             "}",
@@ -190,11 +190,13 @@ class WarpCoroutine:
 
     def _suspend(self) -> None:
         asm = self._asm
-        resumed = asm.fresh("resumed")
+        resumed = asm.new_name("resumed")
         action = asm.value("call i8 @llvm.coro.suspend(token none, i1 false)")
-        asm.emit(f"switch i8 {action}, label %{_SUSPENDED} [ i8 0, label %{resumed} i8 1, label %{_CLEANS} ]")
-        asm.ended = True
-        asm.place(resumed)
+        asm.emit(
+            f"switch i8 {action}, label %{_SUSPENDED_LABEL} [ i8 0, label %{resumed} i8 1, label %{_CLEANUP_LABEL} ]"
+        )
+        asm.is_terminated = True
+        asm.begin_block(resumed)
 
     def _end(self) -> str:
         """Declare the intrinsic that ends a coroutine, with the signature of LLVM's version; return its call."""
@@ -205,7 +207,7 @@ class WarpCoroutine:
 
 
 @dataclass(frozen=True)
-class WarpTurns:
+class WarpSchedulerWriter:
     """Writes the function `kernel`, which resumes the warps of a cluster's blocks in turn.
 
     Parameters
@@ -214,29 +216,29 @@ class WarpTurns:
         Blocks per cluster, and warps per block.
     scratch_bytes : int
         Scratch memory per warp.
-    failed : int
+    failure_argument : int
         The index of the argument that points to the failure record.
-    stride : int
+    stride_argument : int
         The index of the argument that points to the distance between the blocks' shared memories.
     """
 
     blocks: int
     warps: int
     scratch_bytes: int
-    failed: int
-    stride: int
+    failure_argument: int
+    stride_argument: int
 
-    def text(self, signature: str, asm: Assembly) -> str:
+    def format_function(self, signature: str, asm: Assembly) -> str:
         """Return the function; it shares its metadata and declarations with the function `warp`."""
         scheduler = Assembly()
-        scheduler.metadata, scheduler.declared = asm.metadata, asm.declared
+        scheduler.metadata, scheduler.declarations = asm.metadata, asm.declarations
         for each in ("void @llvm.coro.resume(ptr)", "void @llvm.coro.destroy(ptr)", "i1 @llvm.coro.done(ptr)"):
             scheduler.declare(each)
-        failed = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.failed)}")
-        stride_address = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.stride)}")
+        failed = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.failure_argument)}")
+        stride_address = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.stride_argument)}")
         stride = scheduler.value(f"load i64, ptr {stride_address}")
-        state = _SchedulerState.new(scheduler, self.blocks * self.warps, failed)
-        with scheduler.loop("%blocks", "cluster", scheduler.not_unrolled) as (index, _):
+        state = _SchedulerState.allocate(scheduler, self.blocks * self.warps, failed)
+        with scheduler.loop("%blocks", "cluster", scheduler.no_unroll_metadata) as (index, _):
             number = scheduler.value(f"add nsw i64 %first, {index}")
             state.clear(scheduler)
             with self._each_warp(scheduler) as (block, warp, place):
@@ -244,14 +246,15 @@ class WarpTurns:
                 shared = scheduler.offset("%shared", scheduler.value(f"mul i64 {block}, {stride}"))
                 arguments = (
                     f"ptr {scratch}, ptr {shared}, ptr %args, i64 {number}, i64 {block}, i64 {warp}, "
-                    f"i32 %gx, i32 %gy, i32 %gz, ptr {_element(scheduler, state.waits, place)}, ptr {state.progress}, "
-                    f"ptr {_element(scheduler, state.arrivals, place)}, ptr {state.gathered}, ptr %shared, i64 {stride}"
+                    f"i32 %gx, i32 %gy, i32 %gz, ptr {_element_address(scheduler, state.wait_reasons, place)}, "
+                    f"ptr {state.progress}, ptr {_element_address(scheduler, state.arrivals, place)}, "
+                    f"ptr {state.completed_barriers}, ptr %shared, i64 {stride}"
                 )
                 handle = scheduler.value(f"call ptr @warp({arguments})")
-                scheduler.emit(f"store ptr {handle}, ptr {_element(scheduler, state.handles, place)}")
-            scheduler.place(self._write_rounds(scheduler, state))
+                scheduler.emit(f"store ptr {handle}, ptr {_element_address(scheduler, state.handles, place)}")
+            scheduler.begin_block(self._write_rounds(scheduler, state))
             with self._each_warp(scheduler) as (_, _, place):
-                handle = scheduler.value(f"load ptr, ptr {_element(scheduler, state.handles, place)}")
+                handle = scheduler.value(f"load ptr, ptr {_element_address(scheduler, state.handles, place)}")
                 scheduler.emit(f"call void @llvm.coro.destroy(ptr {handle})")
         lines = [
             f"define void @kernel({signature}) nounwind {{",
@@ -269,32 +272,32 @@ class WarpTurns:
     def _each_warp(self, asm: Assembly) -> Iterator[tuple[str, str, str]]:
         """Yield the block, the warp in it, and its number in the cluster."""
         with (
-            asm.loop(self.blocks, "rank", asm.not_unrolled) as (block, _),
-            asm.loop(self.warps, "warp", asm.not_unrolled) as (warp, _),
+            asm.loop(self.blocks, "rank", asm.no_unroll_metadata) as (block, _),
+            asm.loop(self.warps, "warp", asm.no_unroll_metadata) as (warp, _),
         ):
-            yield block, warp, self._place(asm, block, warp)
+            yield block, warp, self._warp_number(asm, block, warp)
 
-    def _place(self, asm: Assembly, block: str, warp: str) -> str:
+    def _warp_number(self, asm: Assembly, block: str, warp: str) -> str:
         return asm.value(f"add i64 {asm.value(f'mul i64 {block}, {self.warps}')}, {warp}")
 
     def _write_rounds(self, asm: Assembly, state: _SchedulerState) -> str:
         """Write rounds in which each warp that need not wait is resumed; return the label after the last round."""
-        next_round, done, check = asm.fresh("again"), asm.fresh("over"), asm.fresh("judge")
+        next_round, done, check = asm.new_name("again"), asm.new_name("over"), asm.new_name("judge")
         unfinished, unfinished_in_block, waiting_in_block = (
             asm.alloca(8, name) for name in ("left", "here", "meeting")
         )
         waiting_for_cluster = asm.alloca(8, "arrived")
-        asm.place(next_round)
+        asm.begin_block(next_round)
         for each in (unfinished, waiting_for_cluster):
             asm.emit(f"store i64 0, ptr {each}")
-        with asm.loop(self.blocks, "rank", asm.not_unrolled) as (block, _):
+        with asm.loop(self.blocks, "rank", asm.no_unroll_metadata) as (block, _):
             for each in (unfinished_in_block, waiting_in_block):
                 asm.emit(f"store i64 0, ptr {each}")
-            with asm.loop(self.warps, "warp", asm.not_unrolled) as (warp, skip):
+            with asm.loop(self.warps, "warp", asm.no_unroll_metadata) as (warp, skip):
                 self._write_turn(
                     asm,
                     state,
-                    self._place(asm, block, warp),
+                    self._warp_number(asm, block, warp),
                     (unfinished_in_block, waiting_in_block, waiting_for_cluster),
                     skip,
                     done,
@@ -304,15 +307,17 @@ class WarpTurns:
             # Warps that have reached the barrier since then are counted in the next round.
             all_waiting = asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {waiting_in_block}')}, {block_count}")
             with asm.when(asm.value(f"and i1 {all_waiting}, {asm.value(f'icmp ne i64 {block_count}, 0')}")):
-                asm.fill(_element(asm, state.waits, self._place(asm, block, "0")), 0, 8 * self.warps)
+                asm.fill(
+                    _element_address(asm, state.wait_reasons, self._warp_number(asm, block, "0")), 0, 8 * self.warps
+                )
                 asm.update(state.progress, "i64", "add", "1")
         unfinished_count = asm.value(f"load i64, ptr {unfinished}")
         asm.branch(asm.value(f"icmp eq i64 {unfinished_count}, 0"), done, check)
-        asm.place(check)
+        asm.begin_block(check)
         with asm.when(
             asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {waiting_for_cluster}')}, {unfinished_count}")
         ):
-            asm.update(state.gathered, "i64", "add", "1")
+            asm.update(state.completed_barriers, "i64", "add", "1")
             asm.update(state.progress, "i64", "add", "1")
         progress, previous = (
             asm.value(f"load i64, ptr {state.progress}"),
@@ -323,40 +328,48 @@ class WarpTurns:
         count = asm.value(f"select i1 {asm.value(f'icmp eq i64 {progress}, {previous}')}, i64 {count}, i64 0")
         asm.emit(f"store i64 {count}, ptr {state.fruitless_rounds}")
         with asm.when(asm.value(f"icmp sgt i64 {count}, {_MAXIMUM_FRUITLESS_ROUNDS}")):
-            asm.fill(state.waits, 0, 8 * self.blocks * self.warps)
+            asm.fill(state.wait_reasons, 0, 8 * self.blocks * self.warps)
             asm.emit(f"store i64 {_DEADLOCK}, ptr {state.progress}")
         asm.jump(next_round)
         return done
 
     def _write_turn(
-        self, asm: Assembly, state: _SchedulerState, place: str, counts: tuple[str, str, str], skip: str, done: str
+        self,
+        asm: Assembly,
+        state: _SchedulerState,
+        warp_number: str,
+        counts: tuple[str, str, str],
+        next_label: str,
+        end_label: str,
     ) -> None:
         """Resume a warp, unless it has finished or waits for others."""
         unfinished_in_block, waiting_in_block, waiting_for_cluster = counts
-        handle = asm.value(f"load ptr, ptr {_element(asm, state.handles, place)}")
+        handle = asm.value(f"load ptr, ptr {_element_address(asm, state.handles, warp_number)}")
         alive, waits_for_block, waits_for_cluster, resumes = (
-            asm.fresh(name) for name in ("alive", "meets", "gathers", "goes")
+            asm.new_name(name) for name in ("alive", "meets", "gathers", "goes")
         )
-        asm.branch(asm.value(f"call i1 @llvm.coro.done(ptr {handle})"), skip, alive)
-        asm.place(alive)
+        asm.branch(asm.value(f"call i1 @llvm.coro.done(ptr {handle})"), next_label, alive)
+        asm.begin_block(alive)
         asm.update(unfinished_in_block, "i64", "add", "1")
-        own_count = asm.value(f"load i64, ptr {_element(asm, state.arrivals, place)}")
-        is_ahead = asm.value(f"icmp sgt i64 {own_count}, {asm.value(f'load i64, ptr {state.gathered}')}")
+        own_count = asm.value(f"load i64, ptr {_element_address(asm, state.arrivals, warp_number)}")
+        is_ahead = asm.value(f"icmp sgt i64 {own_count}, {asm.value(f'load i64, ptr {state.completed_barriers}')}")
         asm.update(waiting_for_cluster, "i64", "add", asm.value(f"zext i1 {is_ahead} to i64"))
-        reason = asm.value(f"load i64, ptr {_element(asm, state.waits, place)}")
+        reason = asm.value(f"load i64, ptr {_element_address(asm, state.wait_reasons, warp_number)}")
         asm.emit(
             f"switch i64 {reason}, label %{resumes} "
-            f"[ i64 {MEETS}, label %{waits_for_block} i64 {GATHERS}, label %{waits_for_cluster} ]"
+            f"[ i64 {WAITS_FOR_BLOCK}, label %{waits_for_block} i64 {WAITS_FOR_CLUSTER}, label %{waits_for_cluster} ]"
         )
-        asm.ended = True
-        asm.place(waits_for_block)
+        asm.is_terminated = True
+        asm.begin_block(waits_for_block)
         asm.update(waiting_in_block, "i64", "add", "1")
-        asm.jump(skip)
-        asm.place(waits_for_cluster)
-        asm.branch(is_ahead, skip, resumes)
-        asm.place(resumes)
+        asm.jump(next_label)
+        asm.begin_block(waits_for_cluster)
+        asm.branch(is_ahead, next_label, resumes)
+        asm.begin_block(resumes)
         asm.emit(f"call void @llvm.coro.resume(ptr {handle})")
-        asm.branch(asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {state.failed}')}, 0"), skip, done)
+        asm.branch(
+            asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {state.failure_record}')}, 0"), next_label, end_label
+        )
 
 
 @dataclass(frozen=True)
@@ -364,31 +377,31 @@ class _SchedulerState:
     """Addresses of the scheduling state of a cluster's warps."""
 
     handles: str
-    waits: str
+    wait_reasons: str
     arrivals: str
-    gathered: str
+    completed_barriers: str
     """The number of completed cluster barriers."""
     progress: str
     previous_progress: str
     fruitless_rounds: str
-    failed: str
+    failure_record: str
     warps: int
 
     @classmethod
-    def new(cls, asm: Assembly, warps: int, failed: str) -> _SchedulerState:
+    def allocate(cls, asm: Assembly, warps: int, failure_record: str) -> _SchedulerState:
         handles, waits, arrivals = (asm.alloca(8 * warps, name) for name in ("handles", "waits", "arrivals"))
         gathered, progress, before, fruitless = (
             asm.alloca(8, name) for name in ("gathered", "progress", "before", "fruitless")
         )
-        return cls(handles, waits, arrivals, gathered, progress, before, fruitless, failed, warps)
+        return cls(handles, waits, arrivals, gathered, progress, before, fruitless, failure_record, warps)
 
     def clear(self, asm: Assembly) -> None:
         """Reset the state before the warps start."""
-        for each in (self.waits, self.arrivals):
+        for each in (self.wait_reasons, self.arrivals):
             asm.fill(each, 0, 8 * self.warps)
-        for each in (self.gathered, self.progress, self.previous_progress, self.fruitless_rounds):
+        for each in (self.completed_barriers, self.progress, self.previous_progress, self.fruitless_rounds):
             asm.emit(f"store i64 0, ptr {each}")
 
 
-def _element(asm: Assembly, array: str, index: str) -> str:
+def _element_address(asm: Assembly, array: str, index: str) -> str:
     return asm.value(f"getelementptr i64, ptr {array}, i64 {index}", "p")

@@ -12,8 +12,8 @@ from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.plan import Bind, PlannedFrame
-from gpu.simulator.compiled.rematerialize import changed_slots, constant, values_at_birth
-from gpu.simulator.compiled.walking import walk
+from gpu.simulator.compiled.rematerialization import find_changed_slots, find_constant, find_initial_values
+from gpu.simulator.compiled.traversal import walk
 from gpu.simulator.types import BOOL, Scalar
 
 _MINIMUM_LENGTH, _MAXIMUM_LENGTH = 8, 64
@@ -26,17 +26,17 @@ _DIVISION_OPERATORS = ("/", "%", ">>", "&")
 class Division:
     """The quotient, or the remainder, of threadIdx.x and a constant."""
 
-    by: int
-    rest: bool
+    divisor: int
+    is_remainder: bool
 
 
-class Divisions:
+class DivisionAnalysis:
     """Finds divisions in the functions of a kernel."""
 
     def __init__(self) -> None:
         self._values: dict[int, dict[int, ir.Expression]] = {}
 
-    def strip(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]], threads: int) -> int:
+    def find_strip_length(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]], threads: int) -> int:
         """Return the strip length in threads that simplifies the divisions in statements; 0 if there is none.
 
         Parameters
@@ -46,21 +46,21 @@ class Divisions:
             Threads of a block along x.
         """
         lengths = [
-            min(division.by & -division.by, _MAXIMUM_LENGTH)
+            min(division.divisor & -division.divisor, _MAXIMUM_LENGTH)
             for frame, statement in statements
-            for division in self._divisions_in(frame.function, statement, set(), 0)
+            for division in self._iterate_divisions(frame.function, statement, set(), 0)
         ]
         strip = min((each for each in lengths if each >= _MINIMUM_LENGTH), default=0)
         return strip if strip and threads % strip == 0 else 0
 
-    def of(self, frame: PlannedFrame, expression: ir.Binary) -> Division | None:
+    def find_division(self, frame: PlannedFrame, expression: ir.Binary) -> Division | None:
         """Return the division that an expression is; None if it is none."""
-        return self._division(frame.function, expression)
+        return self._find_division(frame.function, expression)
 
-    def _division(self, function: ir.Function, expression: ir.Binary) -> Division | None:
+    def _find_division(self, function: ir.Function, expression: ir.Binary) -> Division | None:
         if expression.op not in _DIVISION_OPERATORS:
             return None
-        divisor = constant(expression.right, self._single_values(function)) or 0
+        divisor = find_constant(expression.right, self._single_values(function)) or 0
         match expression.op:
             case "/" | "%" if divisor > 0:
                 division = Division(divisor, expression.op == "%")
@@ -90,24 +90,24 @@ class Divisions:
         """Return the values of variables that are assigned only once."""
         if id(function) not in self._values:
             nodes = list(walk(function.body))
-            changed = changed_slots(function, nodes)
+            changed = find_changed_slots(function, nodes)
             self._values[id(function)] = {
-                slot: value for slot, value in values_at_birth(nodes).items() if slot not in changed
+                slot: value for slot, value in find_initial_values(nodes).items() if slot not in changed
             }
         return self._values[id(function)]
 
-    def _divisions_in(self, function: ir.Function, node: Any, visited: set[int], depth: int) -> Iterator[Division]:
+    def _iterate_divisions(self, function: ir.Function, node: Any, visited: set[int], depth: int) -> Iterator[Division]:
         """Yield the divisions in a node, in the values of its variables, and in the functions that it calls."""
         for each in walk(node.value if isinstance(node, Bind) else node):
             match each:
                 case ir.Binary():
-                    division = self._division(function, each)
+                    division = self._find_division(function, each)
                     if division is not None:
                         yield division
                 case ir.Local(_, slot, _) if slot not in visited:
                     visited.add(slot)
                     value = self._single_values(function).get(slot)
                     if value is not None:
-                        yield from self._divisions_in(function, value, visited, depth)
+                        yield from self._iterate_divisions(function, value, visited, depth)
                 case ir.Call() if depth < _MAXIMUM_DEPTH:
-                    yield from self._divisions_in(each.function, each.function.body, set(), depth + 1)
+                    yield from self._iterate_divisions(each.function, each.function.body, set(), depth + 1)

@@ -9,18 +9,25 @@ from typing import Any
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.accesses import AccessWriter
-from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
-from gpu.simulator.compiled.children import ARGUMENTS, parameter_offsets
+from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, memory_type, value_type
+from gpu.simulator.compiled.children import ARGUMENTS, compute_parameter_offsets
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.memory import HANDLES, LAUNCHED, SHARED_STRIDE, KernelMemory, ThreadFailure, Value
+from gpu.simulator.compiled.memory import (
+    HANDLE_COUNT_VARIABLE,
+    LAUNCH_CALLBACK_VARIABLE,
+    SHARED_STRIDE_VARIABLE,
+    KernelMemory,
+    ThreadFailure,
+    Value,
+)
 from gpu.simulator.compiled.phases import PhaseWriter
 from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.strips import BitStrips
 from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.compiled.written_thread import WrittenThread
+from gpu.simulator.compiled.thread_context import ThreadContext
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 
-_PLAIN = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}
+_NONATOMIC_OPERATORS = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}
 _UNSUPPORTED = {
     "Print": "printf",
     "Warp": "an exchange between threads in a conditional operand",
@@ -53,7 +60,7 @@ class ExpressionWriter:
 
     Attributes
     ----------
-    thread : WrittenThread
+    thread : ThreadContext
         The context of the thread, for other writers.
     strips : BitStrips
         Writes values along strips of threads.
@@ -71,9 +78,9 @@ class ExpressionWriter:
         self._memory = memory
         self._call = call
         self._intervals = Intervals(block.shape)
-        self.thread = WrittenThread(asm, block, memory, self.scalar)
+        self.thread = ThreadContext(asm, block, memory, self.scalar)
         self.strips = BitStrips(self.thread)
-        self.accesses = AccessWriter(self.thread, self.strips.subscript)
+        self.accesses = AccessWriter(self.thread, self.strips.find_subscript)
         self.phases = PhaseWriter(self.thread)
 
     def scalar(self, frame: PlannedFrame, expression: ir.Expression) -> str:
@@ -87,40 +94,40 @@ class ExpressionWriter:
         asm = self._asm
         match expression:
             case ir.Const(type, value):
-                return arithmetic.literal(type, value)
+                return arithmetic.format_literal(type, value)
             case ir.Null():
                 return "null"
             case ir.Local(type, slot, _):
-                computed = self._memory.computed(frame, slot)
+                computed = self._memory.computed_expression(frame, slot)
                 if computed is not None:
                     return self.value(frame, computed)
-                parameter = self._memory.value(frame, slot)
+                parameter = self._memory.parameter_value(frame, slot)
                 if parameter is not None:
                     return parameter
-                array = self._memory.array(frame, slot)
+                array = self._memory.array_address(frame, slot)
                 if array is not None:
                     return array
-                return self._memory.load(self._memory.variable(frame, slot, type), type)
+                return self._memory.load(self._memory.variable_address(frame, slot, type), type)
             case ir.Global(_, name):
-                return self._memory.variable_of_module(name)
+                return self._memory.module_variable_address(name)
             case ir.Special(_, name, axis):
                 return self._block.special(name, axis)
             case ir.Unary(_, op, operand):
                 assert isinstance(operand.type, Scalar)
-                return arithmetic.unary(asm, op, operand.type, self.scalar(frame, operand))
+                return arithmetic.emit_unary(asm, op, operand.type, self.scalar(frame, operand))
             case ir.Binary(_, op, left, right):
                 assert isinstance(left.type, Scalar)
-                strip_value = self.strips.value(frame, expression) if op in "&|^" else None
+                strip_value = self.strips.find_value(frame, expression) if op in "&|^" else None
                 if strip_value is not None:
                     return strip_value
                 quotient = self._block.quotient(frame, expression)
                 if quotient is not None:
-                    return arithmetic.cast(asm, INT64, left.type, quotient)
+                    return arithmetic.emit_cast(asm, INT64, left.type, quotient)
                 first, second = self.scalar(frame, left), self.scalar(frame, right)
                 if op in ("<<", ">>") and isinstance(right.type, Scalar):
-                    second = arithmetic.cast(asm, right.type, left.type, second)
-                return arithmetic.binary(
-                    asm, op, left.type, first, second, flags=self._intervals.flags(frame, expression)
+                    second = arithmetic.emit_cast(asm, right.type, left.type, second)
+                return arithmetic.emit_binary(
+                    asm, op, left.type, first, second, flags=self._intervals.no_wrap_flags(frame, expression)
                 )
             case ir.Logical(_, op, left, right):
                 return self._logical(frame, op, left, right)
@@ -136,7 +143,7 @@ class ExpressionWriter:
             case ir.ClusterAddress():
                 return self._cluster_address(frame, expression)
             case ir.Offset(type, pointer, index):
-                return self.accesses.moved(frame, self.scalar(frame, pointer), index, type.element.size)
+                return self.accesses.offset_address(frame, self.scalar(frame, pointer), index, type.element.size)
             case ir.Member(_, pointer, offset):
                 return asm.offset(self.scalar(frame, pointer), offset)
             case ir.Construct(_, parts):
@@ -169,7 +176,7 @@ class ExpressionWriter:
             case ir.Intrinsic(type, name, arguments):
                 kinds: list[Any] = [argument.type for argument in arguments]
                 given_values = [self.scalar(frame, argument) for argument in arguments]
-                return arithmetic.intrinsic(asm, name, type, kinds, given_values)
+                return arithmetic.emit_intrinsic(asm, name, type, kinds, given_values)
             case ir.Atomic():
                 return self._atomic(frame, expression)
             case ir.Fence():
@@ -180,20 +187,22 @@ class ExpressionWriter:
             case ir.AsyncCopy():
                 return self._async_copy(frame, expression)
             case ir.BarrierPhase():
-                return self.phases.change(frame, expression)
+                return self.phases.write_change(frame, expression)
             case ir.BulkCopy():
-                return self.phases.bring(frame, expression)
+                return self.phases.write_bulk_copy(frame, expression)
             case ir.Assertion():
                 return self._assert(frame, expression)
             case ir.Call():
                 return self._call(frame, expression)
-            case ir.Clock(type, handle=True):
-                counter = self._memory.variable_of_module(HANDLES)
-                return arithmetic.cast(asm, INT64, type, asm.value(f"atomicrmw add ptr {counter}, i64 1 monotonic"))
+            case ir.Clock(type, is_handle=True):
+                counter = self._memory.module_variable_address(HANDLE_COUNT_VARIABLE)
+                return arithmetic.emit_cast(
+                    asm, INT64, type, asm.value(f"atomicrmw add ptr {counter}, i64 1 monotonic")
+                )
             case ir.LaunchCall():
                 return self._launch(frame, expression)
         kind = expression.__class__.__name__
-        raise NotCompiled(_UNSUPPORTED.get(kind, f"{kind.lower()} expressions"))
+        raise UnsupportedKernel(_UNSUPPORTED.get(kind, f"{kind.lower()} expressions"))
 
     def _logical(self, frame: PlannedFrame, op: str, left: ir.Expression, right: ir.Expression) -> str:
         asm = self._asm
@@ -219,13 +228,13 @@ class ExpressionWriter:
             first, second = self.scalar(frame, chosen), self.scalar(frame, other)
             return asm.value(f"select i1 {test}, {value_type(type)} {first}, {value_type(type)} {second}")
         place = asm.alloca(type.size, "select")
-        then, otherwise, after = asm.fresh("then"), asm.fresh("else"), asm.fresh("after")
+        then, otherwise, after = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
         asm.branch(test, then, otherwise)
         for label, side in ((then, chosen), (otherwise, other)):
-            asm.place(label)
+            asm.begin_block(label)
             self._memory.store(place, type, self.value(frame, side), private=True)
             asm.jump(after)
-        asm.place(after)
+        asm.begin_block(after)
         return self._memory.load(place, type, private=True)
 
     def _cast(self, frame: PlannedFrame, expression: ir.Cast) -> Value:
@@ -234,24 +243,24 @@ class ExpressionWriter:
         if not isinstance(operand, str):
             return operand
         if isinstance(source, Scalar) and isinstance(target, Scalar):
-            return arithmetic.cast(self._asm, source, target, operand)
+            return arithmetic.emit_cast(self._asm, source, target, operand)
         if isinstance(source, Pointer) and isinstance(target, Scalar):
-            return arithmetic.pointer_number(self._asm, operand, target)
+            return arithmetic.emit_pointer_conversion(self._asm, operand, target)
         if isinstance(source, Scalar) and isinstance(target, Pointer):
-            number = arithmetic.cast(self._asm, source, INT64, operand)
+            number = arithmetic.emit_cast(self._asm, source, INT64, operand)
             return self._asm.value(f"inttoptr i64 {number} to ptr")
         return operand
 
     def _cluster_address(self, frame: PlannedFrame, expression: ir.ClusterAddress) -> str:
         asm, blocks = self._asm, prod(self._block.cluster)
         pointer, rank = self.scalar(frame, expression.pointer), self._int64_value(frame, expression.rank)
-        is_valid, is_invalid = asm.fresh("there"), asm.fresh("nowhere")
+        is_valid, is_invalid = asm.new_name("there"), asm.new_name("nowhere")
         asm.branch(asm.value(f"icmp ult i64 {rank}, {blocks}"), is_valid, is_invalid)
-        asm.place(is_invalid)
+        asm.begin_block(is_invalid)
         failure_text = f"maps a rank beyond the {blocks} blocks of its cluster"
         failure = ThreadFailure(failure_text, expression.position, "out-of-bounds", "Ranks are 0 to num_blocks() - 1.")
         self._memory.fail(failure, self._block.thread_index)
-        asm.place(is_valid)
+        asm.begin_block(is_valid)
         if blocks == 1:
             return pointer
         return asm.offset(pointer, asm.value(f"mul i64 {asm.value(f'sub i64 {rank}, %rank')}, %stride"))
@@ -277,9 +286,9 @@ class ExpressionWriter:
                 is_own = asm.value(f"icmp eq i64 {rank}, %rank")
                 other = asm.value(f"add i64 {above}, {inner_offset}")
                 number = asm.value(f"select i1 {is_own}, i64 {number}, i64 {other}")
-            return arithmetic.cast(asm, INT64, type, asm.value(f"add i64 {number}, {_SHARED_WINDOW}"))
+            return arithmetic.emit_cast(asm, INT64, type, asm.value(f"add i64 {number}, {_SHARED_WINDOW}"))
         assert isinstance(operand.type, Scalar)
-        number = arithmetic.cast(asm, operand.type, INT64, value)
+        number = arithmetic.emit_cast(asm, operand.type, INT64, value)
         if has_ranks:
             inner_offset = asm.value(f"and i64 {number}, {(1 << _RANK_SHIFT) - 1}")
             rank = asm.value(f"lshr i64 {number}, {_RANK_SHIFT}")
@@ -307,60 +316,61 @@ class ExpressionWriter:
     def _update(self, frame: PlannedFrame, expression: ir.Update) -> Value:
         asm, place = self._asm, expression.place
         operand = expression.value
-        if isinstance(expression.compute, Pointer):
+        if isinstance(expression.compute_type, Pointer):
             address = self.accesses.address(frame, place)
             old = self._memory.load(address, place.type)
             assert isinstance(old, str)
-            new = self.accesses.moved(frame, old, operand, expression.compute.element.size)
+            new = self.accesses.offset_address(frame, old, operand, expression.compute_type.element.size)
         else:
-            stored_type, compute = expression.type, expression.compute
+            stored_type, compute = expression.type, expression.compute_type
             assert isinstance(stored_type, Scalar)
             right = self.scalar(frame, operand)
             address = self.accesses.address(frame, place)
             old = self._memory.load(address, place.type)
             assert isinstance(old, str)
             if expression.op in ("<<", ">>") and isinstance(operand.type, Scalar):
-                right = arithmetic.cast(asm, operand.type, compute, right)
-            widened = arithmetic.cast(asm, stored_type, compute, old)
-            computed = arithmetic.binary(asm, expression.op, compute, widened, right)
-            new = arithmetic.cast(asm, compute, stored_type, computed)
+                right = arithmetic.emit_cast(asm, operand.type, compute, right)
+            widened = arithmetic.emit_cast(asm, stored_type, compute, old)
+            computed = arithmetic.emit_binary(asm, expression.op, compute, widened, right)
+            new = arithmetic.emit_cast(asm, compute, stored_type, computed)
         self._memory.store(address, place.type, new)
-        return old if expression.gives_old else new
+        return old if expression.returns_old else new
 
     def _atomic(self, frame: PlannedFrame, expression: ir.Atomic) -> str:
         type = expression.type
         address = self.accesses.address(frame, expression.place)
         values = [self.scalar(frame, argument) for argument in expression.arguments]
-        if expression.op in _PLAIN:
+        if expression.op in _NONATOMIC_OPERATORS:
             if self._memory.is_shared(frame, expression.place.pointer):
-                return self._update_plainly(expression.op, type, address, values[0])
+                return self._update_nonatomic(expression.op, type, address, values[0])
             if not self._memory.is_global(frame, expression.place.pointer):
-                return self._update_plainly_if_shared(expression, address, values)
+                return self._update_nonatomic_if_shared(expression, address, values)
         return self._update_atomically(expression, address, values)
 
-    def _update_plainly(self, op: str, type: Scalar, address: str, value: str) -> str:
+    def _update_nonatomic(self, op: str, type: Scalar, address: str, value: str) -> str:
         """Write a non-atomic update of memory that only this block uses: its threads share one processor thread."""
         asm, llvm_type = self._asm, memory_type(type)
         old = asm.value(f"load {llvm_type}, ptr {address}")
-        asm.emit(f"store {llvm_type} {arithmetic.binary(asm, _PLAIN[op], type, old, value)}, ptr {address}")
+        result = arithmetic.emit_binary(asm, _NONATOMIC_OPERATORS[op], type, old, value)
+        asm.emit(f"store {llvm_type} {result}, ptr {address}")
         return old
 
-    def _update_plainly_if_shared(self, expression: ir.Atomic, address: str, values: Sequence[str]) -> str:
+    def _update_nonatomic_if_shared(self, expression: ir.Atomic, address: str, values: Sequence[str]) -> str:
         """Test whether a pointer points to shared memory, which costs less than an atomic instruction."""
         asm, type = self._asm, expression.type
         llvm_type = memory_type(type)
-        size = asm.value(f"load i64, ptr {self._memory.variable_of_module(SHARED_STRIDE)}")
+        size = asm.value(f"load i64, ptr {self._memory.module_variable_address(SHARED_STRIDE_VARIABLE)}")
         numbers = [asm.value(f"ptrtoint ptr {each} to i64") for each in (address, "%shared")]
         is_own = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {size}")
         result = asm.alloca(type.size, "found")
-        own, other, after = asm.fresh("own"), asm.fresh("other"), asm.fresh("after")
+        own, other, after = asm.new_name("own"), asm.new_name("other"), asm.new_name("after")
         asm.branch(is_own, own, other)
-        asm.place(own)
-        asm.emit(f"store {llvm_type} {self._update_plainly(expression.op, type, address, values[0])}, ptr {result}")
+        asm.begin_block(own)
+        asm.emit(f"store {llvm_type} {self._update_nonatomic(expression.op, type, address, values[0])}, ptr {result}")
         asm.jump(after)
-        asm.place(other)
+        asm.begin_block(other)
         asm.emit(f"store {llvm_type} {self._update_atomically(expression, address, values)}, ptr {result}")
-        asm.place(after)
+        asm.begin_block(after)
         return asm.value(f"load {llvm_type}, ptr {result}")
 
     def _update_atomically(self, expression: ir.Atomic, address: str, values: Sequence[str]) -> str:
@@ -380,12 +390,12 @@ class ExpressionWriter:
     def _async_copy(self, frame: PlannedFrame, expression: ir.AsyncCopy) -> str:
         """Copy immediately, which is allowed: code that waits for the copy sees no difference."""
         asm = self._asm
-        destination, source = self.scalar(frame, expression.to), self.scalar(frame, expression.source)
+        destination, source = self.scalar(frame, expression.destination), self.scalar(frame, expression.source)
         size = self._int64_value(frame, expression.bytes)
         source_size = size
-        if expression.given is not None:
+        if expression.read_bytes is not None:
             asm.declare("i64 @llvm.umin.i64(i64, i64)")
-            requested = self._int64_value(frame, expression.given)
+            requested = self._int64_value(frame, expression.read_bytes)
             source_size = asm.value(f"call i64 @llvm.umin.i64(i64 {requested}, i64 {size})")
             asm.fill(destination, 0, size)
         asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
@@ -398,7 +408,7 @@ class ExpressionWriter:
         stream, shared = self.scalar(frame, launch.stream), self._int64_value(frame, launch.shared_bytes)
         extents = [*self.value(frame, launch.grid), *self.value(frame, launch.block)]
         arguments = [self.value(frame, argument) for argument in launch.arguments]
-        *offsets, size = parameter_offsets(launch.function)
+        *offsets, size = compute_parameter_offsets(launch.function)
         record = asm.alloca(size, "launch")
         indices = [block.special(name, axis) for name in ("threadIdx", "blockIdx") for axis in range(3)]
         head = [asm.value(f"zext i32 {number} to i64") for number in (*indices, *extents)]
@@ -414,23 +424,23 @@ class ExpressionWriter:
         assert len(head) * 8 == ARGUMENTS
         for offset, argument, value in zip(offsets, launch.arguments, arguments, strict=True):
             memory.store(asm.offset(record, offset), argument.type, value, private=True)
-        taker = asm.value(f"load ptr, ptr {memory.variable_of_module(LAUNCHED)}")
+        taker = asm.value(f"load ptr, ptr {memory.module_variable_address(LAUNCH_CALLBACK_VARIABLE)}")
         asm.emit(f"call void {taker}(ptr {record})")
         return "0"
 
     def _int64_value(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         assert isinstance(expression.type, Scalar)
-        return arithmetic.cast(self._asm, expression.type, INT64, self.scalar(frame, expression))
+        return arithmetic.emit_cast(self._asm, expression.type, INT64, self.scalar(frame, expression))
 
     def _assert(self, frame: PlannedFrame, assertion: ir.Assertion) -> str:
         """Write an assertion: the first thread that finds it false records the failure, and its worker stops."""
         asm = self._asm
-        holds, fails = asm.fresh("holds"), asm.fresh("fails")
+        holds, fails = asm.new_name("holds"), asm.new_name("fails")
         asm.branch(self.scalar(frame, assertion.condition), holds, fails)
-        asm.place(fails)
+        asm.begin_block(fails)
         failure = ThreadFailure(f"finds the assertion `{assertion.text}` false", assertion.position, "assertion")
         self._memory.fail(failure, self._block.thread_index)
-        asm.place(holds)
+        asm.begin_block(holds)
         return "0"
 
 

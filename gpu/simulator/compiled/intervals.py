@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.plan import PlannedFrame
-from gpu.simulator.compiled.walking import walk
+from gpu.simulator.compiled.traversal import walk
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import BOOL, Scalar
 
@@ -25,41 +25,41 @@ class Intervals:
         self._block = tuple(block)
         self._variable_values: dict[int, dict[int, ir.Expression]] = {}
 
-    def flags(self, frame: PlannedFrame, expression: ir.Binary) -> str:
+    def no_wrap_flags(self, frame: PlannedFrame, expression: ir.Binary) -> str:
         """Return LLVM's flags for an operation that does not wrap."""
         if expression.type.is_float or expression.type == BOOL or expression.op not in ("+", "-", "*"):
             return ""
-        left, right = self.of(frame, expression.left), self.of(frame, expression.right)
-        exact = self._exact(frame, expression)
+        left, right = self.find_interval(frame, expression.left), self.find_interval(frame, expression.right)
+        exact = self._compute_exact_range(frame, expression)
         if exact is None or left is None or right is None:
             return ""
         # LLVM applies the flag to the operands too: a large unsigned number is negative as a signed one.
         bits = 8 * expression.type.size
-        unsigned = all(_within(each, 0, 2**bits) for each in (exact, left, right))
-        signed = all(_within(each, -(2 ** (bits - 1)), 2 ** (bits - 1)) for each in (exact, left, right))
+        unsigned = all(_is_within(each, 0, 2**bits) for each in (exact, left, right))
+        signed = all(_is_within(each, -(2 ** (bits - 1)), 2 ** (bits - 1)) for each in (exact, left, right))
         return ("nuw " if unsigned else "") + ("nsw " if signed else "")
 
-    def of(self, frame: PlannedFrame, expression: ir.Expression) -> Interval | None:
+    def find_interval(self, frame: PlannedFrame, expression: ir.Expression) -> Interval | None:
         """Return the smallest and largest value of an integer; None if they are unknown."""
         match expression:
             case ir.Const(type, number) if not type.is_float:
                 return int(number), int(number)
             case ir.Special(_, name, axis):
-                return self._special(name, axis)
+                return self._special_range(name, axis)
             case ir.Cast(Scalar() as target, operand) if isinstance(operand.type, Scalar):
-                inner = self.of(frame, operand)
-                return inner if inner is not None and _fits(inner, target) else None
+                inner = self.find_interval(frame, operand)
+                return inner if inner is not None and _fits_type(inner, target) else None
             case ir.Local(_, slot, _):
                 value = self._single_value(frame, slot)
-                return self.of(frame, value) if value is not None else None
+                return self.find_interval(frame, value) if value is not None else None
             case ir.Binary(type) if not type.is_float and type != BOOL:
-                exact = self._exact(frame, expression)
-                return exact if exact is not None and _fits(exact, type) else None
+                exact = self._compute_exact_range(frame, expression)
+                return exact if exact is not None and _fits_type(exact, type) else None
         return None
 
-    def _exact(self, frame: PlannedFrame, expression: ir.Binary) -> Interval | None:
+    def _compute_exact_range(self, frame: PlannedFrame, expression: ir.Binary) -> Interval | None:
         """Return the range of an operation's exact result, without wraparound."""
-        left, right = self.of(frame, expression.left), self.of(frame, expression.right)
+        left, right = self.find_interval(frame, expression.left), self.find_interval(frame, expression.right)
         if right is None or left is None:
             return None
         match expression.op:
@@ -80,7 +80,7 @@ class Intervals:
                 return 0, min(left[1], right[1])
         return None
 
-    def _special(self, name: str, axis: int) -> Interval:
+    def _special_range(self, name: str, axis: int) -> Interval:
         threads = self._block[axis]
         limit = MAXIMUM_THREADS_ALONG_X // threads if axis == 0 else MAXIMUM_BLOCKS_ALONG_Y
         match name:
@@ -112,13 +112,13 @@ class Intervals:
         return self._variable_values[id(function)].get(slot)
 
 
-def _fits(interval: Interval, type: Scalar) -> bool:
+def _fits_type(interval: Interval, type: Scalar) -> bool:
     if type.is_float or type == BOOL:
         return False
     bits = 8 * type.size
     low, stop = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if type.is_signed else (0, 2**bits)
-    return _within(interval, low, stop)
+    return _is_within(interval, low, stop)
 
 
-def _within(interval: Interval, low: int, stop: int) -> bool:
+def _is_within(interval: Interval, low: int, stop: int) -> bool:
     return low <= interval[0] and interval[1] < stop

@@ -17,18 +17,24 @@ import numpy.typing as npt
 from gpu.errors import LaunchError, SourcePosition
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
-from gpu.simulator.compiled import native
-from gpu.simulator.compiled.assembly import NotCompiled
-from gpu.simulator.compiled.children import WORD, LaunchRecords, launch_sites
+from gpu.simulator.compiled import native_code
+from gpu.simulator.compiled.assembly import UnsupportedKernel
+from gpu.simulator.compiled.children import WORD_BYTES, LaunchRecords, find_launch_sites
 from gpu.simulator.compiled.intervals import MAXIMUM_THREADS_ALONG_X
-from gpu.simulator.compiled.kernel import CompiledText, compile_kernel
-from gpu.simulator.compiled.memory import FAILED, HANDLES, LAUNCHED, SHARED_STRIDE, ThreadFailure
-from gpu.simulator.executor.batches import cluster_unit, reachable, waits
+from gpu.simulator.compiled.kernel import KernelText, compile_kernel
+from gpu.simulator.compiled.memory import (
+    FAILURE_VARIABLE,
+    HANDLE_COUNT_VARIABLE,
+    LAUNCH_CALLBACK_VARIABLE,
+    SHARED_STRIDE_VARIABLE,
+    ThreadFailure,
+)
+from gpu.simulator.executor.batches import compute_cluster_unit, find_reachable_functions, has_wait_loop
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
-from gpu.simulator.executor.schedule import order_of
+from gpu.simulator.executor.schedule import create_order
 from gpu.simulator.types import Pointer, Scalar
 
 Array = npt.NDArray[Any]
@@ -62,9 +68,9 @@ class CompiledKernel:
         self._variables = variables
         self._constants = constants
         self._kernels = {id(function): self} if kernels is None else kernels
-        self._sites = launch_sites(function)
-        self._shapes: dict[tuple[int, ...], _LaunchShape] = {}
-        self._runs_in_order = any(waits(callee.body) for callee in reachable(function))
+        self._sites = find_launch_sites(function)
+        self._shapes: dict[tuple[int, ...], _CompiledShape] = {}
+        self._runs_in_order = any(has_wait_loop(callee.body) for callee in find_reachable_functions(function))
 
     def prepare(self, grid: Sequence[int], block: Sequence[int], on_compile: Callable[[], None] = lambda: None) -> None:
         """Compile the kernel for a shape of block, unless that has been done before.
@@ -77,12 +83,12 @@ class CompiledKernel:
 
         Raises
         ------
-        NotCompiled
+        UnsupportedKernel
             The kernel uses something that this executor does not support.
         """
         if grid[0] * block[0] > MAXIMUM_THREADS_ALONG_X:
-            raise NotCompiled("a grid with too many threads along x")
-        self._shape(tuple(block), on_compile)
+            raise UnsupportedKernel("a grid with too many threads along x")
+        self._get_shape(tuple(block), on_compile)
         self._prepare_children(tuple(block), on_compile, {id(self._function)})
 
     def _prepare_children(self, block: tuple[int, ...], on_compile: Callable[[], None], visited: set[int]) -> None:
@@ -90,11 +96,11 @@ class CompiledKernel:
         for site in self._sites:
             if id(site.function) not in visited:
                 visited.add(id(site.function))
-                child = self._kernel(site.function)
-                child._shape(block, on_compile)  # noqa: SLF001
+                child = self._get_kernel(site.function)
+                child._get_shape(block, on_compile)  # noqa: SLF001
                 child._prepare_children(block, on_compile, visited)  # noqa: SLF001
 
-    def _kernel(self, function: ir.Function) -> CompiledKernel:
+    def _get_kernel(self, function: ir.Function) -> CompiledKernel:
         if id(function) not in self._kernels:
             child = CompiledKernel(function, self._variables, self._constants, self._kernels)
             self._kernels[id(function)] = child
@@ -114,7 +120,7 @@ class CompiledKernel:
 
         Raises
         ------
-        NotCompiled
+        UnsupportedKernel
             The kernel uses something that this executor does not support; nothing has run.
         LaunchError
             A thread found an assertion false, or waits forever. Other blocks may have finished by then.
@@ -122,20 +128,20 @@ class CompiledKernel:
         self.prepare(grid, block)
 
         def run_child(child: ChildLaunch, depth: int) -> None:
-            kernel = self._kernel(child.function)
+            kernel = self._get_kernel(child.function)
             try:
-                SimulatedKernel(child.function, LockstepCompiler(), {}).check(
+                SimulatedKernel(child.function, LockstepCompiler(), {}).check_launch(
                     child.grid, child.block, child.shared_bytes
                 )
                 kernel.prepare(child.grid, child.block)
-            except (LaunchError, NotCompiled) as error:
-                raise child.fails(str(error)) from None
-            words, referenced_arrays = _words_of_child(child)
+            except (LaunchError, UnsupportedKernel) as error:
+                raise child.build_error(str(error)) from None
+            words, referenced_arrays = _child_words(child)
             kernel._run(tree, depth, child.grid, child.block, words, child.shared_bytes)  # noqa: SLF001
             del referenced_arrays
 
-        tree = HostLaunch(run_child, lambda batch: None, None, None, order_of(ROUND_ROBIN))
-        words, referenced_arrays = self._words(arguments)
+        tree = HostLaunch(run_child, lambda batch: None, None, None, create_order(ROUND_ROBIN))
+        words, referenced_arrays = self._argument_words(arguments)
         self._run(tree, 0, grid, block, words, shared_bytes, on_progress, blocks)
         del referenced_arrays
 
@@ -151,32 +157,32 @@ class CompiledKernel:
         blocks: range | None = None,
     ) -> None:
         """Run a grid at `depth` launches from the host, or some of its blocks, and the kernels that it launches."""
-        shape = self._shape(tuple(block))
+        shape = self._get_shape(tuple(block))
         failed, launched = np.zeros(7, np.int64), LaunchRecords(self._sites)
         runtime_variables = {
-            FAILED: failed,
-            SHARED_STRIDE: np.array([shape.shared_stride(shared_bytes)]),
-            HANDLES: np.zeros(1, np.int64),
-            LAUNCHED: launched.taker,
+            FAILURE_VARIABLE: failed,
+            SHARED_STRIDE_VARIABLE: np.array([shape.compute_shared_stride(shared_bytes)]),
+            HANDLE_COUNT_VARIABLE: np.zeros(1, np.int64),
+            LAUNCH_CALLBACK_VARIABLE: launched.callback_address,
         }
         memories = {**self._variables, **runtime_variables}
-        addresses = [_address(memories[name]) for name in shape.variables]
-        packed = np.frombuffer(b"".join([*words, *addresses, bytes(WORD)]), np.uint8)
+        addresses = [_array_address(memories[name]) for name in shape.variables]
+        packed = np.frombuffer(b"".join([*words, *addresses, bytes(WORD_BYTES)]), np.uint8)
 
         def memory() -> tuple[Array, Array]:
-            worker_memory = shape.memory(shared_bytes)
-            launched.owned(*worker_memory)
+            worker_memory = shape.allocate_memory(shared_bytes)
+            launched.register_owned_memory(*worker_memory)
             return worker_memory
 
         block_range = range(prod(grid)) if blocks is None else blocks
         if prod(shape.cluster) > 1:
             # The launch then counts clusters instead of blocks.
-            unit, blocks_per_cluster = cluster_unit(grid, shape.cluster), prod(shape.cluster)
+            unit, blocks_per_cluster = compute_cluster_unit(grid, shape.cluster), prod(shape.cluster)
             block_range = range(
                 block_range.start // unit * unit // blocks_per_cluster,
                 -(-block_range.stop // unit) * unit // blocks_per_cluster,
             )
-        if self._runs_in_order or blocks is not None or min(_workers(), len(block_range)) == 1:
+        if self._runs_in_order or blocks is not None or min(_worker_count(), len(block_range)) == 1:
             scratch, shared = memory()
             piece = max(-(-len(block_range) // _PIECES_PER_WORKER), 1)
             for first in block_range[::piece]:
@@ -189,11 +195,11 @@ class CompiledKernel:
             self._distribute(shape, memory, packed, block_range, grid, on_progress)
         if failed[0]:
             raise _launch_error(shape.failures[failed[0] - 1], failed[1:4], failed[4:7])
-        tree.run(list(launched.children(grid)), depth + 1)
+        tree.run_in_order(list(launched.iterate_children(grid)), depth + 1)
 
     def _distribute(
         self,
-        shape: _LaunchShape,
+        shape: _CompiledShape,
         memory: Callable[[], tuple[Array, Array]],
         packed: Array,
         block_range: range,
@@ -201,17 +207,17 @@ class CompiledKernel:
         on_progress: Callable[[float], None],
     ) -> None:
         """Let workers run pieces of the grid until none is left; this thread is a worker, and reports progress."""
-        workers = min(_workers(), len(block_range))
+        workers = min(_worker_count(), len(block_range))
         piece = -(-len(block_range) // (workers * _PIECES_PER_WORKER))
         next_block = np.array([block_range.start], np.int64)
-        take = native.piece_taker().take
+        take = native_code.get_piece_runner().run_pieces
         memories = [memory() for _ in range(workers)]
 
         def work(scratch: Array, shared: Array, pieces: int) -> None:
             arguments = (shape.code.address, scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data)
             take(*arguments, next_block.ctypes.data, block_range.stop, piece, pieces, *grid)
 
-        others = [_pool().submit(work, *arguments, len(block_range)) for arguments in memories[1:]]
+        others = [_worker_pool().submit(work, *arguments, len(block_range)) for arguments in memories[1:]]
         try:
             while next_block[0] < block_range.stop:
                 work(*memories[0], 1)
@@ -222,12 +228,12 @@ class CompiledKernel:
                 other.result()
         on_progress(1.0)
 
-    def _shape(self, block: tuple[int, ...], on_compile: Callable[[], None] = lambda: None) -> _LaunchShape:
+    def _get_shape(self, block: tuple[int, ...], on_compile: Callable[[], None] = lambda: None) -> _CompiledShape:
         if block not in self._shapes:
-            self._shapes[block] = _LaunchShape(self._function, block, self._constants, on_compile)
+            self._shapes[block] = _CompiledShape(self._function, block, self._constants, on_compile)
         return self._shapes[block]
 
-    def _words(self, arguments: Sequence[Array | np.generic | None]) -> tuple[list[bytes], list[Array]]:
+    def _argument_words(self, arguments: Sequence[Array | np.generic | None]) -> tuple[list[bytes], list[Array]]:
         """Return a word of 8 bytes per argument, and the arrays that the words point to."""
         words: list[bytes] = []
         referenced_arrays: list[Array] = []
@@ -235,19 +241,19 @@ class CompiledKernel:
             if argument is None:
                 if not isinstance(type, Pointer):
                     raise LaunchError(f"{self._function.name}: {name} is missing.")
-                words.append(bytes(WORD))
+                words.append(bytes(WORD_BYTES))
             elif isinstance(type, Pointer):
                 assert isinstance(argument, np.ndarray)
-                words.append(_address(argument))
-            elif isinstance(type, Scalar) or type.size <= WORD:
-                words.append(argument.tobytes().ljust(WORD, b"\0"))
+                words.append(_array_address(argument))
+            elif isinstance(type, Scalar) or type.size <= WORD_BYTES:
+                words.append(argument.tobytes().ljust(WORD_BYTES, b"\0"))
             else:
                 referenced_arrays.append(np.frombuffer(argument.tobytes(), np.uint8))
-                words.append(_address(referenced_arrays[-1]))
+                words.append(_array_address(referenced_arrays[-1]))
         return words, referenced_arrays
 
 
-class _LaunchShape:
+class _CompiledShape:
     """A kernel compiled for one shape of block, or loaded from the cache."""
 
     def __init__(
@@ -257,15 +263,15 @@ class _LaunchShape:
         constants: frozenset[str],
         on_compile: Callable[[], None],
     ) -> None:
-        key = native.key_of(function, block, sorted(constants))
-        entry = native.kept(key)
+        key = native_code.compute_cache_key(function, block, sorted(constants))
+        entry = native_code.read_cached_code(key)
         if entry is None:
             on_compile()
             compiled = compile_kernel(function, block, constants, function.cluster or (1, 1, 1))
-            entry = _launch_data(compiled), native.compile_text(compiled.text)
-            native.keep(key, *entry)
+            entry = _launch_data(compiled), native_code.compile_text(compiled.text)
+            native_code.write_cached_code(key, *entry)
         data, code = entry
-        self.code = native.NativeCode(code)
+        self.code = native_code.NativeCode(code)
         self.variables: tuple[str, ...] = tuple(data["variables"])
         self.failures = [
             ThreadFailure(**{**failure, "position": SourcePosition(*failure["position"])})
@@ -275,16 +281,16 @@ class _LaunchShape:
         self._shared: int = data["shared_bytes"]
         self.cluster = function.cluster or (1, 1, 1)
 
-    def shared_stride(self, dynamic_bytes: int) -> int:
+    def compute_shared_stride(self, dynamic_bytes: int) -> int:
         """Return the distance in bytes between the shared memories of a cluster's blocks."""
         return -(-(self._shared + dynamic_bytes) // _ALIGNMENT) * _ALIGNMENT
 
-    def memory(self, dynamic_bytes: int) -> tuple[Array, Array]:
+    def allocate_memory(self, dynamic_bytes: int) -> tuple[Array, Array]:
         """Allocate the memory that one worker needs."""
-        return _aligned(self._scratch), _aligned(self.shared_stride(dynamic_bytes) * prod(self.cluster))
+        return _align_size(self._scratch), _align_size(self.compute_shared_stride(dynamic_bytes) * prod(self.cluster))
 
 
-def _launch_data(compiled: CompiledText) -> dict[str, Any]:
+def _launch_data(compiled: KernelText) -> dict[str, Any]:
     """Return the information, besides the code, that a launch needs, as JSON data."""
     return {
         "scratch_bytes": compiled.scratch_bytes,
@@ -296,19 +302,19 @@ def _launch_data(compiled: CompiledText) -> dict[str, Any]:
     }
 
 
-def _words_of_child(child: ChildLaunch) -> tuple[list[bytes], list[Array]]:
+def _child_words(child: ChildLaunch) -> tuple[list[bytes], list[Array]]:
     """Return a word of 8 bytes per argument of a child, and the arrays that the words point to."""
     words, referenced_arrays = [], []
     for argument in child.arguments:
         referenced_arrays.append(np.frombuffer(argument, np.uint8))
-        words.append(argument if len(argument) == WORD else _address(referenced_arrays[-1]))
+        words.append(argument if len(argument) == WORD_BYTES else _array_address(referenced_arrays[-1]))
     return words, referenced_arrays
 
 
 def _launch_error(failure: ThreadFailure, thread: Array, block: Array) -> LaunchError:
     thread_name = f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, block))})"
     return LaunchError(
-        f"{failure.position}: {thread_name} {failure.what}.",
+        f"{failure.position}: {thread_name} {failure.description}.",
         position=failure.position,
         advice=failure.advice,
         kind=failure.kind,
@@ -316,20 +322,20 @@ def _launch_error(failure: ThreadFailure, thread: Array, block: Array) -> Launch
     )
 
 
-def _aligned(size: int) -> Array:
+def _align_size(size: int) -> Array:
     buffer = np.zeros(size + 2 * _ALIGNMENT, np.uint8)
     return buffer[-buffer.ctypes.data % _ALIGNMENT :]
 
 
-def _address(array: Array) -> bytes:
-    return int(array.ctypes.data).to_bytes(WORD, sys.byteorder)
+def _array_address(array: Array) -> bytes:
+    return int(array.ctypes.data).to_bytes(WORD_BYTES, sys.byteorder)
 
 
 @cache
-def _workers() -> int:
+def _worker_count() -> int:
     return os.cpu_count() or 1
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_workers(), thread_name_prefix="blocks")
+def _worker_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_worker_count(), thread_name_prefix="blocks")

@@ -11,9 +11,9 @@ from gpu.simulator.compiled.assembly import Assembly, value_type
 from gpu.simulator.types import Scalar
 from gpu.warp import WARP
 
-_HOLDERS = 4
+_HOLDER_LANES = 4
 """The number of lanes that hold a row, or a column."""
-_VECTOR_LANES = 2 * _HOLDERS
+_VECTOR_LANES = 2 * _HOLDER_LANES
 """The number of lanes in a vector."""
 
 
@@ -34,12 +34,12 @@ def write_product(asm: Assembly, type: Scalar, column: str, places: Sequence[str
     """
     length = (len(places) - 1) // 2
     name = f"@matrix.product.{value_type(type)}.{length}"
-    asm.define(_function(name, type, length))
+    asm.define(_product_function(name, type, length))
     arguments = ", ".join(f"ptr {place}" for place in (result, *places))
     asm.emit(f"call void {name}(i64 {column}, {arguments})")
 
 
-def _function(name: str, type: Scalar, length: int) -> str:
+def _product_function(name: str, type: Scalar, length: int) -> str:
     """Return the function, which adds products one by one in the order of `executor.exchanges`, float32 as float64."""
     llvm_type = value_type(type)
     wide = "double" if type.is_float else llvm_type
@@ -49,13 +49,13 @@ def _function(name: str, type: Scalar, length: int) -> str:
         f"<{WARP} x {llvm_type}>",
         f"<{_VECTOR_LANES} x {wide}>",
     )
-    steps = [(number, step) for number in range(length) for step in range(_HOLDERS)]
+    steps = [(number, step) for number in range(length) for step in range(_HOLDER_LANES)]
     factors = [f"ptr %{each}.{number}" for each in ("rows", "columns") for number in range(length)]
     parameters = ", ".join(["i64 %column", "ptr %result", "ptr %sum", *factors])
     lines = [
         f"define internal void {name}({parameters}) noinline nounwind {{",
         "entry:",
-        f"  %before = mul i64 %column, {_HOLDERS}",
+        f"  %before = mul i64 %column, {_HOLDER_LANES}",
     ]
 
     def widen(value: str) -> str:
@@ -72,7 +72,7 @@ def _function(name: str, type: Scalar, length: int) -> str:
     columns = []
     for number, step in steps:
         # A lane holds every other column, and so all of those of `%column`.
-        lanes = [2 * _HOLDERS * (lane % _HOLDERS) + step for lane in range(_VECTOR_LANES)]
+        lanes = [2 * _HOLDER_LANES * (lane % _HOLDER_LANES) + step for lane in range(_VECTOR_LANES)]
         lines.append(f"  %column.{number}.{step} = {_shuffle(warp_vector, f'%held.{number}', lanes)}")
         columns.append(widen(f"%column.{number}.{step}"))
     lines += [
@@ -91,7 +91,7 @@ def _function(name: str, type: Scalar, length: int) -> str:
         rows.append(widen(f"%row.{number}"))
     for (number, step), column in zip(steps, columns, strict=True):
         at = f"{number}.{step}"
-        lanes = [lane // _HOLDERS * _HOLDERS + step for lane in range(_VECTOR_LANES)]
+        lanes = [lane // _HOLDER_LANES * _HOLDER_LANES + step for lane in range(_VECTOR_LANES)]
         lines += [
             f"  %factor.{at} = {_shuffle(wide_vector, rows[number], lanes)}",
             f"  %product.{at} = {times} {wide_vector} %factor.{at}, {column}",

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-LONG = 1500
+MIN_LINES = 1500
 """The least number of lines for a function; the rarer a call, the smaller its cost."""
 
 _NAME = re.compile(r"%[\w.]+")
@@ -30,11 +30,11 @@ class OutlinedLines:
 
     lines: list[str | OutlinedLines]
     name: str = ""
-    given: dict[str, str] = field(default_factory=dict)
+    parameter_types: dict[str, str] = field(default_factory=dict)
     """Types of the parameters, by name."""
 
 
-def can_stand_alone(lines: Sequence[str | OutlinedLines]) -> bool:
+def is_self_contained(lines: Sequence[str | OutlinedLines]) -> bool:
     """Return whether lines have no jumps to the outside and do not depend on the kernel's stack frame."""
     text = "\n".join(line for line in lines if isinstance(line, str))
     return not any(each in text for each in _FRAME_DEPENDENT) and set(_TARGET.findall(text)) <= set(
@@ -53,39 +53,39 @@ class Outliner:
         Lines that compute values from the parameters, repeated in each part.
     allocas : sequence of str
         The lines that declare variables.
-    kept : set of str
+    persistent : set of str
         The variables whose values outlive one call of a part.
     """
 
-    def __init__(self, signature: str, prologue: Sequence[str], allocas: Sequence[str], kept: set[str]) -> None:
+    def __init__(self, signature: str, prologue: Sequence[str], allocas: Sequence[str], persistent: set[str]) -> None:
         self._signature = signature
-        self._arguments = ", ".join(_without_attributes(each) for each in signature.split(", "))
+        self._arguments = ", ".join(_remove_attributes(each) for each in signature.split(", "))
         self._prologue = list(prologue)
         self._common_names = {*_NAME.findall(signature), *(_defined_name(line) for line in prologue)}
         self._allocas = {_defined_name(line): line for line in allocas}
-        self._persistent = kept
+        self._persistent = persistent
         self._types: dict[str, str] = dict.fromkeys(self._allocas, "ptr")
         self._uses: dict[OutlinedLines, Counter[str]] = {}
-        self._written: list[str] = []
+        self._functions: list[str] = []
 
-    def write(self, kernel: OutlinedLines) -> tuple[list[str], list[str]]:
+    def write_kernel(self, kernel: OutlinedLines) -> tuple[list[str], list[str]]:
         """Return the lines of the kernel's variables, and its other lines with parts replaced by calls."""
         self._count_uses(kernel)
         owner = dict.fromkeys(self._allocas, kernel)
-        for part in _all_parts(kernel):  # outer parts before inner ones
+        for part in _iterate_parts(kernel):  # outer parts before inner ones
             for name, count in self._uses[part].items():
                 if count == self._uses[kernel][name] and name in owner and name not in self._persistent:
                     owner[name] = part
-        for number, part in enumerate(reversed(list(_all_parts(kernel)))):
+        for number, part in enumerate(reversed(list(_iterate_parts(kernel)))):
             part.name = f"@part.{number}"
             self._write_part(part, [self._allocas[name] for name in self._allocas if owner[name] is part])
         own_lines = [line for name, line in self._allocas.items() if owner[name] is kernel]
-        return own_lines, self._with_calls(kernel)
+        return own_lines, self._replace_parts(kernel)
 
     @property
     def functions(self) -> list[str]:
         """The parts' functions."""
-        return self._written
+        return self._functions
 
     def _count_uses(self, part: OutlinedLines) -> Counter[str]:
         """Count the uses of names in a part, including the parts within it."""
@@ -97,50 +97,52 @@ class Outliner:
             uses.update(_NAME.findall(line))
             match = _DEFINITION.match(line)
             if match is not None:
-                self._types[match[1]] = _type(match[2])
+                self._types[match[1]] = _value_type(match[2])
         self._uses[part] = uses
         return uses
 
     def _write_part(self, part: OutlinedLines, allocas: list[str]) -> None:
         local_names = {_defined_name(line) for line in allocas}
-        lines = self._with_calls(part)
+        lines = self._replace_parts(part)
         local_names |= {match[1] for line in lines if (match := _DEFINITION.match(line)) is not None}
         used_names = {name for line in lines if not line.endswith(":") for name in _NAME.findall(_TARGET.sub("", line))}
-        part.given = {name: self._types[name] for name in sorted(used_names - local_names - self._common_names)}
+        part.parameter_types = {
+            name: self._types[name] for name in sorted(used_names - local_names - self._common_names)
+        }
         parameters = [
-            f"ptr noalias {_size(self._allocas[name])} {name}" if name in self._allocas else f"{type} {name}"
-            for name, type in part.given.items()
+            f"ptr noalias {_size_attribute(self._allocas[name])} {name}" if name in self._allocas else f"{type} {name}"
+            for name, type in part.parameter_types.items()
         ]
         head = f"define internal void {part.name}({', '.join([self._signature, *parameters])}) noinline nounwind {{"
         body = ["entry:", *allocas, *self._prologue, "  br label %start", "start:", *lines, "  ret void", "}"]
-        self._written.append("\n".join([head, *body]))
+        self._functions.append("\n".join([head, *body]))
 
-    def _with_calls(self, part: OutlinedLines) -> list[str]:
+    def _replace_parts(self, part: OutlinedLines) -> list[str]:
         lines = []
         for line in part.lines:
             if isinstance(line, OutlinedLines):
-                arguments = [f"{type} {name}" for name, type in line.given.items()]
+                arguments = [f"{type} {name}" for name, type in line.parameter_types.items()]
                 lines.append(f"  call void {line.name}({', '.join([self._arguments, *arguments])})")
             else:
                 lines.append(line)
         return lines
 
 
-def _all_parts(part: OutlinedLines) -> Iterator[OutlinedLines]:
+def _iterate_parts(part: OutlinedLines) -> Iterator[OutlinedLines]:
     for line in part.lines:
         if isinstance(line, OutlinedLines):
             yield line
-            yield from _all_parts(line)
+            yield from _iterate_parts(line)
 
 
-def _size(alloca: str) -> str:
+def _size_attribute(alloca: str) -> str:
     """Return a parameter attribute that allows speculative reads of a variable, so that LLVM hoists them from loops."""
     match = _BYTES.search(alloca)
     assert match is not None
     return f"align 16 dereferenceable({match[1]})"
 
 
-def _without_attributes(parameter: str) -> str:
+def _remove_attributes(parameter: str) -> str:
     return parameter.replace(" noalias", "")
 
 
@@ -150,7 +152,7 @@ def _defined_name(line: str) -> str:
     return match[1]
 
 
-def _type(instruction: str) -> str:
+def _value_type(instruction: str) -> str:
     """Return the type of an instruction's value."""
     operation, _, rest = instruction.partition(" ")
     if operation in ("alloca", "getelementptr", "inttoptr"):

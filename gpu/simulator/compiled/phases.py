@@ -9,13 +9,13 @@ from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.memory import ThreadFailure
 from gpu.simulator.compiled.plan import PlannedFrame
-from gpu.simulator.compiled.written_thread import WrittenThread
+from gpu.simulator.compiled.thread_context import ThreadContext
 from gpu.simulator.executor.phase_words import (
+    BYTES_BIAS,
     BYTES_BITS,
     COUNT_BITS,
+    MAX_ARRIVALS,
     MISUSE_ADVICE,
-    MOST_ARRIVALS,
-    NO_BYTES,
     PARITY_BIT,
     TOO_MANY_ARRIVALS,
     UNINITIALIZED,
@@ -33,13 +33,13 @@ _CHANGE = f"""define internal i64
   %dropped = sub i64 %arrived, %less
   %more = shl i64 %bytes, {2 * COUNT_BITS}
   %new = add i64 %dropped, %more
-  %missing = and i64 %new, {MOST_ARRIVALS}
+  %missing = and i64 %new, {MAX_ARRIVALS}
   %above = lshr i64 %new, {COUNT_BITS}
-  %expected = and i64 %above, {MOST_ARRIVALS}
+  %expected = and i64 %above, {MAX_ARRIVALS}
   %highest = lshr i64 %new, {2 * COUNT_BITS}
   %waited = and i64 %highest, {(1 << BYTES_BITS) - 1}
   %came = icmp eq i64 %missing, 0
-  %brought = icmp eq i64 %waited, {NO_BYTES}
+  %brought = icmp eq i64 %waited, {BYTES_BIAS}
   %over = and i1 %came, %brought
   %filled = or i64 %new, %expected
   %next = xor i64 %filled, {1 << PARITY_BIT}
@@ -57,13 +57,13 @@ class PhaseWriter:
 
     Parameters
     ----------
-    thread : WrittenThread
+    thread : ThreadContext
     """
 
-    def __init__(self, thread: WrittenThread) -> None:
+    def __init__(self, thread: ThreadContext) -> None:
         self._thread = thread
 
-    def change(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
+    def write_change(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
         """Write any operation except a test, and return the parity of the phase before it."""
         address, count = self._thread.scalar(frame, expression.pointer), self._int64_value(frame, expression.argument)
         match expression.op:
@@ -79,20 +79,20 @@ class PhaseWriter:
                 return self._change(address, expression, count=self._thread.asm.value(f"sub i64 0, {count}"))
         return self._change(address, expression, arrivals=count, dropped=count if expression.op == "drop" else "0")
 
-    def is_over(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
+    def write_test(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
         """Return whether the phase with a parity is complete, an i1."""
         asm = self._thread.asm
         word = asm.value(f"load i64, ptr {self._thread.scalar(frame, expression.pointer)}")
-        self._check(asm.value(f"icmp sgt i64 {word}, 0"), UNINITIALIZED, expression)
+        self._write_check(asm.value(f"icmp sgt i64 {word}, 0"), UNINITIALIZED, expression)
         parity = asm.value(f"lshr i64 {word}, {PARITY_BIT}")
         differs = asm.value(f"xor i64 {parity}, {self._int64_value(frame, expression.argument)}")
         return asm.value(f"trunc i64 {differs} to i1")
 
-    def bring(self, frame: PlannedFrame, copy: ir.BulkCopy) -> str:
+    def write_bulk_copy(self, frame: PlannedFrame, copy: ir.BulkCopy) -> str:
         """Write a bulk copy and its arrival."""
         asm = self._thread.asm
         destination, source, size = (
-            self._thread.scalar(frame, copy.to),
+            self._thread.scalar(frame, copy.destination),
             self._thread.scalar(frame, copy.source),
             self._int64_value(frame, copy.bytes),
         )
@@ -104,10 +104,10 @@ class PhaseWriter:
 
     def _init(self, address: str, count: str, expression: ir.BarrierPhase) -> str:
         asm = self._thread.asm
-        fits = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {count}, 1')}, {MOST_ARRIVALS}")
-        self._check(fits, f"initializes a barrier for no arrivals, or more than {MOST_ARRIVALS}", expression)
+        fits = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {count}, 1')}, {MAX_ARRIVALS}")
+        self._write_check(fits, f"initializes a barrier for no arrivals, or more than {MAX_ARRIVALS}", expression)
         word = asm.value(f"mul i64 {count}, {1 + (1 << COUNT_BITS)}")
-        asm.emit(f"store i64 {asm.value(f'or i64 {word}, {PhaseWord(0, 0, 0, 0).word}')}, ptr {address}")
+        asm.emit(f"store i64 {asm.value(f'or i64 {word}, {PhaseWord(0, 0, 0, 0).encoded}')}, ptr {address}")
         return "0"
 
     def _change(
@@ -123,21 +123,21 @@ class PhaseWriter:
         asm.define(_CHANGE)
         arguments = f"ptr {address}, ptr %progress, i64 {arrivals}, i64 {dropped}, i64 {count}"
         old = asm.value(f"call i64 @phase.change({arguments})")
-        self._check(asm.value(f"icmp sgt i64 {old}, 0"), UNINITIALIZED, expression)
+        self._write_check(asm.value(f"icmp sgt i64 {old}, 0"), UNINITIALIZED, expression)
         if arrivals != "0":
-            missing = asm.value(f"and i64 {old}, {MOST_ARRIVALS}")
-            self._check(asm.value(f"icmp uge i64 {missing}, {arrivals}"), TOO_MANY_ARRIVALS, expression)
+            missing = asm.value(f"and i64 {old}, {MAX_ARRIVALS}")
+            self._write_check(asm.value(f"icmp uge i64 {missing}, {arrivals}"), TOO_MANY_ARRIVALS, expression)
         return asm.value(f"lshr i64 {old}, {PARITY_BIT}")
 
-    def _check(self, holds: str, failure_text: str, expression: ir.BarrierPhase | ir.BulkCopy) -> None:
+    def _write_check(self, holds: str, failure_text: str, expression: ir.BarrierPhase | ir.BulkCopy) -> None:
         asm = self._thread.asm
-        valid, invalid = asm.fresh("right"), asm.fresh("wrong")
+        valid, invalid = asm.new_name("right"), asm.new_name("wrong")
         asm.branch(holds, valid, invalid)
-        asm.place(invalid)
+        asm.begin_block(invalid)
         failure = ThreadFailure(failure_text, expression.position, advice=MISUSE_ADVICE)
         self._thread.memory.fail(failure, self._thread.block.thread_index)
-        asm.place(valid)
+        asm.begin_block(valid)
 
     def _int64_value(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         assert isinstance(expression.type, Scalar)
-        return arithmetic.cast(self._thread.asm, expression.type, INT64, self._thread.scalar(frame, expression))
+        return arithmetic.emit_cast(self._thread.asm, expression.type, INT64, self._thread.scalar(frame, expression))

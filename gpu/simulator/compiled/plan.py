@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled.walking import asked_once, parts, walk
+from gpu.simulator.compiled.traversal import cache_query, child_nodes, walk
 from gpu.simulator.types import Type
 
 
@@ -24,14 +24,14 @@ class PlannedFrame:
     path: str
     function: ir.Function
     slots: int
-    added: dict[int, Type] = field(default_factory=dict)
+    added_slots: dict[int, Type] = field(default_factory=dict)
     result: tuple[PlannedFrame, int, Type] | None = None
     """The caller's variable for the value of returns before the function's end."""
 
     def new_slot(self, type: Type) -> int:
         """Return a new variable that the plan itself needs."""
         self.slots += 1
-        self.added[self.slots - 1] = type
+        self.added_slots[self.slots - 1] = type
         return self.slots - 1
 
 
@@ -53,7 +53,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Once:
+class UniformAssignment:
     """A statement that assigns the same value to a variable in all threads."""
 
     frame: PlannedFrame
@@ -67,7 +67,7 @@ class Exchange:
     frame: PlannedFrame
     slot: int
     expression: ir.Warp
-    agreed: tuple[bool, ...]
+    uniform_arguments: tuple[bool, ...]
     """Whether each argument is the same for all threads."""
 
 
@@ -81,14 +81,14 @@ class PhaseTest:
 
 
 @dataclass(frozen=True)
-class BlockMeeting:
+class BlockBarrier:
     """A barrier at which a warp waits for the others of its block."""
 
     position: SourcePosition
 
 
 @dataclass(frozen=True)
-class ClusterMeeting:
+class ClusterBarrierStep:
     """An arrival of a warp at its cluster's barrier, or the wait there for the other warps."""
 
     barrier: ir.ClusterBarrier
@@ -100,19 +100,19 @@ class PlannedIf:
 
     frame: PlannedFrame
     condition: ir.Expression
-    uniform: bool
+    is_uniform: bool
     then: Plan
     orelse: Plan | None
 
 
 @dataclass(frozen=True)
 class PlannedLoop:
-    """A loop around regions. `before` is the plan of the exchanges in the condition."""
+    """A loop around regions. `condition_plan` is the plan of the exchanges in the condition."""
 
     frame: PlannedFrame
-    before: Plan
+    condition_plan: Plan
     condition: ir.Expression | None
-    uniform: bool
+    is_uniform: bool
     body: Plan
     step: Plan
     tests_first: bool
@@ -126,60 +126,70 @@ class PlannedCall:
     body: Plan
 
 
-Item = Region | Once | Exchange | PhaseTest | BlockMeeting | ClusterMeeting | PlannedIf | PlannedLoop | PlannedCall
+Item = (
+    Region
+    | UniformAssignment
+    | Exchange
+    | PhaseTest
+    | BlockBarrier
+    | ClusterBarrierStep
+    | PlannedIf
+    | PlannedLoop
+    | PlannedCall
+)
 Plan = list[Item]
 
 
-Key = tuple[str, int]
+VariableKey = tuple[str, int]
 
 
-def places(items: Plan) -> Iterator[set[Key]]:
+def variables_by_item(items: Plan) -> Iterator[set[VariableKey]]:
     """Yield the variables of each item; a variable used in two items outlives both."""
     for item in items:
         match item:
             case Region(statements):
-                yield {key for frame, statement in statements for key in used(frame, statement)}
-            case Once(frame, statement):
-                yield set(used(frame, statement))
+                yield {key for frame, statement in statements for key in used_variables(frame, statement)}
+            case UniformAssignment(frame, statement):
+                yield set(used_variables(frame, statement))
             case Exchange(frame, slot, expression) | PhaseTest(frame, slot, expression):
-                yield set(used(frame, expression))
+                yield set(used_variables(frame, expression))
                 yield {(frame.path, slot)}
                 yield set()
             case PlannedIf(frame, condition, _, then, orelse):
-                yield set(used(frame, condition))
-                yield from places(then)
-                yield from places(orelse or [])
+                yield set(used_variables(frame, condition))
+                yield from variables_by_item(then)
+                yield from variables_by_item(orelse or [])
             case PlannedLoop(frame, before, condition, _, body, step):
-                yield from places(before)
+                yield from variables_by_item(before)
                 if condition is not None:
-                    yield set(used(frame, condition))
-                yield from places(body)
-                yield from places(step)
+                    yield set(used_variables(frame, condition))
+                yield from variables_by_item(body)
+                yield from variables_by_item(step)
             case PlannedCall(_, body):
-                yield from places(body)
+                yield from variables_by_item(body)
 
 
-def handed_on(items: Plan) -> Iterator[Key]:
+def passed_variables(items: Plan) -> Iterator[VariableKey]:
     """Yield the arguments of functions that wait, since local memory that is passed to them is used in many items."""
     for item in items:
         match item:
             case Region(statements):
                 for frame, statement in statements:
                     if isinstance(statement, Bind):
-                        yield from used(frame, statement.value)
-            case Once(frame, Bind() as bind):
-                yield from used(frame, bind.value)
+                        yield from used_variables(frame, statement.value)
+            case UniformAssignment(frame, Bind() as bind):
+                yield from used_variables(frame, bind.value)
             case PlannedIf(_, _, _, then, orelse):
-                yield from handed_on(then)
-                yield from handed_on(orelse or [])
+                yield from passed_variables(then)
+                yield from passed_variables(orelse or [])
             case PlannedLoop(_, before, _, _, body, step):
                 for inner in (before, body, step):
-                    yield from handed_on(inner)
+                    yield from passed_variables(inner)
             case PlannedCall(_, body):
-                yield from handed_on(body)
+                yield from passed_variables(body)
 
 
-def used(frame: PlannedFrame, node: object) -> Iterator[Key]:
+def used_variables(frame: PlannedFrame, node: object) -> Iterator[VariableKey]:
     """Yield the variables that a node uses."""
     if isinstance(node, Bind):
         yield node.frame.path, node.slot
@@ -208,45 +218,47 @@ def all_statements(items: Plan) -> Iterator[object]:
                 yield from all_statements(body)
 
 
-def takes_out(item: Item) -> bool:
+def may_leave(item: Item) -> bool:
     """Return whether threads may leave the loop or function around an item."""
     match item:
         case Region(statements):
-            return any(not isinstance(each, Bind) and not jumps(each).isdisjoint(_JUMP_KINDS) for _, each in statements)
+            return any(
+                not isinstance(each, Bind) and not jump_kinds(each).isdisjoint(_JUMP_KINDS) for _, each in statements
+            )
         case PlannedIf(_, _, _, then, orelse):
-            return any(map(takes_out, (*then, *(orelse or []))))
+            return any(map(may_leave, (*then, *(orelse or []))))
         case PlannedLoop():
-            return any("return" in jumps(each) for each in all_statements([item]) if not isinstance(each, Bind))
+            return any("return" in jump_kinds(each) for each in all_statements([item]) if not isinstance(each, Bind))
     return False
 
 
 _JUMP_KINDS = ("break", "continue", "return")
 
 
-@asked_once
-def jumps(node: object) -> set[str]:
+@cache_query
+def jump_kinds(node: object) -> set[str]:
     """Return the kinds of jumps that leave a statement."""
     kinds: set[str] = {node.kind} if isinstance(node, ir.Jump) else set()
     if isinstance(node, ir.Return):
         kinds.add("return")
-    for part in parts(node):
-        kinds |= jumps(part)
+    for part in child_nodes(node):
+        kinds |= jump_kinds(part)
     contained = (
         ("break", "continue") if isinstance(node, ir.Loop) else ("break",) if isinstance(node, ir.Switch) else ()
     )
     return kinds.difference(contained)
 
 
-def touches_one(node: object, apart: set[int]) -> bool:
+def accesses_common_memory(node: object, split_slots: set[int]) -> bool:
     """Return whether a node accesses memory that all threads share or use in turn, except split memory."""
     for each in walk(node):
         match each:
-            case ir.DeclareMemory(slot) if slot in apart:
+            case ir.DeclareMemory(slot) if slot in split_slots:
                 continue
             case ir.Atomic() | ir.DeclareMemory() | ir.Temporary() | ir.Fence() | ir.BarrierPhase() | ir.BulkCopy():
                 return True
             case ir.LaunchCall():
                 return True
-            case ir.Call() if touches_one(each.function.body, set()):
+            case ir.Call() if accesses_common_memory(each.function.body, set()):
                 return True
     return False

@@ -9,14 +9,13 @@ from typing import Any
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.assembly import UnsupportedKernel
 from gpu.simulator.compiled.intervals import Intervals
 from gpu.simulator.compiled.plan import (
     Bind,
-    BlockMeeting,
-    ClusterMeeting,
+    BlockBarrier,
+    ClusterBarrierStep,
     Exchange,
-    Once,
     PhaseTest,
     Plan,
     PlannedCall,
@@ -24,32 +23,50 @@ from gpu.simulator.compiled.plan import (
     PlannedIf,
     PlannedLoop,
     Region,
+    UniformAssignment,
 )
-from gpu.simulator.compiled.rematerialize import Assignments, Rematerializable, changes_of, constant
+from gpu.simulator.compiled.rematerialization import (
+    Assignments,
+    RematerializableVariables,
+    count_changes,
+    find_constant,
+)
 from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
+from gpu.simulator.compiled.synchronization import (
+    accesses_volatile,
+    has_exchange,
+    has_synchronization,
+    needs_separate_warps,
+)
+from gpu.simulator.compiled.traversal import (
+    LEAVES,
+    fold_condition,
+    is_unrolled,
+    outermost_loops,
+    remove_dead_code,
+    walk,
+)
 from gpu.simulator.compiled.uniformity import Uniformity
-from gpu.simulator.compiled.waiting import exchanges, go_by_warps, sees, waits
-from gpu.simulator.compiled.walking import LEAVES, decided, is_unrolled, outermost_loops, taken, walk
-from gpu.simulator.executor.batches import reachable
+from gpu.simulator.executor.batches import find_reachable_functions
 from gpu.simulator.intrinsics import BLOCK_VOTES
 from gpu.simulator.types import Scalar, Type, Void
 
 
 @dataclass(frozen=True)
-class Planned:
+class KernelPlan:
     """A kernel's plan, the variables that differ between threads, and those of them that are computed at each use."""
 
     items: Plan
     frames: dict[str, PlannedFrame]
-    varying: frozenset[tuple[str, int]]
-    computed: dict[tuple[str, int], ir.Expression]
-    memories: set[tuple[str, int]]
+    varying_variables: frozenset[tuple[str, int]]
+    computed_values: dict[tuple[str, int], ir.Expression]
+    added_memories: set[tuple[str, int]]
     """Memory added by the plan, for objects that are passed to functions that wait."""
 
 
-def plan(
+def plan_kernel(
     kernel: ir.Function, block: Sequence[int], constants: frozenset[str], replacement: ScalarReplacement
-) -> Planned:
+) -> KernelPlan:
     """Return the plan of a kernel.
 
     Parameters
@@ -64,30 +81,32 @@ def plan(
 
     Raises
     ------
-    NotCompiled
+    UnsupportedKernel
         The kernel uses something that this executor does not support.
     """
-    for function in reachable(kernel):
-        if any(callee is function for direct_callee in function.calls for callee in reachable(direct_callee)):
-            raise NotCompiled("recursion")
+    for function in find_reachable_functions(kernel):
+        if any(
+            callee is function for direct_callee in function.calls for callee in find_reachable_functions(direct_callee)
+        ):
+            raise UnsupportedKernel("recursion")
     varying: frozenset[tuple[str, int]] = frozenset()
-    intervals, by_warps = Intervals(block), go_by_warps(kernel)
+    intervals, by_warps = Intervals(block), needs_separate_warps(kernel)
     assignments: dict[int, Assignments] = {}
     while True:
         planner = _Planner(varying, intervals, constants, replacement, assignments, by_warps=by_warps)
         frame = planner.frames[""] = PlannedFrame("", kernel, kernel.slots)
-        planned = planner.block(frame, kernel.body)
-        all_varying = varying | planner.found
+        planned = planner.plan_block(frame, kernel.body)
+        all_varying = varying | planner.varying_found
         if all_varying == varying:
-            return Planned(planned, planner.frames, varying, planner.computed, planner.memories)
+            return KernelPlan(planned, planner.frames, varying, planner.computed_values, planner.added_memories)
         varying = all_varying
 
 
-def _makes_object(expression: ir.Expression) -> bool:
+def _creates_object(expression: ir.Expression) -> bool:
     """Return whether an expression creates an object that outlives the calls to which it is passed."""
     nodes = list(walk(expression))
     arguments = (each for node in nodes if isinstance(node, ir.Call) for each in node.arguments)
-    passed = {id(part) for each in arguments if not exchanges(each) for part in walk(each)}
+    passed = {id(part) for each in arguments if not has_exchange(each) for part in walk(each)}
     return any(isinstance(node, ir.Temporary) and id(node) not in passed for node in nodes)
 
 
@@ -106,19 +125,19 @@ class _Planner:
     ) -> None:
         self._varying = varying
         self._intervals = intervals
-        self.memories: set[tuple[str, int]] = set()
+        self.added_memories: set[tuple[str, int]] = set()
         self._by_warps = by_warps
         self._replacement = replacement
         self._uniformity = Uniformity(varying, constants)
-        self.found: set[tuple[str, int]] = set()
-        self._masked = 0
+        self.varying_found: set[tuple[str, int]] = set()
+        self._context_count = 0
         self._context: list[int] = [0]
         self._declared: dict[tuple[str, int], int] = {}
-        self._inlined = 0
-        self.computed: dict[tuple[str, int], ir.Expression] = {}
+        self._inlined_count = 0
+        self.computed_values: dict[tuple[str, int], ir.Expression] = {}
         self.frames: dict[str, PlannedFrame] = {}
         self._assignments = assignments
-        self._rematerializable: dict[str, Rematerializable] = {}
+        self._rematerializable: dict[str, RematerializableVariables] = {}
         self._unsplit_by_function: dict[int, set[int]] = {}
 
     # Which variables differ between threads.
@@ -131,12 +150,12 @@ class _Planner:
         if declared:
             self._declared[key] = self._context[-1]
         in_same_context = self._declared.setdefault(key, 0) == self._context[-1]
-        if in_same_context and self._uniformity.holds(frame, value) and key not in self._varying:
+        if in_same_context and self._uniformity.is_uniform(frame, value) and key not in self._varying:
             return True
-        self.found.add(key)
+        self.varying_found.add(key)
         return False
 
-    def _analyses(self, frame: PlannedFrame) -> tuple[Assignments, Rematerializable]:
+    def _analyze_frame(self, frame: PlannedFrame) -> tuple[Assignments, RematerializableVariables]:
         """Return the assignments in a frame's function, and its rematerializable variables."""
         function = frame.function
         if id(function) not in self._assignments:
@@ -144,10 +163,10 @@ class _Planner:
         assignments = self._assignments[id(function)]
         if frame.path not in self._rematerializable:
             varying = frozenset(slot for path, slot in self._varying if path == frame.path)
-            self._rematerializable[frame.path] = Rematerializable(assignments, varying)
+            self._rematerializable[frame.path] = RematerializableVariables(assignments, varying)
         return assignments, self._rematerializable[frame.path]
 
-    def _induction(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Update | None:
+    def _find_induction_step(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Update | None:
         """Return the block's step, if a loop's variable is each thread's start plus the block's common progress."""
         match loop.step:
             case ir.Update(Scalar() as type, ir.Local(_, slot, _), "+" | "-" as op, by, Scalar() as compute) if (
@@ -156,30 +175,34 @@ class _Planner:
                 and compute.size == type.size in (4, 8)
                 and not (type.is_float or compute.is_float)
                 and (type.is_signed or op == "+")
-                and self._uniformity.holds(frame, by)
+                and self._uniformity.is_uniform(frame, by)
             ):
                 pass
             case _:
                 return None
-        start = self._loop_start(frame, slot, loop)
+        start = self._find_loop_start(frame, slot, loop)
         if start is None:
             return None
-        progress = _progress(slot, type)
-        self.computed[frame.path, slot] = ir.Binary(type, "+", start, progress)
+        progress = _progress_variable(slot, type)
+        self.computed_values[frame.path, slot] = ir.Binary(type, "+", start, progress)
         return ir.Update(type, progress, op, by, compute)
 
-    def _loop_start(self, frame: PlannedFrame, slot: int, loop: ir.Loop) -> ir.Expression | None:
+    def _find_loop_start(self, frame: PlannedFrame, slot: int, loop: ir.Loop) -> ir.Expression | None:
         """Return a loop variable's start; None if the variable changes elsewhere, or its start must be stored."""
-        assignments, rematerializable = self._analyses(frame)
+        assignments, rematerializable = self._analyze_frame(frame)
         nodes = assignments.nodes
         declarations = [node for node in nodes if isinstance(node, ir.Declare) and node.slot == slot]
-        if len(declarations) != 1 or declarations[0].value is None or not rematerializable.holds(declarations[0].value):
+        if (
+            len(declarations) != 1
+            or declarations[0].value is None
+            or not rematerializable.is_rematerializable(declarations[0].value)
+        ):
             return None
-        if changes_of(slot, nodes) != 1 or _uses(slot, nodes) != _uses(slot, walk(loop)):
+        if count_changes(slot, nodes) != 1 or _uses(slot, nodes) != _uses(slot, walk(loop)):
             return None
         return declarations[0].value
 
-    def _common_condition(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Expression | None:
+    def _find_common_condition(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Expression | None:
         """Return a condition common to all threads for a loop with different starts but equally many iterations.
 
         `for (int i = lane; i < 256; i += 32)` has eight iterations for every lane.
@@ -192,20 +215,20 @@ class _Planner:
                 pass
             case _:
                 return None
-        counter, single_values = _without_casts(left), self._analyses(frame)[0].lasting
+        counter, single_values = _strip_casts(left), self._analyze_frame(frame)[0].lasting_slots
         if not isinstance(counter, ir.Local) or counter.slot != slot:
             return None
-        step, bound = constant(by, single_values), constant(right, single_values)
+        step, bound = find_constant(by, single_values), find_constant(right, single_values)
         if bound is None or not step or step < 0 or _has_jumps(loop):
             return None
-        loop_start = self._loop_start(frame, slot, loop)
-        starts = self._intervals.of(frame, loop_start) if loop_start is not None else None
+        loop_start = self._find_loop_start(frame, slot, loop)
+        starts = self._intervals.find_interval(frame, loop_start) if loop_start is not None else None
         if starts is None or starts[0] < 0:
             return None
         rounds = {max(-((start - bound - (op == "<=")) // step), 0) for start in starts}
         if len(rounds) != 1 or starts[1] + (max(rounds) + 1) * step >= 2**31:
             return None
-        first = ir.Binary(type, "+", ir.Const(type, type.dtype.type(starts[0])), _progress(slot, type))
+        first = ir.Binary(type, "+", ir.Const(type, type.dtype.type(starts[0])), _progress_variable(slot, type))
         number = first if left.type == type else ir.Cast(left.type, first)
         return ir.Binary(kind, op, number, right)
 
@@ -214,13 +237,13 @@ class _Planner:
         for node in walk(statement):
             match node:
                 case ir.Assign(_, ir.Local(_, slot, _), _) | ir.Update(_, ir.Local(_, slot, _)):
-                    self.found.add((frame.path, slot))
+                    self.varying_found.add((frame.path, slot))
                 case ir.Declare(slot) | ir.DeclareMemory(slot):
-                    self.found.add((frame.path, slot))
+                    self.varying_found.add((frame.path, slot))
 
     # Statements.
 
-    def block(self, frame: PlannedFrame, body: ir.Statement) -> Plan:
+    def plan_block(self, frame: PlannedFrame, body: ir.Statement) -> Plan:
         """Return the plan of a sequence of statements."""
         planned: Plan = []
         for statement in body.statements if isinstance(body, ir.Block) else (body,):
@@ -233,12 +256,12 @@ class _Planner:
                 for inner in statements:
                     self._statement(frame, inner, planned)
             case ir.Barrier(position):
-                planned.append(BlockMeeting(position) if self._by_warps else Region())
+                planned.append(BlockBarrier(position) if self._by_warps else Region())
             case ir.Evaluate(ir.ClusterBarrier() as barrier):
-                planned.append(ClusterMeeting(barrier))
+                planned.append(ClusterBarrierStep(barrier))
             case ir.Evaluate(ir.Fence(_, "__syncwarp")):
                 planned.append(Region())
-            case ir.If(condition, then, orelse) if (holds := decided(condition)) is not None:
+            case ir.If(condition, then, orelse) if (holds := fold_condition(condition)) is not None:
                 side = then if holds else orelse
                 if side is not None:
                     self._statement(frame, side, planned)
@@ -247,43 +270,46 @@ class _Planner:
             case ir.Loop() if self._is_planned(frame, statement):
                 self._loop(frame, statement, planned)
             case ir.Declare(slot, type, value, position):
-                value = self._hoist(frame, value, planned)
+                value = self._hoist_exchanges(frame, value, planned)
                 declaration = ir.Declare(slot, type, value, position)
                 if self._is_uniform_assignment(frame, slot, value, declared=True) and not isinstance(type, Void):
                     # Nothing reads the variable before its declaration, so it can move before the open region.
                     planned.insert(
-                        len(planned) - bool(planned and isinstance(planned[-1], Region)), Once(frame, declaration)
+                        len(planned) - bool(planned and isinstance(planned[-1], Region)),
+                        UniformAssignment(frame, declaration),
                     )
                 else:
-                    self._run(frame, declaration, planned)
-            case ir.DeclareMemory(_, _, values) if exchanges(statement):
-                hoisted_values = tuple((offset, self._hoist(frame, value, planned)) for offset, value in values)
-                self._run(frame, dataclasses.replace(statement, values=hoisted_values), planned)
+                    self._add_to_region(frame, declaration, planned)
+            case ir.DeclareMemory(_, _, values) if has_exchange(statement):
+                hoisted_values = tuple(
+                    (offset, self._hoist_exchanges(frame, value, planned)) for offset, value in values
+                )
+                self._add_to_region(frame, dataclasses.replace(statement, values=hoisted_values), planned)
             case ir.Evaluate(ir.Assign(_, ir.Local(_, slot, _), value) as assign, position):
-                value = self._hoist(frame, value, planned)
+                value = self._hoist_exchanges(frame, value, planned)
                 changed = dataclasses.replace(assign, value=value)
-                self._change(frame, slot, value, ir.Evaluate(changed, position), planned)
+                self._plan_assignment(frame, slot, value, ir.Evaluate(changed, position), planned)
             case ir.Evaluate(ir.Update(_, ir.Local(_, slot, _), _, value) as update, position):
-                value = self._hoist(frame, value, planned)
+                value = self._hoist_exchanges(frame, value, planned)
                 updated = dataclasses.replace(update, value=value)
-                self._change(frame, slot, value, ir.Evaluate(updated, position), planned)
-            case ir.Evaluate(ir.Assign(type, ir.Element() as place, value), position) if sees(statement):
+                self._plan_assignment(frame, slot, value, ir.Evaluate(updated, position), planned)
+            case ir.Evaluate(ir.Assign(type, ir.Element() as place, value), position) if accesses_volatile(statement):
                 self._plan_volatile_store(frame, type, place, value, position, planned)
             case ir.Evaluate(ir.Update(type, ir.Element() as place, op, value, Scalar() as compute), position) if (
-                sees(statement) and compute == type
+                accesses_volatile(statement) and compute == type
             ):
                 changed_to = ir.Binary(compute, op, ir.Load(type, place), value)
                 self._plan_volatile_store(frame, type, place, changed_to, position, planned)
-            case ir.Evaluate(expression, position) if waits(expression):
-                remaining = self._hoist(frame, expression, planned)
+            case ir.Evaluate(expression, position) if has_synchronization(expression):
+                remaining = self._hoist_exchanges(frame, expression, planned)
                 if not isinstance(remaining, ir.Local):
-                    self._run(frame, ir.Evaluate(remaining, position), planned)
-            case ir.Return(value, position) if waits(value) if value is not None else False:
-                self._run(frame, ir.Return(self._hoist(frame, value, planned), position), planned)
+                    self._add_to_region(frame, ir.Evaluate(remaining, position), planned)
+            case ir.Return(value, position) if has_synchronization(value) if value is not None else False:
+                self._add_to_region(frame, ir.Return(self._hoist_exchanges(frame, value, planned), position), planned)
             case _:
-                if exchanges(statement):
-                    raise NotCompiled(f"threads that wait for each other inside of a {_name(statement)}")
-                self._run(frame, statement, planned)
+                if has_exchange(statement):
+                    raise UnsupportedKernel(f"threads that wait for each other inside of a {_variable_name(statement)}")
+                self._add_to_region(frame, statement, planned)
 
     def _plan_volatile_store(
         self,
@@ -296,23 +322,23 @@ class _Planner:
     ) -> None:
         """Plan a store to volatile memory: all threads read before the first one writes."""
         slot = frame.new_slot(type)
-        self.found.add((frame.path, slot))
-        value = self._hoist(frame, value, planned)
+        self.varying_found.add((frame.path, slot))
+        value = self._hoist_exchanges(frame, value, planned)
         planned.append(Region())
-        self._run(frame, ir.Declare(slot, type, value, position), planned)
+        self._add_to_region(frame, ir.Declare(slot, type, value, position), planned)
         planned.append(Region())
-        self._run(frame, ir.Evaluate(ir.Assign(type, place, ir.Local(type, slot, "")), position), planned)
+        self._add_to_region(frame, ir.Evaluate(ir.Assign(type, place, ir.Local(type, slot, "")), position), planned)
         planned.append(Region())
 
-    def _change(
+    def _plan_assignment(
         self, frame: PlannedFrame, slot: int, value: ir.Expression | None, statement: ir.Statement, planned: Plan
     ) -> None:
         if self._is_uniform_assignment(frame, slot, value, declared=False):
-            planned.append(Once(frame, statement))
+            planned.append(UniformAssignment(frame, statement))
         else:
-            self._run(frame, statement, planned)
+            self._add_to_region(frame, statement, planned)
 
-    def _run(self, frame: PlannedFrame, statement: ir.Statement | Bind, planned: Plan) -> None:
+    def _add_to_region(self, frame: PlannedFrame, statement: ir.Statement | Bind, planned: Plan) -> None:
         """Add a statement of each thread to the open region, or to a new one."""
         self._mark_varying(frame, statement.value if isinstance(statement, Bind) else statement)
         if not (planned and isinstance(planned[-1], Region)):
@@ -325,7 +351,7 @@ class _Planner:
 
     def _is_planned(self, frame: PlannedFrame, statement: ir.Statement) -> bool:
         """Return whether the block executes a branch or loop: it contains a barrier, or a loop to run in lockstep."""
-        if waits(statement):
+        if has_synchronization(statement):
             return True
         if isinstance(statement, ir.Loop):
             return self._runs_in_lockstep(frame, statement)
@@ -335,31 +361,31 @@ class _Planner:
 
     def _runs_in_lockstep(self, frame: PlannedFrame, loop: ir.Loop) -> bool:
         nodes = list(walk(loop.body))
-        if self._replacement.parts_ways(frame.function, loop):
+        if self._replacement.runs_individually(frame.function, loop):
             return False
-        if not self._unsplit_arrays(frame).isdisjoint(node.slot for node in nodes if isinstance(node, ir.Local)):
+        if not self._find_unsplit_arrays(frame).isdisjoint(node.slot for node in nodes if isinstance(node, ir.Local)):
             return False
-        if is_unrolled(loop) and self._common_condition(frame, loop) is None:
+        if is_unrolled(loop) and self._find_common_condition(frame, loop) is None:
             return False
-        steps = isinstance(loop.step, ir.Update) and self._uniformity.holds(frame, loop.step.value)
-        return self._uniformity.holds(frame, loop.condition) or (steps and _touches_memory(loop.body))
+        steps = isinstance(loop.step, ir.Update) and self._uniformity.is_uniform(frame, loop.step.value)
+        return self._uniformity.is_uniform(frame, loop.condition) or (steps and _accesses_memory(loop.body))
 
-    def _unsplit_arrays(self, frame: PlannedFrame) -> set[int]:
+    def _find_unsplit_arrays(self, frame: PlannedFrame) -> set[int]:
         """Return the slots of local arrays that are not split, and are best kept in registers."""
         function = frame.function
         if id(function) not in self._unsplit_by_function:
-            split = {*self._replacement.taken_apart(function), *self._replacement.in_rows(function)}
-            nodes = self._analyses(frame)[0].nodes
+            split = {*self._replacement.find_split_members(function), *self._replacement.find_row_shapes(function)}
+            nodes = self._analyze_frame(frame)[0].nodes
             owned = {node.slot for node in nodes if isinstance(node, ir.DeclareMemory)}
             self._unsplit_by_function[id(function)] = owned - split
         return self._unsplit_by_function[id(function)]
 
     def _if(self, frame: PlannedFrame, statement: ir.If, planned: Plan) -> None:
-        condition = self._hoist(frame, statement.condition, planned)
+        condition = self._hoist_exchanges(frame, statement.condition, planned)
         assert condition is not None
         self._mark_varying(frame, condition)
-        uniform = self._uniformity.holds(frame, condition)
-        with_mask = self._mask(not uniform)
+        uniform = self._uniformity.is_uniform(frame, condition)
+        with_mask = self._new_context(not uniform)
         then = self._plan_masked(with_mask, frame, statement.then)
         orelse = self._plan_masked(with_mask, frame, statement.orelse) if statement.orelse is not None else None
         planned.append(PlannedIf(frame, condition, uniform, then, orelse))
@@ -367,25 +393,25 @@ class _Planner:
     def _loop(self, frame: PlannedFrame, loop: ir.Loop, planned: Plan) -> None:
         before: Plan = []
         condition = loop.condition
-        uniform = self._uniformity.holds(frame, condition) and not _has_jumps(loop)
-        block_step = self._induction(frame, loop)
-        common = self._common_condition(frame, loop) if block_step is not None else None
+        uniform = self._uniformity.is_uniform(frame, condition) and not _has_jumps(loop)
+        block_step = self._find_induction_step(frame, loop)
+        common = self._find_common_condition(frame, loop) if block_step is not None else None
         if common is not None:
             uniform, condition = True, common
         if block_step is not None:
             assert isinstance(block_step.type, Scalar)
             assert isinstance(block_step.place, ir.Local)
-            start = ir.Declare(block_step.place.slot, block_step.type, _zero(block_step.type), loop.position)
-            planned.append(Once(frame, start))
-        context = self._mask(not uniform)
+            start = ir.Declare(block_step.place.slot, block_step.type, _zero_constant(block_step.type), loop.position)
+            planned.append(UniformAssignment(frame, start))
+        context = self._new_context(not uniform)
         self._context.append(context)
-        condition = self._hoist(frame, condition, before)
+        condition = self._hoist_exchanges(frame, condition, before)
         if condition is not None:
             self._mark_varying(frame, condition)
-        body = self.block(frame, loop.body)
+        body = self.plan_block(frame, loop.body)
         step: Plan = []
         if block_step is not None:
-            body.append(Once(frame, ir.Evaluate(block_step, loop.position)))
+            body.append(UniformAssignment(frame, ir.Evaluate(block_step, loop.position)))
         elif loop.step is not None:
             # If no thread skips the rest of an iteration, the step is part of the body.
             skips = any(isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(loop.body))
@@ -393,73 +419,76 @@ class _Planner:
         self._context.pop()
         planned.append(PlannedLoop(frame, before, condition, uniform, body, step, loop.tests_first))
 
-    def _mask(self, masked: bool) -> int:
+    def _new_context(self, masked: bool) -> int:
         """Return the number of the inner context: a new one if a mask deactivates threads."""
         if masked:
-            self._masked += 1
-            return self._masked
+            self._context_count += 1
+            return self._context_count
         return self._context[-1]
 
     def _plan_masked(self, context: int, frame: PlannedFrame, body: ir.Statement) -> Plan:
         self._context.append(context)
-        planned = self.block(frame, body)
+        planned = self.plan_block(frame, body)
         self._context.pop()
         return planned
 
     # Expressions that wait.
 
-    def _hoist(self, frame: PlannedFrame, expression: Any, planned: Plan) -> Any:
+    def _hoist_exchanges(self, frame: PlannedFrame, expression: Any, planned: Plan) -> Any:
         """Plan the exchanges within an expression, and return the remaining expression."""
-        if expression is None or not exchanges(expression):
+        if expression is None or not has_exchange(expression):
             return expression
-        if isinstance(expression, ir.Logical) and exchanges(expression.right):
-            raise NotCompiled("an exchange between threads on the right of && or ||")
-        if isinstance(expression, ir.Select) and (exchanges(expression.chosen) or exchanges(expression.other)):
-            raise NotCompiled("an exchange between threads in one side of ?:")
-        if isinstance(expression, ir.Call) and waits(expression.function.body):
-            return self._inline(frame, expression, planned)
+        if isinstance(expression, ir.Logical) and has_exchange(expression.right):
+            raise UnsupportedKernel("an exchange between threads on the right of && or ||")
+        if isinstance(expression, ir.Select) and (has_exchange(expression.chosen) or has_exchange(expression.other)):
+            raise UnsupportedKernel("an exchange between threads in one side of ?:")
+        if isinstance(expression, ir.Call) and has_synchronization(expression.function.body):
+            return self._inline_call(frame, expression, planned)
         if isinstance(expression, ir.Sequence):
             position = next(node.position for node in walk(expression) if hasattr(node, "position"))
             if (construction := self._plan_construction(frame, expression, planned)) is not None:
                 return construction
-            if _makes_object(expression):
-                raise NotCompiled("an exchange between threads in the construction of an object")
-            first = self._hoist(frame, expression.first, planned)
-            self._run(frame, ir.Evaluate(first, position), planned)
-            return self._hoist(frame, expression.second, planned)
+            if _creates_object(expression):
+                raise UnsupportedKernel("an exchange between threads in the construction of an object")
+            first = self._hoist_exchanges(frame, expression.first, planned)
+            self._add_to_region(frame, ir.Evaluate(first, position), planned)
+            return self._hoist_exchanges(frame, expression.second, planned)
         changed: dict[str, Any] = {}
         for each in dataclasses.fields(expression):
             value = getattr(expression, each.name)
             if isinstance(value, tuple):
                 changed[each.name] = tuple(
-                    self._hoist(frame, part, planned) if dataclasses.is_dataclass(part) else part for part in value
+                    self._hoist_exchanges(frame, part, planned) if dataclasses.is_dataclass(part) else part
+                    for part in value
                 )
             elif dataclasses.is_dataclass(value) and not isinstance(value, LEAVES):
-                changed[each.name] = self._hoist(frame, value, planned)
+                changed[each.name] = self._hoist_exchanges(frame, value, planned)
         remaining = dataclasses.replace(expression, **changed)
         is_test = isinstance(remaining, ir.BarrierPhase) and remaining.op == "test"
         if not isinstance(remaining, ir.Warp) and not is_test:
             return remaining
         self._mark_varying(frame, remaining)
         slot = frame.new_slot(remaining.type)
-        self.found.add((frame.path, slot))
+        self.varying_found.add((frame.path, slot))
         if isinstance(remaining, ir.BarrierPhase):
             planned.append(PhaseTest(frame, slot, remaining))
             return ir.Local(remaining.type, slot, remaining.op)
         if self._by_warps and remaining.op in BLOCK_VOTES:
-            raise NotCompiled("a vote of the block together with a barrier object in memory")
-        uniform = tuple(self._uniformity.holds(frame, argument) for argument in remaining.arguments)
+            raise UnsupportedKernel("a vote of the block together with a barrier object in memory")
+        uniform = tuple(self._uniformity.is_uniform(frame, argument) for argument in remaining.arguments)
         planned.append(Exchange(frame, slot, remaining, uniform))
         return ir.Local(remaining.type, slot, remaining.op)
 
     def _plan_construction(self, frame: PlannedFrame, construction: ir.Sequence, planned: Plan) -> ir.Expression | None:
         """Plan the exchanges in a constructor's arguments, and return the construction with their results."""
         started, after = construction.first, construction.second
-        if not isinstance(started, ir.Sequence) or exchanges(after):
+        if not isinstance(started, ir.Sequence) or has_exchange(after):
             return None
         match started.first, started.second:
-            case ir.Assign(_, _, ir.Temporary(_, None)), ir.Call() as call if not waits(call.function.body):
-                arguments = tuple(self._hoist(frame, each, planned) for each in call.arguments)
+            case ir.Assign(_, _, ir.Temporary(_, None)), ir.Call() as call if not has_synchronization(
+                call.function.body
+            ):
+                arguments = tuple(self._hoist_exchanges(frame, each, planned) for each in call.arguments)
                 call_with_results = dataclasses.replace(started, second=dataclasses.replace(call, arguments=arguments))
                 return dataclasses.replace(construction, first=call_with_results)
         return None
@@ -469,33 +498,33 @@ class _Planner:
     ) -> ir.Expression:
         """Plan memory for an object that is passed to a function that waits, for the duration of the call."""
         slot = frame.new_slot(temporary.type)
-        self.found.add((frame.path, slot))
-        self.memories.add((frame.path, slot))
+        self.varying_found.add((frame.path, slot))
+        self.added_memories.add((frame.path, slot))
         values = ((0, temporary.value),) if temporary.value is not None else ()
         declaration = ir.DeclareMemory(slot, temporary.type.element.size, values, False, "a temporary value", position)
-        self._run(frame, declaration, planned)
+        self._add_to_region(frame, declaration, planned)
         return ir.Local(temporary.type, slot, "")
 
-    def _inline(self, frame: PlannedFrame, call: ir.Call, planned: Plan) -> ir.Expression:
+    def _inline_call(self, frame: PlannedFrame, call: ir.Call, planned: Plan) -> ir.Expression:
         """Plan the body of a function that waits, in a separate frame."""
-        self._inlined += 1
-        if self._inlined > 200:
-            raise NotCompiled("recursive functions that wait")
+        self._inlined_count += 1
+        if self._inlined_count > 200:
+            raise UnsupportedKernel("recursive functions that wait")
         function = call.function
-        inner = PlannedFrame(f"{frame.path}/{self._inlined}", function, function.slots)
+        inner = PlannedFrame(f"{frame.path}/{self._inlined_count}", function, function.slots)
         self.frames[inner.path] = inner
         for slot, ((_, type), argument) in enumerate(zip(function.parameters, call.arguments, strict=True)):
-            value = self._hoist(frame, argument, planned)
+            value = self._hoist_exchanges(frame, argument, planned)
             if isinstance(value, ir.Temporary):
                 value = self._plan_object(frame, value, call.position, planned)
             bind = Bind(inner, slot, type, value)
             self._declared[inner.path, slot] = self._context[-1]
-            if self._uniformity.holds(frame, value) and (inner.path, slot) not in self._varying:
-                planned.append(Once(frame, bind))
+            if self._uniformity.is_uniform(frame, value) and (inner.path, slot) not in self._varying:
+                planned.append(UniformAssignment(frame, bind))
             else:
-                self.found.add((inner.path, slot))
-                self._run(frame, bind, planned)
-        reachable_part = taken(function.body)
+                self.varying_found.add((inner.path, slot))
+                self._add_to_region(frame, bind, planned)
+        reachable_part = remove_dead_code(function.body)
         *body, last = reachable_part.statements or (ir.Block(()),)
         if any(
             isinstance(node, ir.Return) and node is not last for statement in (*body, last) for node in walk(statement)
@@ -506,41 +535,41 @@ class _Planner:
         if not isinstance(last, ir.Return):
             self._statement(inner, last, planned)
         if not isinstance(last, ir.Return) or last.value is None:
-            return _zero(Scalar("int32"))
-        value = self._hoist(inner, last.value, planned)
+            return _zero_constant(Scalar("int32"))
+        value = self._hoist_exchanges(inner, last.value, planned)
         slot = frame.new_slot(call.type)
-        self.found.add((frame.path, slot))
-        self._run(inner, Bind(frame, slot, call.type, value), planned)
+        self.varying_found.add((frame.path, slot))
+        self._add_to_region(inner, Bind(frame, slot, call.type, value), planned)
         return ir.Local(call.type, slot, function.name)
 
     def _inline_with_early_returns(
         self, frame: PlannedFrame, inner: PlannedFrame, call: ir.Call, body: ir.Block, planned: Plan
     ) -> ir.Expression:
         """Plan the body of a function that some threads leave before others."""
-        result: ir.Expression = _zero(Scalar("int32"))
+        result: ir.Expression = _zero_constant(Scalar("int32"))
         if not isinstance(call.type, Void):
             slot = frame.new_slot(call.type)
-            self.found.add((frame.path, slot))
+            self.varying_found.add((frame.path, slot))
             inner.result = frame, slot, call.type
             result = ir.Local(call.type, slot, call.function.name)
-        planned.append(PlannedCall(inner, self._plan_masked(self._mask(masked=True), inner, body)))
+        planned.append(PlannedCall(inner, self._plan_masked(self._new_context(masked=True), inner, body)))
         return result
 
 
-def _name(statement: ir.Statement) -> str:
+def _variable_name(statement: ir.Statement) -> str:
     return type(statement).__name__.lower()
 
 
-def _zero(type: Scalar) -> ir.Const:
+def _zero_constant(type: Scalar) -> ir.Const:
     return ir.Const(type, type.dtype.type(0))
 
 
-def _progress(slot: int, type: Scalar) -> ir.Local:
+def _progress_variable(slot: int, type: Scalar) -> ir.Local:
     """Return the variable for the block's progress in a loop over another variable."""
     return ir.Local(type, -1 - slot, "")
 
 
-def _without_casts(expression: ir.Expression) -> ir.Expression:
+def _strip_casts(expression: ir.Expression) -> ir.Expression:
     while isinstance(expression, ir.Cast) and isinstance(expression.operand.type, Scalar):
         if expression.operand.type.is_float or expression.operand.type.size > expression.type.size:
             break
@@ -557,5 +586,5 @@ def _uses(slot: int, nodes: Iterable[Any]) -> int:
     return sum(isinstance(node, ir.Local) and node.slot == slot for node in nodes)
 
 
-def _touches_memory(node: Any) -> bool:
+def _accesses_memory(node: Any) -> bool:
     return any(isinstance(each, ir.Element) for each in walk(node))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.rematerialize import changed_slots
-from gpu.simulator.compiled.waiting import waits
-from gpu.simulator.compiled.walking import is_unrolled, parts, walk
+from gpu.simulator.compiled.rematerialization import find_changed_slots
+from gpu.simulator.compiled.synchronization import has_synchronization
+from gpu.simulator.compiled.traversal import child_nodes, is_unrolled, walk
 from gpu.simulator.types import Type, leaves
 
 _MAXIMUM_DEPTH = 24
@@ -23,16 +23,16 @@ _MAXIMUM_ROWS = 64
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitPlace:
     """A place in split memory: a byte offset in the memory that a variable of a frame holds."""
 
     frame: str
     slot: int
     offset: int
 
-    def moved(self, by: int) -> Part:
-        """Return the place `by` bytes further."""
-        return Part(self.frame, self.slot, self.offset + by)
+    def offset_by(self, byte_count: int) -> SplitPlace:
+        """Return the place `byte_count` bytes further."""
+        return SplitPlace(self.frame, self.slot, self.offset + byte_count)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RowShape:
 
 
 @dataclass(frozen=True)
-class Reached:
+class PointerTarget:
     """The target of a pointer: the memory of a slot, plus an offset in bytes, plus each index times its bytes."""
 
     slot: int
@@ -64,20 +64,20 @@ class ScalarReplacement:
         self._members_by_function: dict[int, dict[int, dict[int, int]]] = {}
         self._rows: dict[int, dict[int, RowShape]] = {}
 
-    def taken_apart(self, function: ir.Function) -> dict[int, dict[int, int]]:
+    def find_split_members(self, function: ir.Function) -> dict[int, dict[int, int]]:
         """Return the slots of memory that can be split into members, each with their sizes by offset, in bytes."""
         if id(function) not in self._members_by_function:
             members_by_slot = self._members_by_function[id(function)] = {}
             for node in walk(function.body):
                 if isinstance(node, ir.DeclareMemory) and not node.punned:
-                    members = _members(function, node)
+                    members = _find_members(function, node)
                     if members is not None:
                         members_by_slot[node.slot] = members
         return self._members_by_function[id(function)]
 
-    def parts_ways(self, function: ir.Function, loop: ir.Loop) -> bool:
+    def runs_individually(self, function: ir.Function, loop: ir.Loop) -> bool:
         """Return whether threads run a loop individually, because of jumps or of memory that is not split."""
-        split = self.taken_apart(function)
+        split = self.find_split_members(function)
         return any(
             isinstance(node, ir.Jump | ir.Return | ir.Switch | ir.Temporary)
             or (isinstance(node, ir.DeclareMemory) and node.slot not in split)
@@ -89,17 +89,17 @@ class ScalarReplacement:
         return any(
             isinstance(loop, ir.Loop)
             and _uses(slot, loop)
-            and not waits(loop)
+            and not has_synchronization(loop)
             and not is_unrolled(loop)
-            and self.parts_ways(function, loop)
+            and self.runs_individually(function, loop)
             for loop in walk(function.body)
         )
 
-    def in_rows(self, function: ir.Function) -> dict[int, RowShape]:
+    def find_row_shapes(self, function: ir.Function) -> dict[int, RowShape]:
         """Return the slots of memory that can be split into rows."""
         if id(function) not in self._rows:
             shapes = self._rows[id(function)] = {}
-            split = self.taken_apart(function)
+            split = self.find_split_members(function)
             for node in walk(function.body):
                 if (
                     isinstance(node, ir.DeclareMemory)
@@ -107,7 +107,7 @@ class ScalarReplacement:
                     and node.slot not in split
                     and not self._is_used_individually(function, node.slot)
                 ):
-                    rows = _rows(function, node)
+                    rows = _find_rows(function, node)
                     if rows is not None:
                         shapes[node.slot] = rows
         return self._rows[id(function)]
@@ -117,12 +117,14 @@ def _uses(slot: int, node: Any) -> bool:
     return any(isinstance(each, ir.Local) and each.slot == slot for each in walk(node))
 
 
-def _rows(function: ir.Function, declared: ir.DeclareMemory) -> RowShape | None:
+def _find_rows(function: ir.Function, declared: ir.DeclareMemory) -> RowShape | None:
     widths: set[int] = set()
     try:
         for offset, value in declared.values:
-            _note_rows(widths, Reached(declared.slot, offset), value.type)
-        _visit(function.body, {declared.slot: 0}, lambda reached, type: _note_rows(widths, reached, type), 0)
+            _record_widths(widths, PointerTarget(declared.slot, offset), value.type)
+        _visit_accesses(
+            function.body, {declared.slot: 0}, lambda reached, type: _record_widths(widths, reached, type), 0
+        )
     except _AddressEscapes:
         return None
     (width,) = widths or {1}
@@ -130,107 +132,111 @@ def _rows(function: ir.Function, declared: ir.DeclareMemory) -> RowShape | None:
     return RowShape(width, count) if widths and count <= _MAXIMUM_ROWS and declared.size % width == 0 else None
 
 
-def _note_rows(widths: set[int], reached: Reached, type: Type) -> None:
+def _record_widths(widths: set[int], target: PointerTarget, type: Type) -> None:
     parts = leaves(type)
     widths.update(leaf.size for _, leaf in parts)
     if len(widths) > 1:
         raise _AddressEscapes
     (width,) = widths
-    steps = (reached.offset, *(offset for offset, _ in parts), *(by for _, by in reached.indices))
+    steps = (target.offset, *(offset for offset, _ in parts), *(by for _, by in target.indices))
     if any(step % width for step in steps):
         raise _AddressEscapes
 
 
-def _members(function: ir.Function, declared: ir.DeclareMemory) -> dict[int, int] | None:
+def _find_members(function: ir.Function, declared: ir.DeclareMemory) -> dict[int, int] | None:
     members: dict[int, int] = {}
     try:
         for offset, value in declared.values:
-            _note(members, Reached(declared.slot, offset), value.type)
-        _visit(function.body, {declared.slot: 0}, lambda reached, type: _note(members, reached, type), 0)
+            _record_member(members, PointerTarget(declared.slot, offset), value.type)
+        _visit_accesses(
+            function.body, {declared.slot: 0}, lambda reached, type: _record_member(members, reached, type), 0
+        )
     except _AddressEscapes:
         return None
     return members
 
 
-def reached(pointer: ir.Expression) -> Reached | None:
+def find_target(pointer: ir.Expression) -> PointerTarget | None:
     """Return the target of a pointer; None if it does not start from a slot."""
     match pointer:
         case ir.Local(_, slot, _):
-            return Reached(slot, 0)
+            return PointerTarget(slot, 0)
         case ir.Member(_, inner, by):
-            target = reached(inner)
-            return None if target is None else Reached(target.slot, target.offset + by, target.indices)
+            target = find_target(inner)
+            return None if target is None else PointerTarget(target.slot, target.offset + by, target.indices)
         case ir.Offset(type, inner, index):
-            return _add_index(reached(inner), index, type.element.size)
+            return _add_index(find_target(inner), index, type.element.size)
         case ir.Cast(_, inner):
-            return reached(inner)
+            return find_target(inner)
     return None
 
 
-def place_reached(place: ir.Element) -> Reached | None:
+def find_place_target(place: ir.Element) -> PointerTarget | None:
     """Return the target of a place; None if it does not start from a slot."""
-    return _add_index(reached(place.pointer), place.index, place.type.size)
+    return _add_index(find_target(place.pointer), place.index, place.type.size)
 
 
-def _add_index(target: Reached | None, index: ir.Expression | None, size: int) -> Reached | None:
+def _add_index(target: PointerTarget | None, index: ir.Expression | None, size: int) -> PointerTarget | None:
     match index:
         case None:
             return target
         case ir.Const(_, number) if target is not None:
-            return Reached(target.slot, target.offset + int(number) * size, target.indices)
+            return PointerTarget(target.slot, target.offset + int(number) * size, target.indices)
         case _ if target is not None:
-            return Reached(target.slot, target.offset, (*target.indices, (index, size)))
+            return PointerTarget(target.slot, target.offset, (*target.indices, (index, size)))
     return None
 
 
-Note = Callable[[Reached, Type], None]
+AccessCallback = Callable[[PointerTarget, Type], None]
 
 
-def _visit(node: Any, offsets: dict[int, int], note: Note, depth: int) -> None:
-    """Call `note` for all accesses within a node; `offsets` are those of variables that point to the memory."""
+def _visit_accesses(node: Any, offsets: dict[int, int], callback: AccessCallback, depth: int) -> None:
+    """Call `callback` for all accesses within a node; `offsets` are those of variables that point to the memory."""
     match node:
         case ir.Element(type):
-            target = place_reached(node)
+            target = find_place_target(node)
             if target is not None and target.slot in offsets and not node.volatile:
-                note(Reached(target.slot, offsets[target.slot] + target.offset, target.indices), type)
+                callback(PointerTarget(target.slot, offsets[target.slot] + target.offset, target.indices), type)
                 for index, _ in target.indices:
-                    _visit(index, offsets, note, depth)
+                    _visit_accesses(index, offsets, callback, depth)
                 return
         case ir.Call(_, function, arguments):
-            _call(function, arguments, offsets, note, depth)
+            _visit_call(function, arguments, offsets, callback, depth)
             return
         case ir.Local(_, slot, _) if slot in offsets:
             raise _AddressEscapes
-    for part in parts(node):
-        _visit(part, offsets, note, depth)
+    for part in child_nodes(node):
+        _visit_accesses(part, offsets, callback, depth)
 
 
-def _call(
+def _visit_call(
     function: ir.Function,
     arguments: tuple[ir.Expression, ...],
     offsets: dict[int, int],
-    note: Note,
+    callback: AccessCallback,
     depth: int,
 ) -> None:
     parameters: dict[int, int] = {}
     for slot, argument in enumerate(arguments):
-        target = reached(argument)
+        target = find_target(argument)
         if target is not None and target.slot in offsets and not target.indices:
             parameters[slot] = offsets[target.slot] + target.offset
         else:
-            _visit(argument, offsets, note, depth)
+            _visit_accesses(argument, offsets, callback, depth)
     if not parameters:
         return
-    if depth >= _MAXIMUM_DEPTH or not parameters.keys().isdisjoint(changed_slots(function, list(walk(function.body)))):
+    if depth >= _MAXIMUM_DEPTH or not parameters.keys().isdisjoint(
+        find_changed_slots(function, list(walk(function.body)))
+    ):
         raise _AddressEscapes
-    _visit(function.body, parameters, note, depth + 1)
+    _visit_accesses(function.body, parameters, callback, depth + 1)
 
 
-def _note(members: dict[int, int], reached: Reached, type: Type) -> None:
-    if reached.indices:
+def _record_member(members: dict[int, int], target: PointerTarget, type: Type) -> None:
+    if target.indices:
         raise _AddressEscapes
     for offset, leaf in leaves(type):
-        start, end = reached.offset + offset, reached.offset + offset + leaf.size
+        start, end = target.offset + offset, target.offset + offset + leaf.size
         for other, size in members.items():
             if other < end and start < other + size and (other, size) != (start, leaf.size):
                 raise _AddressEscapes

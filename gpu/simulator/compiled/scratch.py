@@ -34,22 +34,22 @@ class Scratch:
         """The bytes of scratch memory per worker."""
         return self._end + _MARGIN
 
-    def take(self, key: object, size: int) -> int:
+    def allocate(self, key: object, size: int) -> int:
         """Return the offset of the array of a key, with elements of `size` bytes; allocate it at the first call."""
         if key not in self._offsets:
             self._offsets[key] = self._end
             self._end += -(-size * self.stride // ALIGNMENT) * ALIGNMENT
         return self._offsets[key]
 
-    def element(self, offset: int, size: int, thread: str) -> str:
+    def element_address(self, offset: int, size: int, thread: str) -> str:
         """Return the address of a thread's element."""
         if thread.isdigit():
-            return self.address(offset + size * int(thread))
-        start = self.address(offset)
+            return self.array_address(offset + size * int(thread))
+        start = self.array_address(offset)
         if size in (1, 2, 4, 8):
             return self._asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {thread}", "p")
         return self._asm.offset(start, self._asm.value(f"mul nsw i64 {thread}, {size}"))
 
-    def address(self, offset: int) -> str:
+    def array_address(self, offset: int) -> str:
         """Return the address of an array."""
         return self._asm.offset("%scratch", offset)

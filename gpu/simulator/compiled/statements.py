@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
+from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, value_type
 from gpu.simulator.compiled.expressions import ExpressionWriter
 from gpu.simulator.compiled.masks import MaskStack
 from gpu.simulator.compiled.memory import KernelMemory, Value
 from gpu.simulator.compiled.plan import Bind, PlannedFrame
 from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.compiled.walking import returned_last
+from gpu.simulator.compiled.traversal import split_final_return
 from gpu.simulator.types import VOID, Scalar, Type
 
 _MAXIMUM_DEPTH = 24
@@ -57,7 +57,7 @@ class StatementWriter:
         self.expressions = ExpressionWriter(asm, block, memory, self._call)
         self._accesses = self.expressions.accesses
 
-    def run(self, frame: PlannedFrame, statement: ir.Statement | Bind) -> None:
+    def write_statement(self, frame: PlannedFrame, statement: ir.Statement | Bind) -> None:
         """Write a statement of a plan, or the initialization of a parameter."""
         if isinstance(statement, Bind):
             self._bind(frame, statement)
@@ -73,9 +73,9 @@ class StatementWriter:
             case ir.Evaluate(expression):
                 self.expressions.value(frame, expression)
             case ir.Declare(slot, type, value):
-                if value is not None and self._memory.computed(frame, slot) is None:
+                if value is not None and self._memory.computed_expression(frame, slot) is None:
                     self._memory.store(
-                        self._memory.variable(frame, slot, type), type, self.expressions.value(frame, value)
+                        self._memory.variable_address(frame, slot, type), type, self.expressions.value(frame, value)
                     )
             case ir.DeclareMemory(slot, size, values, zeroed):
                 self._declare_memory(frame, slot, size, values, zeroed)
@@ -87,15 +87,15 @@ class StatementWriter:
                     if side is not None:
                         self._statement(frame, side)
                     return
-                labels = [asm.fresh(part) for part in ("then", "else", "after")]
+                labels = [asm.new_name(part) for part in ("then", "else", "after")]
                 asm.branch(holds, labels[0], labels[1])
                 for label, side in ((labels[0], then), (labels[1], orelse)):
-                    asm.place(label)
+                    asm.begin_block(label)
                     if side is not None:
                         self._statement(frame, side)
-                    if not asm.ended:
+                    if not asm.is_terminated:
                         asm.jump(labels[2])
-                asm.place(labels[2])
+                asm.begin_block(labels[2])
             case ir.Loop():
                 self._loop(frame, statement)
             case ir.Switch():
@@ -105,23 +105,23 @@ class StatementWriter:
                 if label:
                     asm.jump(label)
                 else:
-                    self._masks.leave(frame, kind)
+                    self._masks.write_jump(frame, kind)
             case ir.Return(value):
                 self._return(frame, value)
             case _:
-                raise NotCompiled(f"a {statement.__class__.__name__.lower()} statement here")
+                raise UnsupportedKernel(f"a {statement.__class__.__name__.lower()} statement here")
 
     def _declare_memory(self, frame: PlannedFrame, slot: int, size: int, values: Any, zeroed: bool) -> None:
         asm = self._asm
-        part = self._memory.part(frame, slot)
+        part = self._memory.find_part(frame, slot)
         if part is not None:
-            for offset, width in self._memory.members(part).items() if zeroed else ():
-                place = self._memory.member(part.moved(offset), width)
+            for offset, width in self._memory.member_sizes(part).items() if zeroed else ():
+                place = self._memory.member_address(part.offset_by(offset), width)
                 asm.emit(f"store i{8 * width} 0, ptr {place}{self._block.access}")
             for offset, value in values:
-                self._accesses.write_part(part.moved(offset), value.type, self.expressions.value(frame, value))
+                self._accesses.write_part(part.offset_by(offset), value.type, self.expressions.value(frame, value))
             return
-        place = self._memory.local_memory(frame, slot, size)
+        place = self._memory.local_address(frame, slot, size)
         if zeroed:
             asm.fill(place, 0, size, align=16)
         for offset, value in values:
@@ -129,20 +129,20 @@ class StatementWriter:
 
     def _loop(self, frame: PlannedFrame, loop: ir.Loop) -> None:
         asm = self._asm
-        test, body, step, end = (asm.fresh(part) for part in ("test", "body", "step", "end"))
+        test, body, step, end = (asm.new_name(part) for part in ("test", "body", "step", "end"))
         outer = (self._targets.breaks, self._targets.continues)
         self._targets.breaks, self._targets.continues = end, step
         asm.jump(test if loop.tests_first else body)
-        asm.place(test)
+        asm.begin_block(test)
         if loop.condition is not None:
             asm.branch(self.expressions.scalar(frame, loop.condition), body, end)
-        asm.place(body)
+        asm.begin_block(body)
         self._statement(frame, loop.body)
-        asm.place(step)
+        asm.begin_block(step)
         if loop.step is not None:
             self.expressions.value(frame, loop.step)
         asm.jump(test)
-        asm.place(end)
+        asm.begin_block(end)
         self._targets.breaks, self._targets.continues = outer
 
     def _switch(self, frame: PlannedFrame, switch: ir.Switch) -> None:
@@ -151,9 +151,9 @@ class StatementWriter:
         llvm_type, value, end = (
             value_type(switch.value.type),
             self.expressions.scalar(frame, switch.value),
-            asm.fresh("end"),
+            asm.new_name("end"),
         )
-        labels = [asm.fresh("section") for _ in switch.sections]
+        labels = [asm.new_name("section") for _ in switch.sections]
         default = next((label for label, each in zip(labels, switch.sections, strict=True) if each.is_default), end)
         cases = " ".join(
             f"{llvm_type} {case}, label %{label}"
@@ -161,12 +161,12 @@ class StatementWriter:
             for case in section.values
         )
         asm.emit(f"switch {llvm_type} {value}, label %{default} [ {cases} ]")
-        asm.ended = True
+        asm.is_terminated = True
         outer, self._targets.breaks = self._targets.breaks, end
         for label, section in zip(labels, switch.sections, strict=True):
-            asm.place(label)
+            asm.begin_block(label)
             self._statement(frame, section.body)
-        asm.place(end)
+        asm.begin_block(end)
         self._targets.breaks = outer
 
     def _return(self, frame: PlannedFrame, value: ir.Expression | None) -> None:
@@ -174,9 +174,9 @@ class StatementWriter:
             if value is not None and frame.result is not None:
                 caller, slot, type = frame.result
                 self._memory.store(
-                    self._memory.variable(caller, slot, type), type, self.expressions.value(frame, value)
+                    self._memory.variable_address(caller, slot, type), type, self.expressions.value(frame, value)
                 )
-            self._masks.leave(frame, "return")
+            self._masks.write_jump(frame, "return")
             return
         if value is not None:
             assert self._targets.result is not None
@@ -186,22 +186,22 @@ class StatementWriter:
     # Functions.
 
     def _bind(self, frame: PlannedFrame, bind: Bind) -> None:
-        self._memory.give(bind.frame, bind.slot, frame, bind.value)
-        if not self._accesses.alias(bind.frame, bind.slot, frame, bind.value):
-            place = self._memory.variable(bind.frame, bind.slot, bind.type)
+        self._memory.propagate_shared(bind.frame, bind.slot, frame, bind.value)
+        if not self._accesses.alias_split_memory(bind.frame, bind.slot, frame, bind.value):
+            place = self._memory.variable_address(bind.frame, bind.slot, bind.type)
             self._memory.store(place, bind.type, self.expressions.value(frame, bind.value))
 
     def _call(self, frame: PlannedFrame, call: ir.Call) -> Value:
         """Write a function's body inline."""
         asm = self._asm
         if self._depth >= _MAXIMUM_DEPTH:
-            raise NotCompiled("recursion")
-        inner = PlannedFrame(asm.fresh(frame.path + "/call"), call.function, call.function.slots)
-        self.expressions.strips.enter(inner, frame, call)
+            raise UnsupportedKernel("recursion")
+        inner = PlannedFrame(asm.new_name(frame.path + "/call"), call.function, call.function.slots)
+        self.expressions.strips.enter_call(inner, frame, call)
         for slot, ((_, type), argument) in enumerate(zip(call.function.parameters, call.arguments, strict=True)):
-            self._memory.give(inner, slot, frame, argument)
-            if not self._accesses.alias(inner, slot, frame, argument):
-                self._memory.begin(inner, slot, type, self.expressions.value(frame, argument))
+            self._memory.propagate_shared(inner, slot, frame, argument)
+            if not self._accesses.alias_split_memory(inner, slot, frame, argument):
+                self._memory.initialize_parameter(inner, slot, type, self.expressions.value(frame, argument))
         outer, self._depth = self._targets, self._depth + 1
         result = self._body(inner, call.function.body, call.type)
         self._targets, self._depth = outer, self._depth - 1
@@ -210,17 +210,17 @@ class StatementWriter:
     def _body(self, frame: PlannedFrame, body: ir.Block, type: Type) -> Value:
         """Write the body of a function, and return its return value."""
         asm = self._asm
-        last = returned_last(body)
+        last = split_final_return(body)
         if last is not None:
             before, value = last
             self._targets = _Targets()
             self._statement(frame, before)
             return self.expressions.value(frame, value)
         place = asm.alloca(type.size, "result")
-        end = asm.fresh("returned")
+        end = asm.new_name("returned")
         self._targets = _Targets(
             returns=end, result=lambda value, type: self._memory.store(place, type, value, private=True)
         )
         self._statement(frame, body)
-        asm.place(end)
+        asm.begin_block(end)
         return "0" if type == VOID else self._memory.load(place, type, private=True)

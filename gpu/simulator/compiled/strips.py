@@ -17,13 +17,13 @@ from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import value_type
 from gpu.simulator.compiled.plan import Bind, PlannedFrame, Region
-from gpu.simulator.compiled.rematerialize import changed_slots, values_at_birth
-from gpu.simulator.compiled.walking import walk
-from gpu.simulator.compiled.written_thread import WrittenThread
+from gpu.simulator.compiled.rematerialization import find_changed_slots, find_initial_values
+from gpu.simulator.compiled.thread_context import ThreadContext
+from gpu.simulator.compiled.traversal import walk
 from gpu.simulator.types import BOOL, INT64, Scalar
 
-SHORTEST_STRIP = 4
-_LENGTHS = (32, 8, SHORTEST_STRIP)
+MIN_STRIP_LENGTH = 4
+_LENGTHS = (32, 8, MIN_STRIP_LENGTH)
 """Strip lengths in threads: long strips have little overhead, and short ones are valid for many masks."""
 _MAXIMUM_NODES = 60
 """The most nodes of an expression that is analyzed."""
@@ -34,7 +34,7 @@ _BITWISE = ("&", "|", "^")
 
 
 @dataclass(frozen=True)
-class StripCourse:
+class StripProgression:
     """How a value progresses along a strip.
 
     Parameters
@@ -42,15 +42,15 @@ class StripCourse:
     slope : int
         The increase from thread to thread: 1, 0 or -1. An increasing value starts at a multiple of the strip length, a
         decreasing one ends there.
-    aligned : bool
+    is_aligned : bool
         Whether all low bits are 0, for a value that is the same for all threads.
-    by_bits : bool
+    is_from_mask : bool
         Whether this follows from a mask.
     """
 
     slope: int
-    aligned: bool = False
-    by_bits: bool = False
+    is_aligned: bool = False
+    is_from_mask: bool = False
 
 
 Masks = Mapping[ir.Expression, bool]
@@ -79,20 +79,20 @@ class BitStrips:
 
     Parameters
     ----------
-    thread : WrittenThread
+    thread : ThreadContext
     """
 
-    def __init__(self, thread: WrittenThread) -> None:
+    def __init__(self, thread: ThreadContext) -> None:
         self._thread = thread
         self._version: StripVersion | None = None
-        self._firsts: dict[ir.Expression, str] = {}
+        self._first_values: dict[ir.Expression, str] = {}
         self._region_declarations: set[tuple[str, int]] = set()
         self._scopes: dict[str, tuple[PlannedFrame, _Scope]] = {}
         self._value_cache: dict[int, tuple[dict[int, ir.Expression], frozenset[int]]] = {}
 
     # Analysis of a region.
 
-    def versions(self, region: Region) -> list[StripVersion]:
+    def find_versions(self, region: Region) -> list[StripVersion]:
         """Return the versions of a region that are worth writing, the best one first; usually none."""
         size = 0
         expressions: dict[ir.Expression, None] = {}
@@ -147,8 +147,11 @@ class BitStrips:
             for other_operand, mask in ((node.left, node.right), (node.right, node.left)):
                 if not self._is_uniform(mask) or isinstance(mask, ir.Const):
                     continue
-                course, mask_course = self._course(other_operand, threads, masks), self._course(mask, threads, {})
-                if course is None or mask_course is None or course.slope == 0 or mask_course.aligned:
+                course, mask_course = (
+                    self._compute_progression(other_operand, threads, masks),
+                    self._compute_progression(mask, threads, {}),
+                )
+                if course is None or mask_course is None or course.slope == 0 or mask_course.is_aligned:
                     continue
                 ones = assume_ones if node.op == "^" else node.op == "&" and not _is_inverted(mask)
                 masks.setdefault(mask, ones)
@@ -156,14 +159,14 @@ class BitStrips:
     # Code of a version.
 
     @contextmanager
-    def within(self, version: StripVersion) -> Iterator[None]:
+    def use_version(self, version: StripVersion) -> Iterator[None]:
         """Write the values inside along strips, under a version's assumptions."""
         self._version = version
-        self._firsts.clear()
+        self._first_values.clear()
         yield
         self._version = None
 
-    def holds(self, version: StripVersion) -> str:
+    def write_assumption_test(self, version: StripVersion) -> str:
         """Return whether a version's assumptions about masks hold."""
         asm, result = self._thread.asm, "true"
         for mask, ones in version.masks.items():
@@ -175,14 +178,14 @@ class BitStrips:
             result = asm.value(f"and i1 {result}, {asm.value(f'icmp eq {name} {bits}, {low if ones else 0}')}")
         return result
 
-    def enter(self, inner: PlannedFrame, frame: PlannedFrame, call: ir.Call) -> None:
+    def enter_call(self, inner: PlannedFrame, frame: PlannedFrame, call: ir.Call) -> None:
         """Register the frame in which a function's body is written."""
         if self._version is not None:
             self._scopes[inner.path] = inner, self._call_scope(self._scope(frame), call)
 
-    def value(self, frame: PlannedFrame, expression: ir.Expression) -> str | None:
+    def find_value(self, frame: PlannedFrame, expression: ir.Expression) -> str | None:
         """Return a value that progresses along the strip because of masks; None for any other."""
-        progression = self._along(frame, expression)
+        progression = self._find_progression(frame, expression)
         if progression is None:
             return None
         first_value, slope = progression
@@ -199,14 +202,14 @@ class BitStrips:
             return asm.value(f"add nuw nsw {name} {asm.value(f'and {name} {first_value}, {~low}')}, {lane}")
         return asm.value(f"sub nuw nsw {name} {asm.value(f'or {name} {first_value}, {low}')}, {lane}")
 
-    def subscript(self, frame: PlannedFrame, expression: ir.Expression) -> str | None:
+    def find_subscript(self, frame: PlannedFrame, expression: ir.Expression) -> str | None:
         """Return such a value as an i64; None for any other."""
-        progression = self._along(frame, expression)
+        progression = self._find_progression(frame, expression)
         if progression is None:
             return None
         first_value, slope = progression
         assert isinstance(expression.type, Scalar)
-        wide = arithmetic.cast(self._thread.asm, expression.type, INT64, first_value)
+        wide = arithmetic.emit_cast(self._thread.asm, expression.type, INT64, first_value)
         if not slope:
             return wide
         return self._thread.asm.value(f"{'add' if slope > 0 else 'sub'} nsw i64 {wide}, {self._thread.block.lane}", "x")
@@ -216,19 +219,19 @@ class BitStrips:
         assert self._version is not None
         return self._version.threads
 
-    def _along(self, frame: PlannedFrame, expression: ir.Expression) -> tuple[str, int] | None:
+    def _find_progression(self, frame: PlannedFrame, expression: ir.Expression) -> tuple[str, int] | None:
         """Return the value of a strip's first thread, and its increase from thread to thread."""
         version = self._version
-        if version is None or not self._thread.block.in_strip or not _is_integer(expression.type):
+        if version is None or not self._thread.block.is_in_strip or not _is_integer(expression.type):
             return None
         expanded = self._expand_bounded(self._scope(frame), expression)
-        course = self._course(expanded, version.threads, version.masks) if expanded is not None else None
-        if expanded is None or course is None or not course.by_bits:
+        course = self._compute_progression(expanded, version.threads, version.masks) if expanded is not None else None
+        if expanded is None or course is None or not course.is_from_mask:
             return None
-        if expanded not in self._firsts:
+        if expanded not in self._first_values:
             with self._thread.block.at_start_of_strip():
-                self._firsts[expanded] = self._thread.scalar(version.frame, expanded)
-        return self._firsts[expanded], course.slope
+                self._first_values[expanded] = self._thread.scalar(version.frame, expanded)
+        return self._first_values[expanded], course.slope
 
     # Expansion of variables.
 
@@ -249,8 +252,8 @@ class BitStrips:
         """Return the values of variables that are assigned only once, and the variables that are not."""
         if id(function) not in self._value_cache:
             nodes = list(walk(function.body))
-            changed = changed_slots(function, nodes)
-            births = values_at_birth(nodes)
+            changed = find_changed_slots(function, nodes)
+            births = find_initial_values(nodes)
             self._value_cache[id(function)] = (
                 {key: value for key, value in births.items() if key not in changed},
                 changed,
@@ -297,10 +300,10 @@ class BitStrips:
                 return scope.arguments[slot]
             return self._expand(scope, single_values[slot], depth + 1) if slot in single_values else None
         frame = scope.frame
-        computed = self._thread.memory.computed(frame, slot)
+        computed = self._thread.memory.computed_expression(frame, slot)
         if computed is not None:
             return self._expand(scope, computed, depth + 1)
-        if not self._thread.memory.differs(frame, slot):
+        if not self._thread.memory.is_varying(frame, slot):
             return local
         if (frame.path, slot) in self._region_declarations and slot in single_values:
             return self._expand(scope, single_values[slot], depth + 1)
@@ -312,71 +315,80 @@ class BitStrips:
         """Return whether an expanded expression is uniform."""
         return not any(isinstance(node, ir.Special) and node.name == "threadIdx" for node in walk(expression))
 
-    def _course(self, expression: ir.Expression, threads: int, masks: Masks) -> StripCourse | None:
+    def _compute_progression(self, expression: ir.Expression, threads: int, masks: Masks) -> StripProgression | None:
         low = threads - 1
         match expression:
             case ir.Const(_, number):
-                return StripCourse(0, int(number) & low == 0)
+                return StripProgression(0, int(number) & low == 0)
             case ir.Special(_, "threadIdx", 0):
-                return StripCourse(1)
+                return StripProgression(1)
             case ir.Special(_, name, _):
-                return StripCourse(0, name == "blockDim" and self._thread.block.shape[expression.axis] & low == 0)
+                return StripProgression(0, name == "blockDim" and self._thread.block.shape[expression.axis] & low == 0)
             case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
-                return self._course(operand, threads, masks)  # types have more bits than a strip's length
+                return self._compute_progression(operand, threads, masks)  # types have more bits than a strip's length
             case ir.Unary(_, "~", operand):
-                inner = self._course(operand, threads, masks)
-                return None if inner is None else replace(inner, slope=-inner.slope, aligned=False)
+                inner = self._compute_progression(operand, threads, masks)
+                return None if inner is None else replace(inner, slope=-inner.slope, is_aligned=False)
             case ir.Binary(type, op, left, right) if _is_integer(type):
-                first, second = self._course(left, threads, masks), self._course(right, threads, masks)
+                first, second = (
+                    self._compute_progression(left, threads, masks),
+                    self._compute_progression(right, threads, masks),
+                )
                 if first is None or second is None:
                     return None
                 if op in _BITWISE:
-                    return _by_mask(op, first, second, _low_bits(right, low, masks)) or _by_mask(
+                    return _mask_progression(op, first, second, _low_bits(right, low, masks)) or _mask_progression(
                         op, second, first, _low_bits(left, low, masks)
                     )
-                return _by_arithmetic(op, first, second, right, threads)
-        return StripCourse(0) if self._is_uniform(expression) else None
+                return _arithmetic_progression(op, first, second, right, threads)
+        return StripProgression(0) if self._is_uniform(expression) else None
 
 
-def _by_mask(op: str, one: StripCourse, mask: StripCourse, low_bits: bool | None) -> StripCourse | None:
+def _mask_progression(
+    op: str, one: StripProgression, mask: StripProgression, low_bits: bool | None
+) -> StripProgression | None:
     """Return the progression of an operation with a mask whose low bits are all set, all clear, or unknown (None)."""
     if mask.slope:
         return None
-    by_bits = one.by_bits or mask.by_bits
+    by_bits = one.is_from_mask or mask.is_from_mask
     if not one.slope:
-        return StripCourse(0, _is_aligned(op, one, mask), by_bits)
-    has_low_bits = False if mask.aligned else low_bits
+        return StripProgression(0, _is_aligned(op, one, mask), by_bits)
+    has_low_bits = False if mask.is_aligned else low_bits
     if has_low_bits is None:
         return None
     if op == "&":
-        return StripCourse(one.slope, by_bits=True) if has_low_bits else StripCourse(0, True, by_bits=True)
+        return (
+            StripProgression(one.slope, is_from_mask=True)
+            if has_low_bits
+            else StripProgression(0, True, is_from_mask=True)
+        )
     if op == "^":
-        return StripCourse(-one.slope if has_low_bits else one.slope, by_bits=True)
-    return None if has_low_bits else StripCourse(one.slope, by_bits=True)
+        return StripProgression(-one.slope if has_low_bits else one.slope, is_from_mask=True)
+    return None if has_low_bits else StripProgression(one.slope, is_from_mask=True)
 
 
-def _by_arithmetic(
-    op: str, first: StripCourse, second: StripCourse, right: ir.Expression, threads: int
-) -> StripCourse | None:
-    by_bits = first.by_bits or second.by_bits
+def _arithmetic_progression(
+    op: str, first: StripProgression, second: StripProgression, right: ir.Expression, threads: int
+) -> StripProgression | None:
+    by_bits = first.is_from_mask or second.is_from_mask
     if not first.slope and not second.slope:
         if op == "*":
-            aligned = first.aligned or second.aligned
+            aligned = first.is_aligned or second.is_aligned
         elif op == "<<":
-            aligned = first.aligned or (isinstance(right, ir.Const) and 1 << min(int(right.value), 31) >= threads)
+            aligned = first.is_aligned or (isinstance(right, ir.Const) and 1 << min(int(right.value), 31) >= threads)
         else:
-            aligned = op in "+-" and first.aligned and second.aligned
-        return StripCourse(0, aligned, by_bits)
-    if op in "+-" and second.slope == 0 and second.aligned:
-        return StripCourse(first.slope, by_bits=by_bits)
-    if op == "+" and first.slope == 0 and first.aligned:
-        return StripCourse(second.slope, by_bits=by_bits)
+            aligned = op in "+-" and first.is_aligned and second.is_aligned
+        return StripProgression(0, aligned, by_bits)
+    if op in "+-" and second.slope == 0 and second.is_aligned:
+        return StripProgression(first.slope, is_from_mask=by_bits)
+    if op == "+" and first.slope == 0 and first.is_aligned:
+        return StripProgression(second.slope, is_from_mask=by_bits)
     return None
 
 
-def _is_aligned(op: str, one: StripCourse, other: StripCourse) -> bool:
+def _is_aligned(op: str, one: StripProgression, other: StripProgression) -> bool:
     """Return whether an operation on two uniform numbers clears all low bits."""
-    return any((one.aligned, other.aligned)) if op == "&" else all((one.aligned, other.aligned))
+    return any((one.is_aligned, other.is_aligned)) if op == "&" else all((one.is_aligned, other.is_aligned))
 
 
 def _low_bits(mask: ir.Expression, low: int, masks: Masks) -> bool | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.divisions import Divisions
+from gpu.simulator.compiled.divisions import DivisionAnalysis
 from gpu.simulator.compiled.plan import Bind, PlannedFrame
 
 
@@ -19,7 +19,7 @@ class ThreadStrip:
     start: str
     lane: str
     threads: int
-    place: int
+    insertion_line: int
     """The line before which code that is the same for all of them can be inserted."""
 
 
@@ -47,16 +47,16 @@ class ThreadBlock:
         self.shape = tuple(shape)
         self.threads = shape[0] * shape[1] * shape[2]
         self.cluster: tuple[int, ...] = (1, 1, 1)
-        self.in_line = shape[1] == shape[2] == 1
+        self.is_one_dimensional = shape[1] == shape[2] == 1
         self.thread = ""
         self.latch = ""
         self.access = ""
         self._thread_index: Sequence[str] = ("0", "0", "0")
         self._block_index: Sequence[str] = ("0", "0", "0")
         self._strip: ThreadStrip | None = None
-        self._divisions = Divisions()
+        self._divisions = DivisionAnalysis()
 
-    def begin(self, number: str) -> None:
+    def write_block_index(self, number: str) -> None:
         """Write the computation of blockIdx from a block's number in the grid, an i64."""
         asm = self._asm
         columns, rows = asm.value("zext i32 %gx to i64"), asm.value("zext i32 %gy to i64")
@@ -98,16 +98,16 @@ class ThreadBlock:
     def quotient(self, frame: PlannedFrame, expression: ir.Binary) -> str | None:
         """Return the quotient or remainder of threadIdx.x and a constant, an i64, if the strip determines it."""
         strip = self._strip
-        division = self._divisions.of(frame, expression) if strip is not None else None
-        if strip is None or division is None or division.by % strip.threads:
+        division = self._divisions.find_division(frame, expression) if strip is not None else None
+        if strip is None or division is None or division.divisor % strip.threads:
             return None
-        if division.rest:
-            remainder = self._asm.value(f"urem i64 {strip.start}, {division.by}")
+        if division.is_remainder:
+            remainder = self._asm.value(f"urem i64 {strip.start}, {division.divisor}")
             return self._asm.value(f"add nuw nsw i64 {remainder}, {strip.lane}")
-        return self._asm.value(f"udiv i64 {strip.start}, {division.by}")
+        return self._asm.value(f"udiv i64 {strip.start}, {division.divisor}")
 
     @property
-    def in_strip(self) -> bool:
+    def is_in_strip(self) -> bool:
         """Whether the current code is within a loop over a strip."""
         return self._strip is not None
 
@@ -122,7 +122,7 @@ class ThreadBlock:
         """Insert the code written inside before the loop over the strip, with threadIdx of the strip's first thread."""
         assert self._strip is not None
         outer = (self._thread_index, self._strip)
-        with self._asm.inserted(self._strip.place):
+        with self._asm.insert_lines(self._strip.insertion_line):
             first = self._asm.value(f"trunc nuw nsw i64 {self._strip.start} to i32", "tid")
             self._thread_index, self._strip = [first, *self._thread_index[1:]], None
             yield
@@ -134,17 +134,17 @@ class ThreadBlock:
     def each_thread(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
         """Execute the code written inside for every thread, or for the `first` threads.
 
-        `parallel` means that their accesses are independent. `strip` divides the loop along x into strips of this
-        many threads.
+        `parallel` means that their accesses are independent. `strip` divides the loop along x into strips of this many
+        threads.
         """
         asm = self._asm
         marks = self._parallel_loop_marks() if parallel else []
         outer = (self.thread, self._thread_index, self.latch)
         x, y, z = self.shape
         with (
-            asm.loop(z, "tz", asm.not_unrolled) as (k, _),
-            asm.loop(y, "ty", asm.not_unrolled) as (j, _),
-            self._along_x(first if first is not None else x, strip, marks) as (i, latch),
+            asm.loop(z, "tz", asm.no_unroll_metadata) as (k, _),
+            asm.loop(y, "ty", asm.no_unroll_metadata) as (j, _),
+            self._loop_along_x(first if first is not None else x, strip, marks) as (i, latch),
         ):
             self.thread = self._linear_index(self._linear_index(k, y, j), x, i)
             self._thread_index = [
@@ -157,34 +157,34 @@ class ThreadBlock:
         self.access = ""
 
     def _linear_index(self, rows: str, length: int, place: str) -> str:
-        """Return the number of position `place` after `rows` rows of a length."""
+        """Return the number of position `insertion_line` after `rows` rows of a length."""
         if rows == "0":
             return place
         row_start = self._asm.value(f"mul nuw nsw i64 {rows}, {length}")
         return row_start if place == "0" else self._asm.value(f"add nuw nsw i64 {row_start}, {place}", "t")
 
     @contextmanager
-    def _along_x(self, count: str | int, strip: int, marks: Sequence[str]) -> Iterator[tuple[str, str]]:
+    def _loop_along_x(self, count: str | int, strip: int, marks: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not strip:
             with self._asm.loop(count, "tx", *marks) as (i, latch):
                 yield i, latch
             return
         assert isinstance(count, int)
-        with self._asm.loop(count // strip, "strip", self._asm.not_unrolled) as (number, _):
+        with self._asm.loop(count // strip, "strip", self._asm.no_unroll_metadata) as (number, _):
             start = self._asm.value(f"mul nuw nsw i64 {number}, {strip}")
             place = len(self._asm.lines)
             with self._asm.loop(strip, "tx", *marks) as (lane, latch):
                 self._strip = ThreadStrip(start, lane, strip, place)
                 yield self._asm.value(f"add nuw nsw i64 {start}, {lane}"), latch
 
-    def strip(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]]) -> int:
+    def find_strip_length(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]]) -> int:
         """Return the strip length in threads that simplifies the divisions in statements; 0 if there is none."""
-        return self._divisions.strip(statements, self.shape[0])
+        return self._divisions.find_strip_length(statements, self.shape[0])
 
     @contextmanager
     def each_number(self) -> Iterator[str]:
         """Execute the code written inside for every thread's number; yield the number."""
-        with self._asm.loop(self.threads, "lane", self._asm.not_unrolled) as (thread, _), self.as_thread(thread):
+        with self._asm.loop(self.threads, "lane", self._asm.no_unroll_metadata) as (thread, _), self.at_thread(thread):
             yield thread
 
     @contextmanager
@@ -195,7 +195,7 @@ class ThreadBlock:
         self.access = ""
 
     @contextmanager
-    def at(self, index: Sequence[int]) -> Iterator[None]:
+    def at_index(self, index: Sequence[int]) -> Iterator[None]:
         """Write the code inside for the thread with an index, three numbers."""
         outer = (self.thread, self._thread_index, self._strip, self.access)
         x, y, _ = self.shape
@@ -205,7 +205,7 @@ class ThreadBlock:
         self.thread, self._thread_index, self._strip, self.access = outer
 
     @contextmanager
-    def as_thread(self, number: str) -> Iterator[None]:
+    def at_thread(self, number: str) -> Iterator[None]:
         """Write the code inside for the thread with a number."""
         outer, self.thread = self.thread, number
         yield
@@ -214,6 +214,6 @@ class ThreadBlock:
     def _parallel_loop_marks(self) -> list[str]:
         """Return the metadata of a loop with independent iterations, and start a group of independent accesses."""
         asm = self._asm
-        group = asm.node("", distinct=True)
+        group = asm.add_metadata("", distinct=True)
         self.access = f", !llvm.access.group {group}"
-        return [asm.not_unrolled, asm.node(f'!"llvm.loop.parallel_accesses", {group}')]
+        return [asm.no_unroll_metadata, asm.add_metadata(f'!"llvm.loop.parallel_accesses", {group}')]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.plan import Key, PlannedFrame
-from gpu.simulator.compiled.walking import parts
+from gpu.simulator.compiled.plan import PlannedFrame, VariableKey
+from gpu.simulator.compiled.traversal import child_nodes
 
 
 class Uniformity:
@@ -20,11 +20,11 @@ class Uniformity:
         The names of `__constant__` variables; all threads load the same values from them.
     """
 
-    def __init__(self, varying: Set[Key], constants: Set[str]) -> None:
+    def __init__(self, varying: Set[VariableKey], constants: Set[str]) -> None:
         self._varying = varying
         self._constants = constants
 
-    def holds(self, frame: PlannedFrame, expression: ir.Expression | None) -> bool:
+    def is_uniform(self, frame: PlannedFrame, expression: ir.Expression | None) -> bool:
         """Return whether all threads of a block compute the same value."""
         match expression:
             case None | ir.Const() | ir.Null() | ir.Global():
@@ -38,7 +38,7 @@ class Uniformity:
                 return shared or (frame.path, slot) not in self._varying
             case ir.Load(_, place):
                 return self._is_constant(place.pointer) and all(
-                    self.holds(frame, part) for part in (place.pointer, place.index)
+                    self.is_uniform(frame, part) for part in (place.pointer, place.index)
                 )
             case ir.Assign() | ir.Update() | ir.Atomic() | ir.Warp() | ir.Print() | ir.Assertion() | ir.Call():
                 return False
@@ -46,7 +46,7 @@ class Uniformity:
                 return False
             case ir.LaunchCall():
                 return False
-        return all(self.holds(frame, part) for part in parts(expression))
+        return all(self.is_uniform(frame, part) for part in child_nodes(expression))
 
     def _is_constant(self, pointer: ir.Expression) -> bool:
         """Return whether a pointer points into a `__constant__` variable."""

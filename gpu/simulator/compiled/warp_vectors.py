@@ -6,12 +6,12 @@ from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import memory_type, value_type
 from gpu.simulator.compiled.plan import PlannedFrame
-from gpu.simulator.compiled.written_thread import WrittenThread
+from gpu.simulator.compiled.thread_context import ThreadContext
 from gpu.simulator.types import BOOL, Scalar
 from gpu.warp import WARP
 
 _NUMBERS = ", ".join(f"i32 {lane}" for lane in range(WARP))
-_PLAIN = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
+_OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 _COMPARISONS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
@@ -20,13 +20,13 @@ class WarpVectors:
 
     Parameters
     ----------
-    thread : WrittenThread
+    thread : ThreadContext
     """
 
-    def __init__(self, thread: WrittenThread) -> None:
+    def __init__(self, thread: ThreadContext) -> None:
         self._thread = thread
 
-    def holds(self, frame: PlannedFrame, expression: ir.Expression) -> bool:
+    def is_supported(self, frame: PlannedFrame, expression: ir.Expression) -> bool:
         """Return whether an expression can be computed for all lanes, including inactive ones."""
         if not _is_integer(expression.type):
             return False
@@ -34,21 +34,23 @@ class WarpVectors:
             case ir.Const():
                 return True
             case ir.Special():
-                return self._thread.block.in_line
+                return self._thread.block.is_one_dimensional
             case ir.Local(_, slot, _):
-                computed = self._thread.memory.computed(frame, slot)
+                computed = self._thread.memory.computed_expression(frame, slot)
                 if computed is not None:
-                    return self.holds(frame, computed)
-                return self._thread.memory.is_wide(frame, slot) or not self._thread.memory.differs(frame, slot)
+                    return self.is_supported(frame, computed)
+                return self._thread.memory.is_wide(frame, slot) or not self._thread.memory.is_varying(frame, slot)
             case ir.Unary(_, op, operand):
-                return op in "~-!" and self.holds(frame, operand)
+                return op in "~-!" and self.is_supported(frame, operand)
             case ir.Cast(_, operand):
-                return self.holds(frame, operand)
+                return self.is_supported(frame, operand)
             case ir.Binary(_, op, left, right):
-                is_supported = op in _PLAIN or op in _COMPARISONS or (op in ("<<", ">>") and _bits(expression) >= 32)
-                return is_supported and self.holds(frame, left) and self.holds(frame, right)
+                is_supported = (
+                    op in _OPERATIONS or op in _COMPARISONS or (op in ("<<", ">>") and _bits(expression) >= 32)
+                )
+                return is_supported and self.is_supported(frame, left) and self.is_supported(frame, right)
             case ir.Logical(_, _, left, right):
-                return self.holds(frame, left) and self.holds(frame, right)
+                return self.is_supported(frame, left) and self.is_supported(frame, right)
         return False
 
     def value(self, frame: PlannedFrame, expression: ir.Expression, first: str) -> str:
@@ -58,7 +60,7 @@ class WarpVectors:
         vector_type = _vector_type(expression.type)
         match expression:
             case ir.Const(type, number):
-                return f"splat ({value_type(type)} {arithmetic.literal(type, number)})"
+                return f"splat ({value_type(type)} {arithmetic.format_literal(type, number)})"
             case ir.Special(_, "threadIdx", 0):
                 start = self._splat(asm.value(f"trunc i64 {first} to i32"), "i32")
                 return asm.value(f"add {vector_type} {start}, <{_NUMBERS}>")
@@ -87,20 +89,20 @@ class WarpVectors:
 
     def _variable(self, frame: PlannedFrame, expression: ir.Local, type: Scalar, slot: int, first: str) -> str:
         asm = self._thread.asm
-        computed = self._thread.memory.computed(frame, slot)
+        computed = self._thread.memory.computed_expression(frame, slot)
         if computed is not None:
             return self.value(frame, computed, first)
         if not self._thread.memory.is_wide(frame, slot):
             return self._splat(self._thread.scalar(frame, expression), value_type(type))
-        with self._thread.block.as_thread(first):
-            place = self._thread.memory.variable(frame, slot, type)
+        with self._thread.block.at_thread(first):
+            place = self._thread.memory.variable_address(frame, slot, type)
         loaded = asm.value(f"load <{WARP} x {memory_type(type)}>, ptr {place}, align {WARP}")
         return asm.value(f"icmp ne <{WARP} x i8> {loaded}, zeroinitializer") if type == BOOL else loaded
 
     def _binary(self, op: str, type: Scalar, one: str, other: str) -> str:
         asm, vector_type, bits = self._thread.asm, _vector_type(type), 8 * type.size
-        if op in _PLAIN:
-            return asm.value(f"{_PLAIN[op]} {vector_type} {one}, {other}")
+        if op in _OPERATIONS:
+            return asm.value(f"{_OPERATIONS[op]} {vector_type} {one}, {other}")
         if op in _COMPARISONS:
             sign = "" if op in ("==", "!=") else "s" if type.is_signed else "u"
             return asm.value(f"icmp {sign}{_COMPARISONS[op]} {vector_type} {one}, {other}")

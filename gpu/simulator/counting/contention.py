@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observe import Access, Observer
+from gpu.simulator.executor.observer import Access, Observer
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -30,26 +30,26 @@ class AddressTally:
         Atomic operations of single threads.
     requests : int
         Atomic operations of warps.
-    warp_queue, block_queue : int
+    longest_warp_queues, longest_block_queues : int
         The most threads of a warp, and of a block, that access one address with the same atomic operation.
     """
 
     operations: int = 0
     requests: int = 0
-    warp_queue: int = 0
-    block_queue: int = 0
+    longest_warp_queues: int = 0
+    longest_block_queues: int = 0
     _pieces: dict[str, list[tuple[Array, Array]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, name: str, addresses: Array, counts: Array) -> None:
         """Add the numbers of atomic operations on addresses of an array."""
         self._pieces[name].append((addresses, counts))
         if len(self._pieces[name]) >= 64:
-            self._pieces[name] = [_merge(self._pieces[name])]
+            self._pieces[name] = [_merge_pieces(self._pieces[name])]
 
     @property
-    def by_address(self) -> Array:
+    def counts_by_address(self) -> Array:
         """The number of atomic operations on each address that has any, in descending order."""
-        counts = [_merge(pieces)[1] for pieces in self._pieces.values()]
+        counts = [_merge_pieces(pieces)[1] for pieces in self._pieces.values()]
         return np.sort(np.concatenate(counts))[::-1] if counts else np.zeros(0, np.int64)
 
 
@@ -76,24 +76,24 @@ class Contention(Observer):
         tally = self.tallies[access.memory.space]
         lanes, elements = access.mask.lanes, access.elements
         tally.operations += lanes.size
-        warps, warp_counts = _runs((lanes // WARP << _ELEMENT_BITS) | elements)
+        warps, warp_counts = _count_runs((lanes // WARP << _ELEMENT_BITS) | elements)
         tally.requests += int(np.unique(warps >> _ELEMENT_BITS).size)
-        tally.warp_queue = max(tally.warp_queue, int(warp_counts.max()))
+        tally.longest_warp_queues = max(tally.longest_warp_queues, int(warp_counts.max()))
         block = batch.first + lanes // batch.geometry.lanes_per_block
-        blocks, block_counts = _runs((block << _ELEMENT_BITS) | elements)
-        tally.block_queue = max(tally.block_queue, int(block_counts.max()))
+        blocks, block_counts = _count_runs((block << _ELEMENT_BITS) | elements)
+        tally.longest_block_queues = max(tally.longest_block_queues, int(block_counts.max()))
         if shared:
             # Shared arrays exist only for one launch, so each launch has its own key.
             tally.add(f"{access.memory.name} {self._launches}", blocks, block_counts)
         else:
-            tally.add(access.memory.name, *_runs(elements))
+            tally.add(access.memory.name, *_count_runs(elements))
 
 
-def _runs(keys: Array) -> tuple[Array, Array]:
+def _count_runs(keys: Array) -> tuple[Array, Array]:
     return np.unique(keys, return_counts=True)
 
 
-def _merge(pieces: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+def _merge_pieces(pieces: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     addresses, place = np.unique(np.concatenate([each for each, _ in pieces]), return_inverse=True)
     counts = np.bincount(place, np.concatenate([counts for _, counts in pieces]), addresses.size)
     return addresses, counts.astype(np.int64)

@@ -13,19 +13,19 @@ import numpy.typing as npt
 from gpu.errors import SourcePosition
 from gpu.simulator.counting.traffic import (
     SECTOR_BYTES,
-    Passes,
     Warps,
-    atomic_passes,
-    narrow,
-    queued_sectors,
-    queues,
-    sectors,
-    shared_passes,
+    Wavefronts,
+    count_atomic_wavefronts,
+    count_queued_sectors,
+    count_sectors,
+    count_shared_wavefronts,
+    find_longest_queues,
+    narrow_indices,
 )
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observe import Access, IssuedStep, Observer
+from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 
 Array = npt.NDArray[Any]
 Number = int | float
@@ -38,15 +38,15 @@ class _GlobalNames:
 
     requests: str
     sectors: str
-    moved: str
-    asked: str
-    used: str
-    ideal: str
+    transferred_bytes: str
+    requested_bytes: str
+    distinct_bytes: str
+    ideal_sectors: str
     per_request: str
     efficiency: str
 
     @classmethod
-    def of(cls, op: str) -> _GlobalNames:
+    def from_operation(cls, op: str) -> _GlobalNames:
         return cls(
             f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum",
             f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum",
@@ -58,25 +58,25 @@ class _GlobalNames:
             f"smsp__sass_average_data_bytes_per_sector_mem_global_op_{op}.pct",
         )
 
-    def meanings(self, subject: str) -> dict[str, str]:
+    def describe(self, subject: str) -> dict[str, str]:
         return {
             self.requests: f"{subject}: accesses by a warp with at least one active lane",
             self.sectors: f"{subject}: distinct 32-byte sectors, summed over the requests",
-            self.moved: f"{subject}: bytes of these sectors",
-            self.asked: f"{subject}: bytes accessed by the active lanes",
-            self.used: f"{subject}: distinct bytes among them, summed over the requests",
-            self.ideal: f"{subject}: sectors if the bytes used by a request were consecutive",
+            self.transferred_bytes: f"{subject}: bytes of these sectors",
+            self.requested_bytes: f"{subject}: bytes accessed by the active lanes",
+            self.distinct_bytes: f"{subject}: distinct bytes among them, summed over the requests",
+            self.ideal_sectors: f"{subject}: sectors if the bytes used by a request were consecutive",
             self.per_request: f"{subject}: sectors per request",
             self.efficiency: f"{subject}: bytes used in percent of bytes moved",
         }
 
-    def meanings_of_atomics(self, subject: str) -> dict[str, str]:
+    def describe_atomics(self, subject: str) -> dict[str, str]:
         return {
             self.requests: f"{subject}: by a warp with at least one active lane",
             self.sectors: f"{subject}: 32-byte sectors; one for each lane in a queue at an address",
-            self.moved: f"{subject}: bytes of these sectors",
-            self.asked: f"{subject}: bytes accessed by the active lanes",
-            self.ideal: f"{subject}: sectors if the lanes accessed distinct, consecutive addresses",
+            self.transferred_bytes: f"{subject}: bytes of these sectors",
+            self.requested_bytes: f"{subject}: bytes accessed by the active lanes",
+            self.ideal_sectors: f"{subject}: sectors if the lanes accessed distinct, consecutive addresses",
         }
 
 
@@ -89,14 +89,14 @@ class _SharedNames:
     conflicts: str
 
     @classmethod
-    def of(cls, op: str) -> _SharedNames:
+    def from_operation(cls, op: str) -> _SharedNames:
         return cls(
             f"smsp__inst_executed_op_shared_{op}.sum",
             f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum",
             f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum",
         )
 
-    def meanings(self, subject: str, sharing: str) -> dict[str, str]:
+    def describe(self, subject: str, sharing: str) -> dict[str, str]:
         return {
             self.requests: f"{subject}: accesses by a warp with at least one active lane",
             self.wavefronts: f"{subject}: passes over the 32 banks; {sharing}",
@@ -104,9 +104,13 @@ class _SharedNames:
         }
 
 
-_GLOBAL = {"read": _GlobalNames.of("ld"), "write": _GlobalNames.of("st")}
-_REDUCTION, _ATOMIC = _GlobalNames.of("red"), _GlobalNames.of("atom")
-_SHARED = {"read": _SharedNames.of("ld"), "write": _SharedNames.of("st"), "atomic": _SharedNames.of("atom")}
+_GLOBAL = {"read": _GlobalNames.from_operation("ld"), "write": _GlobalNames.from_operation("st")}
+_REDUCTION, _ATOMIC = _GlobalNames.from_operation("red"), _GlobalNames.from_operation("atom")
+_SHARED = {
+    "read": _SharedNames.from_operation("ld"),
+    "write": _SharedNames.from_operation("st"),
+    "atomic": _SharedNames.from_operation("atom"),
+}
 
 #: The meaning of every counter, by name. Names with two underscores after the first word are those of Nsight Compute,
 #: with the same meaning, for the source code as written; a compiler may optimize accesses away.
@@ -117,13 +121,13 @@ METRICS: dict[str, str] = {
     "operations": "operations on data by all lanes, without the computation of indices and conditions",
     "branches": "conditions of if and of loops tested by a warp",
     "divergent_branches": "branches at which the lanes of the warp diverged",
-    **_GLOBAL["read"].meanings("global loads"),
-    **_GLOBAL["write"].meanings("global stores"),
-    **_REDUCTION.meanings_of_atomics("global atomics whose result is not used"),
-    **_ATOMIC.meanings_of_atomics("global atomics whose result is used"),
-    **_SHARED["read"].meanings("shared loads", "lanes share a word"),
-    **_SHARED["write"].meanings("shared stores", "lanes share a word"),
-    **_SHARED["atomic"].meanings("shared atomics", "lanes queue at a word"),
+    **_GLOBAL["read"].describe("global loads"),
+    **_GLOBAL["write"].describe("global stores"),
+    **_REDUCTION.describe_atomics("global atomics whose result is not used"),
+    **_ATOMIC.describe_atomics("global atomics whose result is used"),
+    **_SHARED["read"].describe("shared loads", "lanes share a word"),
+    **_SHARED["write"].describe("shared stores", "lanes share a word"),
+    **_SHARED["atomic"].describe("shared atomics", "lanes queue at a word"),
     "worst_bank_conflict": "the most passes over the banks for lanes that are served together; 1 means no conflict",
     "longest_atomic_queue_global": "the most lanes of a warp that accessed one global address in an atomic",
     "atomic_queues_global": "the longest queue of each global atomic request, summed",
@@ -141,7 +145,7 @@ _MAXIMA = frozenset({"worst_bank_conflict", "longest_atomic_queue_global", "long
 _RATIOS = {"lanes_per_warp_statement": ("lane_statements", "warp_statements", 1)}
 for _names in _GLOBAL.values():
     _RATIOS[_names.per_request] = (_names.sectors, _names.requests, 1)
-    _RATIOS[_names.efficiency] = (_names.used, _names.moved, 100)
+    _RATIOS[_names.efficiency] = (_names.distinct_bytes, _names.transferred_bytes, 100)
 
 # The size of the cache of `Warps` by mask: loops reuse masks.
 _CACHED_MASKS = 64
@@ -174,12 +178,12 @@ class Counters(Observer):
                 summed[name] = max(summed[name], count) if name in _MAXIMA else summed[name] + count
         for space, hot in self.hottest().items():
             summed[f"hottest_atomics_{space}"] = hot.count
-        return {name: count for name, count in _with_ratios(summed).items() if count is not None}
+        return {name: count for name, count in _add_ratios(summed).items() if count is not None}
 
     def per_line(self) -> dict[Line, dict[str, Number]]:
         """Return the counters of each source line, by file and line number; zeros are left out."""
         return {
-            line: {name: count for name, count in _with_ratios(counts).items() if count}
+            line: {name: count for name, count in _add_ratios(counts).items() if count}
             for line, counts in sorted(self._lines.items())
         }
 
@@ -191,35 +195,35 @@ class Counters(Observer):
         return hottest
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
-        self._settle(self._atomics)  # those of a failed launch
+        self._find_hottest(self._atomics)  # those of a failed launch
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         self._current = line = self._line(step.position)
-        line["warp_statements"] += self._warps_of(mask).count
+        line["warp_statements"] += self._get_warps(mask).count
         line["lane_statements"] += mask.count
         line["operations"] += step.operations * mask.count
 
-    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
+    def conditional_operand(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
         self._line(position)["operations"] += operations * mask.count
 
-    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
-        line, warps = self._line(position), self._warps_of(mask)
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
+        line, warps = self._line(position), self._get_warps(mask)
         line["branches"] += warps.count
-        if taken is not None and taken.count < mask.count:
-            words = self._warps_of(taken).words
+        if true_mask is not None and true_mask.count < mask.count:
+            words = self._get_warps(true_mask).words
             line["divergent_branches"] += int(np.count_nonzero((words != 0) & (words != warps.words)))
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
-        line, warps = self._line(position), self._warps_of(mask)
+        line, warps = self._line(position), self._get_warps(mask)
         line["warp_barriers"] += warps.count
         line["block_barriers"] += int(np.count_nonzero(warps.words.reshape(batch.geometry.blocks, -1).any(axis=1)))
 
-    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
         # A fence has no position: it belongs to the last statement.
         if name == "__syncwarp":
-            self._current["warp_syncs"] += self._warps_of(mask).count
+            self._current["warp_syncs"] += self._get_warps(mask).count
         elif name.startswith("__threadfence"):
-            self._current["fences"] += self._warps_of(mask).count
+            self._current["fences"] += self._get_warps(mask).count
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         memory = access.memory
@@ -227,7 +231,7 @@ class Counters(Observer):
             return
         elements = access.element
         if isinstance(elements, np.ndarray):
-            elements = narrow(elements, memory.data.size)
+            elements = narrow_indices(elements, memory.data.size)
         if access.site.action == "atomic":
             self._atomic(batch, access, memory, elements)
         elif memory.space == "global":
@@ -237,16 +241,16 @@ class Counters(Observer):
 
     def batch_ends(self, batch: BlockBatch) -> None:
         shared = set(batch.shared.values())
-        self._settle([key for key in self._atomics if key[0] in shared])
+        self._find_hottest([key for key in self._atomics if key[0] in shared])
 
     def launch_ends(self) -> None:
-        self._settle(self._atomics)
+        self._find_hottest(self._atomics)
         self._warps.clear()
 
     def _line(self, position: SourcePosition) -> defaultdict[str, int]:
         return self._lines[position.file, position.line]
 
-    def _warps_of(self, mask: LaneMask) -> Warps:
+    def _get_warps(self, mask: LaneMask) -> Warps:
         warps = self._warps.get(id(mask))
         if warps is None:
             if len(self._warps) >= _CACHED_MASKS:
@@ -255,39 +259,39 @@ class Counters(Observer):
         return warps
 
     def _global(self, access: Access, elements: Any) -> None:
-        line, warps, size = self._line(access.site.position), self._warps_of(access.mask), access.size
+        line, warps, size = self._line(access.site.position), self._get_warps(access.mask), access.size
         names = _GLOBAL[access.site.action]
-        moved, distinct, ideal = (int(each.sum()) for each in sectors(warps, elements, size))
+        moved, distinct, ideal = (int(each.sum()) for each in count_sectors(warps, elements, size))
         line[names.requests] += warps.count
         line[names.sectors] += moved
-        line[names.moved] += moved * SECTOR_BYTES
-        line[names.asked] += access.mask.count * size
-        line[names.used] += distinct * size
-        line[names.ideal] += ideal
+        line[names.transferred_bytes] += moved * SECTOR_BYTES
+        line[names.requested_bytes] += access.mask.count * size
+        line[names.distinct_bytes] += distinct * size
+        line[names.ideal_sectors] += ideal
 
     def _shared(self, access: Access, elements: Any) -> None:
-        line, warps = self._line(access.site.position), self._warps_of(access.mask)
-        passes = shared_passes(warps, elements, access.size, reads=access.site.action == "read")
+        line, warps = self._line(access.site.position), self._get_warps(access.mask)
+        passes = count_shared_wavefronts(warps, elements, access.size, reads=access.site.action == "read")
         _add_passes(line, _SHARED[access.site.action], warps, passes)
 
     def _atomic(self, batch: BlockBatch, access: Access, memory: FlatMemory, elements: Any) -> None:
         line, mask, space, size = self._line(access.site.position), access.mask, memory.space, access.size
-        warps = self._warps_of(mask)
+        warps = self._get_warps(mask)
         if not isinstance(elements, np.ndarray):
-            elements = narrow(np.full(mask.bits.size, elements), memory.data.size)
-        rows = warps.rows().marked(elements)
+            elements = narrow_indices(np.full(mask.bits.size, elements), memory.data.size)
+        rows = warps.rows().gather_marked(elements)
         if space == "global":
             names = _ATOMIC if access.used else _REDUCTION
-            queue, warp_sectors = queued_sectors(rows, size)
+            queue, warp_sectors = count_queued_sectors(rows, size)
             moved = int(warp_sectors.sum())
             line[names.requests] += warps.count
             line[names.sectors] += moved
-            line[names.moved] += moved * SECTOR_BYTES
-            line[names.asked] += mask.count * size
-            line[names.ideal] += int(warps.ideal_sectors(size).sum())
+            line[names.transferred_bytes] += moved * SECTOR_BYTES
+            line[names.requested_bytes] += mask.count * size
+            line[names.ideal_sectors] += int(warps.ideal_sectors(size).sum())
         else:
-            queue = queues(rows)
-            _add_passes(line, _SHARED["atomic"], warps, atomic_passes(warps, elements, size))
+            queue = find_longest_queues(rows)
+            _add_passes(line, _SHARED["atomic"], warps, count_atomic_wavefronts(warps, elements, size))
         name = f"longest_atomic_queue_{space}"
         line[name] = max(line[name], int(queue.max()))
         line[f"atomic_queues_{space}"] += int(queue.sum())
@@ -305,7 +309,7 @@ class Counters(Observer):
             elements = elements + batch.geometry.block_of_lane * per_block
         _count(self._atomics[key].ravel(), elements if mask.full else elements.take(mask.lanes))
 
-    def _settle(self, keys: Iterable[tuple[FlatMemory, int]]) -> None:
+    def _find_hottest(self, keys: Iterable[tuple[FlatMemory, int]]) -> None:
         """Replace the counts of some memories by the address with the most atomic operations."""
         for key in list(keys):
             _keep_hotter(self._hottest, key[0], self._atomics.pop(key))
@@ -320,12 +324,12 @@ def _keep_hotter(hottest: dict[str, HotAddress], memory: FlatMemory, counts: Arr
         hottest[memory.space] = hot
 
 
-def _add_passes(line: defaultdict[str, int], names: _SharedNames, warps: Warps, passes: Passes) -> None:
+def _add_passes(line: defaultdict[str, int], names: _SharedNames, warps: Warps, passes: Wavefronts) -> None:
     line[names.requests] += warps.count
     total = int(passes.total.sum())
     line[names.wavefronts] += total
-    line[names.conflicts] += total - int(passes.least.sum())
-    line["worst_bank_conflict"] = max(line["worst_bank_conflict"], int(passes.worst.max()))
+    line[names.conflicts] += total - int(passes.minimum.sum())
+    line["worst_bank_conflict"] = max(line["worst_bank_conflict"], int(passes.maximum.max()))
 
 
 def _count(counts: Array, places: Array) -> None:
@@ -336,7 +340,7 @@ def _count(counts: Array, places: Array) -> None:
         np.add.at(counts, places, 1)
 
 
-def _with_ratios(counts: defaultdict[str, int]) -> dict[str, Number | None]:
+def _add_ratios(counts: defaultdict[str, int]) -> dict[str, Number | None]:
     """Return a value for each name of METRICS in order; None for a ratio with a denominator of 0."""
     values: dict[str, Number | None] = {}
     for name in METRICS:

@@ -38,7 +38,7 @@ class Rows:
 
     def __init__(self, mask: LaneMask, width: int) -> None:
         self.width = width
-        words = _packed(mask.bits, width)
+        words = _pack_flags(mask.bits, width)
         self.numbers = np.flatnonzero(words)
         self.count = self.numbers.size
         self._active: Array | None = None
@@ -46,17 +46,17 @@ class Rows:
         if not mask.full:
             rows = self.numbers
             self._active = mask.bits.reshape(-1, width)[rows]
-            self._source = _nearest_active(rows, self._active)
+            self._source = _find_nearest_active(rows, self._active)
             self._lanes = (rows[:, None] * width + np.arange(width)).ravel()
 
-    def of(self, elements: Array) -> Array:
+    def gather(self, elements: Array) -> Array:
         """Return the elements in rows; an inactive lane repeats the element of an active lane before it.
 
         This adds no distinct element and preserves the order.
         """
         return (elements if self._source is None else elements.take(self._source)).reshape(-1, self.width)
 
-    def marked(self, elements: Array) -> Array:
+    def gather_marked(self, elements: Array) -> Array:
         """Return the elements in rows, with -1 in inactive lanes."""
         if self._active is None:
             return elements.reshape(-1, self.width)
@@ -76,7 +76,7 @@ class Warps:
 
     def __init__(self, mask: LaneMask) -> None:
         self.mask = mask
-        self.words = _packed(mask.bits, WARP)
+        self.words = _pack_flags(mask.bits, WARP)
         self.count = int(np.count_nonzero(self.words))
         self._rows: dict[int, Rows] = {}
         self._ideal: dict[int, Array] = {}
@@ -113,7 +113,7 @@ class Sectors(NamedTuple):
 
     Attributes
     ----------
-    moved : array
+    transferred : array
         The sectors that contain the elements.
     elements : array
         The number of distinct elements.
@@ -121,12 +121,12 @@ class Sectors(NamedTuple):
         The sectors that these would fill if they were consecutive.
     """
 
-    moved: Array
+    transferred: Array
     elements: Array
     ideal: Array
 
 
-def sectors(warps: Warps, elements: Any, size: int) -> Sectors:
+def count_sectors(warps: Warps, elements: Any, size: int) -> Sectors:
     """Return the sectors of a load or store of `elements`, one for all lanes or one per lane.
 
     The size is 1, 2, 4, 8 or 16 bytes, so that no element spans two sectors.
@@ -134,10 +134,12 @@ def sectors(warps: Warps, elements: Any, size: int) -> Sectors:
     if not isinstance(elements, np.ndarray):
         ones = np.ones(warps.count, np.int64)
         return Sectors(ones, ones, ones)
-    rows = warps.rows().of(elements)
-    ordered, first = _sort(rows)
-    distinct = _count(first, rows)
-    return Sectors(_count(_firsts(_sector(ordered, size)), rows), distinct, _filled_sectors(distinct, size))
+    rows = warps.rows().gather(elements)
+    ordered, first = _sort_rows(rows)
+    distinct = _count_flags(first, rows)
+    return Sectors(
+        _count_flags(_find_firsts(_sector_number(ordered, size)), rows), distinct, _filled_sectors(distinct, size)
+    )
 
 
 def _filled_sectors(counts: Array, size: int) -> Array:
@@ -145,9 +147,9 @@ def _filled_sectors(counts: Array, size: int) -> Array:
     return -(counts.astype(np.int64) * -size // SECTOR_BYTES)
 
 
-def queues(rows: Array) -> Array:
+def find_longest_queues(rows: Array) -> Array:
     """Return for each row the longest queue: the most lanes that access one element; negative elements do not count."""
-    ordered, first = _sort(rows)
+    ordered, first = _sort_rows(rows)
     starts = np.flatnonzero(first)
     lengths = np.empty_like(starts)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
@@ -157,15 +159,15 @@ def queues(rows: Array) -> Array:
     return longest
 
 
-def queued_sectors(rows: Array, size: int) -> tuple[Array, Array]:
+def count_queued_sectors(rows: Array, size: int) -> tuple[Array, Array]:
     """Return the longest queue of each row, and the sectors that atomic operations on its elements move.
 
     Each lane in a queue moves its own sector; lanes that access different elements of one sector share it.
     """
-    ordered, first = _sort(rows)
-    queue, turns = _turns(ordered, first)
+    ordered, first = _sort_rows(rows)
+    queue, turns = _find_turns(ordered, first)
     width = rows.shape[1]
-    last = _packed(_firsts(_sector(ordered, size)), width) >> 1 | 1 << width - 1
+    last = _pack_flags(_find_firsts(_sector_number(ordered, size)), width) >> 1 | 1 << width - 1
     others = ~last
     moved = np.zeros(rows.shape[0], np.int64)
     for waiting in turns:
@@ -174,11 +176,11 @@ def queued_sectors(rows: Array, size: int) -> tuple[Array, Array]:
     return queue, moved
 
 
-def _turns(ordered: Array, first: Array) -> tuple[Array, list[Array]]:
+def _find_turns(ordered: Array, first: Array) -> tuple[Array, list[Array]]:
     """Return the longest queue of each row, and the lanes waiting at the first turn, the second and so on, as bits."""
     width = ordered.shape[1]
-    waiting = _packed(ordered.ravel() >= 0, width)
-    behind = waiting & ~_packed(first, width)
+    waiting = _pack_flags(ordered.ravel() >= 0, width)
+    behind = waiting & ~_pack_flags(first, width)
     longest, turns = np.zeros(ordered.shape[0], np.int64), []
     while (is_waiting := waiting != 0).any():
         longest += is_waiting
@@ -187,25 +189,25 @@ def _turns(ordered: Array, first: Array) -> tuple[Array, list[Array]]:
     return longest, turns
 
 
-class Passes(NamedTuple):
+class Wavefronts(NamedTuple):
     """The wavefronts of an access to shared memory; each array has one number per active warp.
 
     Attributes
     ----------
     total : array
         All wavefronts.
-    least : array
+    minimum : array
         The wavefronts if all lanes accessed one element.
-    worst : array
+    maximum : array
         The most wavefronts for lanes that are served together; 1 means no conflict.
     """
 
     total: Array
-    least: Array
-    worst: Array
+    minimum: Array
+    maximum: Array
 
 
-def shared_passes(warps: Warps, elements: Any, size: int, *, reads: bool) -> Passes:
+def count_shared_wavefronts(warps: Warps, elements: Any, size: int, *, reads: bool) -> Wavefronts:
     """Return the wavefronts of a load or store of `elements`, one for all lanes or one per lane.
 
     The lanes served together are those that can access one word of every bank: a warp, with 8 bytes a half warp, with
@@ -222,62 +224,65 @@ def shared_passes(warps: Warps, elements: Any, size: int, *, reads: bool) -> Pas
     reads : bool
         Whether the access is a load.
     """
-    width = _served_together(size)
+    width = _lanes_per_wavefront(size)
     if not isinstance(elements, np.ndarray):
         rows = warps.rows(min(WARP, 2 * width) if reads else width)
         return _by_warp(warps, rows, np.ones(rows.count, np.int64))
     if not reads or width == WARP:
-        return _passes(warps, elements, size, width)
+        return _count_wavefronts(warps, elements, size, width)
     paired = _is_paired(warps, elements)
     if paired.all():
-        return _passes(warps, elements, size, 2 * width)
+        return _count_wavefronts(warps, elements, size, 2 * width)
     if not paired.any():
-        return _passes(warps, elements, size, width)
+        return _count_wavefronts(warps, elements, size, width)
     pairs, others = warps.split(paired)
-    pair_passes, other_passes = _passes(pairs, elements, size, 2 * width), _passes(others, elements, size, width)
+    pair_passes, other_passes = (
+        _count_wavefronts(pairs, elements, size, 2 * width),
+        _count_wavefronts(others, elements, size, width),
+    )
     merged = []
     for pair_counts, other_counts in zip(pair_passes, other_passes, strict=True):
         counts = np.empty(warps.count, np.int64)
         counts[paired], counts[~paired] = pair_counts, other_counts
         merged.append(counts)
-    return Passes(*merged)
+    return Wavefronts(*merged)
 
 
-def atomic_passes(warps: Warps, elements: Array, size: int) -> Passes:
+def count_atomic_wavefronts(warps: Warps, elements: Array, size: int) -> Wavefronts:
     """Return the wavefronts of atomics in shared memory: per bank, one for each lane, even if all access one word."""
-    rows = warps.rows(_served_together(size))
-    words, banks = bank_words(rows.marked(elements), size)
-    return _by_warp(warps, rows, queues(np.where(words >= 0, words & (banks - 1), -1)))
+    rows = warps.rows(_lanes_per_wavefront(size))
+    words, banks = find_bank_words(rows.gather_marked(elements), size)
+    return _by_warp(warps, rows, find_longest_queues(np.where(words >= 0, words & (banks - 1), -1)))
 
 
-def _served_together(size: int) -> int:
+def _lanes_per_wavefront(size: int) -> int:
     return min(WARP, BANKS * BANK_BYTES // size)
 
 
-def _passes(warps: Warps, elements: Array, size: int, width: int) -> Passes:
+def _count_wavefronts(warps: Warps, elements: Array, size: int, width: int) -> Wavefronts:
     """Return the wavefronts if `width` lanes are served together: the most distinct words of one bank.
 
     Elements of 8 and 16 bytes span two and four banks, which all have the same number of words.
     """
     rows = warps.rows(width)
-    words, banks = bank_words(rows.of(elements), size)
-    ordered, first = _sort(words)
+    words, banks = find_bank_words(rows.gather(elements), size)
+    ordered, first = _sort_rows(words)
     # Words that span fewer than `banks` are all in different banks.
     wide = np.flatnonzero(ordered[:, -1] - ordered[:, 0] >= banks)
     passes = np.ones(rows.count, np.int64)
     if wide.size:
         distinct = first.reshape(words.shape).take(wide, axis=0)
-        passes[wide] = queues(np.where(distinct, ordered.take(wide, axis=0) & (banks - 1), -1))
+        passes[wide] = find_longest_queues(np.where(distinct, ordered.take(wide, axis=0) & (banks - 1), -1))
     return _by_warp(warps, rows, passes)
 
 
-def _by_warp(warps: Warps, rows: Rows, passes: Array) -> Passes:
+def _by_warp(warps: Warps, rows: Rows, passes: Array) -> Wavefronts:
     """Combine the passes of rows to those of their warps."""
     if rows.width == WARP:
-        return Passes(passes, np.ones(rows.count, np.int64), passes)
+        return Wavefronts(passes, np.ones(rows.count, np.int64), passes)
     starts = np.searchsorted(rows.numbers * rows.width // WARP, warps.active)
     total, worst = np.add.reduceat(passes, starts), np.maximum.reduceat(passes, starts)
-    return Passes(total, np.diff(starts, append=rows.count), worst)
+    return Wavefronts(total, np.diff(starts, append=rows.count), worst)
 
 
 def _is_paired(warps: Warps, elements: Array) -> Array:
@@ -286,45 +291,45 @@ def _is_paired(warps: Warps, elements: Array) -> Array:
     The partner is the neighboring lane in all pairs, or the lane at distance two in all pairs.
     """
     active = warps.words[warps.active]
-    flat = warps.rows().of(elements).ravel()
+    flat = warps.rows().gather(elements).ravel()
     paired = np.zeros(active.size, np.bool_)
     # Bit p of `same`: lane p accesses the element of lane p - step; the lower lanes of the pairs do not matter.
     for step, lower in ((1, 0x55555555), (2, 0x33333333)):
         same = np.zeros(flat.size, np.bool_)
         np.equal(flat[step:], flat[:-step], out=same[step:])
-        agreed = _packed(same, WARP) | ~(active & active << step)
+        agreed = _pack_flags(same, WARP) | ~(active & active << step)
         paired |= agreed | np.uint32(lower) == 0xFFFFFFFF
     return paired
 
 
-def narrow(elements: Array, limit: int) -> Array:
+def narrow_indices(elements: Array, limit: int) -> Array:
     """Convert elements below a limit to int32 if they fit, since that is twice as fast as int64."""
     return elements.astype(np.int32, copy=False) if limit < 1 << 31 else elements.astype(np.int64, copy=False)
 
 
-def _sector(elements: Array, size: int) -> Array:
+def _sector_number(elements: Array, size: int) -> Array:
     shifted: Array = elements >> (SECTOR_BYTES // size).bit_length() - 1
     return shifted
 
 
-def bank_words(rows: Array, size: int) -> tuple[Array, int]:
+def find_bank_words(rows: Array, size: int) -> tuple[Array, int]:
     """Return the word that each lane accesses, in units of the larger of element and bank, and the number of units."""
     if size < BANK_BYTES:
         return rows >> (BANK_BYTES // size).bit_length() - 1, BANKS
     return rows, BANKS * BANK_BYTES // size
 
 
-def _packed(flags: Array, width: int) -> Array:
+def _pack_flags(flags: Array, width: int) -> Array:
     """Return each row of flags as a bit mask."""
     return np.packbits(flags, bitorder="little").view(_WORDS[width])
 
 
-def _count(flags: Array, rows: Array) -> Array:
+def _count_flags(flags: Array, rows: Array) -> Array:
     """Return the number of set flags in each row."""
-    return np.bitwise_count(_packed(flags, rows.shape[1]))
+    return np.bitwise_count(_pack_flags(flags, rows.shape[1]))
 
 
-def _nearest_active(rows: Array, active: Array) -> Array:
+def _find_nearest_active(rows: Array, active: Array) -> Array:
     """Return for each lane of some rows the last active lane up to it, or else the row's first active lane."""
     width = active.shape[1]
     lanes = np.where(active, rows[:, None] * width + np.arange(width), 0)
@@ -333,7 +338,7 @@ def _nearest_active(rows: Array, active: Array) -> Array:
     return nearest
 
 
-def _sort(rows: Array) -> tuple[Array, Array]:
+def _sort_rows(rows: Array) -> tuple[Array, Array]:
     """Return the rows sorted, and a flat mask of the values that are the first of equal ones in their row."""
     flat = rows.ravel()
     falls = np.empty(flat.size, np.bool_)
@@ -342,10 +347,10 @@ def _sort(rows: Array) -> tuple[Array, Array]:
     # Most accesses of real kernels are sorted already, and comparing is much cheaper than sorting.
     if falls.any():
         rows = np.sort(rows, axis=1)
-    return rows, _firsts(rows)
+    return rows, _find_firsts(rows)
 
 
-def _firsts(ordered: Array) -> Array:
+def _find_firsts(ordered: Array) -> Array:
     """Return a flat mask of the values of sorted rows that are the first of equal ones in their row."""
     flat = ordered.ravel()
     first = np.empty(flat.size, np.bool_)

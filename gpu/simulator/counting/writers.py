@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.counting.traffic import Warps, narrow, queued_sectors, sectors
+from gpu.simulator.counting.traffic import Warps, count_queued_sectors, count_sectors, narrow_indices
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observe import Access, IssuedStep, Observer
+from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -23,7 +23,7 @@ Index3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class SeenWrite:
+class ObservedWrite:
     """A write by one thread, and the request of its warp that performed it.
 
     Parameters
@@ -71,7 +71,7 @@ class Writers(Observer):
 
     Attributes
     ----------
-    first, last : SeenWrite or None
+    first, last : ObservedWrite or None
         The first and the last write.
     writes : int
         Writes of single threads.
@@ -84,8 +84,8 @@ class Writers(Observer):
         self._on_step = on_step
         self._kernel = ""
         self._threads: list[Array] = []
-        self.first: SeenWrite | None = None
-        self.last: SeenWrite | None = None
+        self.first: ObservedWrite | None = None
+        self.last: ObservedWrite | None = None
         self.writes = self.statements = 0
 
     @property
@@ -128,24 +128,24 @@ class Writers(Observer):
             self.first = self._describe_write(batch, access, memory, int(lanes[0]))
         self.last = self._describe_write(batch, access, memory, int(lanes[-1]))
 
-    def _describe_write(self, batch: BlockBatch, access: Access, memory: FlatMemory, lane: int) -> SeenWrite:
+    def _describe_write(self, batch: BlockBatch, access: Access, memory: FlatMemory, lane: int) -> ObservedWrite:
         own = np.arange(access.mask.bits.size) // WARP == lane // WARP
         warps = Warps(LaneMask(access.mask.bits & own))
         atomic = access.site.action == "atomic"
         elements: Any = access.element
         if isinstance(elements, np.ndarray) or atomic:
-            elements = narrow(np.broadcast_to(elements, own.shape), memory.data.size)
+            elements = narrow_indices(np.broadcast_to(elements, own.shape), memory.data.size)
         if atomic:
-            (queue,), (moved,) = queued_sectors(warps.rows().marked(elements), access.size)
+            (queue,), (moved,) = count_queued_sectors(warps.rows().gather_marked(elements), access.size)
             (ideal,) = warps.ideal_sectors(access.size)
         else:
-            queue, ((moved,), _, (ideal,)) = 1, sectors(warps, elements, access.size)
+            queue, ((moved,), _, (ideal,)) = 1, count_sectors(warps, elements, access.size)
         geometry = batch.geometry
         block, thread = divmod(lane, geometry.lanes_per_block)
-        return SeenWrite(
+        return ObservedWrite(
             self._kernel,
-            _three(batch.grid),
-            _three(geometry.block),
+            _to_three_axes(batch.grid),
+            _to_three_axes(geometry.block),
             _index(batch.first + block, batch.grid),
             _index(thread, geometry.block),
             access.site.position,
@@ -157,7 +157,7 @@ class Writers(Observer):
         )
 
 
-def _three(extents: Sequence[int]) -> Index3:
+def _to_three_axes(extents: Sequence[int]) -> Index3:
     return int(extents[0]), int(extents[1]), int(extents[2])
 
 

@@ -16,9 +16,9 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.batch import Array
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observer import Access
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running import Copies, RunningBatch
+from gpu.simulator.executor.running_batch import Copies, RunningBatch
 from gpu.simulator.executor.values import PlainValues, load, store
 from gpu.simulator.ir import AsyncKind
 from gpu.simulator.types import Scalar
@@ -33,8 +33,8 @@ class _PendingCopy:
 
     lanes: LaneMask | None
     group: Array
-    reads: Array
-    ends: tuple[tuple[PointerValue, AccessSite], ...]
+    has_source: Array
+    endpoints: tuple[tuple[PointerValue, AccessSite], ...]
     size: int
     perform: Callable[[LaneMask], None]
 
@@ -48,7 +48,7 @@ class AsyncCopies:
         self._group = np.zeros(batch.geometry.lanes, np.int64)
         self._pending: list[_PendingCopy] = []
 
-    def start(
+    def start_copy(
         self,
         to: PointerValue,
         source: PointerValue,
@@ -56,7 +56,7 @@ class AsyncCopies:
         mask: LaneMask,
         position: SourcePosition,
         perform: Callable[[LaneMask], None],
-        given: Any = None,
+        read_bytes: Any = None,
     ) -> None:
         """Start a copy; a copy to memory other than shared memory is performed at once.
 
@@ -72,7 +72,7 @@ class AsyncCopies:
             The statement.
         perform : callable
             Performs the copy for the lanes that it is called with.
-        given : int, array or None
+        read_bytes : int, array or None
             The number of bytes that each lane reads; the rest is filled with zeros. None for all.
 
         Raises
@@ -91,27 +91,27 @@ class AsyncCopies:
                 thread=thread,
             )
         ends = ((to, AccessSite(position, "write")), (source, AccessSite(position, "read")))
-        targets = [address.memory for address, _ in to.parts(mask)]
+        targets = [address.memory for address, _ in to.split_by_memory(mask)]
         if not self._bulk and any(memory is None or memory.space != "shared" for memory in targets):
             perform(mask)
             return
-        reads = np.broadcast_to(size if given is None else given, self._group.shape) > 0
+        reads = np.broadcast_to(size if read_bytes is None else read_bytes, self._group.shape) > 0
         self._begin(_PendingCopy(mask, self._group.copy(), reads, ends, size, perform), mask)
 
-    def read_on(self, source: PointerValue, size: int, mask: LaneMask, position: SourcePosition) -> None:
+    def start_read(self, source: PointerValue, size: int, mask: LaneMask, position: SourcePosition) -> None:
         """Start an asynchronous read of `size` bytes per lane; until the wait, no thread may change them."""
         batch, site = self._batch, AccessSite(position, "read")
 
         def read(due: LaneMask) -> None:
-            for address, lanes in source.parts(due):
-                memory, element = address.element(batch, size, lanes, site)
+            for address, lanes in source.split_by_memory(due):
+                memory, element = address.find_element(batch, size, lanes, site)
                 if batch.observer is not None:
-                    batch.observer.read_until(batch, Access(site, memory, element, size, lanes, None))
+                    batch.observer.async_read_ends(batch, Access(site, memory, element, size, lanes, None))
 
         everyone = np.ones(self._group.shape, bool)
         self._begin(_PendingCopy(mask, self._group.copy(), everyone, ((source, site),), size, read), mask)
 
-    def write_on(self, to: PointerValue, size: int, mask: LaneMask, site: AccessSite) -> None:
+    def start_write(self, to: PointerValue, size: int, mask: LaneMask, site: AccessSite) -> None:
         """Start an asynchronous write of `size` bytes per lane; until the wait, no thread may access them."""
         everyone = np.ones(self._group.shape, bool)
         self._begin(_PendingCopy(mask, self._group.copy(), everyone, ((to, site),), size, lambda due: None), mask)
@@ -124,9 +124,13 @@ class AsyncCopies:
         """End the current group of copies of each lane and begin the next."""
         self._group[mask.lanes] += 1
 
-    def wait(self, mask: LaneMask, left: Any) -> None:
-        """Complete the copies of all but the last `left` groups of each lane; None completes all."""
-        last = self._group + 1 if left is None else self._group - np.broadcast_to(left, self._group.shape)
+    def complete_groups(self, mask: LaneMask, pending_groups: Any) -> None:
+        """Complete the copies of all but the last `pending_groups` groups of each lane; None completes all."""
+        last = (
+            self._group + 1
+            if pending_groups is None
+            else self._group - np.broadcast_to(pending_groups, self._group.shape)
+        )
         for copy in self._pending:
             assert copy.lanes is not None
             due, _ = copy.lanes.split(mask.bits & (copy.group < last))
@@ -134,7 +138,7 @@ class AsyncCopies:
                 self._complete(copy, due)
         self._pending = [copy for copy in self._pending if copy.lanes is not None]
 
-    def started_by(self, mask: LaneMask) -> Callable[[LaneMask], None]:
+    def bind_completion(self, mask: LaneMask) -> Callable[[LaneMask], None]:
         """Return a function that completes the copies that lanes have started so far."""
         copies = list(self._pending)
 
@@ -158,25 +162,25 @@ class AsyncCopies:
         if observer is None:
             return
         size = min(copy.size, 16)
-        for pointer, site in copy.ends:
-            accessing = mask.split(copy.reads)[0] if site.action == "read" else mask
+        for pointer, site in copy.endpoints:
+            accessing = mask.split(copy.has_source)[0] if site.action == "read" else mask
             if accessing is None:
                 continue
-            for address, lanes in pointer.parts(accessing):
+            for address, lanes in pointer.split_by_memory(accessing):
                 for offset in range(0, copy.size, size):
-                    memory, element = address.moved(offset, 1).element(self._batch, size, lanes, site)
+                    memory, element = address.offset_by(offset, 1).find_element(self._batch, size, lanes, site)
                     access = Access(site, memory, element, size, lanes, None)
-                    observer.copying(self._batch, access, begins=begins)
+                    observer.async_copy(self._batch, access, begins=begins)
 
 
-def started(batch: RunningBatch, kind: AsyncKind = "copy") -> Copies:
+def get_async_copies(batch: RunningBatch, kind: AsyncKind = "copy") -> Copies:
     """Return the asynchronous copies of a kind in a batch; create them at the first call."""
-    if kind not in batch.started:
-        batch.started[kind] = AsyncCopies(batch, kind)
-    return batch.started[kind]
+    if kind not in batch.async_copies:
+        batch.async_copies[kind] = AsyncCopies(batch, kind)
+    return batch.async_copies[kind]
 
 
-def of_each_value(value: Any, mask: LaneMask) -> list[tuple[int, LaneMask]]:
+def group_by_value(value: Any, mask: LaneMask) -> list[tuple[int, LaneMask]]:
     """Return each distinct value among the active lanes, with the lanes that have it."""
     if not isinstance(value, np.ndarray):
         return [(int(value), mask)]
@@ -188,14 +192,14 @@ def of_each_value(value: Any, mask: LaneMask) -> list[tuple[int, LaneMask]]:
 
 
 @dataclass(frozen=True)
-class CopiedBytes:
-    """One statement's copy, over an algebra of values; `given` is the number of bytes to read, None for all."""
+class ByteCopy:
+    """One statement's copy, over an algebra of values; `read_bytes` is the number of bytes to read, None for all."""
 
     values: PlainValues
     batch: RunningBatch
-    to: PointerValue
+    destination: PointerValue
     source: PointerValue
-    given: Any
+    read_bytes: Any
     position: SourcePosition
     bulk: bool = False
 
@@ -205,8 +209,8 @@ class CopiedBytes:
             for offset in range(0, size, 16):
                 self._move(offset, 16, mask)
             return
-        given = size if self.given is None else self.given
-        for count, lanes in of_each_value(given, mask):
+        given = size if self.read_bytes is None else self.read_bytes
+        for count, lanes in group_by_value(given, mask):
             if count >= size:
                 self._move(0, size, lanes)
                 continue
@@ -219,11 +223,11 @@ class CopiedBytes:
         values, batch = self.values, self.batch
         vector = size if size > 4 else 0
         parts = [(at, _BYTE if size == 1 else _WORD) for at in range(0, size, min(size, 4))]
-        to = self.to.moved(offset, 1)
+        to = self.destination.offset_by(offset, 1)
         if zeros:
             value = values.lift(parts[0][1].dtype.type(0))
         else:
             site = AccessSite(self.position, "read", vector=bool(vector))
-            value = load(values, batch, self.source.moved(offset, 1), parts, vector, mask, site)
+            value = load(values, batch, self.source.offset_by(offset, 1), parts, vector, mask, site)
         site = AccessSite(self.position, "write", vector=bool(vector), bulk=self.bulk)
         store(values, batch, to, parts, vector, value, mask, site)

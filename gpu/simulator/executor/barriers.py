@@ -10,7 +10,7 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.batch import Array, BlockBatch
 from gpu.simulator.executor.call_frame import CallFrame
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.observe import IssuedStep
+from gpu.simulator.executor.observer import IssuedStep
 
 
 def pass_barrier(
@@ -41,13 +41,13 @@ def pass_barrier(
     LaunchError
         A thread of an arriving block does not reach the barrier.
     """
-    batch, exited = frame.batch, (frame.kernel or frame).returned
+    batch, exited = frame.batch, (frame.kernel or frame).returned_mask
     if batch.scheduler is not None:
-        return batch.scheduler.wait(exited, mask, position, votes)
+        return batch.scheduler.wait_at_barrier(exited, mask, position, votes)
     if batch.registers is not None:
-        batch.registers.settle(mask)
+        batch.registers.flush_lanes(mask)
     batch.begin(IssuedStep(position, "barrier", 0), mask)
-    check_barrier(batch, batch.geometry.everyone.without(exited), mask, position)
+    check_barrier(batch, batch.geometry.thread_mask.without(exited), mask, position)
     if batch.observer is not None:
         batch.observer.barrier(batch, position, mask)
     return mask, votes
@@ -61,7 +61,7 @@ def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition
             f"{position}: a grid barrier runs only in the schedules round-robin and cached.",
             position=position,
         )
-    due = batch.geometry.everyone.without((frame.kernel or frame).returned)
+    due = batch.geometry.thread_mask.without((frame.kernel or frame).returned_mask)
     missing = due.without(mask) if due is not None else None
     if missing is not None:
         thread = batch.describe(int(missing.lanes[0]))
@@ -74,24 +74,24 @@ def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition
             thread=thread,
         )
     if batch.registers is not None:
-        batch.registers.settle(mask)
+        batch.registers.flush_lanes(mask)
     if batch.observer is not None:
         batch.observer.barrier(batch, position, mask)
         batch.observer.launch_resumes(batch)
 
 
-def check_barrier(batch: BlockBatch, due: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
+def check_barrier(batch: BlockBatch, expected_lanes: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
     """Raise an error unless all expected lanes of each block that reaches a barrier are active."""
-    if due is None or mask.count == due.count:
+    if expected_lanes is None or mask.count == expected_lanes.count:
         return
     shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)
-    here, expected = mask.bits.reshape(shape), due.bits.reshape(shape)
+    here, expected = mask.bits.reshape(shape), expected_lanes.bits.reshape(shape)
     missing: Array = (expected & ~here) & here.any(axis=1, keepdims=True)
     if missing.any():
-        raise barrier_error(batch, int(np.flatnonzero(missing)[0]), position)
+        raise build_barrier_error(batch, int(np.flatnonzero(missing)[0]), position)
 
 
-def barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> LaunchError:
+def build_barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> LaunchError:
     """Return the error of a block barrier that a lane does not reach."""
     return LaunchError(
         f"{position}: Barrier error detected. Divergent thread(s) in block: __syncthreads() is not reached "

@@ -31,7 +31,7 @@ class Geometry:
         self.lanes = blocks * self.lanes_per_block
 
     @cached_property
-    def everyone(self) -> LaneMask:
+    def thread_mask(self) -> LaneMask:
         """The lanes that are threads, not padding."""
         return LaneMask(np.tile(np.arange(self.lanes_per_block) < self.threads, self.blocks))
 
@@ -39,12 +39,12 @@ class Geometry:
     def warps(self) -> list[LaneMask]:
         """For each warp, its lanes that are threads."""
         own = np.arange(self.lanes) // WARP
-        return [LaneMask(self.everyone.bits & (own == number)) for number in range(self.lanes // WARP)]
+        return [LaneMask(self.thread_mask.bits & (own == number)) for number in range(self.lanes // WARP)]
 
     @cached_property
-    def lanes_apart(self) -> list[LaneMask]:
+    def single_lane_masks(self) -> list[LaneMask]:
         """For each lane that is a thread, a mask of that lane only."""
-        return [LaneMask(bits, 1) for bits in np.eye(self.lanes, dtype=bool)[self.everyone.lanes]]
+        return [LaneMask(bits, 1) for bits in np.eye(self.lanes, dtype=bool)[self.thread_mask.lanes]]
 
     @cached_property
     def block_of_lane(self) -> Array:
@@ -88,7 +88,7 @@ class BlockBatch:
         self.first = first
         self.grid = tuple(grid)
         extents = tuple(np.uint32(extent) for extent in grid)
-        self.special = {
+        self.builtin_values = {
             "threadIdx": geometry.thread_index,
             "blockIdx": self._block_index(),
             "blockDim": tuple(np.uint32(extent) for extent in geometry.block),

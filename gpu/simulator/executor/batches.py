@@ -12,7 +12,7 @@ from gpu.simulator.types import Type
 BATCH_LANES = 1 << 15
 
 
-def cut(grid: Sequence[int], block: Sequence[int], lanes: int, blocks: range) -> Iterator[tuple[int, int]]:
+def split_grid(grid: Sequence[int], block: Sequence[int], lanes: int, blocks: range) -> Iterator[tuple[int, int]]:
     """Split blocks of the grid into consecutive batches of about `lanes` lanes, but at least one block.
 
     Batches end at the ends of rows or planes where that does not make them smaller.
@@ -42,21 +42,21 @@ def cut(grid: Sequence[int], block: Sequence[int], lanes: int, blocks: range) ->
         first += count
 
 
-def cluster_unit(grid: Sequence[int], cluster: Sequence[int]) -> int:
+def compute_cluster_unit(grid: Sequence[int], cluster: Sequence[int]) -> int:
     """Return the smallest number of consecutive blocks that form whole clusters."""
     if cluster[2] > 1:
         return grid[0] * grid[1] * cluster[2]
     return grid[0] * cluster[1] if cluster[1] > 1 else cluster[0]
 
 
-def cut_clusters(
+def split_clusters(
     grid: Sequence[int], cluster: Sequence[int], block: Sequence[int], lanes: int, blocks: range
 ) -> Iterator[tuple[int, int]]:
     """Split blocks of the grid into batches of whole clusters, including clusters that are only partly in `blocks`.
 
-    The parameters are those of `cut`; `cluster` has a cluster's extents in blocks.
+    The parameters are those of `split_grid`; `cluster` has a cluster's extents in blocks.
     """
-    unit = cluster_unit(grid, cluster)
+    unit = compute_cluster_unit(grid, cluster)
     together = max(1, lanes // (unit * Geometry(block, 1).lanes)) * unit
     first = blocks.start // unit * unit
     stop = -(-blocks.stop // unit) * unit
@@ -66,7 +66,7 @@ def cut_clusters(
         first += count
 
 
-def waits(statement: ir.Statement) -> bool:
+def has_wait_loop(statement: ir.Statement) -> bool:
     """Return whether a statement contains a loop that waits for another thread.
 
     Such a loop tests memory with an atomic operation, has an empty body, or repeats the same iteration until memory
@@ -74,13 +74,17 @@ def waits(statement: ir.Statement) -> bool:
     """
     match statement:
         case ir.Loop(condition, _, body):
-            return _reads(condition, atomics_only=not _is_empty(body)) or _only_polls(statement) or waits(body)
+            return (
+                _reads_memory(condition, atomics_only=not _is_empty(body))
+                or _only_polls(statement)
+                or has_wait_loop(body)
+            )
         case ir.Block(statements):
-            return any(map(waits, statements))
+            return any(map(has_wait_loop, statements))
         case ir.If(_, then, orelse):
-            return waits(then) or (orelse is not None and waits(orelse))
+            return has_wait_loop(then) or (orelse is not None and has_wait_loop(orelse))
         case ir.Switch(_, sections):
-            return any(waits(section.body) for section in sections)
+            return any(has_wait_loop(section.body) for section in sections)
     return False
 
 
@@ -88,9 +92,9 @@ def _only_polls(loop: ir.Loop) -> bool:
     """Return whether a loop only loads from the same addresses in each iteration and tests the loaded values."""
     return (
         loop.step is None
-        and _is_repeatable(loop.body, _assigned(loop.body), set())
+        and _is_repeatable(loop.body, _find_assigned_slots(loop.body), set())
         and _is_invariant(loop.condition, frozenset())
-        and _reads(loop.body, atomics_only=False)
+        and _reads_memory(loop.body, atomics_only=False)
     )
 
 
@@ -114,15 +118,15 @@ def _is_repeatable(statement: ir.Statement, assigned: frozenset[int], current: s
     return False
 
 
-def _assigned(statement: ir.Statement) -> frozenset[int]:
+def _find_assigned_slots(statement: ir.Statement) -> frozenset[int]:
     """Return the variables that a statement assigns to."""
     match statement:
         case ir.Block(statements):
-            return frozenset().union(*map(_assigned, statements))
+            return frozenset().union(*map(_find_assigned_slots, statements))
         case ir.Evaluate(ir.Assign(_, ir.Local(_, slot))):
             return frozenset((slot,))
         case ir.If(_, then, orelse):
-            return _assigned(then) | (_assigned(orelse) if orelse is not None else frozenset())
+            return _find_assigned_slots(then) | (_find_assigned_slots(orelse) if orelse is not None else frozenset())
     return frozenset()
 
 
@@ -131,7 +135,7 @@ def _is_invariant(expression: object, changing: frozenset[int]) -> bool:
     return not any(
         isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall)
         or (isinstance(node, ir.Local) and node.slot in changing)
-        for node in _nodes(expression)
+        for node in _iterate_nodes(expression)
     )
 
 
@@ -139,32 +143,36 @@ def _is_empty(statement: ir.Statement) -> bool:
     return isinstance(statement, ir.Block) and all(map(_is_empty, statement.statements))
 
 
-def _reads(expression: object, *, atomics_only: bool) -> bool:
+def _reads_memory(expression: object, *, atomics_only: bool) -> bool:
     """Return whether an expression reads memory, or calls a function with an atomic or volatile read."""
     return any(
         isinstance(node, ir.Atomic)
         or (isinstance(node, ir.Load) and not atomics_only)
-        or (isinstance(node, ir.Call) and any(_reads_strongly(called.body) for called in reachable(node.function)))
-        for node in _nodes(expression)
+        or (
+            isinstance(node, ir.Call)
+            and any(_has_strong_read(called.body) for called in find_reachable_functions(node.function))
+        )
+        for node in _iterate_nodes(expression)
     )
 
 
-def _reads_strongly(statement: ir.Statement) -> bool:
+def _has_strong_read(statement: ir.Statement) -> bool:
     return any(
-        isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile) for node in _nodes(statement)
+        isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile)
+        for node in _iterate_nodes(statement)
     )
 
 
-def _nodes(node: object) -> Iterator[object]:
+def _iterate_nodes(node: object) -> Iterator[object]:
     """Yield a node and all its descendants, except called functions and types, which may be recursive."""
     yield node
     for part in vars(node).values() if hasattr(node, "__dataclass_fields__") else ():
         for inner in part if isinstance(part, tuple) else (part,):
             if not isinstance(inner, ir.Function | Type):
-                yield from _nodes(inner)
+                yield from _iterate_nodes(inner)
 
 
-def reachable(kernel: ir.Function) -> list[ir.Function]:
+def find_reachable_functions(kernel: ir.Function) -> list[ir.Function]:
     """Return a kernel and all functions that it calls, directly or indirectly."""
     functions = [kernel]
     for function in functions:

@@ -9,8 +9,8 @@ import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.pointers import PointerValue, merged
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.pointers import PointerValue, merge_pointers
+from gpu.simulator.executor.running_batch import RunningBatch
 
 
 class CallFrame:
@@ -20,19 +20,29 @@ class CallFrame:
     since no other lane can access the variable.
     """
 
-    __slots__ = ("batch", "continued", "depth", "globals", "kernel", "owners", "result", "returned", "values")
+    __slots__ = (
+        "batch",
+        "continued_mask",
+        "declaration_masks",
+        "depth",
+        "globals",
+        "kernel",
+        "result",
+        "returned_mask",
+        "values",
+    )
 
     def __init__(
         self, batch: RunningBatch, slots: int, kernel: CallFrame | None, variables: dict[str, PointerValue], depth: int
     ) -> None:
         self.batch = batch
         self.values: list[Any] = [None] * slots
-        self.owners: list[LaneMask | None] = [None] * slots
+        self.declaration_masks: list[LaneMask | None] = [None] * slots
         self.kernel = kernel
         self.globals = variables
         self.depth = depth
-        self.returned: LaneMask | None = None
-        self.continued: LaneMask | None = None
+        self.returned_mask: LaneMask | None = None
+        self.continued_mask: LaneMask | None = None
         self.result: Any = None
 
 
@@ -49,7 +59,7 @@ def assign_local(old: Any, new: Any, mask: LaneMask) -> Any:
     if isinstance(new, tuple):
         return tuple(assign_local(before, after, mask) for before, after in zip(old, new, strict=True))
     if isinstance(new, PointerValue):
-        return merged(old, new, mask.bits)
+        return merge_pointers(old, new, mask.bits)
     return np.where(mask.bits, new, old)
 
 

@@ -58,7 +58,7 @@ class ChildLaunch:
         """Return whether the child runs after all other children."""
         return self.stream == _TAIL_LAUNCH
 
-    def fails(self, message: str, advice: str = "", kind: str = "other") -> LaunchError:
+    def build_error(self, message: str, advice: str = "", kind: str = "other") -> LaunchError:
         """Return the error of a child launch that cannot run."""
         thread = self.batch.describe(self.lane)
         return LaunchError(

@@ -17,12 +17,12 @@ from gpu.simulator import ir
 from gpu.simulator.executor.call_frame import CallFrame, Evaluator
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.observe import Observer
-from gpu.simulator.executor.patience import Patience
+from gpu.simulator.executor.observer import Observer
 from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.printf import PrintBuffer
-from gpu.simulator.executor.running import RunningBatch
-from gpu.simulator.executor.schedule import Order
+from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.simulator.executor.schedule import ExecutionOrder
+from gpu.simulator.executor.time_limit import TimeLimit
 
 MAXIMUM_LAUNCH_DEPTH = 24
 
@@ -30,7 +30,7 @@ MAXIMUM_LAUNCH_DEPTH = 24
 MAXIMUM_ROUNDS = 10_000_000
 
 # The loop iterations that a launch counts as, so that the limit also ends a tree of launches without loops.
-ROUNDS_OF_A_LAUNCH = 10
+ROUNDS_PER_LAUNCH = 10
 
 
 class HostLaunch:
@@ -46,7 +46,7 @@ class HostLaunch:
         The observer to notify.
     max_rounds : int or None
         The loop-iteration limit of a batch of the host's launch, and of all children together; None for the default.
-    order : Order
+    order : ExecutionOrder
         The schedule of warps and lanes.
     max_seconds : float or None
         The time limit of a batch in seconds of processor time; None for no limit.
@@ -58,67 +58,67 @@ class HostLaunch:
         write: Callable[[RunningBatch], None],
         observer: Observer | None,
         max_rounds: int | None,
-        order: Order,
+        order: ExecutionOrder,
         max_seconds: float | None = None,
     ) -> None:
         self._run = run
-        self.write = write
+        self.write_output = write
         self.observer = observer
         self._max_rounds = max_rounds or MAXIMUM_ROUNDS
         self.order = order
-        self.patience = Patience(max_seconds)
+        self.time_limit = TimeLimit(max_seconds)
         self.print_buffer = PrintBuffer()
         self.rounds = 0
 
-    def adopt(self, batch: RunningBatch, depth: int) -> None:
+    def attach_batch(self, batch: RunningBatch, depth: int) -> None:
         """Attach a batch to this launch tree: its limits, print buffer and depth."""
         batch.parent, batch.depth, batch.max_rounds = self, depth, self._max_rounds
-        batch.patience, batch.print_buffer = self.patience, self.print_buffer
+        batch.time_limit, batch.print_buffer = self.time_limit, self.print_buffer
         if depth:
             batch.rounds = self.rounds
         else:
-            self.patience.begin()
+            self.time_limit.begin_batch()
 
-    def finish(self, batch: RunningBatch) -> None:
+    def finish_batch(self, batch: RunningBatch) -> None:
         """Add the loop iterations of a finished batch to those of the children."""
         if batch.depth:
             self.rounds = batch.rounds
 
-    def wait(self, batch: RunningBatch) -> None:
+    def run_children(self, batch: RunningBatch) -> None:
         """Run the children that the threads of a batch have launched so far."""
-        if batch.children:
-            children, batch.children = batch.children, []
-            self.write(batch)
-            self.finish(batch)
-            self.run(children, batch.depth + 1)
+        if batch.pending_children:
+            children, batch.pending_children = batch.pending_children, []
+            self.write_output(batch)
+            self.finish_batch(batch)
+            self.run_in_order(children, batch.depth + 1)
             if batch.depth:
                 batch.rounds = self.rounds
             if batch.observer is not None:
                 batch.observer.launch_resumes(batch)
 
-    def run(self, children: Sequence[ChildLaunch], depth: int) -> None:
+    def run_in_order(self, children: Sequence[ChildLaunch], depth: int) -> None:
         """Run children of launch depth `depth` in order."""
         for child in sorted(children, key=lambda child: child.is_tail):
             if depth > MAXIMUM_LAUNCH_DEPTH:
-                raise child.fails(
+                raise child.build_error(
                     f"launches can nest at most {MAXIMUM_LAUNCH_DEPTH} deep.",
                     "Pass the depth as an argument, and stop launching at the limit.",
                 )
-            self.rounds += ROUNDS_OF_A_LAUNCH
+            self.rounds += ROUNDS_PER_LAUNCH
             if self.rounds > self._max_rounds:
-                raise child.fails(
+                raise child.build_error(
                     f"launches and their loops have exceeded {self._max_rounds} iterations.",
                     "Check the condition that ends the launches.",
                     "endless",
                 )
-            if self.patience.is_over:
-                raise child.fails(
+            if self.time_limit.is_exceeded:
+                raise child.build_error(
                     "launches have exceeded the time limit.", "Check the condition that ends the launches.", "endless"
                 )
             self._run(child, depth)
 
 
-def launch_lanes(
+def add_child_launches(
     frame: CallFrame,
     mask: LaneMask,
     function: ir.Function,
@@ -146,12 +146,12 @@ def launch_lanes(
     stream = stream.number()
     values = [evaluate(frame, mask) for evaluate in arguments]
     if batch.registers is not None:
-        batch.registers.settle(mask)
+        batch.registers.flush_lanes(mask)
     for lane in map(int, mask.lanes):
         child = ChildLaunch(
             function,
-            _extents(grid, lane),
-            _extents(block, lane),
+            _read_dim3(grid, lane),
+            _read_dim3(block, lane),
             int(_lane_value(shared_bytes, lane)),
             tuple(_lane_value(value, lane) for value in values),
             int(_lane_value(stream, lane)),
@@ -160,9 +160,9 @@ def launch_lanes(
             lane,
         )
         _reject_parent_memory(child, child.arguments)
-        batch.children.append(child)
+        batch.pending_children.append(child)
         if batch.observer is not None:
-            batch.observer.launched(batch, child)
+            batch.observer.child_launched(batch, child)
 
 
 def _reject_parent_memory(child: ChildLaunch, values: Sequence[Any]) -> None:
@@ -170,13 +170,13 @@ def _reject_parent_memory(child: ChildLaunch, values: Sequence[Any]) -> None:
         if isinstance(value, tuple):
             _reject_parent_memory(child, value)
         elif isinstance(value, PointerValue) and value.memory is not None and value.memory.space in ("local", "shared"):
-            raise child.fails(
+            raise child.build_error(
                 f"its argument points to {value.memory.name}, in the parent's __{value.memory.space}__ memory.",
                 "Pass a pointer to global memory, or the value itself.",
             )
 
 
-def _extents(value: Any, lane: int) -> tuple[int, ...]:
+def _read_dim3(value: Any, lane: int) -> tuple[int, ...]:
     return tuple(int(_lane_value(extent, lane)) for extent in value)
 
 
@@ -184,5 +184,5 @@ def _lane_value(value: Any, lane: int) -> Any:
     if isinstance(value, tuple):
         return tuple(_lane_value(part, lane) for part in value)
     if isinstance(value, PointerValue):
-        return value.of_lane(lane)
+        return value.select_lane(lane)
     return value[lane] if isinstance(value, np.ndarray) else value

@@ -9,7 +9,7 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.call_frame import CallFrame
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.running_batch import RunningBatch
 
 
 class ClusterBarriers:
@@ -18,56 +18,58 @@ class ClusterBarriers:
     def __init__(self, batch: RunningBatch) -> None:
         geometry = batch.geometry
         self._batch = batch
-        self._cluster = batch.cluster_of_block[geometry.block_of_lane]
+        self._cluster_of_lane = batch.cluster_of_block[geometry.block_of_lane]
         # The number of completed barriers of each cluster, and of barriers at which each lane has arrived.
-        self._completed = np.zeros(int(self._cluster.max()) + 1, np.int64)
-        self._arrived = np.zeros(geometry.lanes, np.int64)
-        self._exited = ~geometry.everyone.bits
+        self._completed_counts = np.zeros(int(self._cluster_of_lane.max()) + 1, np.int64)
+        self._arrival_counts = np.zeros(geometry.lanes, np.int64)
+        self._exited_lanes = ~geometry.thread_mask.bits
 
-    def arrive(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
-        """Record the arrival of lanes; those of `gone` have exited.
+    def arrive(self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
+        """Record the arrival of lanes; those of `exited` have exited.
 
         Raises
         ------
         LaunchError
             A lane arrives twice without a wait in between.
         """
-        self._mark_exited(gone)
-        twice, _ = mask.split(self._arrived > self._completed[self._cluster])
+        self._mark_exited(exited)
+        twice, _ = mask.split(self._arrival_counts > self._completed_counts[self._cluster_of_lane])
         if twice is not None:
             raise self._misuse_error(
                 twice, "arrives at the cluster barrier a second time without a wait in between", position
             )
-        self._arrived[mask.lanes] += 1
+        self._arrival_counts[mask.lanes] += 1
         if self._batch.scheduler is not None:
-            self._batch.scheduler.wake()
+            self._batch.scheduler.recheck_conditions()
         if self._batch.observer is not None:
             self._batch.observer.cluster_arrives(self._batch, mask)
 
-    def wait(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
-        """Wait until all lanes that have not exited have arrived; those of `gone` have exited.
+    def wait(self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
+        """Wait until all lanes that have not exited have arrived; those of `exited` have exited.
 
         Raises
         ------
         LaunchError
             Some lanes never arrive.
         """
-        self._mark_exited(gone)
-        batch, clusters = self._batch, np.unique(self._cluster[mask.lanes])
-        number = self._arrived[mask.lanes].min()
+        self._mark_exited(exited)
+        batch, clusters = self._batch, np.unique(self._cluster_of_lane[mask.lanes])
+        number = self._arrival_counts[mask.lanes].min()
         if number == 0:
             raise self._misuse_error(mask, "waits at the cluster barrier without having arrived there", position)
 
         def is_complete() -> bool:
-            ended = batch.scheduler.ended if batch.scheduler is not None else None
+            ended = batch.scheduler.exited_mask if batch.scheduler is not None else None
             self._mark_exited(ended)
             for cluster in clusters.tolist():
-                if self._completed[cluster] < number and not self._missing(cluster).any():
-                    self._completed[cluster] += 1
-            return bool((self._completed[clusters] >= number).all())
+                if self._completed_counts[cluster] < number and not self._find_missing(cluster).any():
+                    self._completed_counts[cluster] += 1
+            return bool((self._completed_counts[clusters] >= number).all())
 
         def missing_thread_error() -> LaunchError:
-            lane = next(int(np.argmax(lanes)) for each in clusters.tolist() if (lanes := self._missing(each)).any())
+            lane = next(
+                int(np.argmax(lanes)) for each in clusters.tolist() if (lanes := self._find_missing(each)).any()
+            )
             thread = batch.describe(lane)
             return LaunchError(
                 f"{position}: Barrier error detected. Divergent thread(s) in cluster: "
@@ -88,11 +90,15 @@ class ClusterBarriers:
 
     def _mark_exited(self, exited: LaneMask | None) -> None:
         if exited is not None:
-            self._exited |= exited.bits
+            self._exited_lanes |= exited.bits
 
-    def _missing(self, cluster: int) -> Any:
+    def _find_missing(self, cluster: int) -> Any:
         """Return a bool mask of the lanes of a cluster that have yet to arrive."""
-        return (self._cluster == cluster) & ~self._exited & (self._arrived <= self._completed[cluster])
+        return (
+            (self._cluster_of_lane == cluster)
+            & ~self._exited_lanes
+            & (self._arrival_counts <= self._completed_counts[cluster])
+        )
 
     def _misuse_error(self, mask: LaneMask, misuse: str, position: SourcePosition) -> LaunchError:
         thread = self._batch.describe(int(mask.lanes[0]))
@@ -107,12 +113,12 @@ class ClusterBarriers:
 
 def pass_cluster_barrier(frame: CallFrame, mask: LaneMask, part: str, position: SourcePosition) -> None:
     """Arrive at the cluster barrier if `part` is "arrive", otherwise wait there."""
-    batch, exited = frame.batch, (frame.kernel or frame).returned
+    batch, exited = frame.batch, (frame.kernel or frame).returned_mask
     if batch.registers is not None:
-        batch.registers.settle(mask)
-    if batch.clusters is None:
-        batch.clusters = ClusterBarriers(batch)
-    barriers: ClusterBarriers = batch.clusters
+        batch.registers.flush_lanes(mask)
+    if batch.cluster_barriers is None:
+        batch.cluster_barriers = ClusterBarriers(batch)
+    barriers: ClusterBarriers = batch.cluster_barriers
     if part == "arrive":
         barriers.arrive(exited, mask, position)
     else:

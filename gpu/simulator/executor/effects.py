@@ -9,27 +9,27 @@ import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.call_frame import CallFrame
-from gpu.simulator.executor.exchanges import ALL_LANES, shuffled_from
-from gpu.simulator.executor.masks import LaneMask, union
+from gpu.simulator.executor.exchanges import ALL_LANES, find_shuffle_sources
+from gpu.simulator.executor.masks import LaneMask, union_masks
 from gpu.simulator.executor.memory import AccessSite
-from gpu.simulator.executor.observe import HeapCall, WarpMeeting
-from gpu.simulator.executor.pointers import PointerValue, unobserved
+from gpu.simulator.executor.observer import HeapCall, WarpSync
+from gpu.simulator.executor.pointers import PointerValue, without_observer
 from gpu.simulator.executor.printf import format_c
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.running_batch import RunningBatch
 from gpu.warp import WARP
 
 # The most characters printed of a string without a terminating zero.
-_MOST_CHARACTERS = 1024
+_MAX_STRING_LENGTH = 1024
 
 
 def print_lanes(frame: CallFrame, mask: LaneMask, text: str, values: list[Any]) -> np.int32:
     """Format a text for each lane, in lane order while the buffer has room, and return printf's result."""
     batch = frame.batch
     for lane in mask.lanes:
-        if batch.print_buffer.takes():
-            own = [_lane_value(batch, value, int(lane)) for value in values]
-            batch.printed.append((int(lane), format_c(text, own)))
-            batch.print_buffer.take(batch.printed[-1][1])
+        if batch.print_buffer.reserve_call():
+            own = [_get_lane_value(batch, value, int(lane)) for value in values]
+            batch.printed_texts.append((int(lane), format_c(text, own)))
+            batch.print_buffer.consume(batch.printed_texts[-1][1])
     return np.int32(len(values))
 
 
@@ -37,7 +37,7 @@ class _PrintedPointer:
     """A pointer argument of printf: printed as a number, or as the string that it points to."""
 
     def __init__(self, batch: RunningBatch, lane: int, address: PointerValue) -> None:
-        self._batch, self._lane, self._address = batch, lane, address.of_lane(lane)
+        self._batch, self._lane, self._address = batch, lane, address.select_lane(lane)
 
     def number(self) -> Any:
         return self._address.number()
@@ -46,8 +46,8 @@ class _PrintedPointer:
         bits = np.zeros(self._batch.geometry.lanes, bool)
         bits[self._lane] = True
         mask, site, letters = LaneMask(bits, 1), AccessSite(SourcePosition("", 0), "read"), bytearray()
-        with unobserved(self._batch):
-            while len(letters) < _MOST_CHARACTERS:
+        with without_observer(self._batch):
+            while len(letters) < _MAX_STRING_LENGTH:
                 loaded = self._address.load(self._batch, np.int64(len(letters)), np.dtype(np.uint8), mask, site)
                 letter = int(loaded[self._lane] if isinstance(loaded, np.ndarray) else loaded)
                 if letter == 0:
@@ -56,13 +56,13 @@ class _PrintedPointer:
         return letters.decode("latin-1")
 
 
-def _lane_value(batch: RunningBatch, value: Any, lane: int) -> Any:
+def _get_lane_value(batch: RunningBatch, value: Any, lane: int) -> Any:
     if isinstance(value, PointerValue):
         return _PrintedPointer(batch, lane, value)
     return value[lane] if isinstance(value, np.ndarray) else value
 
 
-def tell_fence(frame: CallFrame, name: str, mask: LaneMask, named: Any, position: SourcePosition) -> None:
+def report_fence(frame: CallFrame, name: str, mask: LaneMask, member_mask: Any, position: SourcePosition) -> None:
     """Notify the observer of a fence. In schedules with independent lanes, `__syncwarp` also waits for its lanes.
 
     Parameters
@@ -73,25 +73,25 @@ def tell_fence(frame: CallFrame, name: str, mask: LaneMask, named: Any, position
         Such as "__threadfence" or "__syncwarp".
     mask : LaneMask
         The lanes that call it.
-    named : scalar, array or None
+    member_mask : scalar, array or None
         The mask argument of `__syncwarp`, one for all lanes or one per lane; None for all lanes.
     position : SourcePosition
         The position of the call.
     """
     if frame.batch.scheduler is not None and name == "__syncwarp":
-        sync = frame.batch.scheduler.meet(name, mask, ALL_LANES if named is None else named, ())
+        sync = frame.batch.scheduler.wait_for_lanes(name, mask, ALL_LANES if member_mask is None else member_mask, ())
         if sync.mask is not mask:
             return  # the part of the warp that arrived last notifies the observer for all
     if frame.batch.registers is not None:
-        frame.batch.registers.settle(mask)
+        frame.batch.registers.flush_lanes(mask)
     if frame.batch.observer is not None:
-        frame.batch.observer.fence(frame.batch, name, mask, named)
+        frame.batch.observer.fence(frame.batch, name, mask, member_mask)
         if name == "__syncwarp":
-            _notify_warp_sync(frame, name, mask, ALL_LANES if named is None else named, position)
+            _notify_warp_sync(frame, name, mask, ALL_LANES if member_mask is None else member_mask, position)
 
 
-def tell_exchange(
-    name: str, position: SourcePosition, frame: CallFrame, mask: LaneMask, named: Any, by: Sequence[Any]
+def report_exchange(
+    name: str, position: SourcePosition, frame: CallFrame, mask: LaneMask, member_mask: Any, arguments: Sequence[Any]
 ) -> None:
     """Notify the observer of an exchange of values within a warp.
 
@@ -105,36 +105,38 @@ def tell_exchange(
         The running call.
     mask : LaneMask
         The lanes that call it.
-    named : scalar or array
+    member_mask : scalar or array
         The mask argument, one for all lanes or one per lane.
-    by : sequence
+    arguments : sequence
         The further arguments of a shuffle: the lane or distance, and the width if it is given.
     """
     if frame.batch.observer is not None:
-        sources = shuffled_from(name, by, frame.batch.geometry.lanes) if name.startswith("__shfl") else None
-        _notify_warp_sync(frame, name, mask, named, position, sources)
+        sources = (
+            find_shuffle_sources(name, arguments, frame.batch.geometry.lanes) if name.startswith("__shfl") else None
+        )
+        _notify_warp_sync(frame, name, mask, member_mask, position, sources)
 
 
 def _notify_warp_sync(
-    frame: CallFrame, name: str, mask: LaneMask, named: Any, position: SourcePosition, sources: Any = None
+    frame: CallFrame, name: str, mask: LaneMask, member_mask: Any, position: SourcePosition, sources: Any = None
 ) -> None:
-    observer, ended = frame.batch.observer, (frame.kernel or frame).returned
+    observer, ended = frame.batch.observer, (frame.kernel or frame).returned_mask
     if frame.batch.scheduler is not None:
-        ended = union(ended, frame.batch.scheduler.ended)
+        ended = union_masks(ended, frame.batch.scheduler.exited_mask)
     assert observer is not None
-    observer.warp_meets(frame.batch, WarpMeeting(position, name, mask, named, ended, sources))
+    observer.warp_sync(frame.batch, WarpSync(position, name, mask, member_mask, ended, sources))
 
 
-def meet_whole_warp(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> np.int32:
+def require_full_warp(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> np.int32:
     """Raise an error unless all lanes of a warp reach an operation of the full warp, such as a matrix product."""
     batch = frame.batch
     if batch.scheduler is not None:
-        mask = batch.scheduler.meet(f"full-warp operation at {position}", mask, ALL_LANES, ()).mask
+        mask = batch.scheduler.wait_for_lanes(f"full-warp operation at {position}", mask, ALL_LANES, ()).mask
     rows = mask.bits.reshape(-1, WARP)
     missing = np.flatnonzero(rows.any(axis=1, keepdims=True) & ~rows)
     if missing.size:
         lane = int(missing[0])
-        exists = bool(batch.geometry.everyone.bits[lane])
+        exists = bool(batch.geometry.thread_mask.bits[lane])
         name = batch.describe(lane) if exists else f"lane {lane % WARP}, which the block does not have,"
         raise LaunchError(
             f"{position}: Barrier error detected. Divergent thread(s) in warp: all 32 lanes must execute this "
@@ -147,12 +149,12 @@ def meet_whole_warp(frame: CallFrame, mask: LaneMask, position: SourcePosition) 
     return np.int32(0)
 
 
-def tell_heap_call(
+def report_heap_call(
     frame: CallFrame, mask: LaneMask, address: PointerValue, size: Any, position: SourcePosition
 ) -> None:
     """Notify the observer of an allocation on the heap, or of a free if `size` is None."""
     if frame.batch.observer is not None:
-        for part, lanes in address.parts(mask):
+        for part, lanes in address.split_by_memory(mask):
             frame.batch.observer.heap_call(frame.batch, HeapCall(position, part.memory, part.offset, size, lanes))
 
 
@@ -162,9 +164,9 @@ def read_clock(frame: CallFrame, dtype: np.dtype[Any]) -> Any:
     return dtype.type(frame.batch.rounds + frame.batch.clock_calls)
 
 
-def assert_lanes(frame: CallFrame, mask: LaneMask, holds: Any, text: str, position: SourcePosition) -> None:
-    """Raise an error if an assertion fails in a lane; `holds` is the condition, one for all lanes or one per lane."""
-    _, failed = mask.split(holds)
+def check_assertion(frame: CallFrame, mask: LaneMask, condition: Any, text: str, position: SourcePosition) -> None:
+    """Raise an error if an assertion fails in a lane; `condition` is one value for all lanes or one per lane."""
+    _, failed = mask.split(condition)
     if failed is not None:
         raise LaunchError(
             f"{position}: {frame.batch.describe(int(failed.lanes[0]))} finds the assertion `{text}` false.",

@@ -25,7 +25,7 @@ _LANE = np.arange(WARP)
 _BIT = np.uint32(1) << _LANE.astype(np.uint32)
 
 
-def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any:
+def run_warp_operation(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any:
     """Run a warp operation in the lanes of `mask` and return its value, one per lane.
 
     Parameters
@@ -48,12 +48,12 @@ def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any
     if op.startswith("__shfl"):
         return _shuffle(op, values, batch.geometry.lanes)
     rows = np.broadcast_to(values[0], batch.geometry.lanes).reshape(-1, WARP)
-    masks = _rows(named, batch.geometry.lanes)
+    masks = _to_rows(named, batch.geometry.lanes)
     participating = active & (np.bitwise_and(masks, _BIT) != 0)
     if not isinstance(named, np.ndarray):
         return _VOTES[op](rows, participating)
     # Parts of a warp with different masks, such as the tiles of a block, run the operation separately.
-    leaders = _leaders(masks)
+    leaders = _find_leaders(masks)
     distinct = np.unique(leaders[participating]) if participating.any() else leaders[:1, 0]
     result: Any = None
     for leader in distinct:
@@ -63,7 +63,7 @@ def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any
     return result
 
 
-def operands_of_product(arguments: Sequence[Any], lanes: int) -> tuple[Array, list[tuple[Any, Any]]]:
+def find_product_operands(arguments: Sequence[Any], lanes: int) -> tuple[Array, list[tuple[Any, Any]]]:
     """Return the factors of one element of a matrix product, and the lanes that hold them.
 
     Parameters
@@ -96,7 +96,7 @@ def _matrix_product(arguments: Sequence[Any], lanes: int) -> Any:
 
     Products of floats are exact in float64, and their sum is rounded to float32 at the end. Integers wrap.
     """
-    (rows, columns), factors = operands_of_product(arguments, lanes)
+    (rows, columns), factors = find_product_operands(arguments, lanes)
     addend = np.asarray(arguments[1])
     wide = np.float64 if addend.dtype.kind == "f" else addend.dtype
     total = np.array(np.broadcast_to(addend, lanes), wide)
@@ -107,21 +107,21 @@ def _matrix_product(arguments: Sequence[Any], lanes: int) -> Any:
     return total.astype(addend.dtype)
 
 
-def group_of(batch: BlockBatch, mask: LaneMask, named: Any) -> tuple[Array, Array]:
+def find_groups(batch: BlockBatch, mask: LaneMask, member_mask: Any) -> tuple[Array, Array]:
     """Return the lanes that participate in a warp operation, and the number of each one's group."""
-    masks = _rows(named, batch.geometry.lanes)
+    masks = _to_rows(member_mask, batch.geometry.lanes)
     participating = mask.bits.reshape(-1, WARP) & (np.bitwise_and(masks, _BIT) != 0)
     lanes = np.flatnonzero(participating)
-    return lanes, (lanes // WARP << WARP) | _leaders(masks).reshape(-1)[lanes].astype(np.int64)
+    return lanes, (lanes // WARP << WARP) | _find_leaders(masks).reshape(-1)[lanes].astype(np.int64)
 
 
-def _leaders(masks: Array) -> Array:
+def _find_leaders(masks: Array) -> Array:
     """Return the bit of the lowest lane of each mask."""
     lowest: Array = masks & (~masks + masks.dtype.type(1))
     return lowest
 
 
-def _rows(value: Any, lanes: int) -> Array:
+def _to_rows(value: Any, lanes: int) -> Array:
     return np.broadcast_to(value, lanes).reshape(-1, WARP)
 
 
@@ -139,23 +139,23 @@ def _shuffle(op: str, values: list[Any], lanes: int) -> Any:
     value, *others = values
     if not isinstance(value, np.ndarray):
         return value
-    return np.take_along_axis(value.reshape(-1, WARP), shuffled_from(op, others, lanes), axis=1).reshape(-1)
+    return np.take_along_axis(value.reshape(-1, WARP), find_shuffle_sources(op, others, lanes), axis=1).reshape(-1)
 
 
-def shuffled_from(op: str, others: Sequence[Any], lanes: int) -> Array:
+def find_shuffle_sources(op: str, arguments: Sequence[Any], lanes: int) -> Array:
     """Return the lane of its warp that each lane reads in a shuffle: numbers from 0, shape (warps, 32).
 
     Parameters
     ----------
     op : str
         Such as "__shfl_down_sync".
-    others : sequence
+    arguments : sequence
         The lane, distance or mask of the shuffle, and the width if it is given; each one value or one per lane.
     lanes : int
         The number of lanes of the batch.
     """
-    by = _rows(others[0], lanes).astype(np.int64)
-    width = _rows(others[1] if len(others) > 1 else np.int32(WARP), lanes).astype(np.int64)
+    by = _to_rows(arguments[0], lanes).astype(np.int64)
+    width = _to_rows(arguments[1] if len(arguments) > 1 else np.int32(WARP), lanes).astype(np.int64)
     first = _LANE // width * width
     if op == "__shfl_sync":
         source = first + by % width
@@ -184,11 +184,11 @@ def _reduction(combine: np.ufunc, neutral: Callable[[np.dtype[Any]], int]) -> Ca
     return reduce
 
 
-def _smallest(dtype: np.dtype[Any]) -> int:
+def _smallest_value(dtype: np.dtype[Any]) -> int:
     return int(np.iinfo(dtype).min)
 
 
-def _largest(dtype: np.dtype[Any]) -> int:
+def _largest_value(dtype: np.dtype[Any]) -> int:
     return int(np.iinfo(dtype).max)
 
 
@@ -198,8 +198,8 @@ _VOTES: dict[str, Callable[[Array, Array], Array]] = {
     "__all_sync": lambda rows, active: _to_lanes(((rows != 0) | ~active).all(axis=1).astype(np.int32)),
     "__match_any_sync": _match_any,
     "__reduce_add_sync": _reduction(np.add, lambda dtype: 0),
-    "__reduce_min_sync": _reduction(np.minimum, _largest),
-    "__reduce_max_sync": _reduction(np.maximum, _smallest),
+    "__reduce_min_sync": _reduction(np.minimum, _largest_value),
+    "__reduce_max_sync": _reduction(np.maximum, _smallest_value),
     "__reduce_and_sync": _reduction(np.bitwise_and, lambda dtype: -1),
     "__reduce_or_sync": _reduction(np.bitwise_or, lambda dtype: 0),
     "__reduce_xor_sync": _reduction(np.bitwise_xor, lambda dtype: 0),

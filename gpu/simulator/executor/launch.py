@@ -16,17 +16,23 @@ from gpu.errors import LaunchError
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.executor.batch import Geometry
-from gpu.simulator.executor.batches import BATCH_LANES, cut, cut_clusters, reachable, waits
+from gpu.simulator.executor.batches import (
+    BATCH_LANES,
+    find_reachable_functions,
+    has_wait_loop,
+    split_clusters,
+    split_grid,
+)
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observe import Observer, Observers
-from gpu.simulator.executor.pointers import PointerValue, from_number
+from gpu.simulator.executor.observer import Observer, Observers
+from gpu.simulator.executor.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.registers import Registers
-from gpu.simulator.executor.running import RunningBatch
-from gpu.simulator.executor.schedule import Chooser, InTurn, Order, WarpScheduler, order_of
+from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.simulator.executor.schedule import Chooser, ExecutionOrder, RoundRobinChooser, WarpScheduler, create_order
 from gpu.simulator.executor.textures import Texture
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
@@ -43,10 +49,10 @@ class SimulatedKernel:
         self._function = function
         self._compiler = compiler
         self._variables = variables
-        self._syncs_grid = any(called.syncs_grid for called in reachable(function))
-        self._syncs_cluster = any(called.syncs_cluster for called in reachable(function))
-        self._has_phases = any(called.has_phases for called in reachable(function))
-        self._waits_for_blocks = any(waits(called.body) for called in reachable(function))
+        self._syncs_grid = any(called.syncs_grid for called in find_reachable_functions(function))
+        self._syncs_cluster = any(called.syncs_cluster for called in find_reachable_functions(function))
+        self._has_phases = any(called.has_phases for called in find_reachable_functions(function))
+        self._has_wait_loops = any(has_wait_loop(called.body) for called in find_reachable_functions(function))
 
     @property
     def function(self) -> ir.Function:
@@ -67,19 +73,19 @@ class SimulatedKernel:
     @property
     def shared_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each `__shared__` array of known size, by name."""
-        arrays = (shared for function in reachable(self._function) for shared in function.shared)
+        arrays = (shared for function in find_reachable_functions(self._function) for shared in function.shared)
         return {shared.name: shared.shape for shared in arrays if shared.shape}
 
     @cached_property
     def _static_bytes(self) -> int:
         """The size of all `__shared__` arrays of known size."""
-        return sum(shared.size for function in reachable(self._function) for shared in function.shared)
+        return sum(shared.size for function in find_reachable_functions(self._function) for shared in function.shared)
 
-    def executed_by(self, compiler: LockstepCompiler) -> SimulatedKernel:
+    def with_compiler(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, compiled by another compiler."""
         return SimulatedKernel(self._function, compiler, self._variables)
 
-    def in_clusters(self, cluster: tuple[int, int, int]) -> SimulatedKernel:
+    def with_cluster(self, cluster: tuple[int, int, int]) -> SimulatedKernel:
         """Return the same kernel with clusters of `cluster` blocks along x, y and z."""
         function = dataclasses.replace(self._function, cluster=cluster)
         return SimulatedKernel(function, self._compiler, self._variables)
@@ -121,7 +127,7 @@ class SimulatedKernel:
             None for `children.MAXIMUM_ROUNDS`. The loops of all child launches count together.
         max_seconds : float or None
             The time limit of a batch in seconds of processor time; that of the whole launch is
-            `patience.WHOLE_LAUNCH` times as long. None for no limit.
+            `time_limit.LAUNCH_LIMIT_FACTOR` times as long. None for no limit.
         schedule : str or Chooser
             One of `gpu.schedules.NAMES`, or a chooser of the next warp.
         blocks : range or None
@@ -134,8 +140,8 @@ class SimulatedKernel:
         LaunchError
             The launch exceeds the limits of a GPU, or the kernel has an error; with its line, thread and block.
         """
-        self.check(grid, block, shared_bytes)
-        values = self._bind(arguments)
+        self.check_launch(grid, block, shared_bytes)
+        values = self._bind_arguments(arguments)
         kernels = {id(self._function): self}
 
         def run_child(child: ChildLaunch, depth: int) -> None:
@@ -144,19 +150,19 @@ class SimulatedKernel:
                 kernels[id(function)] = SimulatedKernel(function, self._compiler, self._variables)
             kernel = kernels[id(function)]
             try:
-                kernel.check(child.grid, child.block, child.shared_bytes)
+                kernel.check_launch(child.grid, child.block, child.shared_bytes)
             except LaunchError as error:
-                raise child.fails(error.message) from None
+                raise child.build_error(error.message) from None
             if tree.observer is not None:
                 tree.observer.child_begins(child)
             kernel._run(child.grid, child.block, child.arguments, child.shared_bytes, tree, depth)  # noqa: SLF001
 
         tree = HostLaunch(
             run_child,
-            lambda batch: _print(batch, on_print),
+            lambda batch: _print_batch(batch, on_print),
             Observers(observers) if observers else None,
             max_rounds,
-            order_of(schedule),
+            create_order(schedule),
             max_seconds,
         )
         try:
@@ -168,8 +174,8 @@ class SimulatedKernel:
                 advice="Split the expressions into several statements.",
             ) from None
         finally:
-            if complaint := tree.print_buffer.complaint:
-                _write("", complaint, on_print)
+            if complaint := tree.print_buffer.overflow_message:
+                _write_text("", complaint, on_print)
 
     def _run(
         self,
@@ -192,56 +198,56 @@ class SimulatedKernel:
         order = tree.order
         if self._has_phases and order.chooser is None:
             # Warps that wait at an mbarrier need the other warps of the block to continue.
-            order = Order(InTurn())
+            order = ExecutionOrder(RoundRobinChooser())
         lanes, selected = self._batch_lanes(order), range(count) if blocks is None else blocks
         cluster = self._function.cluster or (1, 1, 1)
         batches = (
-            cut(grid, block, lanes, selected)
+            split_grid(grid, block, lanes, selected)
             if prod(cluster) == 1
-            else cut_clusters(grid, cluster, block, lanes, selected)
+            else split_clusters(grid, cluster, block, lanes, selected)
         )
         for first, together in [(0, count)] if self._syncs_grid else batches:
             if together not in geometries:
                 geometries[together] = Geometry(block, together)
             batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer, cluster)
-            tree.adopt(batch, depth)
+            tree.attach_batch(batch, depth)
             if observer is not None:
                 observer.batch_begins(batch)
             try:
                 if order.register_seed is not None:
                     registers = batch.registers = Registers(batch, observer, order.register_seed)
-                    self._enter(batch, values, batch.geometry.everyone)
-                    registers.settle(batch.geometry.everyone)
+                    self._run_batch(batch, values, batch.geometry.thread_mask)
+                    registers.flush_lanes(batch.geometry.thread_mask)
                 elif order.chooser is None:
-                    self._enter(batch, values, batch.geometry.everyone)
+                    self._run_batch(batch, values, batch.geometry.thread_mask)
                 else:
-                    scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.together)
-                    scheduler.run(partial(self._enter, batch, values))
+                    scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
+                    scheduler.run(partial(self._run_batch, batch, values))
             finally:
-                tree.write(batch)
+                tree.write_output(batch)
             if observer is not None:
                 observer.batch_ends(batch)
-            tree.finish(batch)
-            children += batch.children
+            tree.finish_batch(batch)
+            children += batch.pending_children
             on_progress((first + together) / count)
             if not depth:
-                tree.patience.check_pace(self.name, first + together, count)
+                tree.time_limit.check_progress(self.name, first + together, count)
         if observer is not None:
             observer.launch_ends()
         if not depth:
-            tree.patience.begin_children()
-        tree.run(children, depth + 1)
+            tree.time_limit.begin_children()
+        tree.run_in_order(children, depth + 1)
 
-    def _batch_lanes(self, order: Order) -> int:
+    def _batch_lanes(self, order: ExecutionOrder) -> int:
         """Return the number of lanes per batch. Blocks that wait for earlier blocks run one per batch."""
         if order.chooser is not None:
             return order.batch_lanes
-        return 1 if self._waits_for_blocks else BATCH_LANES
+        return 1 if self._has_wait_loops else BATCH_LANES
 
-    def _enter(self, batch: RunningBatch, values: Sequence[Any], mask: LaneMask) -> LaneMask | None:
-        return self._compiler.function(self._function).launch(batch, values, self._variables, mask)
+    def _run_batch(self, batch: RunningBatch, values: Sequence[Any], mask: LaneMask) -> LaneMask | None:
+        return self._compiler.get_function(self._function).launch(batch, values, self._variables, mask)
 
-    def check(
+    def check_launch(
         self,
         grid: Sequence[int],
         block: Sequence[int],
@@ -250,10 +256,12 @@ class SimulatedKernel:
     ) -> None:
         """Raise LaunchError if the launch exceeds the limits of a GPU or its arguments do not match the parameters."""
         if arguments is not None:
-            self._bind(arguments)
-        if obstacle := LIMITS.obstacle(grid, block):
+            self._bind_arguments(arguments)
+        if obstacle := LIMITS.find_launch_violation(grid, block):
             raise LaunchError(f"{self.name}: {obstacle}")
-        if self._function.cluster is not None and (obstacle := LIMITS.of_cluster(grid, self._function.cluster)):
+        if self._function.cluster is not None and (
+            obstacle := LIMITS.find_cluster_violation(grid, self._function.cluster)
+        ):
             raise LaunchError(f"{self.name}: {obstacle}")
         threads = prod(grid) * prod(block)
         if self._syncs_grid and threads > LIMITS.resident_threads:
@@ -270,7 +278,7 @@ class SimulatedKernel:
                 f"{LIMITS.shared_bytes} are available."
             )
 
-    def _bind(self, arguments: Sequence[Argument]) -> list[Any]:
+    def _bind_arguments(self, arguments: Sequence[Argument]) -> list[Any]:
         parameters = self._function.parameters
         if len(arguments) != len(parameters):
             raise LaunchError(f"{self.name} takes {len(parameters)} arguments, not {len(arguments)}.")
@@ -279,7 +287,7 @@ class SimulatedKernel:
             if isinstance(type, Pointer) and isinstance(argument, np.ndarray):
                 values.append(PointerValue(FlatMemory(name, "global", argument, element_bytes=type.element.size)))
             elif isinstance(type, Pointer) and isinstance(argument, Texture):
-                values.append(PointerValue(argument.memory(name)))
+                values.append(PointerValue(argument.to_memory(name)))
             elif isinstance(type, Pointer) and isinstance(argument, PointerValue):
                 values.append(argument)
             elif isinstance(type, Pointer) and argument is None:
@@ -288,27 +296,27 @@ class SimulatedKernel:
                 values.append(argument)
             elif isinstance(type, Struct) and isinstance(argument, np.void) and argument.nbytes == type.size:
                 data = np.frombuffer(argument.tobytes(), np.uint8)
-                values.append(tuple(_leaf(data, offset, leaf) for offset, leaf in leaves(type)))
+                values.append(tuple(_read_leaf(data, offset, leaf) for offset, leaf in leaves(type)))
             else:
                 given = "an array" if isinstance(argument, np.ndarray) else getattr(argument, "dtype", argument)
                 raise LaunchError(f"{self.name}: the argument {name} is {type}, not {given}.")
         return values
 
 
-def _print(batch: RunningBatch, on_print: Callable[[str, str], None] | None) -> None:
-    for lane, text in batch.printed:
-        _write(batch.describe(lane), text, on_print)
-    batch.printed.clear()
+def _print_batch(batch: RunningBatch, on_print: Callable[[str, str], None] | None) -> None:
+    for lane, text in batch.printed_texts:
+        _write_text(batch.describe(lane), text, on_print)
+    batch.printed_texts.clear()
 
 
-def _write(thread: str, text: str, on_print: Callable[[str, str], None] | None) -> None:
+def _write_text(thread: str, text: str, on_print: Callable[[str, str], None] | None) -> None:
     if on_print is not None:
         on_print(thread, text)
     else:
         sys.stdout.write(text)
 
 
-def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:
+def _read_leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:
     if isinstance(leaf, Pointer):
-        return from_number(data[offset : offset + leaf.size].view(np.int64)[0])
+        return to_pointer(data[offset : offset + leaf.size].view(np.int64)[0])
     return data[offset : offset + leaf.size].view(leaf.dtype)[0]

@@ -18,13 +18,13 @@ from gpu.simulator import ir
 from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.expressions import ExpressionCompiler
-from gpu.simulator.executor.masks import LaneMask, union
+from gpu.simulator.executor.masks import LaneMask, union_masks
 from gpu.simulator.executor.memory import AccessSite, LocalMemory, SharedMemory
-from gpu.simulator.executor.observe import IssuedStep
+from gpu.simulator.executor.observer import IssuedStep
+from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.running_batch import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
-from gpu.simulator.executor.work import OperationCounter
 from gpu.simulator.types import Scalar, leaves
 
 _ITERATIONS_PER_TEST = 4
@@ -50,17 +50,17 @@ class CompiledFunction:
         self, batch: RunningBatch, arguments: Sequence[Any], variables: dict[str, PointerValue], mask: LaneMask
     ) -> LaneMask | None:
         """Run a kernel in lanes of a batch, and return those that reach its end without a return statement."""
-        values = self._values.launched(self.function, arguments, variables)
+        values = self._values.bind_arguments(self.function, arguments, variables)
         return self._run(CallFrame(batch, self.function.slots, None, variables, 0), mask, values)
 
     def _run(self, frame: CallFrame, mask: LaneMask, arguments: Sequence[Any]) -> LaneMask | None:
         if self._body is None:
-            self._body = self._compiler.body(self.function)
+            self._body = self._compiler.compile_body(self.function)
         for shared in self.function.shared:
-            frame.values[shared.slot] = self._values.lift(shared_memory(frame.batch, shared))
+            frame.values[shared.slot] = self._values.lift(get_shared_memory(frame.batch, shared))
         for slot, argument in enumerate(arguments):
             frame.values[slot] = argument
-            frame.owners[slot] = mask
+            frame.declaration_masks[slot] = mask
         return self._body(frame, mask)
 
 
@@ -70,22 +70,22 @@ class LockstepCompiler:
     def __init__(self, values: PlainValues = PLAIN) -> None:
         self.values = values
         self._functions: dict[int, CompiledFunction] = {}
-        self._work = OperationCounter()
-        compiler = ExpressionCompiler(values, self.function, self._work)
-        self._value, self._bare = compiler.expression, compiler.bare.expression
+        self._operation_counter = OperationCounter()
+        compiler = ExpressionCompiler(values, self.get_function, self._operation_counter)
+        self._expressions, self._bare = compiler.compile_expression, compiler.bare_compiler.compile_expression
 
-    def function(self, function: ir.Function) -> CompiledFunction:
+    def get_function(self, function: ir.Function) -> CompiledFunction:
         """Return the compiled form of a function."""
         if id(function) not in self._functions:
             self._functions[id(function)] = CompiledFunction(function, self)
         return self._functions[id(function)]
 
-    def body(self, function: ir.Function) -> Executable:
+    def compile_body(self, function: ir.Function) -> Executable:
         """Compile the body of a function."""
-        self._work.enter(function)
-        return self.values.body(function, self.statement(function.body))
+        self._operation_counter.analyze_kernel(function)
+        return self.values.body(function, self.compile_statement(function.body))
 
-    def statement(self, statement: ir.Statement) -> Executable:
+    def compile_statement(self, statement: ir.Statement) -> Executable:
         """Compile a statement of the current function."""
         match statement:
             case ir.Evaluate():
@@ -97,8 +97,8 @@ class LockstepCompiler:
             case ir.Switch():
                 return self._switch(statement)
             case ir.Block(statements):
-                inside = _sequence([self.statement(inner) for inner in statements])
-                declared = list(_declared(statement)) if statement.scope else []
+                inside = _sequence_steps([self.compile_statement(inner) for inner in statements])
+                declared = list(_iterate_declared(statement)) if statement.is_scope else []
                 return self._scope(inside, declared) if declared else inside
             case ir.If():
                 return self._if(statement)
@@ -122,7 +122,9 @@ class LockstepCompiler:
 
     def _evaluate(self, statement: ir.Evaluate) -> Executable:
         run = self._bare(statement.expression)
-        issued = IssuedStep(statement.position, "evaluate", self._work.of(statement), statement)
+        issued = IssuedStep(
+            statement.position, "evaluate", self._operation_counter.count_operations(statement), statement
+        )
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
             frame.batch.begin(issued, mask)
@@ -132,18 +134,20 @@ class LockstepCompiler:
         return step
 
     def _declare(self, statement: ir.Declare) -> Executable:
-        slot, type, noted = statement.slot, statement.type, self.values.noted
+        slot, type, noted = statement.slot, statement.type, self.values.on_assign
         if statement.value is None:
             empty = self.values.lift(type.dtype.type(0) if isinstance(type, Scalar) else PointerValue(None))
             run: Evaluator = lambda frame, mask: empty  # noqa: E731
         else:
-            run = self._value(statement.value)
-        issued = IssuedStep(statement.position, "declare", self._work.of(statement), statement)
+            run = self._expressions(statement.value)
+        issued = IssuedStep(
+            statement.position, "declare", self._operation_counter.count_operations(statement), statement
+        )
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
             frame.batch.begin(issued, mask)
             value = run(frame, mask)
-            frame.values[slot], frame.owners[slot] = value, mask
+            frame.values[slot], frame.declaration_masks[slot] = value, mask
             if noted is not None:
                 noted(slot, value, mask)
             return mask
@@ -154,16 +158,20 @@ class LockstepCompiler:
         slot, size, name = statement.slot, statement.size, statement.name
         zeroed, punned = statement.zeroed, statement.punned
         values = self.values
-        initial = [(offset, leaves(value.type), self._value(value)) for offset, value in statement.values]
+        initial = [(offset, leaves(value.type), self._expressions(value)) for offset, value in statement.values]
         site = AccessSite(statement.position, "write")
-        issued = IssuedStep(statement.position, "declare", self._work.of(statement), statement)
+        issued = IssuedStep(
+            statement.position, "declare", self._operation_counter.count_operations(statement), statement
+        )
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
             frame.batch.begin(issued, mask)
-            address = PointerValue(local_memory(frame.batch, statement, name, size, zeroed=zeroed, punned=punned))
+            address = PointerValue(
+                create_local_memory(frame.batch, statement, name, size, zeroed=zeroed, punned=punned)
+            )
             for offset, parts, value in initial:
-                store(values, frame.batch, address.moved(offset, 1), parts, 0, value(frame, mask), mask, site)
-            frame.values[slot], frame.owners[slot] = values.lift(address), mask
+                store(values, frame.batch, address.offset_by(offset, 1), parts, 0, value(frame, mask), mask, site)
+            frame.values[slot], frame.declaration_masks[slot] = values.lift(address), mask
             return mask
 
         return step
@@ -185,37 +193,39 @@ class LockstepCompiler:
     def _switch(self, statement: ir.Switch) -> Executable:
         value = self._bare(statement.value)
         sections = [
-            (section.values, section.is_default, self.statement(section.body)) for section in statement.sections
+            (section.values, section.is_default, self.compile_statement(section.body)) for section in statement.sections
         ]
         cases = [case for section in statement.sections for case in section.values]
 
-        issued = IssuedStep(statement.position, "switch", self._work.of(statement), statement)
+        issued = IssuedStep(
+            statement.position, "switch", self._operation_counter.count_operations(statement), statement
+        )
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
-            returned, continued = frame.returned, frame.continued
-            frame.continued = None
+            returned, continued = frame.returned_mask, frame.continued_mask
+            frame.continued_mask = None
             selector = value(frame, mask)
             live: LaneMask | None = None
             for values, is_default, run in sections:
-                enters = _is_one_of(selector, values)
+                enters = _matches_case(selector, values)
                 if is_default:
-                    enters = enters | ~_is_one_of(selector, cases)
-                live = union(live, mask.split(enters)[0])
+                    enters = enters | ~_matches_case(selector, cases)
+                live = union_masks(live, mask.split(enters)[0])
                 if live is not None:
                     live = run(frame, live)
-            jumped, frame.continued = frame.continued, union(continued, frame.continued)
-            after = mask if frame.returned is returned else mask.without(frame.returned)
+            jumped, frame.continued_mask = frame.continued_mask, union_masks(continued, frame.continued_mask)
+            after = mask if frame.returned_mask is returned else mask.without(frame.returned_mask)
             return after.without(jumped) if after is not None else None
 
         return step
 
     def _if(self, statement: ir.If) -> Executable:
         condition = self._bare(statement.condition)
-        then = self.statement(statement.then)
-        orelse = self.statement(statement.orelse) if statement.orelse is not None else None
+        then = self.compile_statement(statement.then)
+        orelse = self.compile_statement(statement.orelse) if statement.orelse is not None else None
 
-        issued = IssuedStep(statement.position, "if", self._work.of(statement), statement)
+        issued = IssuedStep(statement.position, "if", self._operation_counter.count_operations(statement), statement)
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
@@ -226,16 +236,16 @@ class LockstepCompiler:
             right = orelse(frame, false) if orelse is not None and false is not None else false
             if left is true and right is false:
                 return mask  # no lane was lost; the identical mask object lets assignments skip the merge
-            return union(left, right)
+            return union_masks(left, right)
 
         return step
 
     def _loop(self, statement: ir.Loop) -> Executable:
         condition = self._bare(statement.condition) if statement.condition is not None else None
         advance = self._bare(statement.step) if statement.step is not None else None
-        body = self.statement(statement.body)
+        body = self.compile_statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
-        issued = IssuedStep(position, "loop", self._work.of(statement), statement)
+        issued = IssuedStep(position, "loop", self._operation_counter.count_operations(statement), statement)
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, live)
@@ -245,8 +255,8 @@ class LockstepCompiler:
             return remaining
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
-            returned, outer = frame.returned, frame.continued
-            frame.continued = None
+            returned, outer = frame.returned_mask, frame.continued_mask
+            frame.continued_mask = None
             live: LaneMask | None = mask
             tests = tests_first
             while live is not None:
@@ -263,41 +273,43 @@ class LockstepCompiler:
                 frame.batch.rounds += 1
                 if frame.batch.rounds > frame.batch.max_rounds:
                     raise _endless_error(frame, live or mask, position, f"{frame.batch.max_rounds} iterations")
-                if not frame.batch.rounds % _ITERATIONS_PER_TEST and frame.batch.patience.is_over:
-                    raise _endless_error(frame, live or mask, position, frame.batch.patience.spent)
-            frame.continued = outer
-            return mask if frame.returned is returned else mask.without(frame.returned)
+                if not frame.batch.rounds % _ITERATIONS_PER_TEST and frame.batch.time_limit.is_exceeded:
+                    raise _endless_error(frame, live or mask, position, frame.batch.time_limit.elapsed_text)
+            frame.continued_mask = outer
+            return mask if frame.returned_mask is returned else mask.without(frame.returned_mask)
 
         return step
 
     def _return(self, statement: ir.Return) -> Executable:
-        run = self._value(statement.value) if statement.value is not None else None
-        merged = self.values.merged
-        issued = IssuedStep(statement.position, "return", self._work.of(statement), statement)
+        run = self._expressions(statement.value) if statement.value is not None else None
+        merged = self.values.merge
+        issued = IssuedStep(
+            statement.position, "return", self._operation_counter.count_operations(statement), statement
+        )
 
         def step(frame: CallFrame, mask: LaneMask) -> None:
             if frame.kernel is None and frame.batch.registers is not None:
-                frame.batch.registers.settle(mask)
+                frame.batch.registers.flush_lanes(mask)
             frame.batch.begin(issued, mask)
             if run is not None:
                 result = run(frame, mask)
                 frame.result = result if frame.result is None else merged(frame.result, result, mask)
-            frame.returned = union(frame.returned, mask)
+            frame.returned_mask = union_masks(frame.returned_mask, mask)
 
         return step
 
 
-def shared_memory(batch: RunningBatch, shared: ir.SharedVariable) -> PointerValue:
+def get_shared_memory(batch: RunningBatch, shared: ir.SharedVariable) -> PointerValue:
     """Return a batch's memory for a `__shared__` variable. All extern arrays of a kernel share one memory."""
-    key = "extern" if shared.dynamic else shared
+    key = "extern" if shared.is_dynamic else shared
     if key not in batch.shared:
-        size = batch.shared_bytes if shared.dynamic else shared.size
+        size = batch.shared_bytes if shared.is_dynamic else shared.size
         element_bytes = shared.size // math.prod(shared.shape) if shared.shape else 0
         batch.shared[key] = SharedMemory(shared.name, size, batch, element_bytes)
     return PointerValue(batch.shared[key])
 
 
-def local_memory(
+def create_local_memory(
     batch: RunningBatch, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool
 ) -> LocalMemory:
     """Return local memory for a variable that lanes declare.
@@ -322,32 +334,32 @@ def local_memory(
     return LocalMemory(name, size, batch.geometry.lanes, zeroed=zeroed, punned=punned)
 
 
-def _declared(statement: ir.Statement) -> Iterator[ir.DeclareMemory]:
+def _iterate_declared(statement: ir.Statement) -> Iterator[ir.DeclareMemory]:
     """Yield the variables in memory that a scope declares, except those of nested scopes."""
     match statement:
         case ir.DeclareMemory():
             yield statement
         case ir.Switch(_, sections):
             for section in sections:
-                yield from _declared(section.body)
+                yield from _iterate_declared(section.body)
         case ir.Block(statements):
             for inner in statements:
-                if not (isinstance(inner, ir.Block) and inner.scope):
-                    yield from _declared(inner)
+                if not (isinstance(inner, ir.Block) and inner.is_scope):
+                    yield from _iterate_declared(inner)
 
 
-def _is_one_of(value: Any, cases: Sequence[int]) -> Any:
+def _matches_case(value: Any, cases: Sequence[int]) -> Any:
     return np.isin(value, cases) if isinstance(value, np.ndarray) else np.bool_(int(value) in cases)
 
 
-def _next_iteration(frame: CallFrame, through: LaneMask | None, before: LaneMask) -> LaneMask | None:
+def _next_iteration(frame: CallFrame, finished: LaneMask | None, continued_before: LaneMask) -> LaneMask | None:
     """Return the lanes that start another iteration: those that reached the end of the body or continued."""
-    live = union(through, frame.continued)
-    frame.continued = None
-    return before if live is not None and live.count == before.count else live
+    live = union_masks(finished, frame.continued_mask)
+    frame.continued_mask = None
+    return continued_before if live is not None and live.count == continued_before.count else live
 
 
-def _sequence(steps: list[Executable]) -> Executable:
+def _sequence_steps(steps: list[Executable]) -> Executable:
     def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
         live: LaneMask | None = mask
         for run in steps:
@@ -364,7 +376,7 @@ def _break(frame: CallFrame, mask: LaneMask) -> None:
 
 
 def _continue(frame: CallFrame, mask: LaneMask) -> None:
-    frame.continued = union(frame.continued, mask)
+    frame.continued_mask = union_masks(frame.continued_mask, mask)
 
 
 def _endless_error(frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str) -> LaunchError:

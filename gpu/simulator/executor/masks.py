@@ -40,12 +40,12 @@ class LaneMask:
             return None, self
         return LaneMask(true, count), LaneMask(true ^ self.bits, self.count - count)
 
-    def without(self, gone: LaneMask | None) -> LaneMask | None:
-        """Return the lanes that are not in `gone`, or None if there are none."""
-        return self if gone is None else self.split(~gone.bits)[0]
+    def without(self, removed: LaneMask | None) -> LaneMask | None:
+        """Return the lanes that are not in `removed`, or None if there are none."""
+        return self if removed is None else self.split(~removed.bits)[0]
 
 
-def union(first: LaneMask | None, second: LaneMask | None) -> LaneMask | None:
+def union_masks(first: LaneMask | None, second: LaneMask | None) -> LaneMask | None:
     """Return the union of two disjoint masks."""
     if first is None or second is None:
         return first or second

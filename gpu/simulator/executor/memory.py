@@ -83,18 +83,18 @@ class FlatMemory:
             self._views[dtype] = self.data[:size].view(dtype)
         return self._views[dtype]
 
-    def rest_on(self, data: Array) -> None:
+    def replace_data(self, data: Array) -> None:
         """Replace the backing array."""
         self.data = data
         self._views.clear()
 
-    def declared_element(self, element: int, size: int) -> int:
+    def to_declared_element(self, element: int, size: int) -> int:
         """Convert an index in elements of `size` bytes to one in elements of the declared type, such as float3."""
         return element * size // self.element_bytes if self.element_bytes > size else element
 
-    def place(self, element: int, size: int) -> str:
+    def describe_location(self, element: int, size: int) -> str:
         """Return a description of the location of an access of `size` bytes, with the bytes of a partial element."""
-        declared = self.declared_element(element, size)
+        declared = self.to_declared_element(element, size)
         if self.element_bytes <= size:
             return f"element {declared} of {self.name}"
         first = element * size - declared * self.element_bytes
@@ -103,22 +103,22 @@ class FlatMemory:
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         view = self.view(dtype)
         if not isinstance(element, np.ndarray) or mask.full:
-            index = self._checked(batch, element, dtype, None, site)
+            index = self._check_index(batch, element, dtype, None, site)
             return view[index] if isinstance(index, int) else view.take(index)
         if 2 * mask.count >= element.size:
             # Most lanes are active: the others read element 0, which exists because an active lane reads this memory.
-            index = self._checked(batch, element * mask.bits, dtype, None, site)
+            index = self._check_index(batch, element * mask.bits, dtype, None, site)
             return view.take(index)
         values = np.zeros(element.size, dtype)
-        values[mask.lanes] = view.take(self._checked(batch, element[mask.lanes], dtype, mask.lanes, site))
+        values[mask.lanes] = view.take(self._check_index(batch, element[mask.lanes], dtype, mask.lanes, site))
         return values
 
     def store(
         self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
     ) -> None:
-        self._refuse_read_only(batch, mask, site)
+        self._reject_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._checked(batch, _select_lanes(element, lanes), dtype, lanes, site)
+        index = self._check_index(batch, _select_lanes(element, lanes), dtype, lanes, site)
         value = _select_lanes(value, lanes)
         if isinstance(index, int) and isinstance(value, np.ndarray):
             value = value[-1]  # all lanes write one element: the last value remains
@@ -135,9 +135,9 @@ class FlatMemory:
         site: AccessSite,
         used: bool,
     ) -> Any:
-        self._refuse_read_only(batch, mask, site)
+        self._reject_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._checked(batch, _select_lanes(element, lanes), dtype, lanes, site)
+        index = self._check_index(batch, _select_lanes(element, lanes), dtype, lanes, site)
         if isinstance(index, int):
             index = np.full(mask.count, index)
         old = apply_atomics(self.view(dtype), index, op, [_select_lanes(value, lanes) for value in values], used)
@@ -147,7 +147,7 @@ class FlatMemory:
         spread[lanes] = old
         return spread
 
-    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
+    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
         """Return indices into the view; raise an error if one is out of bounds."""
         size = self.view(dtype).size
         if isinstance(element, int):
@@ -157,7 +157,7 @@ class FlatMemory:
         _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
         return element.astype(np.intp)
 
-    def _refuse_read_only(self, batch: BlockBatch, mask: LaneMask, site: AccessSite) -> None:
+    def _reject_read_only(self, batch: BlockBatch, mask: LaneMask, site: AccessSite) -> None:
         if not self._writable:
             raise LaunchError(
                 f"{site.position}: {batch.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
@@ -177,8 +177,8 @@ class FlatMemory:
             lane = 0
         raise LaunchError(
             f"{site.position}: Invalid __{self.space}__ {site.action} of size {dtype.itemsize} bytes by "
-            f"{batch.describe(lane)}: element {self.declared_element(int(elements[outside]), dtype.itemsize)} of "
-            f"{self.name}, which has {self.declared_element(size, dtype.itemsize)}.",
+            f"{batch.describe(lane)}: element {self.to_declared_element(int(elements[outside]), dtype.itemsize)} of "
+            f"{self.name}, which has {self.to_declared_element(size, dtype.itemsize)}.",
             position=site.position,
             advice="Compare the index with the array's size before the access.",
             kind="out-of-bounds",
@@ -193,7 +193,7 @@ class SharedMemory(FlatMemory):
         self._size = size
         self._stride = max(-(-size // 16) * 16, 16)
         self._blocks = batch.geometry.blocks
-        self._of_rank: dict[int, ClusterMemory] = {}
+        self._cluster_memories: dict[int, ClusterMemory] = {}
         data = np.full(self._blocks * self._stride, POISON, np.uint8)
         super().__init__(name, "shared", data, element_bytes=element_bytes)
         self._bases: dict[DType, Array] = {}
@@ -203,7 +203,7 @@ class SharedMemory(FlatMemory):
             self._bases[dtype] = batch.geometry.block_of_lane * (self._stride // dtype.itemsize)
         return self._bases[dtype]
 
-    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
+    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
         size = self._size // dtype.itemsize
         if isinstance(element, int):
             if not 0 <= element < size:
@@ -220,15 +220,15 @@ class SharedMemory(FlatMemory):
         """The size of a block's variable, and the distance between those of consecutive blocks, in bytes."""
         return self._size, self._stride
 
-    def place(self, element: int, size: int) -> str:
+    def describe_location(self, element: int, size: int) -> str:
         """Return a description of the location of an access, with the element's index within its block."""
-        return super().place(element % (self._stride // size), size)
+        return super().describe_location(element % (self._stride // size), size)
 
-    def of_rank(self, batch: BlockBatch, rank: int) -> ClusterMemory:
+    def get_cluster_memory(self, batch: BlockBatch, rank: int) -> ClusterMemory:
         """Return the variable of the block with a rank in each cluster."""
-        if rank not in self._of_rank:
-            self._of_rank[rank] = ClusterMemory(self, batch, rank)
-        return self._of_rank[rank]
+        if rank not in self._cluster_memories:
+            self._cluster_memories[rank] = ClusterMemory(self, batch, rank)
+        return self._cluster_memories[rank]
 
 
 class ClusterMemory(SharedMemory):
@@ -239,32 +239,32 @@ class ClusterMemory(SharedMemory):
 
     def __init__(self, own: SharedMemory, batch: BlockBatch, rank: int) -> None:
         FlatMemory.__init__(self, own.name, "shared", own.data, element_bytes=own.element_bytes)
-        self.own = own
+        self.own_memory = own
         self._size, self._stride = own.extents
         self.rank = rank
         blocks = batch.block_of_rank[batch.cluster_of_block, rank] - np.arange(batch.geometry.blocks)
-        self.moved = np.repeat(blocks, batch.geometry.lanes_per_block) * self._stride
+        self.byte_offsets = np.repeat(blocks, batch.geometry.lanes_per_block) * self._stride
         """For each lane, the offset in bytes of the variable from that of the lane's own block."""
-        self._flat = batch.geometry.block_of_lane * self._stride
+        self._block_offsets = batch.geometry.block_of_lane * self._stride
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         values = np.zeros(mask.bits.size, dtype)
-        index = self._checked(batch, _select_lanes(element, mask.lanes), dtype, mask.lanes, site)
+        index = self._check_index(batch, _select_lanes(element, mask.lanes), dtype, mask.lanes, site)
         values[mask.lanes] = self.view(dtype).take(index)
         return values
 
-    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
+    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
         size, width = self._size // dtype.itemsize, dtype.itemsize
-        moved, flat = (each if lanes is None else each[lanes] for each in (self.moved, self._flat))
+        moved, flat = (each if lanes is None else each[lanes] for each in (self.byte_offsets, self._block_offsets))
         inside = element - moved // width
         if ((inside < 0) | (inside >= size)).any():
             self._out_of_bounds(batch, inside, size, dtype, lanes, site)
         return (flat // width + element).astype(np.intp)
 
 
-def accessed(memory: DeviceMemory) -> DeviceMemory:
+def observed_memory(memory: DeviceMemory) -> DeviceMemory:
     """Return the memory that observers see for an access: for another block's variable, that of all blocks."""
-    return memory.own if isinstance(memory, ClusterMemory) else memory
+    return memory.own_memory if isinstance(memory, ClusterMemory) else memory
 
 
 class LocalMemory:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 COUNT_BITS, BYTES_BITS, PARITY_BIT = 20, 22, 62
-MOST_ARRIVALS = (1 << COUNT_BITS) - 1
-NO_BYTES = 1 << (BYTES_BITS - 1)
+MAX_ARRIVALS = (1 << COUNT_BITS) - 1
+BYTES_BIAS = 1 << (BYTES_BITS - 1)
 
 UNINITIALIZED = "uses a barrier that is not initialized"
 TOO_MANY_ARRIVALS = "arrives at a barrier more often than its phase expects"
@@ -21,29 +21,29 @@ MISUSE_ADVICE = "Let one thread initialize it, then call __syncthreads() before 
 class PhaseWord:
     """The fields of an mbarrier's word: pending arrivals, expected arrivals, pending bytes and parity."""
 
-    missing: int
-    expected: int
-    bytes: int
+    pending_arrivals: int
+    expected_arrivals: int
+    pending_bytes: int
     parity: int
 
     @classmethod
-    def of(cls, word: int) -> PhaseWord | None:
+    def decode(cls, word: int) -> PhaseWord | None:
         """Decode a word; return None if it is not an initialized mbarrier."""
         if word >> 63 or not word:
             return None
-        expected = word >> COUNT_BITS & MOST_ARRIVALS
-        pending = (word >> 2 * COUNT_BITS & ((1 << BYTES_BITS) - 1)) - NO_BYTES
-        return cls(word & MOST_ARRIVALS, expected, pending, word >> PARITY_BIT & 1)
+        expected = word >> COUNT_BITS & MAX_ARRIVALS
+        pending = (word >> 2 * COUNT_BITS & ((1 << BYTES_BITS) - 1)) - BYTES_BIAS
+        return cls(word & MAX_ARRIVALS, expected, pending, word >> PARITY_BIT & 1)
 
     @property
-    def word(self) -> int:
+    def encoded(self) -> int:
         """The encoded word."""
-        counts = self.missing | self.expected << COUNT_BITS
-        return counts | (self.bytes + NO_BYTES) << 2 * COUNT_BITS | self.parity << PARITY_BIT
+        counts = self.pending_arrivals | self.expected_arrivals << COUNT_BITS
+        return counts | (self.pending_bytes + BYTES_BIAS) << 2 * COUNT_BITS | self.parity << PARITY_BIT
 
     @property
-    def next(self) -> PhaseWord:
+    def next_phase(self) -> PhaseWord:
         """The next phase if this one is complete, else this one."""
-        if self.missing or self.bytes:
+        if self.pending_arrivals or self.pending_bytes:
             return self
-        return replace(self, missing=self.expected, parity=1 - self.parity)
+        return replace(self, pending_arrivals=self.expected_arrivals, parity=1 - self.parity)

@@ -16,10 +16,10 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.batch import Array
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, SharedMemory
-from gpu.simulator.executor.observe import Access
-from gpu.simulator.executor.phase_words import MISUSE_ADVICE, MOST_ARRIVALS, TOO_MANY_ARRIVALS, UNINITIALIZED, PhaseWord
-from gpu.simulator.executor.pointers import PointerValue, unobserved
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.observer import Access
+from gpu.simulator.executor.phase_words import MAX_ARRIVALS, MISUSE_ADVICE, TOO_MANY_ARRIVALS, UNINITIALIZED, PhaseWord
+from gpu.simulator.executor.pointers import PointerValue, without_observer
+from gpu.simulator.executor.running_batch import RunningBatch
 from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.types import Scalar
 
@@ -41,24 +41,26 @@ class BarrierPhases:
 
     def __init__(self, batch: RunningBatch) -> None:
         self._batch = batch
-        self._number: dict[tuple[int, int], int] = {}
+        self._barrier_numbers: dict[tuple[int, int], int] = {}
         self._copies: dict[int, list[_PendingCopy]] = {}
 
-    def init(self, values: PlainValues, at: PointerValue, count: Any, mask: LaneMask, position: SourcePosition) -> None:
+    def init(
+        self, values: PlainValues, barrier: PointerValue, count: Any, mask: LaneMask, position: SourcePosition
+    ) -> None:
         """Initialize mbarriers with `count` expected arrivals per phase, one for all lanes or one per lane."""
         lanes = self._batch.geometry.lanes
         counts = np.broadcast_to(count, lanes)
         words = np.zeros(lanes, _WORD)
         for lane in mask.lanes.tolist():
-            if not 0 < int(counts[lane]) <= MOST_ARRIVALS:
+            if not 0 < int(counts[lane]) <= MAX_ARRIVALS:
                 raise self._misuse_error(lane, f"initializes a barrier for {int(counts[lane])} arrivals", position)
-            words[lane] = PhaseWord(int(counts[lane]), int(counts[lane]), 0, 0).word
-        values.write(at, self._batch, None, _WORD, values.lift(words), mask, AccessSite(position, "write"))
-        for number in set(self._numbers(at, mask, position).values()):
+            words[lane] = PhaseWord(int(counts[lane]), int(counts[lane]), 0, 0).encoded
+        values.write(barrier, self._batch, None, _WORD, values.lift(words), mask, AccessSite(position, "write"))
+        for number in set(self._find_numbers(barrier, mask, position).values()):
             self._copies.pop(number, None)
 
     def change(
-        self, op: str, values: PlainValues, at: PointerValue, amount: Any, mask: LaneMask, position: SourcePosition
+        self, op: str, values: PlainValues, barrier: PointerValue, amount: Any, mask: LaneMask, position: SourcePosition
     ) -> Array:
         """Change the pending arrivals or bytes of the current phase.
 
@@ -68,7 +70,7 @@ class BarrierPhases:
             "arrive"; "drop", which also lowers the expected arrivals; "expect" for more pending bytes, else fewer.
         values : PlainValues
             The algebra of values.
-        at : PointerValue
+        barrier : PointerValue
             The mbarrier of each lane.
         amount : int or array
             The number of arrivals or bytes, one for all lanes or one per lane.
@@ -88,27 +90,27 @@ class BarrierPhases:
             The mbarrier is not initialized, or has more arrivals than expected.
         """
         amounts = np.broadcast_to(amount, self._batch.geometry.lanes)
-        words, parities = self._words(at, mask, position), np.zeros(self._batch.geometry.lanes, _WORD)
-        for number, lanes in _groups(self._numbers(at, mask, position)):
+        words, parities = self._read_words(barrier, mask, position), np.zeros(self._batch.geometry.lanes, _WORD)
+        for number, lanes in _group_lanes(self._find_numbers(barrier, mask, position)):
             phase = self._decode(words, lanes[0], position)
             for lane in lanes:
                 count = int(amounts[lane])
                 parities[lane] = phase.parity
                 if op in ("arrive", "drop"):
                     self._notify(number, phase.parity, lane, passes=False)
-                    expected = phase.expected - count if op == "drop" else phase.expected
-                    phase = replace(phase, missing=phase.missing - count, expected=expected)
+                    expected = phase.expected_arrivals - count if op == "drop" else phase.expected_arrivals
+                    phase = replace(phase, pending_arrivals=phase.pending_arrivals - count, expected_arrivals=expected)
                 else:
-                    phase = replace(phase, bytes=phase.bytes + (count if op == "expect" else -count))
-                if phase.missing < 0:
+                    phase = replace(phase, pending_bytes=phase.pending_bytes + (count if op == "expect" else -count))
+                if phase.pending_arrivals < 0:
                     raise self._misuse_error(lane, TOO_MANY_ARRIVALS, position)
-                phase = phase.next
-                words[lane] = phase.word
-        self._exchange(values, at, words, mask, position)
+                phase = phase.next_phase
+                words[lane] = phase.encoded
+        self._write_words(values, barrier, words, mask, position)
         return parities
 
-    def is_over(
-        self, values: PlainValues, at: PointerValue, parity: Any, mask: LaneMask, position: SourcePosition
+    def is_complete(
+        self, values: PlainValues, barrier: PointerValue, parity: Any, mask: LaneMask, position: SourcePosition
     ) -> Array:
         """Return a bool mask of the lanes for which the phase of a parity is complete.
 
@@ -116,105 +118,109 @@ class BarrierPhases:
         """
         batch = self._batch
         parities = np.broadcast_to(parity, batch.geometry.lanes)
-        words, over = self._words(at, mask, position), np.zeros(batch.geometry.lanes, bool)
-        for number, lanes in _groups(self._numbers(at, mask, position)):
+        words, over = self._read_words(barrier, mask, position), np.zeros(batch.geometry.lanes, bool)
+        for number, lanes in _group_lanes(self._find_numbers(barrier, mask, position)):
             phase = self._decode(words, lanes[0], position)
             copies = self._copies.get(number, [])
-            if copies and phase.missing == sum(copy.arrivals for copy in copies):
+            if copies and phase.pending_arrivals == sum(copy.arrivals for copy in copies):
                 del self._copies[number]
                 for copy in copies:
                     copy.perform()
                     self._notify(number, phase.parity, copy.lane, passes=False)
-                    phase = replace(phase, missing=phase.missing - copy.arrivals, bytes=phase.bytes - copy.bytes)
-                phase = phase.next
-            words[lanes] = phase.word
+                    phase = replace(
+                        phase,
+                        pending_arrivals=phase.pending_arrivals - copy.arrivals,
+                        pending_bytes=phase.pending_bytes - copy.bytes,
+                    )
+                phase = phase.next_phase
+            words[lanes] = phase.encoded
             for lane in lanes:
                 over[lane] = phase.parity != int(parities[lane]) & 1
                 if over[lane]:
                     self._notify(number, int(parities[lane]) & 1, lane, passes=True)
-        self._exchange(values, at, words, mask, position)
+        self._write_words(values, barrier, words, mask, position)
         if batch.scheduler is not None and not over[mask.lanes].all():
             batch.scheduler.pause(position)
         return over
 
-    def bind(
+    def bind_copy(
         self,
-        at: PointerValue,
+        barrier: PointerValue,
         mask: LaneMask,
         position: SourcePosition,
-        arrive: Callable[[LaneMask], None],
+        perform: Callable[[LaneMask], None],
         *,
         size: Any = 0,
         arrivals: int = 0,
-        more: int = 0,
+        extra_arrivals: int = 0,
     ) -> None:
         """Make the current phase wait for each lane's copy.
 
         Parameters
         ----------
-        at : PointerValue
+        barrier : PointerValue
             The mbarrier of each lane.
         mask : LaneMask
             The lanes that copy.
         position : SourcePosition
             The position of the statement.
-        arrive : callable
+        perform : callable
             Performs the copy for the lanes that it is called with.
         size : int or array
             The bytes that the copy completes, one for all lanes or one per lane.
         arrivals : int
             The arrivals that each lane's copy completes.
-        more : int
+        extra_arrivals : int
             The number by which each lane raises the phase's pending arrivals.
         """
-        words = self._words(at, mask, position)
+        words = self._read_words(barrier, mask, position)
         amounts = np.broadcast_to(size, self._batch.geometry.lanes)
         if self._batch.observer is not None and amounts.any():
             site = AccessSite(position, "read")
-            for address, part in at.parts(mask):
-                memory, element = address.element(self._batch, _WORD.itemsize, part, site)
+            for address, part in barrier.split_by_memory(mask):
+                memory, element = address.find_element(self._batch, _WORD.itemsize, part, site)
                 access = Access(site, memory, element, _WORD.itemsize, part, None)
-                self._batch.observer.bound(self._batch, access)
-        for number, lanes in _groups(self._numbers(at, mask, position)):
+                self._batch.observer.mbarrier_bound(self._batch, access)
+        for number, lanes in _group_lanes(self._find_numbers(barrier, mask, position)):
             phase = self._decode(words, lanes[0], position)
             for lane in lanes:
                 bits = np.zeros(mask.bits.size, bool)
                 bits[lane] = True
                 own = LaneMask(bits, 1)
-                copy = _PendingCopy(lane, lambda own=own: arrive(own), int(amounts[lane]), arrivals)  # type: ignore[misc]
+                copy = _PendingCopy(lane, lambda own=own: perform(own), int(amounts[lane]), arrivals)  # type: ignore[misc]
                 self._copies.setdefault(number, []).append(copy)
-                phase = replace(phase, missing=phase.missing + more)
-            words[lanes] = phase.word
-        if more:
-            with unobserved(self._batch):
-                at.store(self._batch, None, _WORD, words, mask, AccessSite(position, "write"))
+                phase = replace(phase, pending_arrivals=phase.pending_arrivals + extra_arrivals)
+            words[lanes] = phase.encoded
+        if extra_arrivals:
+            with without_observer(self._batch):
+                barrier.store(self._batch, None, _WORD, words, mask, AccessSite(position, "write"))
 
-    def _words(self, at: PointerValue, mask: LaneMask, position: SourcePosition) -> Array:
-        with unobserved(self._batch):
-            words = at.load(self._batch, None, _WORD, mask, AccessSite(position, "atomic"))
+    def _read_words(self, barrier: PointerValue, mask: LaneMask, position: SourcePosition) -> Array:
+        with without_observer(self._batch):
+            words = barrier.load(self._batch, None, _WORD, mask, AccessSite(position, "atomic"))
         return np.array(np.broadcast_to(words, self._batch.geometry.lanes))
 
-    def _exchange(
-        self, values: PlainValues, at: PointerValue, words: Array, mask: LaneMask, position: SourcePosition
+    def _write_words(
+        self, values: PlainValues, barrier: PointerValue, words: Array, mask: LaneMask, position: SourcePosition
     ) -> None:
         """Write the new words of mbarriers by an atomic operation, in lane order."""
         site = AccessSite(position, "atomic")
-        values.atomic(at, self._batch, None, _WORD, "exch", [values.lift(words)], mask, site, False)
+        values.atomic(barrier, self._batch, None, _WORD, "exch", [values.lift(words)], mask, site, False)
 
-    def _numbers(self, at: PointerValue, mask: LaneMask, position: SourcePosition) -> dict[int, int]:
+    def _find_numbers(self, barrier: PointerValue, mask: LaneMask, position: SourcePosition) -> dict[int, int]:
         """Return the number of each lane's mbarrier; each block's copy of a shared variable has its own number."""
         batch, numbers = self._batch, {}
-        for address, part in at.parts(mask):
-            memory, element = address.element(batch, _WORD.itemsize, part, AccessSite(position, "atomic"))
+        for address, part in barrier.split_by_memory(mask):
+            memory, element = address.find_element(batch, _WORD.itemsize, part, AccessSite(position, "atomic"))
             stride = memory.data.size // batch.geometry.blocks if isinstance(memory, SharedMemory) else 0
             flat = element * _WORD.itemsize + stride * batch.geometry.block_of_lane
             for lane in part.lanes.tolist():
                 key = (id(memory), int(flat[lane]))
-                numbers[lane] = self._number.setdefault(key, len(self._number))
+                numbers[lane] = self._barrier_numbers.setdefault(key, len(self._barrier_numbers))
         return numbers
 
     def _decode(self, words: Array, lane: int, position: SourcePosition) -> PhaseWord:
-        phase = PhaseWord.of(int(words[lane]))
+        phase = PhaseWord.decode(int(words[lane]))
         if phase is None:
             raise self._misuse_error(lane, UNINITIALIZED, position)
         return phase
@@ -234,15 +240,15 @@ class BarrierPhases:
         )
 
 
-def phases_of(batch: RunningBatch) -> BarrierPhases:
+def get_phases(batch: RunningBatch) -> BarrierPhases:
     """Return the mbarriers of a batch; create the object at the first call."""
-    if batch.phases is None:
-        batch.phases = BarrierPhases(batch)
-    phases: BarrierPhases = batch.phases
+    if batch.mbarriers is None:
+        batch.mbarriers = BarrierPhases(batch)
+    phases: BarrierPhases = batch.mbarriers
     return phases
 
 
-def _groups(numbers: dict[int, int]) -> list[tuple[int, list[int]]]:
+def _group_lanes(numbers: dict[int, int]) -> list[tuple[int, list[int]]]:
     """Return each mbarrier's number with its lanes."""
     groups: dict[int, list[int]] = {}
     for lane, number in numbers.items():

@@ -12,9 +12,9 @@ import numpy as np
 
 from gpu.errors import LaunchError
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, accessed
-from gpu.simulator.executor.observe import Access
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, observed_memory
+from gpu.simulator.executor.observer import Access
+from gpu.simulator.executor.running_batch import RunningBatch
 
 # A pointer as a number: the memory's number in the upper bits, the biased offset in the lower bits; the bias allows
 # pointers before the beginning of an array.
@@ -24,7 +24,7 @@ _ZERO_OFFSET = 1 << (_OFFSET_BITS - 1)
 _HOST_NUMBERS = 128
 """Memory numbers below this are reserved for host addresses, which have 47 bits."""
 
-_numbers = itertools.count(_HOST_NUMBERS)
+_next_numbers = itertools.count(_HOST_NUMBERS)
 _number_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
 _memory_of: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
 
@@ -36,7 +36,7 @@ class PointerValue:
     If lanes point into different memories, `mixed` is True, and the offsets are pointers as numbers.
     """
 
-    __slots__ = ("_held", "memory", "mixed", "offset")
+    __slots__ = ("_memories", "memory", "mixed", "offset")
 
     def __init__(
         self,
@@ -44,32 +44,32 @@ class PointerValue:
         offset: Any = 0,
         *,
         mixed: bool = False,
-        held: Sequence[DeviceMemory | None] = (),
+        memories: Sequence[DeviceMemory | None] = (),
     ) -> None:
         self.memory = memory
         self.offset = offset
         self.mixed = mixed
-        self._held = held  # keeps the memories that lanes point into alive
+        self._memories = memories  # keeps the memories that lanes point into alive
 
-    def moved(self, index: Any, size: int) -> PointerValue:
+    def offset_by(self, index: Any, size: int) -> PointerValue:
         """Return the pointer advanced by `index` elements of `size` bytes."""
         by = index.astype(np.int64) * size if isinstance(index, np.ndarray) else int(index) * size
-        return PointerValue(self.memory, self.offset + by, mixed=self.mixed, held=self._held)
+        return PointerValue(self.memory, self.offset + by, mixed=self.mixed, memories=self._memories)
 
     def load(self, batch: RunningBatch, index: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         """Load the elements at `index`, counted in elements of `dtype` from the pointer."""
         if not self.mixed:
-            memory, element = self._element(batch, index, dtype.itemsize, mask, site)
+            memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is None:
                 loaded, register = memory.load(batch, element, dtype, mask, site), None
             else:
                 loaded, register = batch.registers.load(memory, element, dtype, mask, site)
             if batch.observer is not None:
-                access = Access(site, accessed(memory), element, dtype.itemsize, mask, loaded, register=register)
+                access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, loaded, register=register)
                 batch.observer.access(batch, access)
             return loaded
         values = np.zeros(mask.bits.size, dtype)
-        for address, part in self.parts(mask):
+        for address, part in self.split_by_memory(mask):
             values[part.lanes] = np.broadcast_to(address.load(batch, index, dtype, part, site), values.shape)[
                 part.lanes
             ]
@@ -80,7 +80,7 @@ class PointerValue:
     ) -> None:
         """Store a value at `index`, counted in elements of `dtype` from the pointer."""
         if not self.mixed:
-            memory, element = self._element(batch, index, dtype.itemsize, mask, site)
+            memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
                 access = batch.registers.store(memory, element, dtype, value, mask, site)
                 if batch.observer is not None:
@@ -88,9 +88,11 @@ class PointerValue:
                 return
             memory.store(batch, element, dtype, value, mask, site)
             if batch.observer is not None:
-                batch.observer.access(batch, Access(site, accessed(memory), element, dtype.itemsize, mask, value))
+                batch.observer.access(
+                    batch, Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
+                )
             return
-        for address, part in self.parts(mask):
+        for address, part in self.split_by_memory(mask):
             address.store(batch, index, dtype, value, part, site)
 
     def atomic(
@@ -126,16 +128,16 @@ class PointerValue:
             Whether the kernel uses the return value.
         """
         if not self.mixed:
-            memory, element = self._element(batch, index, dtype.itemsize, mask, site)
+            memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
-                batch.registers.before_atomic(memory, element, dtype, mask)
+                batch.registers.prepare_atomic(memory, element, dtype, mask)
             old = memory.atomic(batch, element, dtype, op, values, mask, site, used)
             if batch.observer is not None:
-                access = Access(site, accessed(memory), element, dtype.itemsize, mask, values[-1], used)
+                access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, values[-1], used)
                 batch.observer.access(batch, access)
             return old
         old = np.zeros(mask.bits.size, dtype)
-        for address, part in self.parts(mask):
+        for address, part in self.split_by_memory(mask):
             part_old = address.atomic(batch, index, dtype, op, values, part, site, used)
             if part_old is not None:
                 old[part.lanes] = part_old[part.lanes]
@@ -148,19 +150,19 @@ class PointerValue:
         if self.memory is None:
             return self.offset if isinstance(self.offset, np.ndarray) else np.int64(self.offset)
         if self.memory not in _number_of:
-            number = next(_numbers)
+            number = next(_next_numbers)
             _number_of[self.memory] = number
             _memory_of[number] = self.memory
         base = (_number_of[self.memory] << _OFFSET_BITS) + _ZERO_OFFSET
         return base + self.offset if isinstance(self.offset, np.ndarray) else np.int64(base + self.offset)
 
-    def of_lane(self, lane: int) -> PointerValue:
+    def select_lane(self, lane: int) -> PointerValue:
         """Return the pointer of one lane."""
         if not isinstance(self.offset, np.ndarray):
             return self
-        return from_number(self.offset[lane]) if self.mixed else PointerValue(self.memory, int(self.offset[lane]))
+        return to_pointer(self.offset[lane]) if self.mixed else PointerValue(self.memory, int(self.offset[lane]))
 
-    def parts(self, mask: LaneMask) -> list[tuple[PointerValue, LaneMask]]:
+    def split_by_memory(self, mask: LaneMask) -> list[tuple[PointerValue, LaneMask]]:
         """Split a mixed pointer: return one pointer for each memory, with its lanes."""
         if not self.mixed:
             return [(self, mask)]
@@ -173,7 +175,7 @@ class PointerValue:
             parts.append((PointerValue(memory, offset), lanes))
         return parts
 
-    def _element(
+    def _find_element(
         self, batch: RunningBatch, index: Any, size: int, mask: LaneMask, site: AccessSite
     ) -> tuple[DeviceMemory, Any]:
         """Return the memory, and the index in elements of `size` bytes of the element at `index` from the pointer."""
@@ -218,14 +220,16 @@ class PointerValue:
             thread=batch.describe(lane),
         )
 
-    def element(self, batch: RunningBatch, size: int, mask: LaneMask, site: AccessSite) -> tuple[DeviceMemory, Any]:
+    def find_element(
+        self, batch: RunningBatch, size: int, mask: LaneMask, site: AccessSite
+    ) -> tuple[DeviceMemory, Any]:
         """Return the memory that observers see, and the index of the pointer's element of `size` bytes in it."""
-        memory, element = self._element(batch, None, size, mask, site)
-        return accessed(memory), element
+        memory, element = self._find_element(batch, None, size, mask, site)
+        return observed_memory(memory), element
 
 
 @contextmanager
-def unobserved(batch: RunningBatch) -> Iterator[None]:
+def without_observer(batch: RunningBatch) -> Iterator[None]:
     """Disable a batch's observer in a `with` block."""
     observer, batch.observer = batch.observer, None
     try:
@@ -235,18 +239,18 @@ def unobserved(batch: RunningBatch) -> Iterator[None]:
 
 
 def host_address(number: int) -> int:
-    """Return the host address that belongs to a memory number, for memory that host and kernels share (`reserve`)."""
+    """Return the host address of a memory number, for memory that host and kernels share (`reserve_address`)."""
     assert 0 < number < _HOST_NUMBERS
     return (number << _OFFSET_BITS) + _ZERO_OFFSET
 
 
-def reserve(memory: DeviceMemory, number: int) -> None:
+def reserve_address(memory: DeviceMemory, number: int) -> None:
     """Make kernels address a memory at `host_address(number)`."""
     _number_of[memory] = number
     _memory_of[number] = memory
 
 
-def from_number(number: Any) -> PointerValue:
+def to_pointer(number: Any) -> PointerValue:
     """Convert a 64-bit number, one for all lanes or one per lane, to a pointer."""
     if not isinstance(number, np.ndarray):
         value = int(number)
@@ -256,11 +260,11 @@ def from_number(number: Any) -> PointerValue:
     if (memories == memories[0]).all():
         memory = _memory_of.get(int(memories[0]))
         return PointerValue(memory, number - (int(memories[0]) << _OFFSET_BITS) - _ZERO_OFFSET if memory else number)
-    return PointerValue(None, number, mixed=True, held=[_memory_of.get(int(each)) for each in np.unique(memories)])
+    return PointerValue(None, number, mixed=True, memories=[_memory_of.get(int(each)) for each in np.unique(memories)])
 
 
-def merged(old: PointerValue, new: PointerValue, bits: Any) -> PointerValue:
+def merge_pointers(old: PointerValue, new: PointerValue, bits: Any) -> PointerValue:
     """Return a pointer that is `new` in the lanes of `bits`, and `old` in the others."""
     if old.memory is new.memory and not old.mixed and not new.mixed:
         return PointerValue(new.memory, np.where(bits, new.offset, old.offset))
-    return from_number(np.where(bits, new.number(), old.number()))
+    return to_pointer(np.where(bits, new.number(), old.number()))

@@ -18,11 +18,11 @@ import numpy as np
 from gpu.errors import SourcePosition
 from gpu.simulator.executor.batch import Array, BlockBatch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, FlatMemory, accessed
-from gpu.simulator.executor.observe import Access, IssuedStep, Observer
+from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, FlatMemory, observed_memory
+from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 
 # The fractions of accesses that are cached: a seed selects one; seed 0 caches all.
-_CACHED_SHARES = (0.75, 0.5, 0.25)
+_CACHED_FRACTIONS = (0.75, 0.5, 0.25)
 
 
 @dataclass(eq=False)
@@ -60,7 +60,7 @@ class Registers:
         self._batch = batch
         self._observer = observer
         self._seed = seed
-        self._share = random.Random(seed).choice(_CACHED_SHARES) if seed else 1.0
+        self._cached_fraction = random.Random(seed).choice(_CACHED_FRACTIONS) if seed else 1.0
         self._sites: dict[int, tuple[AccessSite, bool]] = {}
         # The cached values of each lane, by address.
         self._cached: list[dict[int, _CachedValue]] = [{} for _ in range(batch.geometry.lanes)]
@@ -100,7 +100,7 @@ class Registers:
         addresses = self._addresses(memory, element, dtype, mask)
         from_register = np.zeros(mask.bits.size, bool)
         if site.volatile or site.vector:
-            self._flush(addresses)
+            self._flush_addresses(addresses)
             if site.volatile and memory.space == "global":
                 self._invalidate(mask)
             return memory.load(self._batch, element, dtype, mask, site), from_register
@@ -123,7 +123,7 @@ class Registers:
         batch = self._batch
         if not _is_cacheable(memory):
             memory.store(batch, element, dtype, value, mask, site)
-            return Access(site, accessed(memory), element, dtype.itemsize, mask, value)
+            return Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
         addresses = self._addresses(memory, element, dtype, mask)
         is_cached = not site.volatile and not site.vector and self._is_cached(site)
         access = Access(site, memory, element, dtype.itemsize, mask, value, register=mask.bits & is_cached)
@@ -147,15 +147,15 @@ class Registers:
             self._pending.append(write)
         return access
 
-    def before_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
+    def prepare_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
         """Write the accessed elements back before an atomic operation, and drop values that others may have changed."""
         if _is_cacheable(memory):
             addresses = self._addresses(memory, element, dtype, mask)
-            self._flush(addresses)
+            self._flush_addresses(addresses)
             if memory.space == "global":
                 self._invalidate(mask)
 
-    def settle(self, mask: LaneMask) -> None:
+    def flush_lanes(self, mask: LaneMask) -> None:
         """Write all pending writes of lanes back, and drop their cached values."""
         lanes = mask.lanes.tolist()
         self._write_back(set(lanes))
@@ -167,7 +167,7 @@ class Registers:
         if id(site) not in self._sites:
             at = site.position
             name = f"{self._seed} {PurePath(at.file).name} {at.line} {at.column} {site.action}"
-            self._sites[id(site)] = (site, random.Random(name).random() < self._share)
+            self._sites[id(site)] = (site, random.Random(name).random() < self._cached_fraction)
         return self._sites[id(site)][1]
 
     def _addresses(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> list[tuple[int, int]]:
@@ -176,12 +176,12 @@ class Registers:
         base, size = memory.data.ctypes.data, dtype.itemsize
         if self._sizes.setdefault(base, size) != size:
             # The element size differs from that of the cached values: write all back and drop them.
-            self.settle(self._batch.geometry.everyone)
+            self.flush_lanes(self._batch.geometry.thread_mask)
             self._sizes[base] = size
         elements = np.broadcast_to(element, mask.bits.shape)[mask.lanes].astype(np.int64)
         return list(zip(mask.lanes.tolist(), (base + elements * size).tolist(), strict=True))
 
-    def _flush(self, addresses: list[tuple[int, int]]) -> None:
+    def _flush_addresses(self, addresses: list[tuple[int, int]]) -> None:
         """Write pending writes to some addresses back, and drop the values cached for them."""
         pending: dict[_PendingWrite, set[int]] = {}
         for lane, address in addresses:
@@ -189,7 +189,7 @@ class Registers:
             if cached is not None and cached.write is not None:
                 pending.setdefault(cached.write, set()).add(lane)
         for write, lanes in pending.items():
-            self._perform(write, lanes)
+            self._write_value(write, lanes)
 
     def _invalidate(self, mask: LaneMask) -> None:
         """Drop cached values that other threads may have changed."""
@@ -202,18 +202,18 @@ class Registers:
         pending, self._pending = self._pending, []
         for write in pending:
             if own := write.lanes & lanes:
-                self._perform(write, own)
+                self._write_value(write, own)
         self._pending = [write for write in pending if write.lanes]
 
-    def _perform(self, write: _PendingWrite, lanes: set[int]) -> None:
+    def _write_value(self, write: _PendingWrite, lanes: set[int]) -> None:
         write.lanes -= lanes
         bits = np.zeros(self._batch.geometry.lanes, bool)
         bits[list(lanes)] = True
         mask, access = LaneMask(bits, len(lanes)), write.access
         access.memory.store(self._batch, access.element, write.dtype, access.values, mask, access.site)
         if self._observer is not None:
-            self._observer.written_back(self._batch, write.step, access, mask)
+            self._observer.write_back(self._batch, write.step, access, mask)
 
 
 def _is_cacheable(memory: DeviceMemory) -> bool:
-    return memory.space in ("global", "shared") and accessed(memory) is memory
+    return memory.space in ("global", "shared") and observed_memory(memory) is memory

@@ -20,12 +20,12 @@ from greenlet import greenlet
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.schedules import Schedule
-from gpu.simulator.executor.barriers import barrier_error, check_barrier
+from gpu.simulator.executor.barriers import build_barrier_error, check_barrier
 from gpu.simulator.executor.batch import Array
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import LocalMemory
-from gpu.simulator.executor.observe import IssuedStep, WarpMeeting
-from gpu.simulator.executor.running import Meeting, RunningBatch
+from gpu.simulator.executor.observer import IssuedStep, WarpSync
+from gpu.simulator.executor.running_batch import RunningBatch, WarpOperation
 from gpu.warp import WARP
 
 # Lanes per batch, by lanes per part: the time per statement of a part is proportional to the lanes of the batch.
@@ -38,7 +38,7 @@ _STAY_PROBABILITIES = (0.0, 0.5, 0.9)
 class Chooser:
     """Selects the part that runs next."""
 
-    def stays(self) -> bool:
+    def keeps_running(self) -> bool:
         """Return whether the running part continues without a call of `choose`."""
         return False
 
@@ -47,7 +47,7 @@ class Chooser:
         raise NotImplementedError
 
 
-class InTurn(Chooser):
+class RoundRobinChooser(Chooser):
     """Selects parts in rotation."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class InTurn(Chooser):
         return self._last
 
 
-class Shuffled(Chooser):
+class ShuffledChooser(Chooser):
     """Selects parts at random, from a seed."""
 
     def __init__(self, seed: int) -> None:
@@ -68,42 +68,42 @@ class Shuffled(Chooser):
         return int(self._generator.random() * count)
 
 
-class Drifting(Shuffled):
+class DriftingChooser(ShuffledChooser):
     """Selects parts at random, and lets lanes run ahead of each other by a distance that depends on the seed."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self._stay_probability = self._generator.choice(_STAY_PROBABILITIES)
 
-    def stays(self) -> bool:
+    def keeps_running(self) -> bool:
         return self._generator.random() < self._stay_probability
 
 
 @dataclass(frozen=True)
-class Order:
+class ExecutionOrder:
     """The execution order of a launch.
 
     Parameters
     ----------
     chooser : Chooser or None
         Selects the next part; None if all lanes run in lockstep.
-    together : int
+    lanes_per_part : int
         Lanes per part.
     register_seed : int or None
         The seed for caching values in registers; None for no caching.
     """
 
     chooser: Chooser | None = None
-    together: int = WARP
+    lanes_per_part: int = WARP
     register_seed: int | None = None
 
     @property
     def batch_lanes(self) -> int:
         """The target number of lanes per batch; a batch has at least one block."""
-        return _INTERLEAVED_LANES[self.together]
+        return _INTERLEAVED_LANES[self.lanes_per_part]
 
 
-def order_of(schedule: str | Chooser) -> Order:
+def create_order(schedule: str | Chooser) -> ExecutionOrder:
     """Return the execution order for a schedule.
 
     Parameters
@@ -117,16 +117,16 @@ def order_of(schedule: str | Chooser) -> Order:
         The schedule is unknown.
     """
     if isinstance(schedule, Chooser):
-        return Order(schedule)
-    parsed = Schedule.of(schedule)
+        return ExecutionOrder(schedule)
+    parsed = Schedule.parse(schedule)
     match parsed.kind.name:
         case "shuffle":
-            return Order(Shuffled(parsed.seed))
+            return ExecutionOrder(ShuffledChooser(parsed.seed))
         case "lanes":
-            return Order(Drifting(parsed.seed), together=1)
+            return ExecutionOrder(DriftingChooser(parsed.seed), lanes_per_part=1)
         case "cached":
-            return Order(register_seed=parsed.seed)
-    return Order()
+            return ExecutionOrder(register_seed=parsed.seed)
+    return ExecutionOrder()
 
 
 class _WarpPart:
@@ -136,10 +136,10 @@ class _WarpPart:
         self.number = number
         self.mask = mask
         self.block = block
-        self.running: Any = None
+        self.greenlet: Any = None
         self.rounds = rounds
         self.position = SourcePosition("", 0)
-        self.declared: Counter[int] = Counter()
+        self.declaration_counts: Counter[int] = Counter()
 
 
 class _Block:
@@ -149,7 +149,7 @@ class _Block:
         self.parts: list[_WarpPart] = []
         self.barrier: _Barrier | None = None
         # Lanes that reached the end of the kernel without a return statement.
-        self.through: list[int] = []
+        self.finished_lanes: list[int] = []
 
 
 class _Barrier:
@@ -158,30 +158,30 @@ class _Barrier:
     def __init__(self, position: SourcePosition, lanes: int, votes: Array) -> None:
         self.position = position
         self.waiting: list[_WarpPart] = []
-        self.bits = np.zeros(lanes, bool)
+        self.arrived_bits = np.zeros(lanes, bool)
         self.votes = np.zeros(lanes, votes.dtype)
-        self.passed: LaneMask | None = None
+        self.passed_mask: LaneMask | None = None
 
 
 class _PendingSync:
     """A warp operation that waits for lanes of its mask: the expected and the arrived lanes, and their operands."""
 
-    def __init__(self, position: SourcePosition, named: Any, expected: Array) -> None:
+    def __init__(self, position: SourcePosition, member_mask: Any, expected: Array) -> None:
         self.position = position
-        self.named = named
+        self.member_mask = member_mask
         self.expected = expected
         self.waiting: list[_WarpPart] = []
-        self.bits = np.zeros(expected.size, bool)
+        self.arrived_bits = np.zeros(expected.size, bool)
         self.operands: list[Array] = []
-        self.completed: Meeting | None = None
+        self.result: WarpOperation | None = None
 
-    def join(self, part: _WarpPart, mask: LaneMask, operands: Sequence[Any]) -> None:
+    def add_part(self, part: _WarpPart, mask: LaneMask, operands: Sequence[Any]) -> None:
         """Add lanes that wait, with their operands."""
         if not self.operands:
-            self.operands = [np.zeros(self.bits.size, np.asarray(each).dtype) for each in operands]
+            self.operands = [np.zeros(self.arrived_bits.size, np.asarray(each).dtype) for each in operands]
         for stored, each in zip(self.operands, operands, strict=True):
             stored[mask.lanes] = np.broadcast_to(each, stored.shape)[mask.lanes]
-        self.bits |= mask.bits
+        self.arrived_bits |= mask.bits
         self.waiting.append(part)
 
 
@@ -194,23 +194,23 @@ class WarpScheduler:
         The batch to run.
     chooser : Chooser
         Selects the next part.
-    together : int
+    lanes_per_part : int
         Lanes per part: those of a warp, or 1.
     """
 
-    def __init__(self, batch: RunningBatch, chooser: Chooser, together: int = WARP) -> None:
+    def __init__(self, batch: RunningBatch, chooser: Chooser, lanes_per_part: int = WARP) -> None:
         self._batch = batch
         self._chooser = chooser
-        self._splits_warps = together < WARP
+        self._splits_warps = lanes_per_part < WARP
         self._current: _WarpPart | None = None
         self._ready: list[_WarpPart] = []
-        self._locals: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
-        self._blocked: list[tuple[_WarpPart, Callable[[], bool], Callable[[], LaunchError]]] = []
-        self._woken = False
-        self._pending: dict[tuple[int, str, int], _PendingSync] = {}
-        self._alive = batch.geometry.everyone.bits.copy()
+        self._local_memories: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
+        self._blocked_parts: list[tuple[_WarpPart, Callable[[], bool], Callable[[], LaunchError]]] = []
+        self._recheck = False
+        self._pending_syncs: dict[tuple[int, str, int], _PendingSync] = {}
+        self._running_lanes = batch.geometry.thread_mask.bits.copy()
         blocks = [_Block() for _ in range(batch.geometry.blocks)]
-        masks = batch.geometry.lanes_apart if self._splits_warps else batch.geometry.warps
+        masks = batch.geometry.single_lane_masks if self._splits_warps else batch.geometry.warps
         for number, mask in enumerate(masks):
             block = blocks[int(mask.lanes[0]) // batch.geometry.lanes_per_block]
             part = _WarpPart(number, mask, block, batch.rounds)
@@ -227,39 +227,41 @@ class WarpScheduler:
         """
         everyone = list(self._ready)
         for part in everyone:
-            part.running = greenlet(lambda part=part: self._run_part(part, kernel))
+            part.greenlet = greenlet(lambda part=part: self._run_part(part, kernel))
             # NumPy's error state is part of the context, and a greenlet starts with an empty context.
-            part.running.gr_context = copy_context()
+            part.greenlet.gr_context = copy_context()
         try:
-            while self._ready or self._pending or self._blocked:
-                self._resume(self._next())
+            while self._ready or self._pending_syncs or self._blocked_parts:
+                self._resume(self._choose_next())
             self._batch.rounds = max(self._batch.rounds, *(part.rounds for part in everyone))
         finally:
             for part in everyone:
-                if not part.running.dead:
-                    part.running.throw()
+                if not part.greenlet.dead:
+                    part.greenlet.throw()
 
     def pause(self, position: SourcePosition | None = None) -> None:
         """Switch to another part if it is its turn; `position` is that of the running part."""
         if self._current is not None and position is not None:
             self._current.position = position
-        if self._chooser.stays():
+        if self._chooser.keeps_running():
             return
-        following = self._next()
+        following = self._choose_next()
         if following is not self._current:
             self._resume(following)
 
-    def part(self) -> None:
+    def yield_before_write(self) -> None:
         """Switch to other lanes between the reads and the writes of a statement."""
         if self._splits_warps:
             self.pause()
 
-    def wait(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any) -> tuple[LaneMask, Any]:
+    def wait_at_barrier(
+        self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any
+    ) -> tuple[LaneMask, Any]:
         """Wait at a barrier for the rest of the block.
 
         Parameters
         ----------
-        gone : LaneMask or None
+        exited : LaneMask or None
             The lanes of the part that have returned.
         mask : LaneMask
             The lanes that arrive.
@@ -283,24 +285,24 @@ class WarpScheduler:
         assert part is not None
         if batch.observer is not None:
             batch.observer.step(batch, IssuedStep(position, "barrier", 0), mask)
-        check_barrier(batch, part.mask.without(gone), mask, position)
+        check_barrier(batch, part.mask.without(exited), mask, position)
         block = part.block
         if block.barrier is None:
             block.barrier = _Barrier(position, batch.geometry.lanes, np.asarray(votes))
         barrier = block.barrier
         if barrier.position != position:
-            raise barrier_error(batch, int(mask.lanes[0]), barrier.position)
-        barrier.bits |= mask.bits
+            raise build_barrier_error(batch, int(mask.lanes[0]), barrier.position)
+        barrier.arrived_bits |= mask.bits
         barrier.votes[mask.lanes] = np.broadcast_to(votes, barrier.votes.shape)[mask.lanes]
         barrier.waiting.append(part)
         self._ready.remove(part)
         self._release_if_complete(block)
-        if barrier.passed is None:
-            self._resume(self._next())
-        assert barrier.passed is not None
-        return barrier.passed, barrier.votes
+        if barrier.passed_mask is None:
+            self._resume(self._choose_next())
+        assert barrier.passed_mask is not None
+        return barrier.passed_mask, barrier.votes
 
-    def meet(self, op: str, mask: LaneMask, named: Any, brought: Sequence[Any]) -> Meeting:
+    def wait_for_lanes(self, op: str, mask: LaneMask, member_mask: Any, operands: Sequence[Any]) -> WarpOperation:
         """Wait for the lanes of the warp in a mask argument that have not exited.
 
         Parameters
@@ -309,14 +311,14 @@ class WarpScheduler:
             The operation: lanes synchronize only with lanes that have an equal operation and mask argument.
         mask : LaneMask
             The lanes that arrive.
-        named : scalar or array
+        member_mask : scalar or array
             Their mask arguments, as bits.
-        brought : sequence
+        operands : sequence
             Their operands.
 
         Returns
         -------
-        Meeting
+        WarpOperation
             The lanes that arrived, with all their operands.
 
         Raises
@@ -325,44 +327,44 @@ class WarpScheduler:
             Some lanes do not arrive.
         """
         if not self._splits_warps:
-            return Meeting(mask, named, brought)
+            return WarpOperation(mask, member_mask, operands)
         part, geometry = self._current, self._batch.geometry
         assert part is not None
         lane = int(mask.lanes[0])
-        own = named[lane] if isinstance(named, np.ndarray) else named
+        own = member_mask[lane] if isinstance(member_mask, np.ndarray) else member_mask
         key = (lane // WARP, op, int(own))
-        if key not in self._pending:
+        if key not in self._pending_syncs:
             bits = (int(own) >> (geometry.lane_numbers % WARP)) & 1 != 0
             expected = bits & (geometry.lane_numbers // WARP == lane // WARP)
             expected[lane] = True
-            self._pending[key] = _PendingSync(part.position, own, expected)
-        sync = self._pending[key]
-        sync.join(part, mask, brought)
+            self._pending_syncs[key] = _PendingSync(part.position, own, expected)
+        sync = self._pending_syncs[key]
+        sync.add_part(part, mask, operands)
         self._ready.remove(part)
         self._complete_if_all_arrived(key)
-        if sync.completed is None:
-            self._resume(self._next())
-        assert sync.completed is not None
-        return sync.completed
+        if sync.result is None:
+            self._resume(self._choose_next())
+        assert sync.result is not None
+        return sync.result
 
-    def wait_until(self, holds: Callable[[], bool], otherwise: Callable[[], LaunchError]) -> None:
-        """Run other parts until a condition is true; if none can run, raise the error of `otherwise`."""
-        if holds():
+    def wait_until(self, condition: Callable[[], bool], create_error: Callable[[], LaunchError]) -> None:
+        """Run other parts until a condition is true; if none can run, raise the error of `create_error`."""
+        if condition():
             return
         part = self._current
         assert part is not None
         self._ready.remove(part)
-        self._blocked.append((part, holds, otherwise))
-        self._resume(self._next())
+        self._blocked_parts.append((part, condition, create_error))
+        self._resume(self._choose_next())
 
-    def wake(self) -> None:
+    def recheck_conditions(self) -> None:
         """Test the conditions of waiting parts again."""
-        self._woken = True
+        self._recheck = True
 
     @property
-    def ended(self) -> LaneMask | None:
+    def exited_mask(self) -> LaneMask | None:
         """The lanes of the parts that have ended."""
-        return self._batch.geometry.everyone.split(~self._alive)[0]
+        return self._batch.geometry.thread_mask.split(~self._running_lanes)[0]
 
     def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
         """Return the memory of a local array that the running part declares.
@@ -371,35 +373,35 @@ class WarpScheduler:
         """
         part = self._current
         assert part is not None
-        key = (id(declaration), part.declared[id(declaration)])
-        part.declared[id(declaration)] += 1
-        memory = self._locals.get(key)
+        key = (id(declaration), part.declaration_counts[id(declaration)])
+        part.declaration_counts[id(declaration)] += 1
+        memory = self._local_memories.get(key)
         if memory is None:
             lanes = self._batch.geometry.lanes
-            memory = self._locals[key] = LocalMemory(name, size, lanes, zeroed=zeroed, punned=punned)
+            memory = self._local_memories[key] = LocalMemory(name, size, lanes, zeroed=zeroed, punned=punned)
         return memory
 
     def _run_part(self, part: _WarpPart, kernel: Callable[[LaneMask], LaneMask | None]) -> None:
         through = kernel(part.mask)
         if through is not None:
-            part.block.through += through.lanes.tolist()
+            part.block.finished_lanes += through.lanes.tolist()
         part.block.parts.remove(part)
         self._ready.remove(part)
-        self._alive &= ~part.mask.bits
-        self.wake()
+        self._running_lanes &= ~part.mask.bits
+        self.recheck_conditions()
         self._release_if_complete(part.block)
         warp = int(part.mask.lanes[0]) // WARP
-        for key in [key for key in self._pending if key[0] == warp]:
+        for key in [key for key in self._pending_syncs if key[0] == warp]:
             self._complete_if_all_arrived(key)
 
-    def _next(self) -> _WarpPart:
-        if self._woken and self._blocked:
-            self._woken = False
-            for blocked in [each for each in self._blocked if each[1]()]:
-                self._blocked.remove(blocked)
+    def _choose_next(self) -> _WarpPart:
+        if self._recheck and self._blocked_parts:
+            self._recheck = False
+            for blocked in [each for each in self._blocked_parts if each[1]()]:
+                self._blocked_parts.remove(blocked)
                 self._ready.append(blocked[0])
-        if not self._ready and self._blocked:
-            raise self._blocked[0][2]()
+        if not self._ready and self._blocked_parts:
+            raise self._blocked_parts[0][2]()
         if not self._ready:
             raise self._missing_lane_error()
         return self._ready[self._chooser.choose(len(self._ready))]
@@ -411,38 +413,38 @@ class WarpScheduler:
         self._current, batch.rounds = part, part.rounds
         if batch.observer is not None:
             batch.observer.switch(batch, part.number)
-        part.running.switch()
+        part.greenlet.switch()
 
     def _release_if_complete(self, block: _Block) -> None:
         """Release the parts at a block's barrier if all parts that have not ended have arrived."""
         barrier = block.barrier
         if barrier is None or len(barrier.waiting) < len(block.parts):
             return
-        if block.through:
-            raise barrier_error(self._batch, min(block.through), barrier.position)
-        barrier.passed, block.barrier = LaneMask(barrier.bits), None
+        if block.finished_lanes:
+            raise build_barrier_error(self._batch, min(block.finished_lanes), barrier.position)
+        barrier.passed_mask, block.barrier = LaneMask(barrier.arrived_bits), None
         self._ready += barrier.waiting
         if self._batch.observer is not None:
-            self._batch.observer.barrier(self._batch, barrier.position, barrier.passed)
+            self._batch.observer.barrier(self._batch, barrier.position, barrier.passed_mask)
 
     def _complete_if_all_arrived(self, key: tuple[int, str, int]) -> None:
         """Complete a warp operation if all lanes of its mask that have not exited have arrived."""
-        sync = self._pending[key]
-        if (sync.expected & self._alive & ~sync.bits).any():
+        sync = self._pending_syncs[key]
+        if (sync.expected & self._running_lanes & ~sync.arrived_bits).any():
             return
-        del self._pending[key]
-        sync.completed = Meeting(LaneMask(sync.bits), sync.named, sync.operands)
+        del self._pending_syncs[key]
+        sync.result = WarpOperation(LaneMask(sync.arrived_bits), sync.member_mask, sync.operands)
         self._ready += sync.waiting
         if key[1] == "__syncwarp" and self._batch.observer is not None:
-            mask, named = sync.completed.mask, sync.named
+            mask, named = sync.result.mask, sync.member_mask
             self._batch.observer.fence(self._batch, "__syncwarp", mask, named)
-            event = WarpMeeting(sync.position, "__syncwarp", mask, named, self.ended)
-            self._batch.observer.warp_meets(self._batch, event)
+            event = WarpSync(sync.position, "__syncwarp", mask, named, self.exited_mask)
+            self._batch.observer.warp_sync(self._batch, event)
 
     def _missing_lane_error(self) -> LaunchError:
         """Return the error of a warp operation for which lanes wait in vain."""
-        (_, op, _), sync = next(iter(self._pending.items()))
-        thread = self._batch.describe(int(np.flatnonzero(sync.expected & self._alive & ~sync.bits)[0]))
+        (_, op, _), sync = next(iter(self._pending_syncs.items()))
+        thread = self._batch.describe(int(np.flatnonzero(sync.expected & self._running_lanes & ~sync.arrived_bits)[0]))
         return LaunchError(
             f"{sync.position}: Barrier error detected. Divergent thread(s) in warp: "
             f"{op}{'()' if op.isidentifier() else ''} names {thread}, "

@@ -13,8 +13,8 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import ClusterMemory, FlatMemory, SharedMemory
-from gpu.simulator.executor.pointers import PointerValue, from_number
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.pointers import PointerValue, to_pointer
+from gpu.simulator.executor.running_batch import RunningBatch
 
 # The beginning of the window, and the alignment of variables in it, which suffices for tensor cores and bulk copies.
 # Gaps between variables keep an address slightly outside of one from falling into another. Bits above the window hold
@@ -23,7 +23,7 @@ _WINDOW, _ALIGNMENT = 1024, 1024
 _RANK_SHIFT = 27
 
 
-def _begins(memories: Sequence[FlatMemory]) -> list[int]:
+def _variable_starts(memories: Sequence[FlatMemory]) -> list[int]:
     """Return the beginning of each variable, and the end of the last."""
     begins = [_WINDOW]
     for memory in memories:
@@ -32,26 +32,26 @@ def _begins(memories: Sequence[FlatMemory]) -> list[int]:
     return begins
 
 
-def to_shared(batch: RunningBatch, pointer: PointerValue, mask: LaneMask, position: SourcePosition) -> Any:
+def to_shared_address(batch: RunningBatch, pointer: PointerValue, mask: LaneMask, position: SourcePosition) -> Any:
     """Convert pointers into shared memory to addresses: int64, one for all lanes or one per lane."""
     memories = list(batch.shared.values())
-    begins = _begins(memories)
+    begins = _variable_starts(memories)
     numbers: Any = np.int64(0)
-    for address, lanes in pointer.parts(mask):
+    for address, lanes in pointer.split_by_memory(mask):
         memory, above, offset = address.memory, 0, np.asarray(address.offset, np.int64)
         if isinstance(memory, ClusterMemory):
-            above, offset, memory = memory.rank + 1 << _RANK_SHIFT, offset - memory.moved, memory.own
+            above, offset, memory = memory.rank + 1 << _RANK_SHIFT, offset - memory.byte_offsets, memory.own_memory
         if memory not in memories:
-            raise _not_shared(batch, lanes, position)
+            raise _not_shared_error(batch, lanes, position)
         number = above + begins[memories.index(memory)] + offset[()]
         numbers = number if lanes is mask else np.where(lanes.bits, number, numbers)
     return numbers
 
 
-def from_shared(batch: RunningBatch, number: Any) -> PointerValue:
+def from_shared_address(batch: RunningBatch, number: Any) -> PointerValue:
     """Convert shared-memory addresses to pointers; numbers of pointers into other memory are converted as such."""
     memories = list(batch.shared.values())
-    begins = _begins(memories)
+    begins = _variable_starts(memories)
     numbers = np.asarray(number, np.int64)
     within = numbers & ((1 << _RANK_SHIFT) - 1)
     ranks = numbers >> _RANK_SHIFT
@@ -66,13 +66,13 @@ def from_shared(batch: RunningBatch, number: Any) -> PointerValue:
         rank, variable = divmod(int(target), len(begins))
         memory, offset = memories[variable - 1], within - begins[variable - 1]
         if rank:
-            memory = memory.of_rank(batch, rank - 1)
-            offset = offset + memory.moved
+            memory = memory.get_cluster_memory(batch, rank - 1)
+            offset = offset + memory.byte_offsets
         pointers = np.where(targets == target, PointerValue(memory).number() + offset, pointers)
-    return from_number(pointers[()])
+    return to_pointer(pointers[()])
 
 
-def in_cluster(
+def map_to_cluster(
     batch: RunningBatch, pointer: PointerValue, rank: Any, mask: LaneMask, position: SourcePosition
 ) -> PointerValue:
     """Map pointers into the own block's shared memory to the same variables of other blocks of the cluster.
@@ -98,10 +98,10 @@ def in_cluster(
     lanes = batch.geometry.lanes
     ranks = np.broadcast_to(rank, lanes)
     numbers = np.zeros(lanes, np.int64)
-    for address, part in pointer.parts(mask):
+    for address, part in pointer.split_by_memory(mask):
         memory = address.memory
         if not isinstance(memory, SharedMemory) or isinstance(memory, ClusterMemory):
-            raise _not_shared(batch, part, position)
+            raise _not_shared_error(batch, part, position)
         for each in np.unique(ranks[part.lanes]).tolist():
             own, _ = part.split(ranks == each)
             assert own is not None
@@ -114,14 +114,14 @@ def in_cluster(
                     kind="out-of-bounds",
                     thread=thread,
                 )
-            other = memory.of_rank(batch, each)
-            numbers[own.lanes] = (PointerValue(other).number() + address.offset + other.moved)[own.lanes]
+            other = memory.get_cluster_memory(batch, each)
+            numbers[own.lanes] = (PointerValue(other).number() + address.offset + other.byte_offsets)[own.lanes]
     # Inactive lanes get a copy, so that the pointer is not mixed without need.
     numbers[~mask.bits] = numbers[mask.lanes[0]]
-    return from_number(numbers)
+    return to_pointer(numbers)
 
 
-def _not_shared(batch: RunningBatch, lanes: LaneMask, position: SourcePosition) -> LaunchError:
+def _not_shared_error(batch: RunningBatch, lanes: LaneMask, position: SourcePosition) -> LaunchError:
     thread = batch.describe(int(lanes.lanes[0]))
     return LaunchError(
         f"{position}: the pointer of {thread} does not point into shared memory.",

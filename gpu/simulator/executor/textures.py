@@ -16,7 +16,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.running_batch import RunningBatch
 
 Array = npt.NDArray[Any]
 Addressing = Literal["clamp", "border", "wrap", "mirror"]
@@ -69,7 +69,7 @@ class Texture:
     sampling: Sampling = Sampling()
     layered: bool = False
 
-    def memory(self, name: str) -> FlatMemory:
+    def to_memory(self, name: str) -> FlatMemory:
         """Return the texture as device memory."""
         return _TextureMemory(name, self)
 
@@ -98,7 +98,7 @@ class Surface:
     extents: tuple[int, ...]
     size: int
 
-    def memory(self, name: str) -> FlatMemory:
+    def to_memory(self, name: str) -> FlatMemory:
         """Return the surface as device memory."""
         return _SurfaceMemory(name, self)
 
@@ -109,7 +109,7 @@ class _SurfaceMemory(FlatMemory):
         self.surface = surface
 
 
-def texel(
+def find_texel(
     expression: ir.Texel, batch: RunningBatch, pointer: PointerValue, places: list[Any], mask: LaneMask
 ) -> npt.NDArray[np.int64]:
     """Return the index of the texel that each lane's fetch reads: the nearest, or one of those to interpolate.
@@ -117,19 +117,21 @@ def texel(
     For a surface the index counts elements of the access's size, and is -1 outside the surface.
     """
     numbers = np.zeros(mask.bits.size, np.int64)
-    for address, part in pointer.parts(mask):
+    for address, part in pointer.split_by_memory(mask):
         if expression.boundary is not None:
-            numbers[part.lanes] = _surfel(expression, batch, address, places, part)[part.lanes]
+            numbers[part.lanes] = _find_surface_element(expression, batch, address, places, part)[part.lanes]
             continue
-        texture = _texture_of(expression, batch, address, part)
+        texture = _get_texture(expression, batch, address, part)
         sampling = texture.sampling
         axes: list[Any] = []
-        for place, extent, second in zip(places, texture.extents, expression.beside or [0] * len(places), strict=True):
+        for place, extent, second in zip(
+            places, texture.extents, expression.neighbor_offsets or [0] * len(places), strict=True
+        ):
             if texture.layered and len(axes) == len(places) - 1:
-                axes.append(_addressed(np.nan_to_num(np.asarray(place, np.float64)), extent, "clamp"))
+                axes.append(_apply_addressing(np.nan_to_num(np.asarray(place, np.float64)), extent, "clamp"))
                 continue
-            first = np.floor(_texel_coordinate(place, extent, sampling, filtered=bool(expression.beside)))
-            axes.append(_addressed(first + second, extent, sampling.addressing))
+            first = np.floor(_to_texel_units(place, extent, sampling, filtered=bool(expression.neighbor_offsets)))
+            axes.append(_apply_addressing(first + second, extent, sampling.addressing))
         number, beyond = np.zeros(mask.bits.size, np.int64), np.zeros(mask.bits.size, bool)
         for at, extent in zip(reversed(axes), reversed(texture.extents), strict=True):
             beyond |= at < 0
@@ -139,7 +141,7 @@ def texel(
     return numbers
 
 
-def _surfel(
+def _find_surface_element(
     expression: ir.Texel, batch: RunningBatch, address: PointerValue, places: list[Any], mask: LaneMask
 ) -> npt.NDArray[np.int64]:
     memory, size = address.memory, expression.size
@@ -185,7 +187,7 @@ def _surfel(
     return number // size if expression.boundary == _CLAMPS else np.where(beyond, -1, number // size)
 
 
-def texel_weight(
+def compute_texel_weight(
     expression: ir.TexelWeight, batch: RunningBatch, pointer: PointerValue, place: Any, mask: LaneMask
 ) -> Array:
     """Return the weight of the second of two texels along an axis; without a place, whether the fetch interpolates.
@@ -204,26 +206,26 @@ def texel_weight(
         The lanes that fetch.
     """
     weights = np.zeros(mask.bits.size, expression.type.dtype)
-    for address, part in pointer.parts(mask):
+    for address, part in pointer.split_by_memory(mask):
         texture = address.memory.texture if isinstance(address.memory, _TextureMemory) else None
         if texture is None or not texture.sampling.linear:
             continue  # the fetch raises the error
-        if expression.place is None:
+        if expression.coordinate is None:
             weights[part.lanes] = 1
         elif expression.axis < len(texture.extents):
-            at = _texel_coordinate(place, texture.extents[expression.axis], texture.sampling, filtered=True)
+            at = _to_texel_units(place, texture.extents[expression.axis], texture.sampling, filtered=True)
             weight = np.floor((at - np.floor(at)) * _STEPS + 0.5) / _STEPS
             weights[part.lanes] = np.broadcast_to(weight, weights.shape)[part.lanes]
     return weights
 
 
-def _texel_coordinate(place: Any, extent: int, sampling: Sampling, *, filtered: bool) -> Any:
+def _to_texel_units(place: Any, extent: int, sampling: Sampling, *, filtered: bool) -> Any:
     """Convert a coordinate to units of texels; NaN becomes 0, as a GPU converts it."""
     at = np.nan_to_num(np.asarray(place, np.float64)) * (extent if sampling.normalized else 1)
     return at - 0.5 if filtered else at
 
 
-def _addressed(number: Any, extent: int, addressing: Addressing) -> Any:
+def _apply_addressing(number: Any, extent: int, addressing: Addressing) -> Any:
     """Map texel indices that may be outside the texture to texels; -1 is the border."""
     match addressing:
         case "border":
@@ -238,7 +240,7 @@ def _addressed(number: Any, extent: int, addressing: Addressing) -> Any:
     return number.astype(np.int64)
 
 
-def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue, mask: LaneMask) -> Texture:
+def _get_texture(expression: ir.Texel, batch: RunningBatch, address: PointerValue, mask: LaneMask) -> Texture:
     memory = address.memory
     name = memory.name if memory is not None else "a null pointer"
     if not isinstance(memory, _TextureMemory):
@@ -254,12 +256,12 @@ def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue
             cause,
             "Pass a .npy file with elements of the fetched type; a gray image has 1 byte per texel, a color image 4.",
         )
-    if len(texture.extents) != len(expression.places):
-        cause = f"{name} is {len(texture.extents)}-dimensional, not {len(expression.places)}-dimensional"
+    if len(texture.extents) != len(expression.coordinates):
+        cause = f"{name} is {len(texture.extents)}-dimensional, not {len(expression.coordinates)}-dimensional"
         raise _fetch_error(
             expression, batch, mask, cause, "An image has 2 dimensions; an array has those of its shape."
         )
-    if texture.sampling.linear and not expression.beside:
+    if texture.sampling.linear and not expression.neighbor_offsets:
         cause = f"{name} has linear filtering, which requires float, float2 or float4"
         raise _fetch_error(expression, batch, mask, cause, "Fetch floats, or remove linear.")
     return texture

@@ -18,9 +18,9 @@ from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable, assign_local
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
-from gpu.simulator.executor.observe import Access
-from gpu.simulator.executor.pointers import PointerValue, from_number, unobserved
-from gpu.simulator.executor.running import Meeting, RunningBatch
+from gpu.simulator.executor.observer import Access
+from gpu.simulator.executor.pointers import PointerValue, to_pointer, without_observer
+from gpu.simulator.executor.running_batch import RunningBatch, WarpOperation
 from gpu.simulator.types import INT64, Pointer, Scalar
 
 Leaf = Scalar | Pointer
@@ -28,7 +28,7 @@ Leaves = Sequence[tuple[int, Leaf]]
 Barrier = Callable[[CallFrame, LaneMask, Any], tuple[LaneMask, Any]]
 """Waits at a block barrier with a vote per lane; returns the lanes that arrived and their votes."""
 
-TellExchange = Callable[[CallFrame, LaneMask, Any, Sequence[Any]], None]
+ExchangeNotifier = Callable[[CallFrame, LaneMask, Any, Sequence[Any]], None]
 
 
 class PlainValues:
@@ -38,7 +38,7 @@ class PlainValues:
     """
 
     #: Whether lanes that do not need a value may compute it too if that has no side effects.
-    speculates = True
+    allows_speculation = True
 
     @property
     def bare(self) -> PlainValues:
@@ -50,7 +50,7 @@ class PlainValues:
         """Convert a bare value, such as an address or a constant, to a value."""
         return value
 
-    def lifted(self, run: Evaluator) -> Evaluator:
+    def lift_closure(self, run: Evaluator) -> Evaluator:
         """Convert the closure of a bare value to that of a value."""
         return run
 
@@ -58,7 +58,7 @@ class PlainValues:
         """Convert a value to a bare value."""
         return value
 
-    def stripped(self, run: Evaluator) -> Evaluator:
+    def strip_closure(self, run: Evaluator) -> Evaluator:
         """Convert the closure of a value to that of a bare value."""
         return run
 
@@ -82,7 +82,7 @@ class PlainValues:
         """Return a function of a mask and two values that applies a binary operation."""
         return lambda mask, left, right: function(left, right)
 
-    def converted(self, function: Callable[[Any], Any], value: Any) -> Any:
+    def convert(self, function: Callable[[Any], Any], value: Any) -> Any:
         """Convert a value to another type that represents the same number, bits or pointer."""
         return function(value)
 
@@ -107,7 +107,7 @@ class PlainValues:
 
         return run
 
-    def merged(self, old: Any, new: Any, mask: LaneMask) -> Any:
+    def merge(self, old: Any, new: Any, mask: LaneMask) -> Any:
         """Return a value that is `new` in the lanes of a mask and `old` in the others; `old` may be None."""
         return assign_local(old, new, mask)
 
@@ -122,7 +122,7 @@ class PlainValues:
 
         return run
 
-    def composed(self, parts: Sequence[Any]) -> Any:
+    def compose(self, parts: Sequence[Any]) -> Any:
         """Return the value of a struct, composed of the values of its parts."""
         flat: list[Any] = []
         for part in parts:
@@ -132,9 +132,9 @@ class PlainValues:
                 flat.append(part)
         return tuple(flat)
 
-    def part(self, whole: Evaluator, which: int | slice) -> Evaluator:
-        """Return a closure of one leaf of a struct, or of several; `which` is their index or slice."""
-        return lambda frame, mask: whole(frame, mask)[which]
+    def part(self, aggregate: Evaluator, selection: int | slice) -> Evaluator:
+        """Return a closure of one leaf of a struct, or of several; `selection` is their index or slice."""
+        return lambda frame, mask: aggregate(frame, mask)[selection]
 
     def parts(self, value: Any) -> Sequence[Any]:
         """Return the values of a struct's leaves, or a tuple of the value if it is not a struct."""
@@ -148,13 +148,13 @@ class PlainValues:
     write: Callable[..., None] = staticmethod(PointerValue.store)
     atomic: Callable[..., Any] = staticmethod(PointerValue.atomic)
 
-    def tell_read(self, batch: RunningBatch, access: Access) -> Any:
+    def report_read(self, batch: RunningBatch, access: Access) -> Any:
         """Notify the observer of a read of whole vectors, and return the value."""
         assert batch.observer is not None
         batch.observer.access(batch, access)
         return access.values
 
-    def tell_write(self, batch: RunningBatch, access: Access, value: Any) -> None:
+    def report_write(self, batch: RunningBatch, access: Access, value: Any) -> None:
         """Notify the observer of a write of whole vectors."""
         assert batch.observer is not None
         batch.observer.access(batch, access)
@@ -165,10 +165,10 @@ class PlainValues:
         self,
         op: str,
         dtype: np.dtype[Any],
-        named: Evaluator,
-        given: Evaluator,
+        mask_argument: Evaluator,
+        operand: Evaluator,
         others: Sequence[Evaluator],
-        tell: TellExchange,
+        notify: ExchangeNotifier,
     ) -> Evaluator:
         """Return a closure of an exchange between the lanes of a warp.
 
@@ -178,29 +178,33 @@ class PlainValues:
             Such as "__shfl_down_sync".
         dtype : dtype
             The type of the result.
-        named : Evaluator
+        mask_argument : Evaluator
             The mask argument, bare.
-        given : Evaluator
+        operand : Evaluator
             The value of each lane.
         others : sequence of Evaluator
             The further arguments, bare: of a shuffle the source lane or distance, and the width.
-        tell : callable
+        notify : callable
             Notifies the observer; called with frame, mask, mask argument and further arguments.
         """
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            members, value = named(frame, mask), given(frame, mask)
+            members, value = mask_argument(frame, mask), operand(frame, mask)
             arguments = [other(frame, mask) for other in others]
             batch, scheduler = frame.batch, frame.batch.scheduler
             if scheduler is None:
-                tell(frame, mask, members, arguments)
-                return exchanges.run(op, batch, mask, [members, value, *arguments]).astype(dtype, copy=False)
-            sync = scheduler.meet(op, mask, members, [value, *arguments])
-            return sync.outcome(lambda: exchange(frame, sync))
+                notify(frame, mask, members, arguments)
+                return exchanges.run_warp_operation(op, batch, mask, [members, value, *arguments]).astype(
+                    dtype, copy=False
+                )
+            sync = scheduler.wait_for_lanes(op, mask, members, [value, *arguments])
+            return sync.compute_once(lambda: exchange(frame, sync))
 
-        def exchange(frame: CallFrame, sync: Meeting) -> Any:
-            tell(frame, sync.mask, sync.named, sync.brought[1:])
-            return exchanges.run(op, frame.batch, sync.mask, [sync.named, *sync.brought]).astype(dtype, copy=False)
+        def exchange(frame: CallFrame, sync: WarpOperation) -> Any:
+            notify(frame, sync.mask, sync.member_mask, sync.operands[1:])
+            return exchanges.run_warp_operation(op, frame.batch, sync.mask, [sync.member_mask, *sync.operands]).astype(
+                dtype, copy=False
+            )
 
         return run
 
@@ -208,14 +212,14 @@ class PlainValues:
         """Return a closure of an element of a matrix product, which full warps compute."""
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            sync = meet_all(op, frame, mask, [operand(frame, mask) for operand in operands])
-            return sync.outcome(lambda: exchanges.run(op, frame.batch, sync.mask, [*sync.brought]))
+            sync = synchronize_warps(op, frame, mask, [operand(frame, mask) for operand in operands])
+            return sync.compute_once(lambda: exchanges.run_warp_operation(op, frame.batch, sync.mask, [*sync.operands]))
 
         return run
 
     def vote(self, op: str, predicate: Evaluator, barrier: Barrier) -> Evaluator:
         """Return a closure of a vote of a block at a barrier."""
-        barrier = self.interrupting(barrier)
+        barrier = self.wrap_barrier(barrier)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             arrived, votes = barrier(frame, mask, np.not_equal(predicate(frame, mask), 0))
@@ -223,16 +227,16 @@ class PlainValues:
 
         return run
 
-    def interrupting(self, barrier: Barrier) -> Barrier:
+    def wrap_barrier(self, barrier: Barrier) -> Barrier:
         """Return a barrier for use in the middle of a statement."""
         return barrier
 
     # Functions and variables.
 
     #: If not None, called with slot, value and mask after each assignment to a variable.
-    noted: Callable[[int, Any, LaneMask], None] | None = None
+    on_assign: Callable[[int, Any, LaneMask], None] | None = None
 
-    def launched(
+    def bind_arguments(
         self, function: ir.Function, arguments: Sequence[Any], variables: dict[str, PointerValue]
     ) -> Sequence[Any]:
         """Return the values of a kernel's arguments."""
@@ -246,12 +250,12 @@ class PlainValues:
 PLAIN = PlainValues()
 
 
-def meet_all(op: str, frame: CallFrame, mask: LaneMask, brought: Sequence[Any]) -> Meeting:
+def synchronize_warps(op: str, frame: CallFrame, mask: LaneMask, operands: Sequence[Any]) -> WarpOperation:
     """Synchronize all lanes of each warp, and return the operands of all of them."""
     scheduler = frame.batch.scheduler
     if scheduler is None:
-        return Meeting(mask, exchanges.ALL_LANES, brought)
-    return scheduler.meet(op, mask, exchanges.ALL_LANES, brought)
+        return WarpOperation(mask, exchanges.ALL_LANES, operands)
+    return scheduler.wait_for_lanes(op, mask, exchanges.ALL_LANES, operands)
 
 
 def load(
@@ -284,12 +288,14 @@ def load(
     """
     access = _vector_access(batch, address, vector, mask, site)
     if access is None:
-        return values.composed(
-            [load_leaf(values, batch, _at(address, at), None, leaf, mask, site) for at, leaf in leaves]
+        return values.compose(
+            [load_leaf(values, batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves]
         )
-    with unobserved(batch):
-        plain = tuple(load_leaf(PLAIN, batch, _at(address, at), None, leaf, mask, site) for at, leaf in leaves)
-    return values.tell_read(batch, replace(access, values=plain))
+    with without_observer(batch):
+        plain = tuple(
+            load_leaf(PLAIN, batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves
+        )
+    return values.report_read(batch, replace(access, values=plain))
 
 
 def store(
@@ -306,13 +312,13 @@ def store(
     access = _vector_access(batch, address, vector, mask, site)
     if access is None:
         for (at, leaf), part in zip(leaves, values.parts(value), strict=True):
-            store_leaf(values, batch, _at(address, at), None, leaf, part, mask, site)
+            store_leaf(values, batch, _offset_address(address, at), None, leaf, part, mask, site)
         return
     plain = values.strip(value)
-    with unobserved(batch):
+    with without_observer(batch):
         for (at, leaf), part in zip(leaves, plain, strict=True):
-            store_leaf(PLAIN, batch, _at(address, at), None, leaf, part, mask, site)
-    values.tell_write(batch, replace(access, values=plain), value)
+            store_leaf(PLAIN, batch, _offset_address(address, at), None, leaf, part, mask, site)
+    values.report_write(batch, replace(access, values=plain), value)
 
 
 def load_leaf(
@@ -326,7 +332,7 @@ def load_leaf(
 ) -> Any:
     """Load scalars or pointers at `index` elements after an address."""
     if isinstance(leaf, Pointer):
-        return values.converted(from_number, values.read(address, batch, index, INT64.dtype, mask, site))
+        return values.convert(to_pointer, values.read(address, batch, index, INT64.dtype, mask, site))
     return values.read(address, batch, index, leaf.dtype, mask, site)
 
 
@@ -342,7 +348,7 @@ def store_leaf(
 ) -> None:
     """Store scalars or pointers at `index` elements after an address."""
     if isinstance(leaf, Pointer):
-        values.write(address, batch, index, INT64.dtype, values.converted(PointerValue.number, value), mask, site)
+        values.write(address, batch, index, INT64.dtype, values.convert(PointerValue.number, value), mask, site)
     else:
         values.write(address, batch, index, leaf.dtype, value, mask, site)
 
@@ -353,9 +359,9 @@ def _vector_access(
     """Return the access of a vector, without its values, that observers see instead of those of its parts."""
     if not vector or address.mixed:
         return None
-    memory, element = address.element(batch, vector, mask, site)  # tests the alignment before any access
+    memory, element = address.find_element(batch, vector, mask, site)  # tests the alignment before any access
     return Access(site, memory, element, vector, mask, None) if batch.observer is not None else None
 
 
-def _at(address: PointerValue, offset: int) -> PointerValue:
-    return address.moved(offset, 1) if offset else address
+def _offset_address(address: PointerValue, offset: int) -> PointerValue:
+    return address.offset_by(offset, 1) if offset else address

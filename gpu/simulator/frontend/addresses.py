@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, TypeKind
-from gpu.simulator.frontend.closures import captured_by_reference
-from gpu.simulator.frontend.types import is_function_type, is_reference
+from gpu.simulator.frontend.closures import find_reference_captures
+from gpu.simulator.frontend.type_lowering import is_function_type, is_reference
 
 _FUNCTIONS = (
     CursorKind.FUNCTION_DECL,
@@ -18,7 +18,7 @@ _FUNCTIONS = (
 _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 
 
-def addressed_variables(function: Cursor) -> set[Cursor]:
+def find_addressed_variables(function: Cursor) -> set[Cursor]:
     """Return the declarations of variables whose address is taken: by `&`, or by binding a reference."""
     addressed: set[Cursor] = set()
     returns_reference = is_reference_function(function)
@@ -80,8 +80,8 @@ def _reference_arguments(cursor: Cursor) -> Iterator[Cursor]:
                 yield argument
 
 
-def _captured_by_lambda(cursor: Cursor) -> Iterator[Cursor]:
-    for declaration in captured_by_reference(cursor):
+def _lambda_captures(cursor: Cursor) -> Iterator[Cursor]:
+    for declaration in find_reference_captures(cursor):
         yield declaration
         yield from declaration.children
 
@@ -101,7 +101,7 @@ _REFERRING: dict[CursorKind, Callable[[Cursor], Iterable[Cursor]]] = {
     CursorKind.UNARY_OPERATOR: _unary_targets,
     CursorKind.VAR_DECL: _reference_initializers,
     CursorKind.CALL_EXPR: _reference_arguments,
-    CursorKind.LAMBDA_EXPR: _captured_by_lambda,
+    CursorKind.LAMBDA_EXPR: _lambda_captures,
     CursorKind.INIT_LIST_EXPR: _reference_members,
 }
 

@@ -4,41 +4,45 @@ from __future__ import annotations
 
 from gpu.simulator import ir
 from gpu.simulator.frontend.addresses import call_arguments, called_prototype, is_reference_function, names_method
-from gpu.simulator.frontend.child_launches import CONFIGURE
-from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, is_kernel, is_own, start_of
+from gpu.simulator.frontend.child_launches import CONFIGURE_FUNCTION
+from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, get_reported_position, is_kernel, is_own
 from gpu.simulator.frontend.classes import has_body, is_implicit
 from gpu.simulator.frontend.closures import is_closure
-from gpu.simulator.frontend.conversions import number_of
-from gpu.simulator.frontend.cuda_functions import call_by_name, is_written_out
+from gpu.simulator.frontend.conversions import build_constant
+from gpu.simulator.frontend.cuda_functions import is_explicit, lower_builtin_call
 from gpu.simulator.frontend.lowering import Lowering
-from gpu.simulator.frontend.types import is_reference, refuse, value_type
+from gpu.simulator.frontend.type_lowering import build_unsupported_error, is_reference, value_type
 from gpu.simulator.intrinsics import INTRINSICS
 from gpu.simulator.types import FUNCTION_POINTER, VOID, Pointer, Scalar
 
 
-def call(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def lower_call(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower a call to its value."""
     callee = cursor.referenced
     name = cursor.spelling
     prototype = called_prototype(cursor)
     if prototype is not None:
-        return _indirect(lower, cursor, prototype)
+        return _lower_indirect_call(lower, cursor, prototype)
     if callee is None:
-        raise refuse(cursor, f"a call of {name or 'an unnamed function'}", instead="Call a function by its name.")
+        raise build_unsupported_error(
+            cursor, f"a call of {name or 'an unnamed function'}", advice="Call a function by its name."
+        )
     if callee.kind == CursorKind.CONVERSION_FUNCTION and is_closure(callee.owner):
-        return _closure_as_pointer(lower, cursor, callee.owner)
+        return _convert_closure_to_pointer(lower, cursor, callee.owner)
     if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
         return _implicit_method(lower, cursor)
-    if not has_body(callee) or _is_known_by_name(callee):
-        return call_by_name(lower, cursor)
-    pointer = reference(lower, cursor)
+    if not has_body(callee) or _is_intrinsic(callee):
+        return lower_builtin_call(lower, cursor)
+    pointer = lower_reference_call(lower, cursor)
     if pointer is not None:
         assert isinstance(pointer.type, Pointer)
-        return ir.Load(pointer.type.element, ir.Element(pointer.type.element, pointer, None, start_of(cursor)))
+        return ir.Load(
+            pointer.type.element, ir.Element(pointer.type.element, pointer, None, get_reported_position(cursor))
+        )
     return _call_with_body(lower, cursor, callee)
 
 
-def _is_known_by_name(callee: Cursor) -> bool:
+def _is_intrinsic(callee: Cursor) -> bool:
     """Return whether a function that the shim defines for constants is also an intrinsic of the executors."""
     return (
         callee.kind == CursorKind.FUNCTION_DECL
@@ -48,7 +52,7 @@ def _is_known_by_name(callee: Cursor) -> bool:
     )
 
 
-def reference(lower: Lowering, cursor: Cursor) -> ir.Expression | None:
+def lower_reference_call(lower: Lowering, cursor: Cursor) -> ir.Expression | None:
     """Lower a call that returns a reference to an address; None for a call that returns a value."""
     callee = cursor.referenced
     if callee is None or callee.kind == CursorKind.CONSTRUCTOR or not is_reference_function(callee):
@@ -58,37 +62,41 @@ def reference(lower: Lowering, cursor: Cursor) -> ir.Expression | None:
     return _call_with_body(lower, cursor, callee)
 
 
-def launch(lower: Lowering, call: Cursor, configuration: Cursor) -> ir.Expression | None:
+def lower_launch(lower: Lowering, call: Cursor, configuration: Cursor) -> ir.Expression | None:
     """Lower a kernel launch, rewritten as two calls and a comma; None for any other comma expression."""
-    if configuration.kind != CursorKind.CALL_EXPR or configuration.spelling != CONFIGURE:
+    if configuration.kind != CursorKind.CALL_EXPR or configuration.spelling != CONFIGURE_FUNCTION:
         return None
     callee = call.referenced
     if callee is None or not is_kernel(callee):
-        raise refuse(call, "a launch of anything but a named __global__ function", instead="Name the kernel.")
+        raise build_unsupported_error(
+            call, "a launch of anything but a named __global__ function", advice="Name the kernel."
+        )
     assert configuration.referenced is not None
-    grid, block, shared_bytes, stream = lowered_arguments(lower, configuration, configuration.referenced)
+    grid, block, shared_bytes, stream = lower_arguments(lower, configuration, configuration.referenced)
     function = lower.scope.unit.function(callee)
-    arguments = tuple(lowered_arguments(lower, call, callee))
-    return ir.LaunchCall(VOID, function, grid, block, shared_bytes, stream, arguments, start_of(call))
+    arguments = tuple(lower_arguments(lower, call, callee))
+    return ir.LaunchCall(VOID, function, grid, block, shared_bytes, stream, arguments, get_reported_position(call))
 
 
 def _call_with_body(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expression:
     if is_kernel(callee):
-        raise refuse(cursor, f"a call of the kernel {callee.spelling}", instead="Launch it: <<<grid, block>>>.")
+        raise build_unsupported_error(
+            cursor, f"a call of the kernel {callee.spelling}", advice="Launch it: <<<grid, block>>>."
+        )
     if callee.is_virtual_method:
-        raise refuse(
+        raise build_unsupported_error(
             cursor,
             f"a call of the virtual function {callee.spelling}",
-            instead="Make the type a template parameter, or switch on a member that identifies it.",
+            advice="Make the type a template parameter, or switch on a member that identifies it.",
         )
-    function = lower.scope.function_called(callee, start_of(cursor))
-    arguments = lowered_arguments(lower, cursor, callee)
+    function = lower.scope.add_call(callee, get_reported_position(cursor))
+    arguments = lower_arguments(lower, cursor, callee)
     if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method:
-        arguments.insert(0, _object(lower, cursor))
-    return ir.Call(function.type, function, tuple(arguments), start_of(cursor))
+        arguments.insert(0, _object_address(lower, cursor))
+    return ir.Call(function.type, function, tuple(arguments), get_reported_position(cursor))
 
 
-def _indirect(lower: Lowering, cursor: Cursor, prototype: ClangType) -> ir.Expression:
+def _lower_indirect_call(lower: Lowering, cursor: Cursor, prototype: ClangType) -> ir.Expression:
     """Lower a call through a pointer; if the pointer is a constant, such as a template argument, a direct call."""
     pointer, *values = cursor.children
     callee = lower.value(pointer)
@@ -98,26 +106,26 @@ def _indirect(lower: Lowering, cursor: Cursor, prototype: ClangType) -> ir.Expre
             arguments.append(lower.address(argument))
         else:
             parameter_type = value_type(lower.scope.unit.types.lower(type, argument))
-            arguments.append(lower.converted(argument, parameter_type))
+            arguments.append(lower.convert(argument, parameter_type))
     functions = lower.scope.unit.functions_by_number
     if isinstance(callee, ir.Const) and int(callee.value) in functions:
         function = functions[int(callee.value)]
-        return ir.Call(function.type, function, tuple(arguments), start_of(cursor))
+        return ir.Call(function.type, function, tuple(arguments), get_reported_position(cursor))
     if is_reference(prototype.result):
-        raise refuse(cursor, "a call through a pointer to a function that returns a reference")
+        raise build_unsupported_error(cursor, "a call through a pointer to a function that returns a reference")
     result = lower.scope.unit.types.lower(prototype.result, cursor)
-    return ir.IndirectCall(value_type(result), callee, functions, tuple(arguments), start_of(cursor))
+    return ir.IndirectCall(value_type(result), callee, functions, tuple(arguments), get_reported_position(cursor))
 
 
-def _closure_as_pointer(lower: Lowering, cursor: Cursor, closure: Cursor) -> ir.Expression:
+def _convert_closure_to_pointer(lower: Lowering, cursor: Cursor, closure: Cursor) -> ir.Expression:
     """Lower a lambda without captures to a function pointer."""
     for method in closure.children:
         if method.kind == CursorKind.CXX_METHOD and method.spelling == "operator()":
-            return number_of(FUNCTION_POINTER, lower.scope.address_taken(method))
-    raise refuse(cursor, "a pointer to this lambda", instead="Write a __device__ function.")
+            return build_constant(FUNCTION_POINTER, lower.scope.add_pointer_target(method))
+    raise build_unsupported_error(cursor, "a pointer to this lambda", advice="Write a __device__ function.")
 
 
-def _object(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def _object_address(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Return the address of the object that a method is called on."""
     first = cursor.children[0]
     if not names_method(first):  # an operator: the object is its first operand
@@ -125,14 +133,14 @@ def _object(lower: Lowering, cursor: Cursor) -> ir.Expression:
     owner = next(iter(first.children), None)
     if owner is None or not owner.is_expression:
         if lower.scope.this is None:
-            raise refuse(cursor, f"the method {cursor.spelling} without an object")
+            raise build_unsupported_error(cursor, f"the method {cursor.spelling} without an object")
         return lower.scope.this
     if isinstance(lower.type_of(owner), Pointer):
         return lower.value(owner)
     return lower.address(owner)
 
 
-def converted_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def convert_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower an object's conversion to a number by the only conversion function of its class that returns one."""
     methods = [
         each
@@ -142,45 +150,47 @@ def converted_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
     ]
     if len(methods) != 1:
         return lower.value(cursor)
-    function = lower.scope.function_called(methods[0], start_of(cursor))
-    return ir.Call(function.type, function, (lower.address(cursor),), start_of(cursor))
+    function = lower.scope.add_call(methods[0], get_reported_position(cursor))
+    return ir.Call(function.type, function, (lower.address(cursor),), get_reported_position(cursor))
 
 
 def _implicit_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower an implicit assignment operator: it copies the members."""
     operands = cursor.arguments
     if cursor.spelling != "operator=" or len(operands) != 2:
-        raise refuse(cursor, f"a call of {cursor.spelling}")
+        raise build_unsupported_error(cursor, f"a call of {cursor.spelling}")
     place = lower.place(operands[0])
     if place is None:
-        raise refuse(cursor, "an assignment to a value")
-    return ir.Assign(place.type, place, lower.converted(operands[1], place.type))
+        raise build_unsupported_error(cursor, "an assignment to a value")
+    return ir.Assign(place.type, place, lower.convert(operands[1], place.type))
 
 
-def lowered_arguments(lower: Lowering, cursor: Cursor, callee: Cursor) -> list[ir.Expression]:
+def lower_arguments(lower: Lowering, cursor: Cursor, callee: Cursor) -> list[ir.Expression]:
     """Lower the arguments to the parameters' values, or to addresses for reference parameters."""
     arguments = call_arguments(cursor)
     lowered = []
     for number, parameter in enumerate(callee.arguments):
         argument = arguments[number] if number < len(arguments) else None
-        if argument is None or not is_written_out(argument):
+        if argument is None or not is_explicit(argument):
             # Clang represents `T()` of a number like an omitted argument; the parameter then has no default.
-            argument = default_argument(parameter, cursor, argument)
-        lowered.append(lowered_argument(lower, argument, parameter))
+            argument = find_default_argument(parameter, cursor, argument)
+        lowered.append(lower_argument(lower, argument, parameter))
     return lowered
 
 
-def lowered_argument(lower: Lowering, argument: Cursor, parameter: Cursor) -> ir.Expression:
+def lower_argument(lower: Lowering, argument: Cursor, parameter: Cursor) -> ir.Expression:
     """Lower one argument to the parameter's value, or to an address for a reference parameter."""
     if is_reference(parameter.type):
         return lower.address(argument)
     type = lower.scope.unit.types.lower(parameter.type, parameter)
-    return lower.converted(argument, value_type(type))
+    return lower.convert(argument, value_type(type))
 
 
-def default_argument(parameter: Cursor, call: Cursor, given: Cursor | None = None) -> Cursor:
+def find_default_argument(parameter: Cursor, call: Cursor, fallback: Cursor | None = None) -> Cursor:
     """Return the default of a parameter that a call omits; without a default, a fallback."""
-    values = [child for child in parameter.children if child.is_expression] or ([given] if given is not None else [])
+    values = [child for child in parameter.children if child.is_expression] or (
+        [fallback] if fallback is not None else []
+    )
     if not values:
-        raise refuse(call, f"a call without the argument {parameter.spelling}")
+        raise build_unsupported_error(call, f"a call without the argument {parameter.spelling}")
     return values[-1]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
-CONFIGURE = "__lockstep_launch"
+CONFIGURE_FUNCTION = "__lockstep_launch"
 
 # The shim's __global__ adds this annotation to kernels if kernels launch kernels; otherwise it is clang's attribute.
 KERNEL_MARK = "lockstep kernel"
@@ -26,9 +26,9 @@ _LAUNCH_ERROR = re.compile(
     r" in (__global__|__device__|__host__ __device__) function"
 )
 _OPENING_CHEVRONS, _CLOSING_CHEVRONS = re.compile(rb"<<\s*<"), re.compile(rb">>\s*>")
-_OPENS_ARGUMENTS = re.compile(rb"\s*\(")
+_ARGUMENTS_START = re.compile(rb"\s*\(")
 _BRACKETS = re.compile(rb"[()\[\]{}]")
-_CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
+_CLOSING_BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}"}
 
 
 def is_child_launch(message: str) -> bool:
@@ -37,7 +37,7 @@ def is_child_launch(message: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Edits:
+class SourceMap:
     """Source map of a rewritten text: where each piece was before, as byte offsets.
 
     Parameters
@@ -46,34 +46,34 @@ class Edits:
         The original text.
     starts, origins : tuple of int
         Where each piece starts in the rewritten text, and where it started in the original.
-    kept : tuple of bool
+    is_copied : tuple of bool
         Whether a piece was copied from the original; an inserted piece maps to its origin as a whole.
     """
 
     text: bytes
     starts: tuple[int, ...]
     origins: tuple[int, ...]
-    kept: tuple[bool, ...]
+    is_copied: tuple[bool, ...]
 
-    def line_and_column(self, place: int) -> tuple[int, int]:
+    def find_original_position(self, offset: int) -> tuple[int, int]:
         """Return the line and column, both from 1, that an offset in the rewritten text had in the original."""
-        piece = bisect_right(self.starts, place) - 1
-        original = self.origins[piece] + (place - self.starts[piece]) * self.kept[piece]
+        piece = bisect_right(self.starts, offset) - 1
+        original = self.origins[piece] + (offset - self.starts[piece]) * self.is_copied[piece]
         return self.text.count(b"\n", 0, original) + 1, original - self.text.rfind(b"\n", 0, original)
 
 
-def rewrite(text: str) -> tuple[str, Edits]:
+def rewrite_launches(text: str) -> tuple[str, SourceMap]:
     """Return the text with every launch rewritten as two calls, and the source map back to `text`."""
     original = text.encode()
     code = _NOT_CODE.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), original)
     pieces: list[tuple[bytes, int, bool]] = []
     copied = 0
-    for launch in launches(code):
+    for launch in find_launches(code):
         first, last = launch.configuration
         pieces += [
             (original[copied : launch.start], copied, True),
             (original[launch.end : launch.closing + 1], launch.end, True),
-            (b", " + CONFIGURE.encode() + b"(", launch.start, False),
+            (b", " + CONFIGURE_FUNCTION.encode() + b"(", launch.start, False),
             (original[first:last], first, True),
             (b")", last, False),
         ]
@@ -81,11 +81,11 @@ def rewrite(text: str) -> tuple[str, Edits]:
     pieces.append((original[copied:], copied, True))
     texts, origins, kept = zip(*pieces, strict=True)
     starts = (0, *accumulate(map(len, texts[:-1])))
-    return b"".join(texts).decode(), Edits(original, starts, origins, kept)
+    return b"".join(texts).decode(), SourceMap(original, starts, origins, kept)
 
 
 @dataclass(frozen=True)
-class WrittenLaunch:
+class LaunchSyntax:
     """The byte offsets of a launch's parts in a text.
 
     Parameters
@@ -104,28 +104,28 @@ class WrittenLaunch:
     closing: int
 
 
-def launches(code: bytes) -> Iterator[WrittenLaunch]:
+def find_launches(code: bytes) -> Iterator[LaunchSyntax]:
     """Yield the launches in a text without comments and strings; like nvcc, accept `<< <`."""
     place = 0
     closings: Mapping[int, int] | None = None
     while (opens := _OPENING_CHEVRONS.search(code, place)) is not None:
         if closings is None:
-            closings = closing_brackets(code)
+            closings = find_closing_brackets(code)
         place = opens.end()
-        closes = _end_of_configuration(code, opens.end(), closings)
-        opening = _OPENS_ARGUMENTS.match(code, closes.end()) if closes is not None else None
+        closes = _find_configuration_end(code, opens.end(), closings)
+        opening = _ARGUMENTS_START.match(code, closes.end()) if closes is not None else None
         closing = closings.get(opening.end() - 1) if opening is not None else None
         if closes is not None and closing is not None:
-            yield WrittenLaunch(opens.start(), closes.end(), (opens.end(), closes.start()), closing)
+            yield LaunchSyntax(opens.start(), closes.end(), (opens.end(), closes.start()), closing)
             place = closing + 1
 
 
-def _end_of_configuration(code: bytes, start: int, closings: Mapping[int, int]) -> re.Match[bytes] | None:
+def _find_configuration_end(code: bytes, start: int, closings: Mapping[int, int]) -> re.Match[bytes] | None:
     """Return the match of the launch's `>>>` outside of brackets."""
     place = start
     while place < len(code):
         letter = code[place : place + 1]
-        if letter in _CLOSING:
+        if letter in _CLOSING_BRACKETS:
             closing = closings.get(place)
             if closing is None:
                 return None
@@ -139,7 +139,7 @@ def _end_of_configuration(code: bytes, start: int, closings: Mapping[int, int]) 
     return None
 
 
-def closing_brackets(code: bytes) -> dict[int, int]:
+def find_closing_brackets(code: bytes) -> dict[int, int]:
     """Return the offset of each closing bracket, by the offset of its opening bracket.
 
     A closing bracket of the wrong kind matches nothing, and all brackets open at that point stay unmatched.
@@ -148,8 +148,8 @@ def closing_brackets(code: bytes) -> dict[int, int]:
     opened: list[tuple[bytes, int]] = []
     for match in _BRACKETS.finditer(code):
         letter, place = match[0], match.start()
-        if letter in _CLOSING:
-            opened.append((_CLOSING[letter], place))
+        if letter in _CLOSING_BRACKETS:
+            opened.append((_CLOSING_BRACKETS[letter], place))
         elif opened:
             closing, opening = opened.pop()
             if letter == closing:

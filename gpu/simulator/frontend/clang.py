@@ -15,14 +15,14 @@ from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from gpu.errors import CompileError, SourcePosition
 from gpu.files.sources import check_includes
-from gpu.simulator.frontend.child_launches import KERNEL_MARK, Edits, is_child_launch, rewrite
+from gpu.simulator.frontend.child_launches import KERNEL_MARK, SourceMap, is_child_launch, rewrite_launches
 from gpu.simulator.frontend.cursors import ClangType, Cursor, SyntaxTree
-from gpu.simulator.frontend.header import PLAIN, SHIM, parsed_before
-from gpu.simulator.frontend.stack import with_room
-from gpu.simulator.frontend.template_words import missing_word, place_of_word, with_words
+from gpu.simulator.frontend.large_stack import run_with_large_stack
+from gpu.simulator.frontend.precompiled_header import SHIM, UNCOMPILED_HEADER, get_precompiled_header
+from gpu.simulator.frontend.template_keywords import find_keyword_offset, insert_keywords, parse_missing_keyword
 
 # The folder of empty stand-ins for missing includes; libclang accepts files that exist only in memory.
-_MISSING = SHIM / "missing"
+_MISSING_INCLUDE_FOLDER = SHIM / "missing"
 
 # Parse the headers and the preamble of a file only once; the second flag is
 # CXTranslationUnit_CreatePreambleOnFirstParse, which the binding does not name.
@@ -64,7 +64,7 @@ _LOGGED_ERRORS = 20
 _COPIED_NUMBER = re.compile(r"\s*(\d+[.:]?)")
 """A line number copied from a listing in a book."""
 
-_UNSIZED = "definition of variable with array type needs an explicit size"
+_UNSIZED_ARRAY_MESSAGE = "definition of variable with array type needs an explicit size"
 
 _MESSAGE_LENGTH = 500
 """The most characters of a clang message that are shown; it may quote names and texts of any length."""
@@ -83,12 +83,12 @@ class Diagnosis:
     position: SourcePosition
     file: str
     offset: int
-    written: int
+    spelling_offset: int
     excerpt: str
     is_error: bool
     option: str
 
-    def error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
+    def to_error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
         """Return the diagnostic as an error; `detail` lists the others too."""
         shown = others[:_LOGGED_ERRORS] or (self,)
         log = "\n".join(diagnosis.excerpt for diagnosis in shown)
@@ -96,11 +96,11 @@ class Diagnosis:
             log += f"\nand {more:,} more."
         return CompileError(f"{self.position}: {self.message}", position=self.position, detail=log)
 
-    def lies_in(self, cursor: Cursor) -> bool:
+    def is_within(self, cursor: Cursor) -> bool:
         """Return whether the diagnostic is within a cursor's text."""
-        start, (first, last) = cursor.start, cursor.written
+        start, (first, last) = cursor.start, cursor.spelling_range
         if first != start and first.file == last.file == self.file:  # the whole cursor is an argument of a macro
-            return first.offset <= self.written <= last.offset
+            return first.offset <= self.spelling_offset <= last.offset
         return start.file != "" and start.file == self.file and start.offset <= self.offset <= cursor.end.offset
 
 
@@ -110,7 +110,7 @@ def parse(
     defines: Mapping[str, int | str],
     include_dirs: Sequence[Path] = (),
     *,
-    again: bool = False,
+    is_reparse: bool = False,
 ) -> tuple[SyntaxTree, list[Diagnosis]]:
     """Parse a CUDA C++ file, and return its syntax tree and clang's diagnostics.
 
@@ -126,30 +126,30 @@ def parse(
         Macros.
     include_dirs : sequence of Path
         Additional folders for includes.
-    again : bool
+    is_reparse : bool
         Whether successive versions of this file are parsed, as while the user types. The preamble is then cached
         between parses, and cursors of the previous parse become invalid.
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
-    folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING)]
+    folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING_INCLUDE_FOLDER)]
     check_includes(text, path, include_dirs)
     # A file with a cached preamble cannot also use the precompiled header.
-    header = PLAIN if again else parsed_before(_ARGUMENTS)
+    header = UNCOMPILED_HEADER if is_reparse else get_precompiled_header(_ARGUMENTS)
     arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders]
     files = {str(path): text}
-    edits: dict[str, Edits] = {}
+    edits: dict[str, SourceMap] = {}
     while True:
-        unit = _parse_unit(str(path), tuple(arguments), list(files.items()), again=again)
+        unit = _parse_unit(str(path), tuple(arguments), list(files.items()), is_reparse=is_reparse)
         diagnostics = [each for each in unit.diagnostics if each.severity >= cindex.Diagnostic.Warning]
         not_found = (re.fullmatch("'(.*)' file not found", each.spelling) for each in diagnostics)
         missing = {match[1] for match in not_found if match is not None}
-        stubs = {str(_MISSING / name): "" for name in missing}
+        stubs = {str(_MISSING_INCLUDE_FOLDER / name): "" for name in missing}
         if missing and not stubs.keys() & files.keys():
             files |= stubs
             continue
         if words := _missing_template_keywords(diagnostics, files, edits):
             for name, places in words.items():
-                files[name], edits[name] = with_words(_text_of(name, files), places)
+                files[name], edits[name] = insert_keywords(_read_text(name, files), places)
             continue
         launching = {
             str(error.location.file) for error in diagnostics if is_child_launch(error.spelling)
@@ -157,44 +157,46 @@ def parse(
         if not launching:
             lines = text.split("\n")
             tree = SyntaxTree(unit, edits, header.declarations)
-            return tree, [_diagnosis(each, lines, path, tree) for each in diagnostics]
+            return tree, [_build_diagnosis(each, lines, path, tree) for each in diagnostics]
         for name in launching:
-            files[name], edits[name] = rewrite(_text_of(name, files))
+            files[name], edits[name] = rewrite_launches(_read_text(name, files))
         with_launches = (*_ARGUMENTS, "-DLOCKSTEP_CHILD_LAUNCHES")
-        header = PLAIN if again else parsed_before(with_launches)
+        header = UNCOMPILED_HEADER if is_reparse else get_precompiled_header(with_launches)
         arguments = [*with_launches, *header.arguments, *macros, *folders]
 
 
 def _missing_template_keywords(
-    diagnostics: Sequence[cindex.Diagnostic], files: Mapping[str, str], edits: Mapping[str, Edits]
+    diagnostics: Sequence[cindex.Diagnostic], files: Mapping[str, str], edits: Mapping[str, SourceMap]
 ) -> dict[str, set[int]]:
     """Return the offsets where clang misses the keyword `template`, by file, in files that are not rewritten yet."""
     offsets: dict[str, set[int]] = {}
     for error in diagnostics:
-        word, name = missing_word(error.spelling), str(error.location.file)
+        word, name = parse_missing_keyword(error.spelling), str(error.location.file)
         if word is not None and name not in edits:
-            place = place_of_word(_text_of(name, files), error.location.offset, word)
+            place = find_keyword_offset(_read_text(name, files), error.location.offset, word)
             if place is not None:
                 offsets.setdefault(name, set()).add(place)
     return offsets
 
 
-def _text_of(name: str, files: Mapping[str, str]) -> str:
+def _read_text(name: str, files: Mapping[str, str]) -> str:
     return files[name] if name in files else Path(name).read_text(encoding="utf-8")
 
 
 def _parse_unit(
-    path: str, arguments: tuple[str, ...], files: list[tuple[str, str]], *, again: bool
+    path: str, arguments: tuple[str, ...], files: list[tuple[str, str]], *, is_reparse: bool
 ) -> cindex.TranslationUnit:
-    units = _cached_units(path, arguments) if again else []
+    units = _cached_units(path, arguments) if is_reparse else []
     try:
         with _silence_stderr():
             if units:
-                with_room(lambda: units[0].reparse(unsaved_files=files))
+                run_with_large_stack(lambda: units[0].reparse(unsaved_files=files))
             else:
-                options = _WITH_PREAMBLE if again else 0
+                options = _WITH_PREAMBLE if is_reparse else 0
                 units.append(
-                    with_room(lambda: _index().parse(path, args=arguments, unsaved_files=files, options=options))
+                    run_with_large_stack(
+                        lambda: _create_index().parse(path, args=arguments, unsaved_files=files, options=options)
+                    )
                 )
     except cindex.TranslationUnitLoadError:
         # libclang recovered from a crash, and gives no details.
@@ -230,7 +232,7 @@ def _cached_units(path: str, arguments: tuple[str, ...]) -> list[cindex.Translat
     return []
 
 
-def _with_caret(line: str, column: int) -> str:
+def _add_caret(line: str, column: int) -> str:
     """Return a source line with a caret below a column, which clang counts in bytes."""
     before = line.encode()[: column - 1].decode(errors="ignore")
     if len(line) > _EXCERPT_LENGTH:
@@ -240,13 +242,13 @@ def _with_caret(line: str, column: int) -> str:
 
 
 @cache
-def _index() -> cindex.Index:
+def _create_index() -> cindex.Index:
     return cindex.Index.create()
 
 
-def _diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path, tree: SyntaxTree) -> Diagnosis:
-    place, position = tree.place(diagnostic.location), tree.position(diagnostic.location)
-    written = tree.written(diagnostic.location)
+def _build_diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path, tree: SyntaxTree) -> Diagnosis:
+    place, position = tree.expansion_offset(diagnostic.location), tree.position(diagnostic.location)
+    written = tree.spelling_offset(diagnostic.location)
     is_error = diagnostic.severity >= cindex.Diagnostic.Error
     message = diagnostic.spelling
     if len(message) > _MESSAGE_LENGTH:
@@ -258,15 +260,15 @@ def _diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path, tree
         number = _COPIED_NUMBER.match(line)
         if number is not None and number.end() == position.column - 1:
             message = f"the line starts with a copied line number; delete '{number[1]}'"
-    if line is not None and message.startswith(_UNSIZED) and _begins_with_shared(line, position.column):
+    if line is not None and message.startswith(_UNSIZED_ARRAY_MESSAGE) and _is_declared_shared(line, position.column):
         message = "an unsized __shared__ array must be declared extern: the launch specifies its size"
     excerpt = f"{position}: {'error' if is_error else 'warning'}: {message}"
     if line is not None:
-        excerpt += _with_caret(line, position.column)
+        excerpt += _add_caret(line, position.column)
     return Diagnosis(message, position, place.file, place.offset, written.offset, excerpt, is_error, diagnostic.option)
 
 
-def _begins_with_shared(line: str, column: int) -> bool:
+def _is_declared_shared(line: str, column: int) -> bool:
     """Return whether the declaration before a column, which clang counts in bytes, has `__shared__`."""
     before = line.encode()[: column - 1].decode(errors="ignore")
     return "__shared__" in re.split("[;{}]", before)[-1]
@@ -282,22 +284,22 @@ def _is_own(file: str) -> bool:
     return not file.startswith(str(SHIM))
 
 
-_places: list[SourcePosition | None] = [None]
+_position_overrides: list[SourcePosition | None] = [None]
 
 
 @contextmanager
-def as_if_at(place: SourcePosition | None) -> Iterator[None]:
-    """Report all positions as `place`: where the user calls a function that a header of the shim defines."""
-    _places.append(place)
+def override_position(position: SourcePosition | None) -> Iterator[None]:
+    """Report all positions as `position`: where the user calls a function that a header of the shim defines."""
+    _position_overrides.append(position)
     try:
         yield
     finally:
-        _places.pop()
+        _position_overrides.pop()
 
 
-def start_of(cursor: Cursor) -> SourcePosition:
+def get_reported_position(cursor: Cursor) -> SourcePosition:
     """Return where a cursor's text begins, as reported to the user."""
-    return _places[-1] or cursor.position
+    return _position_overrides[-1] or cursor.position
 
 
 def has_attribute(cursor: Cursor, kind: CursorKind) -> bool:
@@ -314,7 +316,7 @@ def is_kernel(cursor: Cursor) -> bool:
     )
 
 
-def string_of(cursor: Cursor) -> str | None:
+def read_string_literal(cursor: Cursor) -> str | None:
     """Return the text of a string literal, looking through conversions; None for another expression."""
     for inner in cursor.descendants():
         if inner.kind == CursorKind.STRING_LITERAL:
@@ -330,16 +332,16 @@ __all__ = [
     "Diagnosis",
     "StorageClass",
     "TypeKind",
-    "as_if_at",
+    "get_reported_position",
     "has_attribute",
     "is_kernel",
     "is_own",
+    "override_position",
     "parse",
-    "start_of",
-    "string_of",
+    "read_string_literal",
 ]
 
 
-def bytes_of(cursor: Cursor) -> bytes:
+def read_literal_bytes(cursor: Cursor) -> bytes:
     """Return the bytes of a string literal, without the terminating zero."""
-    return (string_of(cursor) or "").encode("latin-1", errors="replace")
+    return (read_string_literal(cursor) or "").encode("latin-1", errors="replace")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, TypeKind
 from gpu.simulator.frontend.closures import is_in_closure
-from gpu.simulator.frontend.types import is_reference, shown_members
+from gpu.simulator.frontend.type_lowering import find_members, is_reference
 
-INSTEAD_OF_DESTRUCTOR = "Write a method for it, and call that where the object's lifetime ends."
+DESTRUCTOR_ADVICE = "Write a method for it, and call that where the object's lifetime ends."
 ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY)
 
 
@@ -15,7 +15,7 @@ def is_record(type: ClangType) -> bool:
     return bool(type.canonical.kind == TypeKind.RECORD)
 
 
-def innermost(type: ClangType) -> ClangType:
+def innermost_type(type: ClangType) -> ClangType:
     """Return an array's innermost element type, over all dimensions; other types are returned unchanged."""
     type = type.canonical
     while type.kind in ARRAYS:
@@ -23,7 +23,7 @@ def innermost(type: ClangType) -> ClangType:
     return type
 
 
-def initializer(declaration: Cursor) -> Cursor | None:
+def find_initializer(declaration: Cursor) -> Cursor | None:
     """Return the initializer of a variable or member, skipping expressions in its type such as extents."""
     if declaration.kind == CursorKind.VAR_DECL:
         last = declaration.variable_initializer
@@ -40,13 +40,13 @@ def initializer(declaration: Cursor) -> Cursor | None:
     return last if not is_array or last.kind in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL) else None
 
 
-def member_declarations(declared: ClangType | None) -> dict[str, Cursor]:
+def find_member_declarations(declared: ClangType | None) -> dict[str, Cursor]:
     """Return the declaration of each member by name; the only nonempty base class has the name ""."""
     if declared is None:
         return {}
     canonical = declared.canonical
     declarations = {field.spelling: field for field in canonical.fields if field.spelling}
-    for member in shown_members(canonical.declaration):
+    for member in find_members(canonical.declaration):
         if member.kind == CursorKind.CXX_BASE_SPECIFIER:
             declarations[""] = member
     return declarations
@@ -56,13 +56,13 @@ def is_aggregate(declared: ClangType) -> bool:
     """Return whether braces initialize the members of a class directly: it has no constructor."""
     return not is_record(declared) or not any(
         member.kind == CursorKind.CONSTRUCTOR and not member.is_default_method
-        for member in shown_members(declared.canonical.declaration)
+        for member in find_members(declared.canonical.declaration)
     )
 
 
-def default_constructor(declared: ClangType) -> Cursor | None:
+def find_default_constructor(declared: ClangType) -> Cursor | None:
     """Return the user-defined default constructor of a class; for an instantiation, its template's."""
-    for member in shown_members(declared.canonical.declaration):
+    for member in find_members(declared.canonical.declaration):
         if member.kind == CursorKind.CONSTRUCTOR and member.is_default_constructor:
             definition = member.definition
             return definition if definition is not None and not member.is_default_method else None
@@ -71,29 +71,36 @@ def default_constructor(declared: ClangType) -> Cursor | None:
 
 def is_constructed(declared: ClangType) -> bool:
     """Return whether an object of a type, or of an array's element type, is initialized by default."""
-    declared = innermost(declared)
+    declared = innermost_type(declared)
     if not is_record(declared):
         return False
-    if default_constructor(declared) is not None:
+    if find_default_constructor(declared) is not None:
         return True
     return any(
-        is_constructed(source.type) or (source.kind == CursorKind.FIELD_DECL and initializer(source) is not None)
-        for source in member_declarations(declared).values()
+        is_constructed(source.type) or (source.kind == CursorKind.FIELD_DECL and find_initializer(source) is not None)
+        for source in find_member_declarations(declared).values()
     )
 
 
-def destructor(declared: ClangType) -> str:
+def find_destructor_class(declared: ClangType) -> str:
     """Return the class, among a type, its members and bases, with a nonempty destructor; "" if there is none."""
-    declared = innermost(declared)
+    declared = innermost_type(declared)
     if is_reference(declared) or not is_record(declared):
         return ""
     declaration = declared.canonical.declaration
-    for member in shown_members(declaration):
+    for member in find_members(declaration):
         if member.kind == CursorKind.DESTRUCTOR:
             body = (member.definition or member).children
             if any(part.children for part in body if part.kind == CursorKind.COMPOUND_STMT):
                 return str(declaration.spelling)
-    return next((name for source in member_declarations(declared).values() if (name := destructor(source.type))), "")
+    return next(
+        (
+            name
+            for source in find_member_declarations(declared).values()
+            if (name := find_destructor_class(source.type))
+        ),
+        "",
+    )
 
 
 def has_body(callee: Cursor) -> bool:
@@ -106,5 +113,5 @@ def is_implicit(callee: Cursor) -> bool:
     """Return whether a method is compiler-generated, so that its location is its class's, or `= default`."""
     if is_in_closure(callee):
         return False
-    is_generated = callee.stands_with(callee.owner)
+    is_generated = callee.has_same_location(callee.owner)
     return bool(is_generated or callee.is_default_method)

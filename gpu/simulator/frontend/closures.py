@@ -19,13 +19,13 @@ def is_in_closure(method: Cursor) -> bool:
     return method.kind == CursorKind.CXX_METHOD and is_closure(method.parent)
 
 
-def name_of_capture(field: Cursor) -> str:
+def get_capture_name(field: Cursor) -> str:
     """Return the name of a closure field's captured variable: the token at the field's location."""
-    name = field.token_there()
-    return THIS if _holds_this(field, name) else name
+    name = field.token_at_location()
+    return THIS if _is_this_capture(field, name) else name
 
 
-def captured_variable(lambda_expression: Cursor, name: str) -> Cursor | None:
+def find_captured_variable(lambda_expression: Cursor, name: str) -> Cursor | None:
     """Return the declaration of a captured variable; for `[x = 1]`, that of `x`, which has the initializer."""
     for cursor in lambda_expression.descendants():
         if cursor.spelling == name and cursor.kind in (CursorKind.VARIABLE_REF, CursorKind.DECL_REF_EXPR):
@@ -40,14 +40,14 @@ def is_declared_in(declaration: Cursor, lambda_expression: Cursor) -> bool:
     return lambda_expression.start.offset <= declaration.location.offset < lambda_expression.end.offset
 
 
-def captured_by_reference(lambda_expression: Cursor) -> list[Cursor]:
+def find_reference_captures(lambda_expression: Cursor) -> list[Cursor]:
     """Return the declarations of the variables that a lambda captures by reference."""
     fields = lambda_expression.type.canonical.fields
-    names = [name_of_capture(field) for field in fields if field.type.kind == TypeKind.LVALUEREFERENCE]
-    return [variable for name in names if (variable := captured_variable(lambda_expression, name)) is not None]
+    names = [get_capture_name(field) for field in fields if field.type.kind == TypeKind.LVALUEREFERENCE]
+    return [variable for name in names if (variable := find_captured_variable(lambda_expression, name)) is not None]
 
 
-def _holds_this(field: Cursor, name: str) -> bool:
+def _is_this_capture(field: Cursor, name: str) -> bool:
     """Return whether a field captures `this`; clang locates it at the first use of one of the object's members."""
     if name == THIS:
         return True
@@ -57,5 +57,5 @@ def _holds_this(field: Cursor, name: str) -> bool:
     owner = method.parent.type.canonical
     if field.type.canonical.pointee.canonical.spelling.removeprefix("const ") != owner.spelling:
         return False
-    referenced = field.named_there()
+    referenced = field.node_at_location()
     return referenced is None or referenced.kind != CursorKind.DECL_REF_EXPR

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, start_of
-from gpu.simulator.frontend.fold import fold
-from gpu.simulator.frontend.types import decayed, refuse
+from gpu.simulator.frontend.clang import Cursor, get_reported_position
+from gpu.simulator.frontend.constant_folding import fold_constants
+from gpu.simulator.frontend.type_lowering import build_unsupported_error, decay
 from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
 
-def number_of(type: Type, number: int | float) -> ir.Const:
+def build_constant(type: Type, number: int | float) -> ir.Const:
     """Return a constant of a scalar type."""
     assert isinstance(type, Scalar)
     value: Any = np.array(number).astype(type.dtype)[()]
@@ -25,19 +25,19 @@ def only_child(cursor: Cursor) -> Cursor:
     return cursor.children[-1]
 
 
-def zero_of(type: Type) -> ir.Expression:
+def build_zero(type: Type) -> ir.Expression:
     """Return the value of empty braces."""
     if isinstance(type, Scalar):
-        return number_of(type, 0)
+        return build_constant(type, 0)
     if isinstance(type, Pointer):
         return ir.Null(type)
-    return ir.Construct(type, tuple(zero_of(leaf) for _, leaf in leaves(type)))
+    return ir.Construct(type, tuple(build_zero(leaf) for _, leaf in leaves(type)))
 
 
 def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.Expression:
     """Convert a value to a type, as C does; errors are reported at `cursor`."""
     if isinstance(type, Pointer):
-        type = Pointer(decayed(type.element))
+        type = Pointer(decay(type.element))
     if expression.type == type or isinstance(type, Void):
         return expression
     if isinstance(type, Struct) and isinstance(expression.type, Struct):
@@ -52,8 +52,10 @@ def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.
     if isinstance(type, Struct) or isinstance(expression.type, Struct):
         if cursor is None:
             raise TypeError(f"no conversion from {expression.type} to {type}")
-        raise refuse(cursor, f"a conversion from {expression.type} to {type}", instead="Convert member by member.")
-    return fold(ir.Cast(type, expression))
+        raise build_unsupported_error(
+            cursor, f"a conversion from {expression.type} to {type}", advice="Convert member by member."
+        )
+    return fold_constants(ir.Cast(type, expression))
 
 
 def _is_zero(expression: ir.Expression) -> bool:
@@ -67,17 +69,19 @@ def address_of(place: ir.Element) -> ir.Expression:
     pointer = place.pointer
     assert isinstance(pointer.type, Pointer)
     rows = (*place.rows, place.type.count) if isinstance(place.type, ArrayOf) else place.rows
-    return ir.Offset(pointer.type, pointer, in_elements(place.index, Pointer(place.type)), rows)
+    return ir.Offset(pointer.type, pointer, scale_to_elements(place.index, Pointer(place.type)), rows)
 
 
 def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
     """Return the place that a pointer points to."""
     if not isinstance(pointer.type, Pointer) or isinstance(pointer.type.element, Void):
-        raise refuse(cursor, f"dereferencing a pointer of type {pointer.type}")
+        raise build_unsupported_error(cursor, f"dereferencing a pointer of type {pointer.type}")
     type = pointer.type.element
     if isinstance(pointer, ir.Offset):  # recover the array and the index of `&array[index]`
-        return ir.Element(type, pointer.pointer, pointer.index, start_of(cursor), is_volatile(cursor), pointer.rows)
-    return ir.Element(type, pointer, None, start_of(cursor), is_volatile(cursor), is_led_to=True)
+        return ir.Element(
+            type, pointer.pointer, pointer.index, get_reported_position(cursor), is_volatile(cursor), pointer.rows
+        )
+    return ir.Element(type, pointer, None, get_reported_position(cursor), is_volatile(cursor), is_dereferenced=True)
 
 
 def read(place: ir.Element) -> ir.Expression:
@@ -92,29 +96,29 @@ def is_volatile(cursor: Cursor) -> bool:
     return cursor.type.is_volatile
 
 
-def index32(place: ir.Element) -> ir.Expression:
+def narrow_index(place: ir.Element) -> ir.Expression:
     """Return the index of an element as a 32-bit number."""
     assert place.index is not None
     return convert(place.index, INT32, None)
 
 
-def in_elements(index: ir.Expression, type: Type) -> ir.Expression:
+def scale_to_elements(index: ir.Expression, type: Type) -> ir.Expression:
     """Scale an index that counts arrays, as for a pointer to an array, to innermost elements."""
     element = type.element if isinstance(type, Pointer) else type
-    return times(index, element.count) if isinstance(element, ArrayOf) else index
+    return multiply_index(index, element.count) if isinstance(element, ArrayOf) else index
 
 
-def promoted(type: Type) -> Scalar:
+def promote(type: Type) -> Scalar:
     """Apply C's integer promotion."""
     assert isinstance(type, Scalar)
     return INT32 if type.size < 4 and not type.is_float else type
 
 
-def times(index: ir.Expression, factor: int) -> ir.Expression:
+def multiply_index(index: ir.Expression, factor: int) -> ir.Expression:
     """Return an index times a constant, in 32 bits."""
-    return fold(ir.Binary(INT32, "*", convert(index, INT32, None), ir.Const(INT32, np.int32(factor))))
+    return fold_constants(ir.Binary(INT32, "*", convert(index, INT32, None), ir.Const(INT32, np.int32(factor))))
 
 
-def negated(index: ir.Expression) -> ir.Expression:
+def negate_index(index: ir.Expression) -> ir.Expression:
     """Negate an index in 64 bits, which is also correct for unsigned indices."""
-    return fold(ir.Unary(INT64, "-", convert(index, INT64, None)))
+    return fold_constants(ir.Unary(INT64, "-", convert(index, INT64, None)))

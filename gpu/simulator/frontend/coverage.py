@@ -12,7 +12,7 @@ _NO_CODE = re.compile(r"\s*(?:#.*|[{}\s;]*(?:else|do)?[{}\s;]*)")
 _COMMENT = re.compile(r"//.*|/\*.*?\*/")
 _SILENT = (CursorKind.DECL_STMT, CursorKind.NULL_STMT, CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
 """Statements that may produce no event; they count as reached if the enclosing statement is."""
-_BODY_LAST = (
+_LAST_FIELD_IS_BODY = (
     CursorKind.FOR_STMT,
     CursorKind.CXX_FOR_RANGE_STMT,
     CursorKind.WHILE_STMT,
@@ -28,7 +28,7 @@ def has_code(line: str) -> bool:
     return _NO_CODE.fullmatch(_COMMENT.sub("", line)) is None
 
 
-def unreached_lines(
+def find_unreached_lines(
     functions: Iterable[Cursor], text: Sequence[str], lines: Collection[int], reached: Collection[SourcePosition]
 ) -> set[int]:
     """Return those of the given lines of functions that have a statement no thread reached.
@@ -65,14 +65,14 @@ def unreached_lines(
 
 def _innermost(statement: Cursor, enclosing: Cursor, line: int) -> Iterable[Cursor]:
     """Yield the innermost statements of a line; a silent one is replaced by the enclosing statement."""
-    inner = [each for each in _parts(statement) if _covers(each, line)]
+    inner = [each for each in _inner_statements(statement) if _covers(each, line)]
     for each in inner:
         yield from _innermost(each, statement, line)
     if not inner and statement.kind != CursorKind.COMPOUND_STMT:
         yield enclosing if statement.kind in _SILENT else statement
 
 
-def _parts(statement: Cursor) -> tuple[Cursor, ...]:
+def _inner_statements(statement: Cursor) -> tuple[Cursor, ...]:
     """Return the inner statements of a statement."""
     children = statement.children
     if statement.kind == CursorKind.IF_STMT:
@@ -80,7 +80,7 @@ def _parts(statement: Cursor) -> tuple[Cursor, ...]:
         return children[condition + 1 :]
     if statement.kind == CursorKind.DO_STMT:
         return children[:1]
-    if statement.kind in _BODY_LAST:
+    if statement.kind in _LAST_FIELD_IS_BODY:
         return children[-1:]
     has_parts = statement.kind == CursorKind.COMPOUND_STMT or statement.kind.is_unexposed()
     return children if has_parts and not statement.is_expression else ()

@@ -15,8 +15,8 @@ from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from gpu.errors import SourcePosition
 from gpu.simulator.frontend import libclang
-from gpu.simulator.frontend.child_launches import Edits
-from gpu.simulator.frontend.libclang import String, decoded, function
+from gpu.simulator.frontend.child_launches import SourceMap
+from gpu.simulator.frontend.libclang import String, bind_function, decode_string
 
 T = TypeVar("T")
 
@@ -43,28 +43,28 @@ class _CachedAttribute(Generic[T]):
         return value
 
 
-def _text(name: str) -> _CachedAttribute[str]:
-    call_libclang = function(name, String)
-    return _CachedAttribute(lambda instance: decoded(call_libclang(instance.raw)))
+def _text_attribute(name: str) -> _CachedAttribute[str]:
+    call_libclang = bind_function(name, String)
+    return _CachedAttribute(lambda instance: decode_string(call_libclang(instance.raw)))
 
 
-def _number(name: str) -> _CachedAttribute[int]:
-    call_libclang = function(name, ctypes.c_longlong)
+def _number_attribute(name: str) -> _CachedAttribute[int]:
+    call_libclang = bind_function(name, ctypes.c_longlong)
     return _CachedAttribute(lambda instance: call_libclang(instance.raw))
 
 
-def _flag(name: str) -> _CachedAttribute[bool]:
-    call_libclang = function(name, ctypes.c_uint)
+def _flag_attribute(name: str) -> _CachedAttribute[bool]:
+    call_libclang = bind_function(name, ctypes.c_uint)
     return _CachedAttribute(lambda instance: bool(call_libclang(instance.raw)))
 
 
-def _cursor(name: str) -> _CachedAttribute[Cursor | None]:
-    call_libclang = function(name, cindex.Cursor)
-    return _CachedAttribute(lambda instance: instance.tree.cursor(call_libclang(instance.raw)))
+def _cursor_attribute(name: str) -> _CachedAttribute[Cursor | None]:
+    call_libclang = bind_function(name, cindex.Cursor)
+    return _CachedAttribute(lambda instance: instance.tree.get_optional_cursor(call_libclang(instance.raw)))
 
 
-def _type(name: str) -> _CachedAttribute[ClangType]:
-    call_libclang = function(name, cindex.Type)
+def _type_attribute(name: str) -> _CachedAttribute[ClangType]:
+    call_libclang = bind_function(name, cindex.Type)
     return _CachedAttribute(lambda instance: instance.tree.type(call_libclang(instance.raw)))
 
 
@@ -75,23 +75,23 @@ class SourceOffset(NamedTuple):
     offset: int
 
 
-_storage_class = function("clang_Cursor_getStorageClass", ctypes.c_int)
-_type_declaration = function("clang_getTypeDeclaration", cindex.Cursor)
-_offset_of = function("clang_Type_getOffsetOf", ctypes.c_longlong)
-_cursor_at = function("clang_getCursor", cindex.Cursor)
-_location = function("clang_getCursorLocation", cindex.SourceLocation)
-_extent = function("clang_getCursorExtent", cindex.SourceRange)
-_start = function("clang_getRangeStart", cindex.SourceLocation)
-_end = function("clang_getRangeEnd", cindex.SourceLocation)
-_expansion = function("clang_getExpansionLocation", None)
-_spelling_location = function("clang_getSpellingLocation", None)
-_written = function("clang_getFileLocation", None)
-_file_name = function("clang_getFileName", String)
-_content = function("clang_getFileContents", ctypes.c_void_p)
+_storage_class = bind_function("clang_Cursor_getStorageClass", ctypes.c_int)
+_type_declaration = bind_function("clang_getTypeDeclaration", cindex.Cursor)
+_offset_of = bind_function("clang_Type_getOffsetOf", ctypes.c_longlong)
+_cursor_at = bind_function("clang_getCursor", cindex.Cursor)
+_location = bind_function("clang_getCursorLocation", cindex.SourceLocation)
+_extent = bind_function("clang_getCursorExtent", cindex.SourceRange)
+_start = bind_function("clang_getRangeStart", cindex.SourceLocation)
+_end = bind_function("clang_getRangeEnd", cindex.SourceLocation)
+_expansion = bind_function("clang_getExpansionLocation", None)
+_spelling_location = bind_function("clang_getSpellingLocation", None)
+_file_location = bind_function("clang_getFileLocation", None)
+_file_name = bind_function("clang_getFileName", String)
+_content = bind_function("clang_getFileContents", ctypes.c_void_p)
 
-_number_of_template_arguments = function("clang_Cursor_getNumTemplateArguments", ctypes.c_int)
-_template_argument_type = function("clang_Cursor_getTemplateArgumentType", cindex.Type)
-_template_argument_value = function("clang_Cursor_getTemplateArgumentValue", ctypes.c_longlong)
+_number_of_template_arguments = bind_function("clang_Cursor_getNumTemplateArguments", ctypes.c_int)
+_template_argument_type = bind_function("clang_Cursor_getTemplateArgumentType", cindex.Type)
+_template_argument_value = bind_function("clang_Cursor_getTemplateArgumentValue", ctypes.c_longlong)
 
 _CURSOR_KINDS = {kind.value: kind for kind in CursorKind.get_all_kinds()}
 _TYPE_KINDS = {kind.value: kind for kind in TypeKind._kinds if kind is not None}  # noqa: SLF001
@@ -111,18 +111,18 @@ _WITHOUT_CHILDREN = frozenset(
         CursorKind.CONTINUE_STMT,
     )
 )
-_NOTHING = CursorKind.INVALID_FILE.value
+_NULL_CURSOR_KIND = CursorKind.INVALID_FILE.value
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_printing = function("clang_getCursorPrettyPrinted", String)
-_policy = function("clang_getCursorPrintingPolicy", ctypes.c_void_p)
-_dispose_policy = function("clang_PrintingPolicy_dispose", None)
+_printing = bind_function("clang_getCursorPrettyPrinted", String)
+_policy = bind_function("clang_getCursorPrintingPolicy", ctypes.c_void_p)
+_dispose_policy = bind_function("clang_PrintingPolicy_dispose", None)
 
 _ONE_MACRO = re.compile(r"\w+\s*\(.*\)", re.DOTALL)
 
 
 @cache
-def _last_part(path: str) -> str:
+def _base_name(path: str) -> str:
     return Path(path).name
 
 
@@ -150,47 +150,47 @@ class Cursor:
         self.kind: CursorKind = _CURSOR_KINDS[raw._kind_id]  # noqa: SLF001
         self.is_expression = self.kind in _EXPRESSIONS
 
-    spelling = _text("clang_getCursorSpelling")
-    display_name = _text("clang_getCursorDisplayName")
-    usr = _text("clang_getCursorUSR")
-    symbol = _text("clang_Cursor_getMangling")
-    referenced = _cursor("clang_getCursorReferenced")
-    definition = _cursor("clang_getCursorDefinition")
-    parent = _cursor("clang_getCursorSemanticParent")
-    template = _cursor("clang_getSpecializedCursorTemplate")
-    type = _type("clang_getCursorType")
-    variable_initializer = _cursor("clang_Cursor_getVarDeclInitializer")
-    result_type = _type("clang_getCursorResultType")
-    enum_type = _type("clang_getEnumDeclIntegerType")
-    field_offset = _number("clang_Cursor_getOffsetOfField")
-    enum_value = _number("clang_getEnumConstantDeclValue")
-    is_definition = _flag("clang_isCursorDefinition")
-    is_bit_field = _flag("clang_Cursor_isBitField")
-    is_static_method = _flag("clang_CXXMethod_isStatic")
-    is_virtual_method = _flag("clang_CXXMethod_isVirtual")
-    is_default_method = _flag("clang_CXXMethod_isDefaulted")
-    is_default_constructor = _flag("clang_CXXConstructor_isDefaultConstructor")
+    spelling = _text_attribute("clang_getCursorSpelling")
+    display_name = _text_attribute("clang_getCursorDisplayName")
+    usr = _text_attribute("clang_getCursorUSR")
+    symbol = _text_attribute("clang_Cursor_getMangling")
+    referenced = _cursor_attribute("clang_getCursorReferenced")
+    definition = _cursor_attribute("clang_getCursorDefinition")
+    parent = _cursor_attribute("clang_getCursorSemanticParent")
+    template = _cursor_attribute("clang_getSpecializedCursorTemplate")
+    type = _type_attribute("clang_getCursorType")
+    variable_initializer = _cursor_attribute("clang_Cursor_getVarDeclInitializer")
+    result_type = _type_attribute("clang_getCursorResultType")
+    enum_type = _type_attribute("clang_getEnumDeclIntegerType")
+    field_offset = _number_attribute("clang_Cursor_getOffsetOfField")
+    enum_value = _number_attribute("clang_getEnumConstantDeclValue")
+    is_definition = _flag_attribute("clang_isCursorDefinition")
+    is_bit_field = _flag_attribute("clang_Cursor_isBitField")
+    is_static_method = _flag_attribute("clang_CXXMethod_isStatic")
+    is_virtual_method = _flag_attribute("clang_CXXMethod_isVirtual")
+    is_default_method = _flag_attribute("clang_CXXMethod_isDefaulted")
+    is_default_constructor = _flag_attribute("clang_CXXConstructor_isDefaultConstructor")
 
     @_CachedAttribute
     def location(self) -> SourceOffset:
         """The location of a declaration's name; for other nodes, of their most characteristic token."""
-        return self.tree.place(_location(self.raw))
+        return self.tree.expansion_offset(_location(self.raw))
 
     @_CachedAttribute
     def start(self) -> SourceOffset:
         """The beginning of the text."""
-        return self.tree.place(_start(_extent(self.raw)))
+        return self.tree.expansion_offset(_start(_extent(self.raw)))
 
     @_CachedAttribute
     def end(self) -> SourceOffset:
         """The end of the text."""
-        return self.tree.place(_end(_extent(self.raw)))
+        return self.tree.expansion_offset(_end(_extent(self.raw)))
 
     @_CachedAttribute
-    def written(self) -> tuple[SourceOffset, SourceOffset]:
+    def spelling_range(self) -> tuple[SourceOffset, SourceOffset]:
         """The beginning and the end of the text; for a macro's argument, where it is spelled."""
         extent = _extent(self.raw)
-        return self.tree.written(_start(extent)), self.tree.written(_end(extent))
+        return self.tree.spelling_offset(_start(extent)), self.tree.spelling_offset(_end(extent))
 
     @_CachedAttribute
     def position(self) -> SourcePosition:
@@ -208,11 +208,11 @@ class Cursor:
         return self.tree.text(_extent(self.raw))
 
     @_CachedAttribute
-    def printed(self) -> str:
+    def printed_text(self) -> str:
         """A declaration as clang prints it: with macros expanded, and instantiations with their arguments."""
         policy = ctypes.c_void_p(_policy(self.raw))
         try:
-            return decoded(_printing(self.raw, policy))
+            return decode_string(_printing(self.raw, policy))
         finally:
             _dispose_policy(policy)
 
@@ -221,14 +221,14 @@ class Cursor:
         """The child nodes, in source order."""
         if self.kind in _WITHOUT_CHILDREN:
             return ()
-        return tuple(map(self.tree.known_cursor, libclang.children(self.raw)))
+        return tuple(map(self.tree.get_cursor, libclang.children(self.raw)))
 
     @_CachedAttribute
     def arguments(self) -> tuple[Cursor, ...]:
         """The arguments of a call, or the parameters of a function."""
         # All arguments except defaults are children too; reuse those cursors and their cached attributes.
         children = {bytes(child.raw): child for child in self.children}
-        return tuple(children.get(bytes(raw)) or self.tree.known_cursor(raw) for raw in libclang.arguments(self.raw))
+        return tuple(children.get(bytes(raw)) or self.tree.get_cursor(raw) for raw in libclang.arguments(self.raw))
 
     @property
     def owner(self) -> Cursor:
@@ -256,7 +256,7 @@ class Cursor:
             if node.kind != CursorKind.DECL_REF_EXPR:
                 pending += reversed(node.children)
 
-    def nested_deeper_than(self, statements: int, expressions: int) -> Cursor | None:
+    def find_deeper_nesting(self, statements: int, expressions: int) -> Cursor | None:
         """Return a node that is nested in more statements or expressions than given; None if there is none."""
         pending = [(self, 0, 0)]
         while pending:
@@ -272,16 +272,16 @@ class Cursor:
         """Yield the spelling and offset of each token in this node's text."""
         return self.tree.tokens(self.raw.extent)
 
-    def token_there(self) -> str:
+    def token_at_location(self) -> str:
         """Return the token at this node's location; "" if there is none."""
         place = self.raw.location
         return next((text for text, _ in self.tree.tokens(cindex.SourceRange.from_locations(place, place))), "")
 
-    def named_there(self) -> Cursor | None:
+    def node_at_location(self) -> Cursor | None:
         """Return the innermost node at this node's location, which may be another node."""
-        return self.tree.cursor(_cursor_at(self.tree.unit, self.raw.location))
+        return self.tree.get_optional_cursor(_cursor_at(self.tree.unit, self.raw.location))
 
-    def stands_with(self, other: Cursor) -> bool:
+    def has_same_location(self, other: Cursor) -> bool:
         """Return whether two nodes have the same location, also within a macro."""
         return bool(self.raw.location == other.raw.location)
 
@@ -297,7 +297,7 @@ class Cursor:
     @_CachedAttribute
     def constant(self) -> int | float | None:
         """The value of a constant expression or of a constant's declaration; None for anything else."""
-        return libclang.evaluated(self.raw)
+        return libclang.evaluate_constant(self.raw)
 
     @_CachedAttribute
     def storage_class(self) -> StorageClass:
@@ -321,26 +321,26 @@ class ClangType:
         self.tree = tree
         self.kind: TypeKind = _TYPE_KINDS[raw._kind_id]  # noqa: SLF001
 
-    spelling = _text("clang_getTypeSpelling")
-    canonical = _type("clang_getCanonicalType")
-    pointee = _type("clang_getPointeeType")
-    element_type = _type("clang_getElementType")
-    result = _type("clang_getResultType")
-    element_count = _number("clang_getNumElements")
-    size = _number("clang_Type_getSizeOf")
-    alignment = _number("clang_Type_getAlignOf")
-    is_const = _flag("clang_isConstQualifiedType")
-    is_volatile = _flag("clang_isVolatileQualifiedType")
+    spelling = _text_attribute("clang_getTypeSpelling")
+    canonical = _type_attribute("clang_getCanonicalType")
+    pointee = _type_attribute("clang_getPointeeType")
+    element_type = _type_attribute("clang_getElementType")
+    result = _type_attribute("clang_getResultType")
+    element_count = _number_attribute("clang_getNumElements")
+    size = _number_attribute("clang_Type_getSizeOf")
+    alignment = _number_attribute("clang_Type_getAlignOf")
+    is_const = _flag_attribute("clang_isConstQualifiedType")
+    is_volatile = _flag_attribute("clang_isVolatileQualifiedType")
 
     @_CachedAttribute
     def declaration(self) -> Cursor:
         """The declaration of a struct, a class, a union or an enumeration."""
-        return self.tree.known_cursor(_type_declaration(self.raw))
+        return self.tree.get_cursor(_type_declaration(self.raw))
 
     @_CachedAttribute
     def fields(self) -> tuple[Cursor, ...]:
         """The members of a struct that hold data."""
-        return tuple(map(self.tree.known_cursor, libclang.fields(self.raw)))
+        return tuple(map(self.tree.get_cursor, libclang.fields(self.raw)))
 
     @_CachedAttribute
     def argument_types(self) -> tuple[ClangType, ...]:
@@ -359,16 +359,18 @@ class SyntaxTree:
     ----------
     unit : clang.cindex.TranslationUnit
         The translation unit, which lives as long as the tree.
-    edits : mapping
+    source_maps : mapping
         The source maps of rewritten files, by file name.
-    skipped : int
+    skipped_declarations : int
         The number of leading top-level declarations that `declarations` omits.
     """
 
-    def __init__(self, unit: cindex.TranslationUnit, edits: Mapping[str, Edits], skipped: int) -> None:
+    def __init__(
+        self, unit: cindex.TranslationUnit, source_maps: Mapping[str, SourceMap], skipped_declarations: int
+    ) -> None:
         self.unit = unit
-        self.edits = edits
-        self._skipped = skipped
+        self.source_maps = source_maps
+        self._skipped_declarations = skipped_declarations
         self._declarations: dict[bytes, Cursor] = {}
         self._types: dict[bytes, ClangType] = {}
         self._files: dict[int | None, str] = {None: ""}
@@ -376,18 +378,18 @@ class SyntaxTree:
         # Output parameters into which libclang writes the parts of a location.
         self._file, self._line, self._column, self._offset = ctypes.c_void_p(), *(ctypes.c_uint() for _ in range(3))
         self._location_outputs = tuple(map(byref, (self._file, self._line, self._column, self._offset)))
-        self.root = self.known_cursor(unit.cursor)
+        self.root = self.get_cursor(unit.cursor)
 
     @_CachedAttribute
     def declarations(self) -> tuple[Cursor, ...]:
         """The top-level declarations, without the skipped ones."""
-        return tuple(map(self.known_cursor, libclang.children(self.root.raw)[self._skipped :]))
+        return tuple(map(self.get_cursor, libclang.children(self.root.raw)[self._skipped_declarations :]))
 
-    def cursor(self, raw: cindex.Cursor) -> Cursor | None:
+    def get_optional_cursor(self, raw: cindex.Cursor) -> Cursor | None:
         """Return the cursor for a cursor of libclang; None for its null cursor."""
-        return None if raw._kind_id == _NOTHING else self.known_cursor(raw)  # noqa: SLF001
+        return None if raw._kind_id == _NULL_CURSOR_KIND else self.get_cursor(raw)  # noqa: SLF001
 
-    def known_cursor(self, raw: cindex.Cursor) -> Cursor:
+    def get_cursor(self, raw: cindex.Cursor) -> Cursor:
         """Return the cursor for a cursor of libclang that is not null."""
         if raw._kind_id not in _DECLARATIONS:  # noqa: SLF001
             return Cursor(raw, self)
@@ -405,20 +407,20 @@ class SyntaxTree:
             clang_type = self._types[key] = ClangType(raw, self)
         return clang_type
 
-    def place(self, location: cindex.SourceLocation) -> SourceOffset:
+    def expansion_offset(self, location: cindex.SourceLocation) -> SourceOffset:
         """Return the file and offset of a libclang location; for a macro's text, where the macro is used."""
         _expansion(location, self._location_outputs[0], None, None, self._location_outputs[3])
         return SourceOffset(self._current_file(), self._offset.value)
 
-    def written(self, location: cindex.SourceLocation) -> SourceOffset:
+    def spelling_offset(self, location: cindex.SourceLocation) -> SourceOffset:
         """Return the file and offset of a libclang location; for a macro's argument, where it is spelled."""
-        _written(location, self._location_outputs[0], None, None, self._location_outputs[3])
+        _file_location(location, self._location_outputs[0], None, None, self._location_outputs[3])
         return SourceOffset(self._current_file(), self._offset.value)
 
     def text(self, extent: cindex.SourceRange) -> str:
         """Return the text of a range, with blanks and comments collapsed."""
         first = _start(extent)
-        start, end = self.place(first), self.place(_end(extent))
+        start, end = self.expansion_offset(first), self.expansion_offset(_end(extent))
         if not start.file or start.file != end.file:
             return ""
         text = self._file_content(start.file)[start.offset : end.offset].decode(errors="replace")
@@ -440,14 +442,14 @@ class SyntaxTree:
         """Return a location as reported to the user."""
         _expansion(location, *self._location_outputs)
         file, line, column = self._current_file(), self._line.value, self._column.value
-        if file in self.edits:
-            line, column = self.edits[file].line_and_column(self._offset.value)
-        return SourcePosition(_last_part(file) if file else "the command line", line, column)
+        if file in self.source_maps:
+            line, column = self.source_maps[file].find_original_position(self._offset.value)
+        return SourcePosition(_base_name(file) if file else "the command line", line, column)
 
     def _current_file(self) -> str:
         file = self._file.value
         if file not in self._files:
-            self._files[file] = decoded(_file_name(self._file))
+            self._files[file] = decode_string(_file_name(self._file))
         return self._files[file]
 
     def tokens(self, extent: cindex.SourceRange) -> Iterator[tuple[str, int]]:

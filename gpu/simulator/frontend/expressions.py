@@ -6,11 +6,19 @@ from collections.abc import Callable
 
 from gpu.simulator import ir
 from gpu.simulator.frontend import calls
-from gpu.simulator.frontend.clang import Cursor, CursorKind, bytes_of, start_of
-from gpu.simulator.frontend.construction import braces, construct
-from gpu.simulator.frontend.conversions import address_of, convert, dereference, number_of, only_child, read, zero_of
-from gpu.simulator.frontend.heap import delete, new
-from gpu.simulator.frontend.lambdas import value_of_lambda
+from gpu.simulator.frontend.clang import Cursor, CursorKind, get_reported_position, read_literal_bytes
+from gpu.simulator.frontend.construction import lower_braces, lower_constructor_call
+from gpu.simulator.frontend.conversions import (
+    address_of,
+    build_constant,
+    build_zero,
+    convert,
+    dereference,
+    only_child,
+    read,
+)
+from gpu.simulator.frontend.heap import lower_delete, lower_new
+from gpu.simulator.frontend.lambdas import lower_lambda
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.names import (
     place_of_element,
@@ -20,16 +28,16 @@ from gpu.simulator.frontend.names import (
     value_of_name,
 )
 from gpu.simulator.frontend.operators import (
-    binary,
-    compound_assignment,
-    conditional,
+    lower_binary,
+    lower_compound_assignment,
+    lower_conditional,
+    lower_unary,
     place_of_choice,
     place_of_operation,
-    unary,
 )
 from gpu.simulator.frontend.scope import Scope
-from gpu.simulator.frontend.statement_expressions import statement_expression
-from gpu.simulator.frontend.types import decayed, is_reference, refuse, value_type
+from gpu.simulator.frontend.statement_expressions import lower_statement_expression
+from gpu.simulator.frontend.type_lowering import build_unsupported_error, decay, is_reference, value_type
 from gpu.simulator.types import BOOL, Pointer, Scalar, Struct, Type, Void
 
 _LITERALS = (
@@ -45,7 +53,7 @@ _CASTS = (
     CursorKind.CXX_REINTERPRET_CAST_EXPR,
     CursorKind.CXX_CONST_CAST_EXPR,
 )
-_INSTEAD = {
+_ADVICE = {
     "CXX_DYNAMIC_CAST_EXPR": "Device code knows the type: use static_cast.",
 }
 _CHAR = Scalar("int8")
@@ -67,17 +75,17 @@ class Expressions:
         return self.scope.unit.types.lower(cursor.type, cursor)
 
     def condition(self, cursor: Cursor) -> ir.Expression:
-        return self.converted(cursor, BOOL)
+        return self.convert(cursor, BOOL)
 
-    def converted(self, cursor: Cursor, type: Type) -> ir.Expression:
+    def convert(self, cursor: Cursor, type: Type) -> ir.Expression:
         if cursor.kind == CursorKind.INIT_LIST_EXPR:
-            return braces(self, cursor, type)
+            return lower_braces(self, cursor, type)
         if isinstance(type, Scalar) and isinstance(self.type_of(cursor), Struct):
             # Within braces clang does not show the conversion of an element.
-            return convert(calls.converted_by_method(self, cursor), type, cursor)
+            return convert(calls.convert_by_method(self, cursor), type, cursor)
         return convert(self.value(cursor), type, cursor)
 
-    def discarded(self, cursor: Cursor) -> ir.Expression:
+    def lower_discarded(self, cursor: Cursor) -> ir.Expression:
         lowered = self.value(cursor)
         if isinstance(lowered, ir.Atomic):
             return ir.Atomic(lowered.type, lowered.op, lowered.place, lowered.arguments, used=False)
@@ -91,9 +99,9 @@ class Expressions:
         if kind == CursorKind.CXX_THIS_EXPR and self.scope.this is not None:
             return self.scope.this
         if (number := cursor.constant) is not None:  # sizeof, alignof and similar expressions
-            return number_of(self.type_of(cursor), number)
-        raise refuse(
-            cursor, f"this expression ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
+            return build_constant(self.type_of(cursor), number)
+        raise build_unsupported_error(
+            cursor, f"this expression ({kind.name.lower().replace('_', ' ')})", advice=_ADVICE.get(kind.name, "")
         )
 
     def place(self, cursor: Cursor) -> ir.Place | None:
@@ -111,12 +119,12 @@ class Expressions:
 def _literal(lower: Lowering, cursor: Cursor) -> ir.Expression:
     number = cursor.constant
     if number is None:
-        raise refuse(cursor, "this literal")
-    return number_of(lower.type_of(cursor), number)
+        raise build_unsupported_error(cursor, "this literal")
+    return build_constant(lower.type_of(cursor), number)
 
 
 def _string(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    return ir.Global(Pointer(_CHAR), lower.scope.unit.string(bytes_of(cursor)))
+    return ir.Global(Pointer(_CHAR), lower.scope.unit.string(read_literal_bytes(cursor)))
 
 
 def _conversion(lower: Lowering, cursor: Cursor) -> ir.Expression:
@@ -125,7 +133,7 @@ def _conversion(lower: Lowering, cursor: Cursor) -> ir.Expression:
     type = lower.type_of(cursor)
     if not children or not children[-1].is_expression:
         number = cursor.constant  # of a type trait; None for a value that braces omit
-        return zero_of(type) if number is None else number_of(type, number)
+        return build_zero(type) if number is None else build_constant(type, number)
     return convert(lower.value(children[-1]), value_type(type), cursor)
 
 
@@ -138,37 +146,37 @@ def _converted_place(lower: Lowering, cursor: Cursor) -> ir.Place | None:
     derived = lower.type_of(children[0]) if inner is None and isinstance(type, Struct) else None
     if isinstance(derived, Struct) and derived != type:  # the base of a temporary is within the temporary
         base = convert(lower.address(children[0]), Pointer(type), cursor)
-        return ir.Element(type, base, None, start_of(cursor))
+        return ir.Element(type, base, None, get_reported_position(cursor))
     if inner is None or isinstance(inner, ir.Local):
         return inner if inner is not None and inner.type == type else None
     if isinstance(type, Struct) and isinstance(inner.type, Struct):
         base = convert(address_of(inner), Pointer(type), cursor)
         return ir.Element(type, base, None, inner.position, inner.volatile)
-    return inner if inner.type in (type, decayed(type)) else None
+    return inner if inner.type in (type, decay(type)) else None
 
 
 def _cast(lower: Lowering, cursor: Cursor) -> ir.Expression:
     children = cursor.children
     type = lower.type_of(cursor)
     if not children or not children[-1].is_expression:
-        return zero_of(type)  # T()
+        return build_zero(type)  # T()
     if isinstance(type, Void):
-        return lower.discarded(children[-1])
+        return lower.lower_discarded(children[-1])
     if is_reference(cursor.type):
         return read(dereference(convert(lower.address(children[-1]), Pointer(type), cursor), cursor))
-    return lower.converted(children[-1], value_type(type))
+    return lower.convert(children[-1], value_type(type))
 
 
 def _call(lower: Lowering, cursor: Cursor) -> ir.Expression:
     callee = cursor.referenced
     if callee is not None and callee.kind == CursorKind.CONSTRUCTOR:
-        return construct(lower, cursor, callee)
-    return calls.call(lower, cursor)
+        return lower_constructor_call(lower, cursor, callee)
+    return calls.lower_call(lower, cursor)
 
 
-def _referred_place(lower: Lowering, cursor: Cursor) -> ir.Place | None:
+def _lower_referred_place(lower: Lowering, cursor: Cursor) -> ir.Place | None:
     """Lower a call that returns a reference to the place it refers to."""
-    pointer = calls.reference(lower, cursor)
+    pointer = calls.lower_reference_call(lower, cursor)
     return None if pointer is None else dereference(pointer, cursor)
 
 
@@ -180,17 +188,17 @@ _VALUES: dict[CursorKind, Callable[[Lowering, Cursor], ir.Expression]] = {
     CursorKind.DECL_REF_EXPR: value_of_name,
     CursorKind.MEMBER_REF_EXPR: value_of_member,
     CursorKind.ARRAY_SUBSCRIPT_EXPR: lambda lower, cursor: read(place_of_element(lower, cursor)),
-    CursorKind.BINARY_OPERATOR: binary,
-    CursorKind.COMPOUND_ASSIGNMENT_OPERATOR: compound_assignment,
-    CursorKind.UNARY_OPERATOR: unary,
-    CursorKind.CONDITIONAL_OPERATOR: conditional,
+    CursorKind.BINARY_OPERATOR: lower_binary,
+    CursorKind.COMPOUND_ASSIGNMENT_OPERATOR: lower_compound_assignment,
+    CursorKind.UNARY_OPERATOR: lower_unary,
+    CursorKind.CONDITIONAL_OPERATOR: lower_conditional,
     CursorKind.CALL_EXPR: _call,
-    CursorKind.INIT_LIST_EXPR: lambda lower, cursor: braces(lower, cursor, lower.type_of(cursor)),
-    CursorKind.COMPOUND_LITERAL_EXPR: lambda lower, cursor: lower.converted(only_child(cursor), lower.type_of(cursor)),
-    CursorKind.StmtExpr: statement_expression,
-    CursorKind.LAMBDA_EXPR: value_of_lambda,
-    CursorKind.CXX_NEW_EXPR: new,
-    CursorKind.CXX_DELETE_EXPR: delete,
+    CursorKind.INIT_LIST_EXPR: lambda lower, cursor: lower_braces(lower, cursor, lower.type_of(cursor)),
+    CursorKind.COMPOUND_LITERAL_EXPR: lambda lower, cursor: lower.convert(only_child(cursor), lower.type_of(cursor)),
+    CursorKind.StmtExpr: lower_statement_expression,
+    CursorKind.LAMBDA_EXPR: lower_lambda,
+    CursorKind.CXX_NEW_EXPR: lower_new,
+    CursorKind.CXX_DELETE_EXPR: lower_delete,
     CursorKind.STRING_LITERAL: _string,
     CursorKind.CXX_NULL_PTR_LITERAL_EXPR: lambda lower, cursor: ir.Null(Pointer(Void())),
 }
@@ -202,7 +210,7 @@ _PLACES: dict[CursorKind, Callable[[Lowering, Cursor], ir.Place | None]] = {
     CursorKind.DECL_REF_EXPR: place_of_name,
     CursorKind.MEMBER_REF_EXPR: place_of_member,
     CursorKind.ARRAY_SUBSCRIPT_EXPR: place_of_element,
-    CursorKind.CALL_EXPR: _referred_place,
+    CursorKind.CALL_EXPR: _lower_referred_place,
     CursorKind.UNARY_OPERATOR: place_of_operation,
     CursorKind.BINARY_OPERATOR: place_of_operation,
     CursorKind.COMPOUND_ASSIGNMENT_OPERATOR: place_of_operation,

@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, get_reported_position
 from gpu.simulator.frontend.closures import THIS, is_in_closure
-from gpu.simulator.frontend.construction import array_values, default
+from gpu.simulator.frontend.construction import build_default, lower_array_braces
 from gpu.simulator.frontend.expressions import Expressions
 from gpu.simulator.frontend.scope import Scope, TranslationUnit
 from gpu.simulator.frontend.statements import Statements
-from gpu.simulator.frontend.types import decayed, is_reference, refuse, value_type
+from gpu.simulator.frontend.type_lowering import build_unsupported_error, decay, is_reference, value_type
 from gpu.simulator.types import INT32, ArrayOf, Pointer, Struct, Type, has_union
 
 _CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
@@ -33,8 +33,8 @@ def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cur
     function.parameters = (*this, *parameters)
     initial = _member_initializers(expressions)
     body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
-    statements = Statements(expressions).block(body)
-    function.body = ir.Block((*moves, *scope.declared_first, *initial, *statements), scope=True)
+    statements = Statements(expressions).lower_block(body)
+    function.body = ir.Block((*moves, *scope.hoisted_declarations, *initial, *statements), is_scope=True)
 
 
 def _cluster(definition: Cursor) -> tuple[int, int, int] | None:
@@ -45,8 +45,8 @@ def _cluster(definition: Cursor) -> tuple[int, int, int] | None:
         return None
     extents = [each.strip().rstrip("uU") for each in extents_text.split(",")]
     if not all(each.isdecimal() for each in extents) or len(extents) > 3:
-        raise refuse(
-            definition, f"__cluster_dims__({extents_text})", instead="Write one to three numbers, or macros of them."
+        raise build_unsupported_error(
+            definition, f"__cluster_dims__({extents_text})", advice="Write one to three numbers, or macros of them."
         )
     x, y, z = [int(each) for each in extents] + [1] * (3 - len(extents))
     return x, y, z
@@ -61,7 +61,7 @@ def _declare_this(scope: Scope) -> list[tuple[str, Type]]:
     this = ir.Local(Pointer(owner), scope.new_slot(), "this")
     if is_in_closure(definition):
         scope.closure = this
-        captured_this = scope.captured(THIS, start_of(definition))
+        captured_this = scope.find_captured(THIS, get_reported_position(definition))
         scope.this = ir.Load(captured_this.type, captured_this) if captured_this is not None else None
     else:
         scope.this = this
@@ -76,10 +76,10 @@ def _declare_parameters(scope: Scope) -> tuple[list[tuple[str, Type]], list[ir.S
         type = scope.unit.types.lower(parameter.type, parameter)
         if is_reference(parameter.type):
             scope.declare(parameter, type, in_memory=True)
-            parameters.append((parameter.spelling, Pointer(decayed(type))))
+            parameters.append((parameter.spelling, Pointer(decay(type))))
             continue
         type = value_type(type)
-        if scope.lives_in_memory(parameter, type):
+        if scope.needs_memory(parameter, type):
             moved_parameters.append((parameter, type, ir.Local(type, scope.new_slot(), parameter.spelling)))
         else:
             scope.declare(parameter, type, in_memory=False)
@@ -87,7 +87,7 @@ def _declare_parameters(scope: Scope) -> tuple[list[tuple[str, Type]], list[ir.S
     moves: list[ir.Statement] = []
     for parameter, type, value in moved_parameters:
         slot, name = scope.declare(parameter, type, in_memory=True).slot, parameter.spelling
-        position = start_of(parameter)
+        position = get_reported_position(parameter)
         moves.append(ir.DeclareMemory(slot, type.size, ((0, value),), False, name, position, has_union(type), type))
     return parameters, moves
 
@@ -100,7 +100,7 @@ def _member_initializers(expressions: Expressions) -> list[ir.Statement]:
     assert isinstance(this.type, Pointer)
     struct = this.type.element
     assert isinstance(struct, Struct)
-    position = start_of(definition)
+    position = get_reported_position(definition)
     children = [child for child in definition.children if child.kind != CursorKind.PARM_DECL]
     explicit = [
         (member, value)
@@ -108,35 +108,35 @@ def _member_initializers(expressions: Expressions) -> list[ir.Statement]:
         if member.kind in (CursorKind.MEMBER_REF, *_CLASSES) and value.is_expression
     ]
     initialized = {member.spelling if member.kind == CursorKind.MEMBER_REF else "" for member, _ in explicit}
-    defaults = default(expressions, struct, definition.owner.type, given=initialized)
+    defaults = build_default(expressions, struct, definition.owner.type, initialized_members=initialized)
     assignments: list[ir.Statement] = [
         ir.Evaluate(ir.Assign(struct, ir.Element(struct, this, None, position), defaults), position)
     ]
     for member, value in explicit:
-        assignments += _initial(expressions, struct, this, member, value)
+        assignments += _lower_initializer(expressions, struct, this, member, value)
     return assignments
 
 
-def _initial(
+def _lower_initializer(
     expressions: Expressions, struct: Struct, this: ir.Expression, member: Cursor, value: Cursor
 ) -> list[ir.Statement]:
     """Lower the initializer of a member, a reference, a base class or an array."""
-    position = start_of(value)
+    position = get_reported_position(value)
     if member.kind == CursorKind.MEMBER_REF:
         field = struct.field(member.spelling)
         type, offset, binds = field.type, field.offset, field.is_reference
     else:
         type, offset, binds = expressions.scope.unit.types.lower(value.type, member), 0, False
-    start = ir.Member(Pointer(decayed(type)), this, offset)
+    start = ir.Member(Pointer(decay(type)), this, offset)
     if isinstance(type, ArrayOf) and not binds:
         places = [
             ir.Element(type.innermost, start, ir.Const(INT32, np.int32(number)), position)
             for number in range(type.count)
         ]
-        parts = array_values(expressions, value, type)
+        parts = lower_array_braces(expressions, value, type)
     else:
         places = [ir.Element(type, start, None, position)]
-        parts = [expressions.address(value) if binds else expressions.converted(value, type)]
+        parts = [expressions.address(value) if binds else expressions.convert(value, type)]
     return [
         ir.Evaluate(ir.Assign(place.type, place, part), position) for place, part in zip(places, parts, strict=True)
     ]

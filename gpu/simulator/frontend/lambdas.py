@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, start_of
-from gpu.simulator.frontend.closures import THIS, captured_variable, is_declared_in
-from gpu.simulator.frontend.conversions import address_of, number_of, only_child
+from gpu.simulator.frontend.clang import Cursor, get_reported_position
+from gpu.simulator.frontend.closures import THIS, find_captured_variable, is_declared_in
+from gpu.simulator.frontend.conversions import address_of, build_constant, only_child
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.names import place_of_variable
-from gpu.simulator.frontend.types import refuse
+from gpu.simulator.frontend.type_lowering import build_unsupported_error
 from gpu.simulator.types import INT32, ArrayOf, Struct
 
 
-def value_of_lambda(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def lower_lambda(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower a lambda to the struct of its captures."""
     type = lower.type_of(cursor)
     assert isinstance(type, Struct)
@@ -21,31 +21,33 @@ def value_of_lambda(lower: Lowering, cursor: Cursor) -> ir.Expression:
         if member.name == THIS and lower.scope.this is not None:
             parts.append(lower.scope.this)
             continue
-        declaration = captured_variable(cursor, member.name)
+        declaration = find_captured_variable(cursor, member.name)
         if declaration is None:
-            raise refuse(cursor, "this lambda's captures", instead="Write a struct with operator().")
+            raise build_unsupported_error(cursor, "this lambda's captures", advice="Write a struct with operator().")
         if is_declared_in(declaration, cursor):
             initial = only_child(declaration)
-            parts.append(lower.address(initial) if member.is_reference else lower.converted(initial, member.type))
+            parts.append(lower.address(initial) if member.is_reference else lower.convert(initial, member.type))
             continue
-        place = place_of_variable(lower.scope, declaration, start_of(cursor))
+        place = place_of_variable(lower.scope, declaration, get_reported_position(cursor))
         if place is None:
-            raise refuse(cursor, f"the capture of {member.name}", instead="Write a struct with operator().")
+            raise build_unsupported_error(
+                cursor, f"the capture of {member.name}", advice="Write a struct with operator()."
+            )
         if isinstance(place, ir.Local):
             parts.append(place)
         elif member.is_reference:
             parts.append(address_of(place))
         elif isinstance(member.type, ArrayOf):
-            parts += _elements_of(place, member.type)
+            parts += _read_elements(place, member.type)
         else:
             parts.append(ir.Load(place.type, place))
     return ir.Construct(type, tuple(parts))
 
 
-def _elements_of(place: ir.Element, type: ArrayOf) -> list[ir.Expression]:
+def _read_elements(place: ir.Element, type: ArrayOf) -> list[ir.Expression]:
     """Return the value of each innermost element of an array."""
     first, element = address_of(place), type.innermost
     return [
-        ir.Load(element, ir.Element(element, first, number_of(INT32, number), place.position))
+        ir.Load(element, ir.Element(element, first, build_constant(INT32, number), place.position))
         for number in range(type.count)
     ]

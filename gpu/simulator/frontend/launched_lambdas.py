@@ -14,7 +14,7 @@ _CLANG_LAMBDA = re.compile(r"\(lambda at .*?:(\d+):(\d+)\)")
 _FUNCTIONS = (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD, CursorKind.CONSTRUCTOR)
 
 
-def names_lambda(name: str) -> bool:
+def has_lambda_argument(name: str) -> bool:
     """Return whether a kernel's name has a lambda as an argument: "k<(lambda at 7:0 of f)>", the first of line 7."""
     return _LAMBDA.search(name) is not None
 
@@ -28,16 +28,16 @@ class LaunchedLambdas:
     kernels : list of Cursor
     owners : dict of Cursor to Cursor
         The function that contains each lambda, by the lambda's class.
-    places : dict of (int, int) to int
+    line_indices : dict of (int, int) to int
         The index of each lambda within its line, by line and column.
     """
 
     kernels: list[Cursor] = field(default_factory=list)
     owners: dict[Cursor, Cursor] = field(default_factory=dict)
-    places: dict[tuple[int, int], int] = field(default_factory=dict)
+    line_indices: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bodies: Iterable[Cursor]) -> LaunchedLambdas:
+    def collect(cls, bodies: Iterable[Cursor]) -> LaunchedLambdas:
         """Follow all calls from functions that have bodies."""
         collected = cls()
         columns: dict[int, set[int]] = {}
@@ -52,10 +52,10 @@ class LaunchedLambdas:
                 if referenced.template is not None and referenced not in collected.kernels:
                     collected.kernels.append(referenced)
         for line, line_columns in columns.items():
-            collected.places |= {(line, column): number for number, column in enumerate(sorted(line_columns))}
+            collected.line_indices |= {(line, column): number for number, column in enumerate(sorted(line_columns))}
         return collected
 
-    def kernel(self, name: str) -> Cursor | None:
+    def find_kernel(self, name: str) -> Cursor | None:
         """Return the kernel of a name; None if there is none, or if the name is ambiguous."""
         head, _, arguments = name.partition("<")
         short = head.rpartition("::")[2].strip()
@@ -63,17 +63,17 @@ class LaunchedLambdas:
         matches = [
             each
             for each in self.kernels
-            if each.spelling == short and sorted({*self._lambda_places(each)}) == sorted({*requested})
+            if each.spelling == short and sorted({*self._find_lambda_indices(each)}) == sorted({*requested})
         ]
         if len(matches) > 1:
             scores = [self._similarity(each, arguments) for each in matches]
             matches = [each for each, score in zip(matches, scores, strict=True) if score == max(scores)]
         return matches[0] if len(matches) == 1 else None
 
-    def _lambda_places(self, kernel: Cursor) -> Iterator[tuple[int, int]]:
+    def _find_lambda_indices(self, kernel: Cursor) -> Iterator[tuple[int, int]]:
         for argument in kernel.template_arguments:
             for line, column in _CLANG_LAMBDA.findall(argument.text):
-                yield int(line), self.places.get((int(line), int(column)), -1)
+                yield int(line), self.line_indices.get((int(line), int(column)), -1)
 
     def _similarity(self, kernel: Cursor, arguments: str) -> int:
         """Return how many other template arguments match, including those of the functions that contain the lambdas."""

@@ -10,36 +10,36 @@ from clang import cindex
 
 
 class String(ctypes.Structure):
-    """A string of libclang; `decoded` converts it."""
+    """A string of libclang; `decode_string` converts it."""
 
     _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_uint))
 
 
-def function(name: str, result: Any) -> Any:
+def bind_function(name: str, result: Any) -> Any:
     """Return a function of libclang with the given result type; its arguments are not checked."""
     bound_function = cindex.conf.lib[name]
     bound_function.restype = result
     return bound_function
 
 
-_bytes_of = function("clang_getCString", ctypes.c_char_p)
-_dispose_string = function("clang_disposeString", None)
-_visit_children = function("clang_visitChildren", ctypes.c_uint)
-_visit_fields = function("clang_Type_visitFields", ctypes.c_uint)
-_number_of_arguments = function("clang_Cursor_getNumArguments", ctypes.c_int)
-_argument = function("clang_Cursor_getArgument", cindex.Cursor)
-_number_of_argument_types = function("clang_getNumArgTypes", ctypes.c_int)
-_argument_type = function("clang_getArgType", cindex.Type)
-_binary_operator = function("clang_getCursorBinaryOperatorKind", ctypes.c_int)
-_binary_spelling = function("clang_getBinaryOperatorKindSpelling", String)
-_unary_operator = function("clang_getCursorUnaryOperatorKind", ctypes.c_int)
-_evaluate = function("clang_Cursor_Evaluate", ctypes.c_void_p)
-_result_kind = function("clang_EvalResult_getKind", ctypes.c_int)
-_integer = function("clang_EvalResult_getAsLongLong", ctypes.c_longlong)
-_is_unsigned = function("clang_EvalResult_isUnsignedInt", ctypes.c_uint)
-_unsigned = function("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong)
-_double = function("clang_EvalResult_getAsDouble", ctypes.c_double)
-_dispose_result = function("clang_EvalResult_dispose", None)
+_bytes_of = bind_function("clang_getCString", ctypes.c_char_p)
+_dispose_string = bind_function("clang_disposeString", None)
+_visit_children = bind_function("clang_visitChildren", ctypes.c_uint)
+_visit_fields = bind_function("clang_Type_visitFields", ctypes.c_uint)
+_number_of_arguments = bind_function("clang_Cursor_getNumArguments", ctypes.c_int)
+_argument = bind_function("clang_Cursor_getArgument", cindex.Cursor)
+_number_of_argument_types = bind_function("clang_getNumArgTypes", ctypes.c_int)
+_argument_type = bind_function("clang_getArgType", cindex.Type)
+_binary_operator = bind_function("clang_getCursorBinaryOperatorKind", ctypes.c_int)
+_binary_spelling = bind_function("clang_getBinaryOperatorKindSpelling", String)
+_unary_operator = bind_function("clang_getCursorUnaryOperatorKind", ctypes.c_int)
+_evaluate = bind_function("clang_Cursor_Evaluate", ctypes.c_void_p)
+_result_kind = bind_function("clang_EvalResult_getKind", ctypes.c_int)
+_integer = bind_function("clang_EvalResult_getAsLongLong", ctypes.c_longlong)
+_is_unsigned = bind_function("clang_EvalResult_isUnsignedInt", ctypes.c_uint)
+_unsigned = bind_function("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong)
+_double = bind_function("clang_EvalResult_getAsDouble", ctypes.c_double)
+_dispose_result = bind_function("clang_EvalResult_dispose", None)
 
 _INTEGER, _FLOAT = 1, 2  # CXEval_Int and CXEval_Float
 _CONTINUE = 1  # CXChildVisit_Continue and CXVisit_Continue
@@ -59,7 +59,7 @@ _UNARY = {
 }
 
 
-def decoded(string: String) -> str:
+def decode_string(string: String) -> str:
     """Return the text of a libclang string and free the string."""
     text = (_bytes_of(string) or b"").decode()
     _dispose_string(string)
@@ -112,15 +112,15 @@ def unary_operator(cursor: cindex.Cursor) -> str:
 
 def binary_operator(cursor: cindex.Cursor) -> str:
     """Return the operator of a binary or compound assignment expression, such as `+` or `<<=`."""
-    return _spelling_of(_binary_operator(cursor))
+    return _get_spelling(_binary_operator(cursor))
 
 
 @cache
-def _spelling_of(kind: int) -> str:
-    return decoded(_binary_spelling(kind))
+def _get_spelling(kind: int) -> str:
+    return decode_string(_binary_spelling(kind))
 
 
-def evaluated(cursor: cindex.Cursor) -> int | float | None:
+def evaluate_constant(cursor: cindex.Cursor) -> int | float | None:
     """Return the value of a constant expression or of a constant's declaration; None for anything else."""
     address = _evaluate(cursor)
     if not address:

@@ -21,13 +21,13 @@ class Lowering(Protocol):
     def value(self, cursor: Cursor) -> ir.Expression:
         """Lower an expression to its value; for an array, the pointer to its first element."""
 
-    def converted(self, cursor: Cursor, type: Type) -> ir.Expression:
+    def convert(self, cursor: Cursor, type: Type) -> ir.Expression:
         """Lower an expression and convert it to `type`."""
 
     def condition(self, cursor: Cursor) -> ir.Expression:
         """Lower an expression and convert it to bool."""
 
-    def discarded(self, cursor: Cursor) -> ir.Expression:
+    def lower_discarded(self, cursor: Cursor) -> ir.Expression:
         """Lower an expression whose value is not used, so that an atomic need not return one."""
 
     def place(self, cursor: Cursor) -> ir.Place | None:

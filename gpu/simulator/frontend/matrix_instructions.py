@@ -16,26 +16,26 @@ class MatrixInstruction:
 
     Parameters
     ----------
-    sum : Scalar
+    accumulator_type : Scalar
         The type of the accumulators.
     a, b, c : int
         Registers per lane of each operand; the result has as many as `c`.
-    packed : int
+    elements_per_register : int
         Elements per register of `a` or `b`.
     unpack_a, unpack_b : str
         The shim's functions that extract one element; "" if a register is the element.
-    halves : bool
+    has_half_pairs : bool
         Whether a register of `c` holds two half-precision numbers.
     """
 
-    sum: Scalar
+    accumulator_type: Scalar
     a: int
     b: int
     c: int
-    packed: int
+    elements_per_register: int
     unpack_a: str
     unpack_b: str
-    halves: bool = False
+    has_half_pairs: bool = False
 
     @property
     def row_parts(self) -> int:
@@ -52,18 +52,18 @@ class WarpgroupInstruction:
     Parameters
     ----------
     columns : int
-    packed : int
+    elements_per_word : int
         Elements per 4 bytes.
     unpack : str
         The shim's function that extracts one element.
-    turns : bool
+    allows_transpose : bool
         Whether a tile may also be stored transposed.
     """
 
     columns: int
-    packed: int
+    elements_per_word: int
     unpack: str
-    turns: bool
+    allows_transpose: bool
 
 
 # By element type: the name of the unpack function, the depth of a register, and the allowed accumulator types.
@@ -75,10 +75,10 @@ _ELEMENTS = {
     "u8": ("u8_at", 16, ("s32",)),
     "f64": ("", 4, ("f64",)),
 }
-_SUMS = {"f32": _FLOAT32, "f16": _FLOAT32, "s32": INT32, "f64": _FLOAT64}
+_ACCUMULATOR_TYPES = {"f32": _FLOAT32, "f16": _FLOAT32, "s32": INT32, "f64": _FLOAT64}
 
 
-def product(words: tuple[str, ...]) -> MatrixInstruction | None:
+def parse_matrix_product(words: tuple[str, ...]) -> MatrixInstruction | None:
     """Parse the words after `mma`; None for an instruction that the simulator does not support."""
     if len(words) != 9 or words[:2] != ("sync", "aligned") or words[3:5] != ("row", "col"):
         return None
@@ -95,13 +95,13 @@ def product(words: tuple[str, ...]) -> MatrixInstruction | None:
     registers = 2 if shape == f"m16n8k{2 * depth}" else 1
     halves = type_c == "f16"
     counts = (2 * registers, registers, 2 if halves else 4)
-    return MatrixInstruction(_SUMS[type_c], *counts, depth // 4, unpack, _ELEMENTS[type_b][0], halves)
+    return MatrixInstruction(_ACCUMULATOR_TYPES[type_c], *counts, depth // 4, unpack, _ELEMENTS[type_b][0], halves)
 
 
 _MAXIMUM_COLUMNS = 256
 
 
-def warpgroup_product(words: tuple[str, ...]) -> WarpgroupInstruction | None:
+def parse_warpgroup_product(words: tuple[str, ...]) -> WarpgroupInstruction | None:
     """Parse the words after `wgmma`; None for an instruction that the simulator does not support."""
     if len(words) != 7 or words[:3] != ("mma_async", "sync", "aligned"):
         return None

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, get_reported_position
+from gpu.simulator.frontend.constant_folding import fold_constants
 from gpu.simulator.frontend.conversions import (
     address_of,
+    build_constant,
     convert,
-    index32,
     is_volatile,
-    number_of,
+    multiply_index,
+    narrow_index,
     only_child,
     read,
-    times,
 )
-from gpu.simulator.frontend.fold import fold
 from gpu.simulator.frontend.lowering import Lowering
-from gpu.simulator.frontend.scope import Scope, referred_place
-from gpu.simulator.frontend.types import decayed, refuse
+from gpu.simulator.frontend.scope import Scope, resolve_reference
+from gpu.simulator.frontend.type_lowering import build_unsupported_error, decay
 from gpu.simulator.types import FUNCTION_POINTER, INT32, ArrayOf, Pointer, Scalar, Struct, Type, has_union, leaves
 
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim", "__lockstep_clusterDim")
@@ -31,22 +31,22 @@ def value_of_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if declaration is None or not cursor.spelling:  # a template argument that clang has substituted
         return convert(lower.value(only_child(cursor)), lower.type_of(cursor), cursor)
     if declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
-        return number_of(lower.type_of(cursor), declaration.enum_value)
+        return build_constant(lower.type_of(cursor), declaration.enum_value)
     if declaration.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
-        return number_of(FUNCTION_POINTER, lower.scope.address_taken(declaration))
+        return build_constant(FUNCTION_POINTER, lower.scope.add_pointer_target(declaration))
     variable = lower.scope.find(declaration)
     if variable is not None:
         if not variable.in_memory:
             return variable.local
         return read(_in_memory(variable.local, variable.type, cursor))
-    captured = lower.scope.captured(cursor.spelling, start_of(cursor))
+    captured = lower.scope.find_captured(cursor.spelling, get_reported_position(cursor))
     if captured is not None:
         return read(captured)
     type = lower.type_of(cursor)
     if isinstance(type, Scalar) and not lower.scope.unit.is_variable(declaration):
         number = declaration.constant
         if number is not None:
-            return number_of(type, number)
+            return build_constant(type, number)
     return read(_outer_place(lower, cursor))
 
 
@@ -57,33 +57,33 @@ def place_of_name(lower: Lowering, cursor: Cursor) -> ir.Place | None:
         return None
     variable = lower.scope.find(declaration)
     if variable is None:
-        return lower.scope.captured(cursor.spelling, start_of(cursor)) or _outer_place(lower, cursor)
+        return lower.scope.find_captured(cursor.spelling, get_reported_position(cursor)) or _outer_place(lower, cursor)
     if not variable.in_memory:
         return variable.local
     return _in_memory(variable.local, variable.type, cursor)
 
 
 def _in_memory(local: ir.Local, type: Type, cursor: Cursor) -> ir.Element:
-    return ir.Element(type, local, None, start_of(cursor), is_volatile(cursor))
+    return ir.Element(type, local, None, get_reported_position(cursor), is_volatile(cursor))
 
 
 def _outer_place(lower: Lowering, cursor: Cursor) -> ir.Element:
     declaration = cursor.referenced
-    shared = lower.scope.shared_outside(declaration)
+    shared = lower.scope.find_extern_shared(declaration)
     if shared is not None:
         return _in_memory(shared, lower.type_of(cursor), cursor)
     variable = lower.scope.unit.variable(declaration) if declaration is not None else None
     if variable is None:
-        raise refuse(cursor, f"the name {cursor.spelling} here")
-    pointer = ir.Global(Pointer(decayed(variable.type)), variable.name)
-    return ir.Element(variable.type, pointer, None, start_of(cursor), is_volatile(cursor))
+        raise build_unsupported_error(cursor, f"the name {cursor.spelling} here")
+    pointer = ir.Global(Pointer(decay(variable.type)), variable.name)
+    return ir.Element(variable.type, pointer, None, get_reported_position(cursor), is_volatile(cursor))
 
 
 def place_of_variable(scope: Scope, declaration: Cursor, position: SourcePosition) -> ir.Place | None:
     """Return the place of a variable of this function, or of one captured by the lambda that it belongs to."""
     variable = scope.find(declaration)
     if variable is None:
-        return scope.captured(declaration.spelling, position)
+        return scope.find_captured(declaration.spelling, position)
     return ir.Element(variable.type, variable.local, None, position) if variable.in_memory else variable.local
 
 
@@ -100,18 +100,18 @@ def value_of_member(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if declaration is not None and declaration.kind == CursorKind.VAR_DECL:
         number = declaration.constant  # a static constexpr member
         if number is not None:
-            return number_of(lower.type_of(cursor), number)
+            return build_constant(lower.type_of(cursor), number)
     if owner is None:
-        raise refuse(cursor, f"the member {cursor.spelling} here")
+        raise build_unsupported_error(cursor, f"the member {cursor.spelling} here")
     owner_value = lower.value(owner)
     if not isinstance(owner_value.type, Struct):
-        raise refuse(cursor, f"the member {cursor.spelling} of this expression")
+        raise build_unsupported_error(cursor, f"the member {cursor.spelling} of this expression")
     member = owner_value.type.field(cursor.spelling)
     if has_union(owner_value.type):
         address = ir.Member(
-            Pointer(decayed(member.type)), ir.Temporary(Pointer(owner_value.type), owner_value), member.offset
+            Pointer(decay(member.type)), ir.Temporary(Pointer(owner_value.type), owner_value), member.offset
         )
-        return read(referred_place(member, address, start_of(cursor)))
+        return read(resolve_reference(member, address, get_reported_position(cursor)))
     first = next(n for n, (offset, _) in enumerate(leaves(owner_value.type)) if offset >= member.offset)
     return ir.Extract(member.type, owner_value, first)
 
@@ -138,8 +138,8 @@ def place_of_member(lower: Lowering, cursor: Cursor) -> ir.Element | None:
         return None
     # libclang does not name anonymous structs; their members belong to the enclosing struct.
     member = pointer.type.element.field(cursor.spelling)
-    address = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
-    return referred_place(member, address, start_of(cursor), volatile=is_volatile(cursor))
+    address = ir.Member(Pointer(decay(member.type)), pointer, member.offset)
+    return resolve_reference(member, address, get_reported_position(cursor), volatile=is_volatile(cursor))
 
 
 def place_of_element(lower: Lowering, cursor: Cursor) -> ir.Element:
@@ -151,11 +151,13 @@ def place_of_element(lower: Lowering, cursor: Cursor) -> ir.Element:
     if outer is not None and isinstance(row := lower.type_of(outer), ArrayOf):
         place = place_of_element(lower, outer)
         # Arrays have fewer than 2^31 elements, so that signed and unsigned 32-bit indices give the same element.
-        flat = fold(ir.Binary(INT32, "+", times(index32(place), row.length), convert(index, INT32, cursor)))
+        flat = fold_constants(
+            ir.Binary(INT32, "+", multiply_index(narrow_index(place), row.length), convert(index, INT32, cursor))
+        )
         rows = (*place.rows, row.length)
-        return ir.Element(type, place.pointer, flat, start_of(cursor), is_volatile(cursor), rows)
+        return ir.Element(type, place.pointer, flat, get_reported_position(cursor), is_volatile(cursor), rows)
     # If the element is an array itself, the index counts rows, and the next subscript converts it to elements.
-    return ir.Element(type, lower.value(base), index, start_of(cursor), is_volatile(cursor))
+    return ir.Element(type, lower.value(base), index, get_reported_position(cursor), is_volatile(cursor))
 
 
 def _inner_subscript(base: Cursor) -> Cursor | None:

@@ -7,76 +7,76 @@ import numpy as np
 from gpu.simulator import ir
 from gpu.simulator.frontend import calls
 from gpu.simulator.frontend.addresses import is_assignment
-from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, get_reported_position
+from gpu.simulator.frontend.constant_folding import fold_constants
 from gpu.simulator.frontend.conversions import (
     address_of,
+    build_constant,
     convert,
     dereference,
-    in_elements,
-    negated,
-    number_of,
+    negate_index,
     only_child,
-    promoted,
+    promote,
     read,
+    scale_to_elements,
 )
-from gpu.simulator.frontend.fold import fold
 from gpu.simulator.frontend.lowering import Lowering
-from gpu.simulator.frontend.types import decayed, is_function_type, refuse, value_type
+from gpu.simulator.frontend.type_lowering import build_unsupported_error, decay, is_function_type, value_type
 from gpu.simulator.types import BOOL, INT64, VOID, Pointer, Scalar
 
 _POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 
 
-def binary(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def lower_binary(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower an operator with two operands, an assignment, or a comma, which may be a rewritten launch."""
     left, right = cursor.children
     operator = cursor.operator
     if operator == "=":
-        return _assignment(lower, cursor, _required_place(lower, left))
+        return _lower_assignment(lower, cursor, _required_place(lower, left))
     if operator == ",":
-        launch = calls.launch(lower, left, right)
+        launch = calls.lower_launch(lower, left, right)
         if launch is not None:
             return launch
-        first = lower.discarded(left)
+        first = lower.lower_discarded(left)
         second = lower.value(right)
         return ir.Sequence(second.type, first, second)
     if operator in ("&&", "||"):
-        return fold(ir.Logical(BOOL, operator, lower.condition(left), lower.condition(right)))  # type: ignore[arg-type]
+        return fold_constants(ir.Logical(BOOL, operator, lower.condition(left), lower.condition(right)))  # type: ignore[arg-type]
     first, second = lower.value(left), lower.value(right)
     if isinstance(first.type, Pointer) or isinstance(second.type, Pointer):
-        return _pointer_arithmetic(lower, cursor, operator, first, second)
+        return _lower_pointer_arithmetic(lower, cursor, operator, first, second)
     type = lower.type_of(cursor)
     if not isinstance(type, Scalar):
-        raise refuse(cursor, f"the operator {operator} here")
-    return fold(ir.Binary(type, operator, first, second))
+        raise build_unsupported_error(cursor, f"the operator {operator} here")
+    return fold_constants(ir.Binary(type, operator, first, second))
 
 
-def _pointer_arithmetic(
+def _lower_pointer_arithmetic(
     lower: Lowering, cursor: Cursor, operator: str, first: ir.Expression, second: ir.Expression
 ) -> ir.Expression:
     if operator in _POINTER_COMPARISONS:
         return ir.Binary(BOOL, operator, convert(first, INT64, cursor), convert(second, INT64, cursor))
     if operator in ("+", "-") and isinstance(first.type, Pointer) and isinstance(second.type, Scalar):
-        index = second if operator == "+" else negated(second)
-        return ir.Offset(first.type, first, in_elements(index, lower.type_of(cursor)))
+        index = second if operator == "+" else negate_index(second)
+        return ir.Offset(first.type, first, scale_to_elements(index, lower.type_of(cursor)))
     if operator == "+" and isinstance(second.type, Pointer):
         return ir.Offset(second.type, second, first)
     if operator == "-":
         return ir.Distance(INT64, first, second)
-    raise refuse(cursor, f"the operator {operator} on pointers")
+    raise build_unsupported_error(cursor, f"the operator {operator} on pointers")
 
 
-def compound_assignment(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def lower_compound_assignment(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower a compound assignment such as `+=` to its value."""
-    return _assignment(lower, cursor, _required_place(lower, cursor.children[0]))
+    return _lower_assignment(lower, cursor, _required_place(lower, cursor.children[0]))
 
 
-def unary(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def lower_unary(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower an operator with one operand, including `++` and `--`."""
     operand = only_child(cursor)
     operator = cursor.operator
     if operator in ("x++", "++x", "x--", "--x"):
-        return _increment(_required_place(lower, operand), operator)
+        return _lower_increment(_required_place(lower, operand), operator)
     if operator in ("*", "&") and is_function_type(cursor.type):
         return lower.value(operand)
     if operator == "*":
@@ -84,40 +84,42 @@ def unary(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if operator == "&":
         place = _required_place(lower, operand)
         if isinstance(place, ir.Local):
-            raise refuse(cursor, f"the address of {place.name}")
+            raise build_unsupported_error(cursor, f"the address of {place.name}")
         return address_of(place)
     if operator in ("+", "__extension__"):
         return lower.value(operand)
     type = lower.type_of(cursor)
     if operator not in ("-", "~", "!") or not isinstance(type, Scalar):
-        raise refuse(cursor, f"the operator {operator} here")
-    return fold(ir.Unary(type, operator, lower.condition(operand) if operator == "!" else lower.value(operand)))
+        raise build_unsupported_error(cursor, f"the operator {operator} here")
+    return fold_constants(
+        ir.Unary(type, operator, lower.condition(operand) if operator == "!" else lower.value(operand))
+    )
 
 
-def _increment(place: ir.Place, operator: str) -> ir.Expression:
+def _lower_increment(place: ir.Place, operator: str) -> ir.Expression:
     up, returns_old = "+" in operator, operator.startswith("x")
     if isinstance(place.type, Pointer):
         step = ir.Const(INT64, np.int64(1 if up else -1))
         return ir.Update(place.type, place, "+", step, place.type, returns_old)
-    compute = promoted(place.type)
-    return ir.Update(place.type, place, "+" if up else "-", number_of(compute, 1), compute, returns_old)
+    compute = promote(place.type)
+    return ir.Update(place.type, place, "+" if up else "-", build_constant(compute, 1), compute, returns_old)
 
 
-def _assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Expression:
+def _lower_assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Expression:
     """Lower `=`, a compound assignment, `++x` or `--x` to a place that is already lowered."""
     if cursor.kind == CursorKind.UNARY_OPERATOR:
-        return _increment(place, cursor.operator)
+        return _lower_increment(place, cursor.operator)
     _, right = cursor.children
     if cursor.kind == CursorKind.BINARY_OPERATOR:
-        return ir.Assign(place.type, place, lower.converted(right, place.type))
+        return ir.Assign(place.type, place, lower.convert(right, place.type))
     operator = cursor.operator[:-1]
     value = lower.value(right)
     if isinstance(place.type, Pointer):
-        step = value if operator == "+" else negated(value)
+        step = value if operator == "+" else negate_index(value)
         return ir.Update(place.type, place, "+", step, place.type)
     # Clang has converted the right side to the type of the computation, except for shifts.
     shift = operator in ("<<", ">>")
-    compute = promoted(place.type) if shift else value.type
+    compute = promote(place.type) if shift else value.type
     assert isinstance(compute, Scalar)
     return ir.Update(place.type, place, operator, value, compute)
 
@@ -125,10 +127,10 @@ def _assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Expressi
 def _required_place(lower: Lowering, cursor: Cursor) -> ir.Place:
     place = lower.place(cursor)
     if place is None:
-        raise refuse(
+        raise build_unsupported_error(
             cursor,
             f"an assignment to this ({cursor.kind.name.lower().replace('_', ' ')})",
-            instead="Assign to a variable or an element, with one assignment per statement.",
+            advice="Assign to a variable or an element, with one assignment per statement.",
         )
     return place
 
@@ -144,20 +146,22 @@ def _place_of_assignment(lower: Lowering, cursor: Cursor) -> ir.Place:
     """Lower an assignment as the target of another, as in `(a += 2) *= 3`; compute the place once."""
     place = _required_place(lower, cursor.children[0])
     if isinstance(place, ir.Local):
-        raise refuse(cursor, "an assignment to this assignment", instead="Write one assignment per statement.")
-    pointer = ir.Local(Pointer(decayed(place.type)), lower.scope.new_slot(), "assigned")
+        raise build_unsupported_error(
+            cursor, "an assignment to this assignment", advice="Write one assignment per statement."
+        )
+    pointer = ir.Local(Pointer(decay(place.type)), lower.scope.new_slot(), "assigned")
     target = ir.Element(place.type, pointer, None, place.position, place.volatile)
     store_pointer = ir.Assign(pointer.type, pointer, address_of(place))
-    assignment = ir.Sequence(VOID, store_pointer, _assignment(lower, cursor, target))
+    assignment = ir.Sequence(VOID, store_pointer, _lower_assignment(lower, cursor, target))
     return ir.Element(place.type, ir.Sequence(pointer.type, assignment, pointer), None, place.position, place.volatile)
 
 
-def conditional(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def lower_conditional(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower `c ? a : b` to its value."""
     condition, chosen, other = cursor.children
     type = value_type(lower.type_of(cursor))
-    return fold(
-        ir.Select(type, lower.condition(condition), lower.converted(chosen, type), lower.converted(other, type))
+    return fold_constants(
+        ir.Select(type, lower.condition(condition), lower.convert(chosen, type), lower.convert(other, type))
     )
 
 
@@ -168,6 +172,6 @@ def place_of_choice(lower: Lowering, cursor: Cursor) -> ir.Place | None:
     chosen, other = places
     if not isinstance(chosen, ir.Element) or not isinstance(other, ir.Element) or chosen.type != other.type:
         return None
-    type = Pointer(decayed(chosen.type))
+    type = Pointer(decay(chosen.type))
     pointer = ir.Select(type, lower.condition(condition), address_of(chosen), address_of(other))
-    return ir.Element(chosen.type, pointer, None, start_of(cursor), chosen.volatile or other.volatile)
+    return ir.Element(chosen.type, pointer, None, get_reported_position(cursor), chosen.volatile or other.volatile)

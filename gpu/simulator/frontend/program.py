@@ -18,22 +18,22 @@ from gpu.simulator.frontend.clang import (
     Diagnosis,
     StorageClass,
     TypeKind,
-    as_if_at,
+    get_reported_position,
     has_attribute,
     is_kernel,
     is_own,
+    override_position,
     parse,
-    start_of,
 )
 from gpu.simulator.frontend.classes import ARRAYS
-from gpu.simulator.frontend.construction import array_values
-from gpu.simulator.frontend.conversions import convert, number_of
-from gpu.simulator.frontend.coverage import unreached_lines
+from gpu.simulator.frontend.construction import lower_array_braces
+from gpu.simulator.frontend.conversions import build_constant, convert
+from gpu.simulator.frontend.coverage import find_unreached_lines
 from gpu.simulator.frontend.expressions import Expressions
 from gpu.simulator.frontend.functions import lower_function
-from gpu.simulator.frontend.launched_lambdas import LaunchedLambdas, names_lambda
+from gpu.simulator.frontend.launched_lambdas import LaunchedLambdas, has_lambda_argument
 from gpu.simulator.frontend.scope import Scope
-from gpu.simulator.frontend.types import TypeLowering, decayed, refuse
+from gpu.simulator.frontend.type_lowering import TypeLowering, build_unsupported_error, decay
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
@@ -49,9 +49,9 @@ _NAMES_CHECKED = (
     *(CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPE_ALIAS_TEMPLATE_DECL, CursorKind.FIELD_DECL),
 )
 _SCOPES = (CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
-_INSTANCE = "lockstep_instance"
+_INSTANCE_FUNCTION = "lockstep_instance"
 
-nesting.make_room()
+nesting.raise_recursion_limit()
 
 
 class Program:
@@ -70,8 +70,8 @@ class Program:
     include_dirs : sequence of Path
         Folders for includes, in addition to the file's folder.
     tolerant : bool
-        Whether an error in one function does not affect the others; any other error is then raised by `kernel`.
-    again : bool
+        Whether an error in one function does not affect the others; any other error is then raised by `lower_kernel`.
+    is_reparse : bool
         Whether successive versions of this file are parsed; the program of the previous version becomes invalid.
 
     Raises
@@ -89,7 +89,7 @@ class Program:
         include_dirs: Sequence[Path] = (),
         *,
         tolerant: bool = False,
-        again: bool = False,
+        is_reparse: bool = False,
     ) -> None:
         self._path, self._text = path, text
         self.types = TypeLowering()
@@ -103,21 +103,23 @@ class Program:
         self._definitions: dict[str, list[Cursor]] = {}
         self._templates: set[str] = set()
         instantiations = "".join(
-            f"\nvoid {_INSTANCE}() {{ {_using_directive(name, text)}auto lockstep_pointer = &{name}; }}"
+            f"\nvoid {_INSTANCE_FUNCTION}() {{ {_build_using_directive(name, text)}auto lockstep_pointer = &{name}; }}"
             for name in instances
         )
-        self._tree, self._diagnoses = parse(text + instantiations, path, defines, include_dirs, again=again)
-        self._errors = [error for error in self._diagnoses if error.is_error]
-        declarations = _declarations(self._tree.declarations)
+        self._tree, self._all_diagnoses = parse(
+            text + instantiations, path, defines, include_dirs, is_reparse=is_reparse
+        )
+        self._errors = [error for error in self._all_diagnoses if error.is_error]
+        declarations = _collect_declarations(self._tree.declarations)
         self._bodies = [cursor for cursor in declarations if cursor.kind in _WITH_BODY and cursor.is_definition]
         for cursor in declarations:
             self._register(cursor, instances)
         self._tolerant = tolerant
         functions = [body for body in self._bodies if body.kind in _FUNCTIONS]
-        self._outer_errors = [error for error in self._errors if not any(error.lies_in(body) for body in functions)]
+        self._outer_errors = [error for error in self._errors if not any(error.is_within(body) for body in functions)]
         self._checked_names: set[Cursor] = set()
         self._unattributed_errors = [
-            error for error in self._outer_errors if not any(error.lies_in(each) for each in declarations)
+            error for error in self._outer_errors if not any(error.is_within(each) for each in declarations)
         ]
         if not tolerant:
             self._raise_errors()
@@ -151,7 +153,7 @@ class Program:
         }
         return {cursor.symbol: name for name, cursor in self._kernels.items()} | overloads
 
-    def unreached(
+    def find_unreached_lines(
         self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
     ) -> set[int]:
         """Return those of the file's lines with code that no thread reached.
@@ -170,11 +172,11 @@ class Program:
             for body in self._bodies
             if body.position.file == name and (not is_kernel(body) or body.spelling in kernels)
         )
-        return unreached_lines(
+        return find_unreached_lines(
             functions, self._text.split("\n"), lines, [place for place in reached if place.file == name]
         )
 
-    def kernel(self, name: str) -> ir.Function:
+    def lower_kernel(self, name: str) -> ir.Function:
         """Lower a kernel and all functions that it calls.
 
         Raises
@@ -186,21 +188,21 @@ class Program:
         """
         if self._unattributed_errors and not self._has_host_code():
             # An #error or a missing header: it belongs to no function, and no host code explains it.
-            raise self._unattributed_errors[0].error(self._errors)
+            raise self._unattributed_errors[0].to_error(self._errors)
         if len(self._non_templates(name)) > 1:
-            raise self._ambiguous(name, self._non_templates(name))
+            raise self._ambiguity_error(name, self._non_templates(name))
         if name in self._kernels:
             return self.function(self._kernels[name])
-        if names_lambda(name) and (lambda_kernel := self._launched.kernel(name)) is not None:
+        if has_lambda_argument(name) and (lambda_kernel := self._launched_lambdas.find_kernel(name)) is not None:
             return self.function(lambda_kernel)
         if name in self._templates:
             raise KernelError(f"{name} is a template: name an instantiation, such as {name}<float>.")
         overloads = self._definitions.get(name.partition("<")[0].rstrip(), ())
         if "<" in name and len(overloads) > 1:
-            raise self._ambiguous(name, overloads)
+            raise self._ambiguity_error(name, overloads)
         for error in self._errors:
-            if not any(_is_host(body) and error.lies_in(body) for body in self._bodies):
-                raise error.error()
+            if not any(_is_host(body) and error.is_within(body) for body in self._bodies):
+                raise error.to_error()
         available = ", ".join((*self.kernels, *self.overloads, *sorted(self._templates))) or "none"
         reason = f"{self._path.name} has no kernel {name!r}; it has {available}."
         host = next((body for body in self._bodies if body.spelling == name and not is_kernel(body)), None)
@@ -209,10 +211,10 @@ class Program:
         raise KernelError(f"{reason} {name} in line {host.position.line} is not __global__.", position=host.position)
 
     @cached_property
-    def _launched(self) -> LaunchedLambdas:
-        return LaunchedLambdas.of(body for body in self._bodies if body.kind in _FUNCTIONS)
+    def _launched_lambdas(self) -> LaunchedLambdas:
+        return LaunchedLambdas.collect(body for body in self._bodies if body.kind in _FUNCTIONS)
 
-    def alone(self, name: str, line: int) -> str:
+    def isolate_kernel(self, name: str, line: int) -> str:
         """Return the text with all kernels of a name blanked, except the one at a line; line numbers are unchanged.
 
         Raises
@@ -239,7 +241,7 @@ class Program:
         """Return the kernels of a name that are not templates."""
         return [each for each in self._definitions.get(name, ()) if each.kind == CursorKind.FUNCTION_DECL]
 
-    def _ambiguous(self, name: str, cursors: Sequence[Cursor]) -> KernelError:
+    def _ambiguity_error(self, name: str, cursors: Sequence[Cursor]) -> KernelError:
         first, *others = sorted(each.position.line for each in cursors)
         lines = f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"
         return KernelError(
@@ -254,23 +256,23 @@ class Program:
         kernels with errors, where code that uses the parameter may be missing.
         """
         has_host_code = self._has_host_code()
-        for diagnosis in self._diagnoses:
-            body = next((body for body in self._bodies if diagnosis.lies_in(body)), None)
+        for diagnosis in self._all_diagnoses:
+            body = next((body for body in self._bodies if diagnosis.is_within(body)), None)
             if diagnosis.option == UNUSED_PARAMETER and (
-                body is None or not is_kernel(body) or any(error.lies_in(body) for error in self._errors)
+                body is None or not is_kernel(body) or any(error.is_within(body) for error in self._errors)
             ):
                 continue
             if not has_host_code or (body is not None and not _is_host(body)):
                 yield diagnosis
 
-    def warnings(self, name: str) -> Iterator[Diagnosis]:
+    def iterate_warnings(self, name: str) -> Iterator[Diagnosis]:
         """Yield the warnings that concern a kernel: those in its own code and in everything that is not a kernel."""
         others = [body for body in self._bodies if is_kernel(body) and body.location != self._kernels[name].location]
         for diagnosis in self.diagnoses():
-            if not diagnosis.is_error and not any(diagnosis.lies_in(body) for body in others):
+            if not diagnosis.is_error and not any(diagnosis.is_within(body) for body in others):
                 yield diagnosis
 
-    def outputs(self, name: str) -> dict[str, SourcePosition]:
+    def find_outputs(self, name: str) -> dict[str, SourcePosition]:
         """Return the parameters through which a kernel may write, and where they are declared."""
         parameters = [each for each in self._kernels[name].children if each.kind == CursorKind.PARM_DECL]
         return {
@@ -290,16 +292,16 @@ class Program:
             # An error in a template's body leaves its instantiations without one.
             template = cursor.template
             for error in self._errors:
-                if template is not None and error.lies_in(template):
-                    raise error.error(self._errors)
-            raise refuse(cursor, f"the function {cursor.spelling}, which is not defined here")
+                if template is not None and error.is_within(template):
+                    raise error.to_error(self._errors)
+            raise build_unsupported_error(cursor, f"the function {cursor.spelling}, which is not defined here")
         # Lambdas of one function share a name, and so do the instantiations for them.
         place = None if is_own(definition) or self._has_shared(definition) else place
         key = definition, place
         if key not in self._functions:
             for error in self._errors:
-                if error.lies_in(definition):
-                    raise error.error(self._errors)
+                if error.is_within(definition):
+                    raise error.to_error(self._errors)
             if self._outer_errors and is_own(definition):
                 self._check_names(definition)
             _check_nesting(definition)
@@ -308,7 +310,7 @@ class Program:
             first_new = len(self._functions)
             self._functions[key] = function
             try:
-                with as_if_at(place):
+                with override_position(place):
                     lower_function(self, function, definition)
             except CompileError:
                 # Functions lowered since then may call this incomplete one, so discard them all.
@@ -343,12 +345,12 @@ class Program:
             self._checked_names.add(referenced)
             methods = [each for each in referenced.descendants() if each.kind in _FUNCTIONS]
             for error in self._outer_errors:
-                if error.lies_in(referenced) and not any(error.lies_in(method) for method in methods):
+                if error.is_within(referenced) and not any(error.is_within(method) for method in methods):
                     self._checked_names.discard(referenced)
-                    raise error.error(self._errors)
+                    raise error.to_error(self._errors)
             self._check_names(referenced)
 
-    def known(self, name: str) -> Cursor:
+    def find_header_function(self, name: str) -> Cursor:
         """Return a function that a header of the shim defines."""
         return next(each for each in self._tree.root.children if each.spelling == name and each.is_definition)
 
@@ -365,32 +367,32 @@ class Program:
 
     def _result_type(self, definition: Cursor) -> Type:
         type = self.types.lower(definition.result_type, definition)
-        return Pointer(decayed(type)) if is_reference_function(definition) else type
+        return Pointer(decay(type)) if is_reference_function(definition) else type
 
     def is_variable(self, declaration: Cursor) -> bool:
         """Return whether a name is a variable in device memory, whatever its initializer."""
-        return _space(declaration) is not None and not declaration.type.is_const
+        return _memory_space(declaration) is not None and not declaration.type.is_const
 
     def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
         """Return a variable of the module, or a constant table; None for any other name."""
         if declaration.kind != CursorKind.VAR_DECL:
             return None
-        name = _qualified(declaration) if _space(declaration) else declaration.usr
+        name = _qualified_name(declaration) if _memory_space(declaration) else declaration.usr
         if name not in self.variables:
-            space = _space(declaration)
-            if space is None and _initial_value(declaration) is not None and _is_constant_table(declaration):
+            space = _memory_space(declaration)
+            if space is None and _find_initializer(declaration) is not None and _is_constant_table(declaration):
                 space = "constant"
             if space is None:
                 return None
             type = self.types.lower(declaration.type, declaration)
-            self.variables[name] = ir.GlobalVariable(name, space, type, self._initial(declaration, type))
+            self.variables[name] = ir.GlobalVariable(name, space, type, self._lower_initializer(declaration, type))
         return self.variables[name]
 
     def string(self, text: bytes) -> str:
         """Return the name of the constant array that holds a string."""
         name = f"the string {text.decode('latin-1')!r}"
         char = Scalar("int8")
-        letters = tuple((place, number_of(char, letter)) for place, letter in enumerate((*text, 0)))
+        letters = tuple((place, build_constant(char, letter)) for place, letter in enumerate((*text, 0)))
         self.variables[name] = ir.GlobalVariable(name, "constant", ArrayOf(char, len(letters)), letters)
         return name
 
@@ -398,23 +400,23 @@ class Program:
         if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition:
             if is_kernel(cursor):
                 # Of two kernels in different namespaces, the second gets its qualified name.
-                name = _qualified(cursor) if cursor.spelling in self._kernels else cursor.spelling
+                name = _qualified_name(cursor) if cursor.spelling in self._kernels else cursor.spelling
                 self._kernels[name] = cursor
                 if cursor.template is None:  # specializations have one
-                    self._definitions.setdefault(_qualified(cursor), []).append(cursor)
-            elif cursor.spelling == _INSTANCE:
+                    self._definitions.setdefault(_qualified_name(cursor), []).append(cursor)
+            elif cursor.spelling == _INSTANCE_FUNCTION:
                 for inner in cursor.descendants():
                     if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:
-                        self._kernels[instances[_number_of_instances(self._kernels, instances)]] = inner.referenced
+                        self._kernels[instances[_count_instances(self._kernels, instances)]] = inner.referenced
                         break
         elif cursor.kind == CursorKind.FUNCTION_TEMPLATE and is_kernel(cursor):
             self._templates.add(cursor.spelling)
             if cursor.is_definition:
-                self._definitions.setdefault(_qualified(cursor), []).append(cursor)
-        elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
+                self._definitions.setdefault(_qualified_name(cursor), []).append(cursor)
+        elif cursor.kind == CursorKind.VAR_DECL and _memory_space(cursor):
             self.variable(cursor)
-            if _space(cursor) == "constant" and _initial_value(cursor) is None:
-                self.unset_constants[_qualified(cursor)] = cursor.position
+            if _memory_space(cursor) == "constant" and _find_initializer(cursor) is None:
+                self.unset_constants[_qualified_name(cursor)] = cursor.position
 
     def _has_host_code(self) -> bool:
         return any(cursor.kind in (CursorKind.FUNCTION_DECL, *_METHODS) and _is_host(cursor) for cursor in self._bodies)
@@ -422,26 +424,26 @@ class Program:
     def _raise_errors(self) -> None:
         """Raise the first error, as nvcc would; in a file with host code, errors are raised per function instead."""
         if self._errors and not self._has_host_code():
-            raise self._errors[0].error(self._errors)
+            raise self._errors[0].to_error(self._errors)
 
-    def _initial(self, declaration: Cursor, type: Type) -> tuple[tuple[int, ir.Const], ...]:
+    def _lower_initializer(self, declaration: Cursor, type: Type) -> tuple[tuple[int, ir.Const], ...]:
         _check_nesting(declaration)
-        value = _initial_value(declaration)
+        value = _find_initializer(declaration)
         if value is None:
             return ()
         expressions = Expressions(Scope(self, ir.Function("", VOID), declaration))
         if isinstance(type, ArrayOf):
-            elements, size = array_values(expressions, value, type), type.innermost.size
+            elements, size = lower_array_braces(expressions, value, type), type.innermost.size
         else:
-            elements, size = [expressions.converted(value, type)], type.size
+            elements, size = [expressions.convert(value, type)], type.size
         return tuple(
             (number * size + offset, part)
             for number, element in enumerate(elements)
-            for offset, part in _constants(element, value)
+            for offset, part in _flatten_constants(element, value)
         )
 
 
-def _using_directive(name: str, text: str) -> str:
+def _build_using_directive(name: str, text: str) -> str:
     """Return a using directive, so that template arguments are also looked up in the kernel's namespace."""
     namespace = name.partition("<")[0].rpartition("::")[0]
     is_namespace = namespace and re.search(rf"\bnamespace\s+(\w+::)*{namespace.rpartition('::')[2]}\b", text)
@@ -450,11 +452,11 @@ def _using_directive(name: str, text: str) -> str:
 
 def _check_nesting(cursor: Cursor) -> None:
     """Refuse code that is nested more deeply than the recursive IR walkers support."""
-    deepest = cursor.nested_deeper_than(nesting.STATEMENTS, nesting.EXPRESSIONS)
+    deepest = cursor.find_deeper_nesting(nesting.MAX_STATEMENT_DEPTH, nesting.MAX_EXPRESSION_DEPTH)
     if deepest is not None:
         construct = "expression" if deepest.is_expression else "statement"
-        levels = nesting.EXPRESSIONS if deepest.is_expression else nesting.STATEMENTS
-        position = start_of(deepest)
+        levels = nesting.MAX_EXPRESSION_DEPTH if deepest.is_expression else nesting.MAX_STATEMENT_DEPTH
+        position = get_reported_position(deepest)
         raise CompileError(
             f"{position}: this {construct} of {cursor.spelling} is nested more than {levels} levels deep.",
             position=position,
@@ -462,40 +464,40 @@ def _check_nesting(cursor: Cursor) -> None:
         )
 
 
-def _constants(value: ir.Expression, cursor: Cursor) -> list[tuple[int, ir.Const]]:
+def _flatten_constants(value: ir.Expression, cursor: Cursor) -> list[tuple[int, ir.Const]]:
     """Return the constants that a value consists of, with their offsets in bytes."""
     if isinstance(value, ir.Const):
         return [(0, value)]
     if isinstance(value, ir.Construct):
-        flat = [part for inner in value.parts for _, part in _constants(inner, cursor)]
+        flat = [part for inner in value.parts for _, part in _flatten_constants(inner, cursor)]
         return [
             (offset, convert(part, leaf, cursor))  # type: ignore[misc]
             for (offset, leaf), part in zip(leaves(value.type), flat, strict=True)
         ]
     raise CompileError(
-        f"{start_of(cursor)}: a variable outside of functions can only be initialized with constants.",
-        position=start_of(cursor),
+        f"{get_reported_position(cursor)}: a variable outside of functions can only be initialized with constants.",
+        position=get_reported_position(cursor),
     )
 
 
-def _number_of_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ...]) -> int:
+def _count_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ...]) -> int:
     return sum(name in kernels for name in instances)
 
 
-def _declarations(outermost: Iterable[Cursor]) -> list[Cursor]:
+def _collect_declarations(outermost: Iterable[Cursor]) -> list[Cursor]:
     """Return the declarations of the file and its includes, including those within `extern "C"` and namespaces."""
     declarations = []
     for cursor in outermost:
         if not is_own(cursor):
             continue  # the shim's hundreds of declarations are found by reference
         if cursor.kind in _OUTER:
-            declarations += _declarations(cursor.children)
+            declarations += _collect_declarations(cursor.children)
         else:
             declarations.append(cursor)
     return declarations
 
 
-def _qualified(cursor: Cursor) -> str:
+def _qualified_name(cursor: Cursor) -> str:
     """Return a name qualified with its namespaces and classes."""
     names = [cursor.spelling]
     outer = cursor.parent
@@ -508,10 +510,10 @@ def _qualified(cursor: Cursor) -> str:
 
 def _is_host(cursor: Cursor) -> bool:
     on_device = is_kernel(cursor) or has_attribute(cursor, CursorKind.CUDADEVICE_ATTR)
-    return not on_device and cursor.spelling != _INSTANCE
+    return not on_device and cursor.spelling != _INSTANCE_FUNCTION
 
 
-def _space(cursor: Cursor) -> ir.VariableSpace | None:
+def _memory_space(cursor: Cursor) -> ir.VariableSpace | None:
     if cursor.storage_class == StorageClass.EXTERN:
         return None
     if cursor.type.canonical.spelling.startswith("texture<"):
@@ -529,7 +531,7 @@ def _is_constant_table(declaration: Cursor) -> bool:
     return element.is_const
 
 
-def _initial_value(declaration: Cursor) -> Cursor | None:
+def _find_initializer(declaration: Cursor) -> Cursor | None:
     """Return a module variable's initializer, skipping expressions in its type such as extents."""
     children = [child for child in declaration.children if child.is_expression]
     if not children:
@@ -545,4 +547,4 @@ def _initial_value(declaration: Cursor) -> Cursor | None:
 
 def is_instantiation(name: str) -> bool:
     """Return whether a kernel's name has template arguments."""
-    return re.fullmatch(r"[\w:]+\s*<.*>", name, re.DOTALL) is not None and not names_lambda(name)
+    return re.fullmatch(r"[\w:]+\s*<.*>", name, re.DOTALL) is not None and not has_lambda_argument(name)

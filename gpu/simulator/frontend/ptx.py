@@ -28,7 +28,7 @@ _TYPE = re.compile(r"[usbf](?:8|16|32|64)|pred|f16x2|bf16x2|bf16")
 
 
 @dataclass(frozen=True)
-class WrittenAsm:
+class AsmStatement:
     """An `asm` statement.
 
     Parameters
@@ -54,32 +54,32 @@ class Instruction:
         The other words, without types and hints: "lo".
     types : tuple of str
         The types: "s32".
-    words : tuple of str
+    suffixes : tuple of str
         All words after the first, with the hints.
     operands : tuple of str
         The operands: vectors in braces, addresses in brackets.
     guard : str
         The guard predicate, or "".
-    negated : bool
+    is_negated : bool
         Whether the guard predicate is negated.
     """
 
     operation: str
     modifiers: tuple[str, ...]
     types: tuple[str, ...]
-    words: tuple[str, ...]
+    suffixes: tuple[str, ...]
     operands: tuple[str, ...]
     guard: str = ""
-    negated: bool = False
+    is_negated: bool = False
 
     def __str__(self) -> str:
-        return ".".join((self.operation, *self.words))
+        return ".".join((self.operation, *self.suffixes))
 
 
-def statements(function: str) -> list[WrittenAsm]:
+def parse_asm_statements(function: str) -> list[AsmStatement]:
     """Return the `asm` statements of a function as clang prints it, in order."""
     return [
-        WrittenAsm(
+        AsmStatement(
             match[1].encode("latin-1", "replace").decode("unicode_escape"),
             tuple(_CONSTRAINT.findall(match[2])),
         )
@@ -87,7 +87,7 @@ def statements(function: str) -> list[WrittenAsm]:
     ]
 
 
-def instructions(template: str) -> list[Instruction] | None:
+def parse_instructions(template: str) -> list[Instruction] | None:
     """Return the instructions of a template; None if it contains anything else, such as a label."""
     parsed = []
     for piece in _WAIT_LOOP.sub(r"\2.until \3,\4;", _COMMENT.sub(" ", template)).split(";"):
@@ -107,7 +107,13 @@ def instructions(template: str) -> list[Instruction] | None:
         modifiers = tuple(word for word in words if word not in _HINTS and word not in types and "::" not in word)
         parsed.append(
             Instruction(
-                operation, modifiers, types, tuple(words), tuple(_operands(parts[4])), parts[2] or "", bool(parts[1])
+                operation,
+                modifiers,
+                types,
+                tuple(words),
+                tuple(_split_operands(parts[4])),
+                parts[2] or "",
+                bool(parts[1]),
             )
         )
     return parsed
@@ -125,7 +131,7 @@ def _register_names(text: str) -> list[str]:
     return names
 
 
-def _operands(text: str) -> list[str]:
+def _split_operands(text: str) -> list[str]:
     """Split operands at the commas outside of brackets."""
     parts, depth = [""], 0
     for letter in text:

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.frontend.addresses import addressed_variables
+from gpu.simulator.frontend.addresses import find_addressed_variables
 from gpu.simulator.frontend.clang import Cursor, CursorKind, has_attribute
-from gpu.simulator.frontend.types import TypeLowering, decayed
+from gpu.simulator.frontend.type_lowering import TypeLowering, decay
 from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type
 
 
@@ -22,7 +22,7 @@ class TranslationUnit(Protocol):
     def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
         """Return the IR of a function that has a body; a header's function is specialized for its call at `place`."""
 
-    def known(self, name: str) -> Cursor:
+    def find_header_function(self, name: str) -> Cursor:
         """Return a function that a header of the shim defines."""
 
     def function_number(self, cursor: Cursor) -> int:
@@ -58,23 +58,23 @@ class Scope:
         # For a lambda's body: the address of its captures.
         self.closure: ir.Local | None = None
         # Declarations within expressions, which cannot contain statements; they are moved to the function's start.
-        self.declared_first: list[ir.Statement] = []
+        self.hoisted_declarations: list[ir.Statement] = []
         # The carry that `add.cc` saves for `addc`.
         self.carry: ir.Local | None = None
         self._variables: dict[Cursor, Variable] = {}
-        self._addressed = addressed_variables(body)
+        self._addressed_variables = find_addressed_variables(body)
 
-    def lives_in_memory(self, cursor: Cursor, type: Type) -> bool:
+    def needs_memory(self, cursor: Cursor, type: Type) -> bool:
         """Return whether a variable needs an address: arrays, structs, and operands of `&` or references."""
-        return isinstance(type, ArrayOf | Struct) or cursor in self._addressed
+        return isinstance(type, ArrayOf | Struct) or cursor in self._addressed_variables
 
-    def function_called(self, callee: Cursor, place: SourcePosition) -> ir.Function:
+    def add_call(self, callee: Cursor, place: SourcePosition) -> ir.Function:
         """Return a function that this function calls at a place, and record the call."""
         function = self.unit.function(callee, place)
         self.function.calls.append(function)
         return function
 
-    def address_taken(self, callee: Cursor) -> int:
+    def add_pointer_target(self, callee: Cursor) -> int:
         """Return the number of a function that may be called through a pointer."""
         number = self.unit.function_number(callee)
         self.function.calls.append(self.unit.functions_by_number[number])
@@ -87,7 +87,7 @@ class Scope:
 
     def declare(self, cursor: Cursor, type: Type, *, in_memory: bool) -> ir.Local:
         """Allocate a variable's slot."""
-        slot_type = Pointer(decayed(type)) if in_memory else type
+        slot_type = Pointer(decay(type)) if in_memory else type
         local = ir.Local(slot_type, self.new_slot(), cursor.spelling)
         self._variables[cursor] = Variable(local, type, in_memory)
         return local
@@ -103,7 +103,7 @@ class Scope:
         self.function.shared.append(ir.SharedVariable(local.slot, cursor.spelling, size, dynamic, shape))
         return local
 
-    def shared_outside(self, declaration: Cursor | None) -> ir.Local | None:
+    def find_extern_shared(self, declaration: Cursor | None) -> ir.Local | None:
         """Return the slot of an `extern __shared__` array that is declared outside of functions."""
         if declaration is None or declaration.kind != CursorKind.VAR_DECL:
             return None
@@ -111,7 +111,7 @@ class Scope:
             return None
         return self.declare_shared(declaration, self.unit.types.lower(declaration.type, declaration))
 
-    def captured(self, name: str, position: SourcePosition) -> ir.Element | None:
+    def find_captured(self, name: str, position: SourcePosition) -> ir.Element | None:
         """Return the place of a captured variable, in a lambda's body; None for any other name."""
         if self.closure is None:
             return None
@@ -120,8 +120,8 @@ class Scope:
         assert isinstance(struct, Struct)
         for member in struct.fields:
             if member.name == name:
-                address = ir.Member(Pointer(decayed(member.type)), self.closure, member.offset)
-                return referred_place(member, address, position)
+                address = ir.Member(Pointer(decay(member.type)), self.closure, member.offset)
+                return resolve_reference(member, address, position)
         return None
 
     def find(self, declaration: Cursor) -> Variable | None:
@@ -129,11 +129,11 @@ class Scope:
         return self._variables.get(declaration)
 
 
-def referred_place(
-    member: Field, moved: ir.Expression, position: SourcePosition, *, volatile: bool = False
+def resolve_reference(
+    member: Field, address: ir.Expression, position: SourcePosition, *, volatile: bool = False
 ) -> ir.Element:
     """Return the place of a member at an address; for a reference, the place that it refers to."""
     if member.refers_to is None:
-        return ir.Element(member.type, moved, None, position, volatile)
-    pointer = ir.Load(member.type, ir.Element(member.type, moved, None, position))
+        return ir.Element(member.type, address, None, position, volatile)
+    pointer = ir.Load(member.type, ir.Element(member.type, address, None, position))
     return ir.Element(member.refers_to, pointer, None, position, volatile)

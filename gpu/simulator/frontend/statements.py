@@ -6,12 +6,25 @@ import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.frontend.addresses import is_assignment, is_reference_function
-from gpu.simulator.frontend.assembly import assembly
-from gpu.simulator.frontend.clang import Cursor, CursorKind, StorageClass, TypeKind, has_attribute, start_of
-from gpu.simulator.frontend.classes import INSTEAD_OF_DESTRUCTOR, destructor, initializer, is_constructed, is_implicit
-from gpu.simulator.frontend.construction import array_values, default_array
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    StorageClass,
+    TypeKind,
+    get_reported_position,
+    has_attribute,
+)
+from gpu.simulator.frontend.classes import (
+    DESTRUCTOR_ADVICE,
+    find_destructor_class,
+    find_initializer,
+    is_constructed,
+    is_implicit,
+)
+from gpu.simulator.frontend.construction import build_default_array, lower_array_braces
 from gpu.simulator.frontend.expressions import Expressions
-from gpu.simulator.frontend.types import decayed, is_reference, refuse
+from gpu.simulator.frontend.inline_assembly import lower_assembly
+from gpu.simulator.frontend.type_lowering import build_unsupported_error, decay, is_reference
 from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Type, Void, has_union
 
 _NO_CODE = (
@@ -28,7 +41,7 @@ _NO_CODE = (
     CursorKind.FUNCTION_DECL,
 )
 
-_INSTEAD = {
+_ADVICE = {
     "GOTO_STMT": "Use a loop with break or continue, or a function with an early return.",
     "LABEL_STMT": "Use a loop with break or continue, or a function with an early return.",
     "INDIRECT_GOTO_STMT": "Use a switch.",
@@ -51,7 +64,7 @@ class Statements:
         self._scope = expressions.scope
         self._types = expressions.scope.unit.types
 
-    def block(self, cursor: Cursor) -> list[ir.Statement]:
+    def lower_block(self, cursor: Cursor) -> list[ir.Statement]:
         """Lower the statements between braces."""
         return [statement for child in cursor.children for statement in self._statements(child)]
 
@@ -63,14 +76,14 @@ class Statements:
         if kind == CursorKind.NULL_STMT:
             return []
         if kind == CursorKind.ASM_STMT:
-            return assembly(self._expressions, cursor)
+            return lower_assembly(self._expressions, cursor)
         return [self._statement(cursor)]
 
     def _statement(self, cursor: Cursor) -> ir.Statement:
         kind = cursor.kind
-        position = start_of(cursor)
+        position = get_reported_position(cursor)
         if kind == CursorKind.COMPOUND_STMT:
-            return ir.Block(tuple(self.block(cursor)), scope=True)
+            return ir.Block(tuple(self.lower_block(cursor)), is_scope=True)
         if kind in (CursorKind.DECL_STMT, CursorKind.NULL_STMT, CursorKind.ASM_STMT):
             return ir.Block(tuple(self._statements(cursor)))
         if kind == CursorKind.IF_STMT:
@@ -96,13 +109,13 @@ class Statements:
         if kind == CursorKind.CALL_EXPR and cursor.spelling == "__syncthreads":
             return ir.Barrier(position)
         if kind in (CursorKind.CONDITIONAL_OPERATOR, CursorKind.PAREN_EXPR) and cursor.type.kind == TypeKind.VOID:
-            return self._without_value(cursor)
+            return self._lower_void_conditional(cursor)
         if kind.is_expression():
-            return ir.Evaluate(self._expressions.discarded(cursor), position, _text_of(cursor))
+            return ir.Evaluate(self._expressions.lower_discarded(cursor), position, _expression_text(cursor))
         if kind.is_unexposed() and len(children := cursor.children) == 1:
             return self._statement(children[0])  # a statement with an attribute, such as one after #pragma unroll
-        raise refuse(
-            cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
+        raise build_unsupported_error(
+            cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", advice=_ADVICE.get(kind.name, "")
         )
 
     def _return_value(self, cursor: Cursor) -> ir.Expression | None:
@@ -113,11 +126,11 @@ class Statements:
             return self._expressions.address(value)
         if isinstance(self._scope.function.type, Void):
             return self._expressions.value(value)
-        return self._expressions.converted(value, self._scope.function.type)
+        return self._expressions.convert(value, self._scope.function.type)
 
     def _while(self, cursor: Cursor) -> ir.Statement:
         *declarations, condition, body = cursor.children
-        position = start_of(cursor)
+        position = get_reported_position(cursor)
         if not declarations:
             test = self._expressions.condition(condition)
             return ir.Loop(test, None, self._statement(body), True, position, condition.text)
@@ -125,7 +138,7 @@ class Statements:
         before = self._declarations(declarations)
         test = self._expressions.condition(condition)
         ends = ir.If(test, ir.Block(()), ir.Jump("break", position), position, condition.text)
-        return ir.Loop(None, None, ir.Block((*before, ends, self._statement(body)), scope=True), True, position)
+        return ir.Loop(None, None, ir.Block((*before, ends, self._statement(body)), is_scope=True), True, position)
 
     def _declarations(self, cursors: list[Cursor]) -> list[ir.Statement]:
         """Lower the declarations before, or in, the condition of an if, a switch or a while."""
@@ -142,46 +155,48 @@ class Statements:
         condition, then, *orelse = children[first:]
         test = self._expressions.condition(condition)
         chosen, other = self._statement(then), self._statement(orelse[0]) if orelse else None
-        branch = ir.If(test, chosen, other, start_of(cursor), condition.text)
-        return ir.Block((*before, branch), scope=True) if before else branch
+        branch = ir.If(test, chosen, other, get_reported_position(cursor), condition.text)
+        return ir.Block((*before, branch), is_scope=True) if before else branch
 
-    def _without_value(self, cursor: Cursor) -> ir.Statement:
+    def _lower_void_conditional(self, cursor: Cursor) -> ir.Statement:
         """Lower `c ? f() : g()` of type void as an if, because f or g may contain a barrier."""
         if cursor.kind == CursorKind.PAREN_EXPR:
             return self._statement(cursor.children[-1])
         condition, chosen, other = cursor.children
         test = self._expressions.condition(condition)
-        return ir.If(test, self._statement(chosen), self._statement(other), start_of(cursor), condition.text)
+        return ir.If(
+            test, self._statement(chosen), self._statement(other), get_reported_position(cursor), condition.text
+        )
 
     def _for(self, cursor: Cursor) -> ir.Statement:
-        first, condition, step, body = _parts_of_for(cursor)
+        first, condition, step, body = _split_for(cursor)
         before = self._statements(first) if first is not None else []
         loop = ir.Loop(
             self._expressions.condition(condition) if condition is not None else None,
-            self._expressions.discarded(step) if step is not None else None,
+            self._expressions.lower_discarded(step) if step is not None else None,
             self._statement(body),
             True,
-            start_of(cursor),
+            get_reported_position(cursor),
             condition.text if condition is not None else "",
         )
-        return ir.Block((*before, loop), scope=True)
+        return ir.Block((*before, loop), is_scope=True)
 
     def _range_for(self, cursor: Cursor) -> ir.Statement:
         """Lower `for (auto x : array)` to a loop over an index."""
         variable, sequence, body = cursor.children
         type = self._expressions.type_of(sequence)
         if not isinstance(type, ArrayOf):
-            raise refuse(
-                cursor, "a range-based for loop over anything but an array", instead="Use a loop over an index."
+            raise build_unsupported_error(
+                cursor, "a range-based for loop over anything but an array", advice="Use a loop over an index."
             )
-        position = start_of(cursor)
+        position = get_reported_position(cursor)
         pointer = self._expressions.value(sequence)
         index = ir.Local(INT32, self._scope.new_slot(), "index")
         place = ir.Element(type.element, pointer, index, position)
         variable_type = self._types.lower(variable.type, variable)
         if is_reference(variable.type):
             local = self._scope.declare(variable, variable_type, in_memory=True)
-            address = ir.Offset(Pointer(decayed(type.element)), pointer, index)
+            address = ir.Offset(Pointer(decay(type.element)), pointer, index)
             declare_variable: ir.Statement = ir.Declare(local.slot, local.type, address, position, f"&{local.name}")
         else:
             declare_variable = self._variable(variable, variable_type, ir.Load(type.element, place))
@@ -190,7 +205,7 @@ class Statements:
         loop = ir.Loop(
             ir.Binary(BOOL, "<", index, count),
             ir.Update(INT32, index, "+", one, INT32),
-            ir.Block((declare_variable, self._statement(body)), scope=True),
+            ir.Block((declare_variable, self._statement(body)), is_scope=True),
             True,
             position,
         )
@@ -222,16 +237,16 @@ class Statements:
                 statements, labels = [], (cases, is_default)
             statements += self._statements(child)
         finish()
-        switch = ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor), value.text)
+        switch = ir.Switch(self._expressions.value(value), tuple(sections), get_reported_position(cursor), value.text)
         declares = any(isinstance(each, ir.DeclareMemory) for section in sections for each in section.body.statements)
-        return ir.Block((*before, switch), scope=True) if before or declares else switch
+        return ir.Block((*before, switch), is_scope=True) if before or declares else switch
 
     def _case(self, cursor: Cursor) -> int:
         number = cursor.constant
         if number is None:
             lowered = self._expressions.value(cursor)
             if not isinstance(lowered, ir.Const):
-                raise refuse(cursor, "this case, which is not a constant")
+                raise build_unsupported_error(cursor, "this case, which is not a constant")
             return int(lowered.value)
         return int(number)
 
@@ -239,10 +254,10 @@ class Statements:
         if cursor.kind in _NO_CODE:
             return []
         if cursor.kind != CursorKind.VAR_DECL:
-            raise refuse(
+            raise build_unsupported_error(
                 cursor,
                 f"this declaration ({cursor.kind.name.lower().replace('_', ' ')})",
-                instead="Declare one variable for each value.",
+                advice="Declare one variable for each value.",
             )
         type = self._types.lower(cursor.type, cursor)
         if has_attribute(cursor, CursorKind.CUDASHARED_ATTR):
@@ -251,35 +266,37 @@ class Statements:
         if cursor.storage_class == StorageClass.STATIC:
             if cursor.type.is_const or isinstance(type, ArrayOf):
                 return []  # a constant table: a variable of the module, visible only in this function
-            raise refuse(
-                cursor, "a static variable in a function", instead="Make it a __device__ variable of the file."
+            raise build_unsupported_error(
+                cursor, "a static variable in a function", advice="Make it a __device__ variable of the file."
             )
-        initial = initializer(cursor)
-        if name := destructor(cursor.type):
-            raise refuse(cursor, f"an object of {name}, which has a nonempty destructor", instead=INSTEAD_OF_DESTRUCTOR)
+        initial = find_initializer(cursor)
+        if name := find_destructor_class(cursor.type):
+            raise build_unsupported_error(
+                cursor, f"an object of {name}, which has a nonempty destructor", advice=DESTRUCTOR_ADVICE
+            )
         if is_reference(cursor.type):
             assert initial is not None
             address = self._expressions.address(initial)
             local = self._scope.declare(cursor, type, in_memory=True)
-            return [ir.Declare(local.slot, local.type, address, start_of(cursor), f"&{local.name}")]
+            return [ir.Declare(local.slot, local.type, address, get_reported_position(cursor), f"&{local.name}")]
         if isinstance(type, ArrayOf):
             return [self._array(cursor, type, initial)]
         if initial is None or _is_trivial(initial, cursor):
             return [self._variable(cursor, type, None)]
-        return [self._variable(cursor, type, self._expressions.converted(initial, type), initial.text)]
+        return [self._variable(cursor, type, self._expressions.convert(initial, type), initial.text)]
 
     def _variable(self, cursor: Cursor, type: Type, value: ir.Expression | None, text: str = "") -> ir.Statement:
         """Declare a variable in a slot, or in memory if it needs an address."""
-        in_memory = self._scope.lives_in_memory(cursor, type)
+        in_memory = self._scope.needs_memory(cursor, type)
         local = self._scope.declare(cursor, type, in_memory=in_memory)
-        position = start_of(cursor)
+        position = get_reported_position(cursor)
         if in_memory:
             values = () if value is None else ((0, value),)
             return ir.DeclareMemory(
                 local.slot, type.size, values, False, cursor.spelling, position, has_union(type), type
             )
         if not isinstance(type, Scalar | Pointer):
-            raise refuse(cursor, f"a variable of type {type}")
+            raise build_unsupported_error(cursor, f"a variable of type {type}")
         return ir.Declare(local.slot, type, value, position, local.name, text)
 
     def _array(self, cursor: Cursor, type: ArrayOf, initial: Cursor | None) -> ir.Statement:
@@ -288,18 +305,18 @@ class Statements:
         braces = initial is not None and initial.kind == CursorKind.INIT_LIST_EXPR
         if initial is not None and (is_string or (braces and initial.children)):
             size = type.innermost.size
-            elements = array_values(self._expressions, initial, type)
+            elements = lower_array_braces(self._expressions, initial, type)
             values = tuple((number * size, value) for number, value in enumerate(elements))
         elif initial is None:
-            defaults = default_array(self._expressions, cursor.type, type)
+            defaults = build_default_array(self._expressions, cursor.type, type)
             values = tuple((number * type.innermost.size, value) for number, value in enumerate(defaults))
         local = self._scope.declare(cursor, type, in_memory=True)
         return ir.DeclareMemory(
-            local.slot, type.size, values, braces, cursor.spelling, start_of(cursor), has_union(type), type
+            local.slot, type.size, values, braces, cursor.spelling, get_reported_position(cursor), has_union(type), type
         )
 
 
-def _text_of(expression: Cursor) -> str:
+def _expression_text(expression: Cursor) -> str:
     """Return the text of an expression; for an assignment, of the assigned value, if there is one."""
     if expression.kind == CursorKind.UNARY_OPERATOR:
         return ""
@@ -314,7 +331,7 @@ def _is_trivial(initial: Cursor, variable: Cursor) -> bool:
     return is_implicit(callee) and not is_constructed(variable.type) and not initial.arguments
 
 
-def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor | None, Cursor]:
+def _split_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor | None, Cursor]:
     """Return the four parts of a `for`; clang omits empty parts."""
     children = cursor.children
     if len(children) == 4:
@@ -336,11 +353,11 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
         if len(semicolons) == 2:
             assigned[sum(part.start.offset > offset for offset in semicolons)] = part
         else:  # a macro wrote the loop, and its text is not available: classify the parts by their kind
-            assigned[_likely_part(part, assigned)] = part
+            assigned[_guess_part(part, assigned)] = part
     return assigned[0], assigned[1], assigned[2], body
 
 
-def _likely_part(part: Cursor, assigned: list[Cursor | None]) -> int:
+def _guess_part(part: Cursor, assigned: list[Cursor | None]) -> int:
     if part.kind == CursorKind.DECL_STMT:
         return 0
     if part.type.canonical.kind == TypeKind.BOOL:

@@ -181,13 +181,13 @@ class NodeTable:
 
     def _sources(self, row: int, ranks: Array) -> Array:
         vectors = self._operations["nodes"][row].tolist()
-        columns = [self._data.integers.items(number, ranks) for number in vectors if number >= 0]
+        columns = [self._data.integers.vector_items(number, ranks) for number in vectors if number >= 0]
         return np.stack(columns, axis=1) if columns else np.zeros((ranks.size, 0), np.int64)
 
     def _group(self, row: int, numbers: Array) -> NodeGroup:
         data, operation = self._data, self._operations[row]
         event, ranks = int(operation["event"]), numbers - int(operation["first"])
-        lanes = self._lanes.of_mask(int(operation["mask"]))
+        lanes = self._lanes.mask_lanes(int(operation["mask"]))
         sources = self._sources(row, ranks)
         pairs = zip(operation["nodes"].tolist(), operation["operands"].tolist(), strict=True)
         others = [other for node, other in pairs if node >= 0]
@@ -211,7 +211,7 @@ class NodeTable:
         places = np.searchsorted(self._input_first, numbers, side="right") - 1
         for place in np.unique(places).tolist():
             first, _, memory, unit = self._inputs[place].tolist()
-            array = self._arrays.all[self._arrays.first[memory]]
+            array = self._arrays.all_arrays[self._arrays.first_arrays[memory]]
             own = numbers[places == place]
             elements = (own - first) * unit // array.dtype.itemsize
             no_thread: Any = np.full(own.size, -1)

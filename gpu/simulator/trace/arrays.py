@@ -25,7 +25,7 @@ class TraceArrays:
         self._accessed_elements: dict[int, Array] = {}
 
     @cached_property
-    def all(self) -> tuple[TraceArray, ...]:
+    def all_arrays(self) -> tuple[TraceArray, ...]:
         """All arrays: those of the launch first, then shared and local arrays in order of first use."""
         arrays: list[TraceArray] = []
         for number, memory in enumerate(self._data.memories):
@@ -39,7 +39,7 @@ class TraceArrays:
         return tuple(arrays)
 
     @cached_property
-    def first(self) -> list[int]:
+    def first_arrays(self) -> list[int]:
         """The number of the first array of each memory; a shared memory has one array per block."""
         firsts: list[int] = np.cumsum([0, *(memory.blocks for memory in self._data.memories)])[:-1].tolist()
         return firsts
@@ -53,10 +53,10 @@ class TraceArrays:
             The trace has no such array.
         """
         if isinstance(array, int):
-            if 0 <= array < len(self.all):
-                return self.all[array]
+            if 0 <= array < len(self.all_arrays):
+                return self.all_arrays[array]
         else:
-            for each in self.all:
+            for each in self.all_arrays:
                 if each.name == array and (block is None or each.block == block):
                     return each
         raise InputError(f"The trace has no array {array!r}" + (f" of block {block}." if block is not None else "."))
@@ -66,7 +66,7 @@ class TraceArrays:
     def content(self, array: TraceArray, step: int) -> Array:
         """Return an array's content at a step: shape (count,), or (lanes of the batch, count) for a local array."""
         memory = self._data.memories[array.memory]
-        writes = self.writes_before(array.memory, step)
+        writes = self.count_writes_before(array.memory, step)
         if memory.blocks > 1:
             return self._block_content(array, writes)
         content = memory.content(writes)
@@ -83,15 +83,15 @@ class TraceArrays:
         if self._contents.get(array.memory, (-1,))[0] != writes:
             self._contents[array.memory] = (writes, self._data.memories[array.memory].content(writes))
         content = self._contents[array.memory][1]
-        start = self._start(array)
+        start = self._start_byte(array)
         return content[start : start + array.count * array.dtype.itemsize].view(array.dtype).copy()
 
-    def _start(self, array: TraceArray) -> int:
+    def _start_byte(self, array: TraceArray) -> int:
         """Return the byte at which an array starts in its memory."""
-        return (array.number - self.first[array.memory]) * self._data.memories[array.memory].stride
+        return (array.number - self.first_arrays[array.memory]) * self._data.memories[array.memory].stride
 
     @cached_property
-    def writing(self) -> list[Array]:
+    def write_rows(self) -> list[Array]:
         """The rows of `accesses` that wrote, for each memory."""
         accesses = self._data.accesses
         changes = np.flatnonzero(accesses["action"] != ACTIONS.index("read"))
@@ -100,21 +100,21 @@ class TraceArrays:
         borders = np.searchsorted(memories[order], np.arange(len(self._data.memories) + 1))
         return [changes[order[start:end]] for start, end in pairwise(borders)]
 
-    def writes_before(self, memory: int, step: int) -> int:
+    def count_writes_before(self, memory: int, step: int) -> int:
         """Return the number of writes to a memory before a step."""
         events = len(self._data.events)
         if not 0 <= step <= events:
             raise InputError(f"The trace has {events} events; there is no step {step}.")
-        return int(np.searchsorted(self._data.accesses["event"][self.writing[memory]], step))
+        return int(np.searchsorted(self._data.accesses["event"][self.write_rows[memory]], step))
 
-    def written(self, array: TraceArray, step: int) -> Array:
+    def find_written(self, array: TraceArray, step: int) -> Array:
         """Return a bool mask of the elements that the launch has written before a step; not for local arrays."""
         memory = self._data.memories[array.memory]
-        units = (self._start(array) + np.arange(array.count) * array.dtype.itemsize) // memory.unit
-        is_written: Array = memory.last_write(units, self.writes_before(array.memory, step)) >= 0
+        units = (self._start_byte(array) + np.arange(array.count) * array.dtype.itemsize) // memory.unit
+        is_written: Array = memory.find_last_writes(units, self.count_writes_before(array.memory, step)) >= 0
         return is_written
 
-    def accessed(self, array: TraceArray) -> Array:
+    def find_accessed(self, array: TraceArray) -> Array:
         """Return a bool mask of the elements of a global array that were read or written at any time."""
         if array.number not in self._accessed_elements:
             is_accessed = np.zeros(array.count, bool)
@@ -138,9 +138,9 @@ class TraceArrays:
         lanes, element = self.elements(access)
         memory = data.memories[access.memory]
         dtype = data.values.dtypes[access.dtype]
-        flat, array = element, np.full(lanes.size, self.first[access.memory])
+        flat, array = element, np.full(lanes.size, self.first_arrays[access.memory])
         if memory.space == "local":
-            flat = memory.of_lane(lanes, element, dtype.itemsize)
+            flat = memory.lane_element_index(lanes, element, dtype.itemsize)
         elif memory.space == "shared":
             within = lanes // self._lanes.per_block(memory.batch)
             flat, array = element + within * (memory.stride // dtype.itemsize), array + within
@@ -149,57 +149,59 @@ class TraceArrays:
             values = content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)[flat]
             if access.value >= 0:  # some lanes read it from a register
                 values = data.values.vector(access.value, lanes.size)
-            nodes = memory.nodes_of(flat * dtype.itemsize // memory.unit, write)
+            nodes = memory.find_nodes(flat * dtype.itemsize // memory.unit, write)
             return TraceAccess(action, lanes, array, element, values, values, nodes)
-        raw, nodes = memory.written(write, dtype.itemsize)
+        raw, nodes = memory.read_write(write, dtype.itemsize)
         after = np.ascontiguousarray(raw).view(dtype).ravel()
         values = data.values.vector(access.value, lanes.size) if access.value >= 0 else after
         return TraceAccess(action, lanes, array, element, values, after, nodes.astype(np.int64))
 
     def elements(self, access: AccessRow) -> tuple[Array, Array]:
         """Return the lanes of an access and the element of each."""
-        lanes = self._lanes.of_mask(access.mask)
+        lanes = self._lanes.mask_lanes(access.mask)
         return lanes, self._data.integers.vector(access.elements, lanes.size)
 
     def are_accessed(self, memory: int) -> bool:
         """Return whether any element of a memory was accessed; constants may belong to other kernels of the file."""
-        return memory in self._accessed
+        return memory in self._mark_accessed
 
     @cached_property
-    def _accessed(self) -> frozenset[int]:
+    def _mark_accessed(self) -> frozenset[int]:
         return frozenset(np.unique(self._data.accesses["memory"]).tolist())
 
     # Provenance.
 
-    def _unit(self, array: TraceArray, element: int) -> Array:
+    def _unit_index(self, array: TraceArray, element: int) -> Array:
         """Return the unit of an element in its memory; in a local array elements are numbered lane by lane."""
         memory, size = self._data.memories[array.memory], array.dtype.itemsize
         if array.space == "local":
             lane, own = divmod(element, array.count)
-            return np.array([memory.of_lane(lane, own, size) * size // memory.unit])
-        return np.array([(self._start(array) + element * size) // memory.unit])
+            return np.array([memory.lane_element_index(lane, own, size) * size // memory.unit])
+        return np.array([(self._start_byte(array) + element * size) // memory.unit])
 
     def node(self, array: TraceArray, element: int, step: int) -> int:
         """Return the node of an element's value at a step; 0 if it has none."""
-        write = self.writes_before(array.memory, step)
-        return int(self._data.memories[array.memory].nodes_of(self._unit(array, element), write)[0])
+        write = self.count_writes_before(array.memory, step)
+        return int(self._data.memories[array.memory].find_nodes(self._unit_index(array, element), write)[0])
 
     def nodes(self, array: TraceArray, step: int) -> Array:
         """Return the nodes of all elements of an array at a step; its memory must have no other array."""
         memory = self._data.memories[array.memory]
         units = np.arange(array.count) * array.dtype.itemsize // memory.unit
-        return memory.nodes_of(units, self.writes_before(array.memory, step))
+        return memory.find_nodes(units, self.count_writes_before(array.memory, step))
 
-    def writer(self, array: TraceArray, element: int, step: int) -> Write | None:
+    def find_writer(self, array: TraceArray, element: int, step: int) -> Write | None:
         """Return the last write of an element before a step; None if there is none."""
         memory = self._data.memories[array.memory]
-        (last,) = memory.last_write(self._unit(array, element), self.writes_before(array.memory, step)).tolist()
+        (last,) = memory.find_last_writes(
+            self._unit_index(array, element), self.count_writes_before(array.memory, step)
+        ).tolist()
         if last < 0:
             return None
         write = int(np.searchsorted(memory.borders, last, side="right")) - 1
-        access = AccessRow(*self._data.accesses[self.writing[array.memory][write]].tolist())
+        access = AccessRow(*self._data.accesses[self.write_rows[array.memory][write]].tolist())
         size = self._data.values.dtypes[access.dtype].itemsize
         rank = (last - int(memory.borders[write])) // (size // memory.unit)
-        lane = int(self._lanes.of_mask(access.mask)[rank])
+        lane = int(self._lanes.mask_lanes(access.mask)[rank])
         blocks, threads = self._lanes.threads(int(self._data.events["batch"][access.event]), np.array([lane]))
         return Write(access.event, lane, int(blocks[0]), int(threads[0]))

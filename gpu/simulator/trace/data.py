@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu.errors import SourcePosition
-from gpu.simulator.trace.functions import TraceFunction, describe
+from gpu.simulator.trace.functions import TraceFunction, describe_function
 from gpu.simulator.trace.memory import TraceMemory
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorded_memory import RecordedMemory
 from gpu.simulator.trace.recorder import Recorder
-from gpu.simulator.trace.terms import ExecutedStatement, statement_of
+from gpu.simulator.trace.terms import ExecutedStatement, convert_statement
 from gpu.simulator.trace.types import TraceFinding, TraceLaunch
 from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValues
 
@@ -55,7 +55,7 @@ class TraceData:
     ----------
     launch : LaunchRecord
         The description of the launch.
-    stopped : str
+    stop_reason : str
         Why the recording ended before the launch did; "" if it did not.
     lane_events : int
         The number of recorded statements of single lanes.
@@ -70,7 +70,7 @@ class TraceData:
     """
 
     launch: LaunchRecord
-    stopped: str
+    stop_reason: str
     lane_events: int
     launches: tuple[TraceLaunch, ...]
     functions: tuple[TraceFunction, ...]
@@ -94,20 +94,20 @@ class TraceData:
     masks: PackedMasks
 
 
-def gather(recorder: Recorder, launch: LaunchRecord) -> TraceData:
+def gather_trace_data(recorder: Recorder, launch: LaunchRecord) -> TraceData:
     """Gather the data of a recorder after a launch."""
     return TraceData(
         launch,
-        recorder.stopped,
+        recorder.stop_reason,
         recorder.lane_events,
         tuple(recorder.launches),
-        tuple(describe(function, recorder.positions.numbers) for function in recorder.functions),
-        tuple(map(statement_of, recorder.statements)),
+        tuple(describe_function(function, recorder.positions.numbers) for function in recorder.functions),
+        tuple(map(convert_statement, recorder.statements)),
         tuple(map(_memory, recorder.memories)),
-        recorder.positions.things,
-        recorder.kinds.things,
-        recorder.operators.things,
-        recorder.pointer_names.things,
+        recorder.positions.objects,
+        recorder.kinds.objects,
+        recorder.operators.objects,
+        recorder.pointer_names.objects,
         recorder.events.array(),
         recorder.accesses.array(),
         recorder.registers.array(),
@@ -117,9 +117,9 @@ def gather(recorder: Recorder, launch: LaunchRecord) -> TraceData:
         recorder.batches.array(),
         recorder.calls.array(),
         recorder.inputs.array(),
-        recorder.integers.packed(),
-        recorder.values.packed(),
-        recorder.masks.packed(),
+        recorder.integers.pack(),
+        recorder.values.pack(),
+        recorder.masks.pack(),
     )
 
 

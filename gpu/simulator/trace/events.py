@@ -13,9 +13,9 @@ from gpu.simulator.trace.arrays import TraceArrays
 from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import NO_STATEMENT, NOBODY, NOT_A_BRANCH, EventRow
+from gpu.simulator.trace.tables import NO_LANES, NO_STATEMENT, NOT_A_BRANCH, EventRow
 from gpu.simulator.trace.terms import ExecutedStatement
-from gpu.simulator.trace.types import Register, TraceAccess
+from gpu.simulator.trace.types import RegisterState, TraceAccess
 from gpu.simulator.trace.variables import TraceVariables
 
 
@@ -69,14 +69,14 @@ class Event:
         return self._row.batch
 
     @property
-    def resumed(self) -> bool:
+    def is_resumed(self) -> bool:
         """Return whether this is the rest of a statement that called a function."""
         return bool(self._row.resumed)
 
     @property
     def lanes(self) -> Array:
         """The active lanes, ascending; numbers within the batch."""
-        return self._parts.lanes.of_mask(self._row.mask)
+        return self._parts.lanes.mask_lanes(self._row.mask)
 
     @property
     def blocks(self) -> Array:
@@ -94,12 +94,12 @@ class Event:
         return self._parts.lanes.launch(self.batch).number
 
     @property
-    def taken(self) -> Array | None:
+    def true_lanes(self) -> Array | None:
         """The lanes in which a branch's condition is true; None if this is not a branch."""
         mask = self._row.taken
         if mask == NOT_A_BRANCH:
             return None
-        return np.empty(0, np.int64) if mask == NOBODY else self._parts.lanes.of_mask(mask)
+        return np.empty(0, np.int64) if mask == NO_LANES else self._parts.lanes.mask_lanes(mask)
 
     @property
     def accesses(self) -> list[TraceAccess]:
@@ -110,12 +110,12 @@ class Event:
         return [self._parts.arrays.access(row) for row in range(self._row.access, last)]
 
     @property
-    def registers(self) -> dict[str, Register]:
+    def registers(self) -> dict[str, RegisterState]:
         """The variables that this event wrote, by name; `defined` marks the lanes that wrote."""
         return self._parts.variables.registers_written(self.number)
 
     @property
-    def pointers(self) -> dict[str, Register]:
+    def pointers(self) -> dict[str, RegisterState]:
         """The pointers that this event wrote, by name; `defined` marks the lanes that wrote."""
         return self._parts.variables.pointers_written(self.number)
 

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpu.errors import InputError, SourcePosition
-from gpu.files.opening import read_bytes
+from gpu.files.file_access import read_bytes
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import terms
-from gpu.simulator.trace.check import TABLES, check
 from gpu.simulator.trace.data import LaunchRecord, TraceData
 from gpu.simulator.trace.functions import Statement, TraceFunction
 from gpu.simulator.trace.memory import TraceMemory
@@ -29,14 +28,15 @@ from gpu.simulator.trace.tables import (
     MASK,
 )
 from gpu.simulator.trace.types import TraceFinding, TraceLaunch
+from gpu.simulator.trace.validation import TABLES, validate_trace
 from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValues
 
 VERSION = 6
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """The largest file that is read, and the largest total size of the arrays in it, in bytes."""
 
-MOST_MANIFEST_BYTES = 2**25
+MAX_MANIFEST_BYTES = 2**25
 
 _MANIFEST, _BYTES = "manifest.json", "arrays.bin"
 
@@ -59,61 +59,67 @@ _ARRAYS: dict[str, DTypeLike] = {
 }
 
 
-def save(data: TraceData, path: str | Path | IO[bytes]) -> None:
+def save_trace(data: TraceData, path: str | Path | IO[bytes]) -> None:
     """Save a trace to a file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        write(data, archive)
+        write_trace(data, archive)
 
 
-def write(data: TraceData, archive: zipfile.ZipFile, folder: str = "") -> None:
+def write_trace(data: TraceData, archive: zipfile.ZipFile, folder: str = "") -> None:
     """Add a trace to an archive, in a folder such as "0/"."""
-    arrays = arrays_of(data)
-    manifest = {"version": VERSION, **_manifest(data), "rows": {name: len(array) for name, array in arrays.items()}}
+    arrays = collect_arrays(data)
+    manifest = {
+        "version": VERSION,
+        **_build_manifest(data),
+        "rows": {name: len(array) for name, array in arrays.items()},
+    }
     archive.writestr(f"{folder}{_MANIFEST}", json.dumps(manifest))
     archive.writestr(f"{folder}{_BYTES}", b"".join(arrays[name].tobytes() for name in _ARRAYS))
 
 
-def load(path: str | Path) -> TraceData:
-    """Load a trace from a file written by `save`.
+def load_trace(path: str | Path) -> TraceData:
+    """Load a trace from a file written by `save_trace`.
 
     Raises
     ------
     InputError
         The file cannot be read, is not a trace, or was written by another version.
     """
-    with reading(path, "trace"), zipfile.ZipFile(io.BytesIO(read_bytes(path, MOST_BYTES))) as archive:
-        return read(archive, path)
+    with convert_read_errors(path, "trace"), zipfile.ZipFile(io.BytesIO(read_bytes(path, MAX_BYTES))) as archive:
+        return read_trace(archive, path)
 
 
-def read(archive: zipfile.ZipFile, path: str | Path, folder: str = "") -> TraceData:
-    """Read a trace that `write` added to an archive; to be called within `reading`, which converts errors."""
-    manifest = json.loads(member(archive, f"{folder}{_MANIFEST}", MOST_MANIFEST_BYTES))
+def read_trace(archive: zipfile.ZipFile, path: str | Path, folder: str = "") -> TraceData:
+    """Read a trace that `write_trace` added to an archive; call it within `convert_read_errors`."""
+    manifest = json.loads(read_member(archive, f"{folder}{_MANIFEST}", MAX_MANIFEST_BYTES))
     check_version(manifest["version"], VERSION, path, "trace")
-    arrays = _unpack_arrays(member(archive, f"{folder}{_BYTES}", MOST_BYTES), manifest["rows"])
-    data = _data(manifest, arrays)
-    check(data)
+    arrays = _unpack_arrays(read_member(archive, f"{folder}{_BYTES}", MAX_BYTES), manifest["rows"])
+    data = _build_data(manifest, arrays)
+    validate_trace(data)
     return data
 
 
-def check_version(version: object, ours: int, path: str | Path, what: str) -> None:
+def check_version(version: object, supported_version: int, path: str | Path, file_kind: str) -> None:
     """Raise InputError if a file was written by another version, or ValueError if the version is invalid."""
     if type(version) is not int or not 0 < version < 1000:
         raise ValueError("invalid version")
-    if version != ours:
-        raise InputError(f"{path} is a {what} of version {version}; this program reads version {ours}.")
+    if version != supported_version:
+        raise InputError(
+            f"{path} is a {file_kind} of version {version}; this program reads version {supported_version}."
+        )
 
 
-def member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+def read_member(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
     """Return the content of an archive's member, after testing its declared size."""
     about = archive.getinfo(name)
-    if about.file_size > most or about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+    if about.file_size > max_bytes or about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{name} has {about.file_size} bytes")
     return archive.read(about)
 
 
 @contextmanager
-def reading(path: str | Path, what: str) -> Iterator[None]:
-    """Convert errors from an unreadable or damaged file to an InputError; `what` is the kind of file."""
+def convert_read_errors(path: str | Path, file_kind: str) -> Iterator[None]:
+    """Convert errors from an unreadable or damaged file to an InputError; `file_kind` is the kind of file."""
     try:
         yield
     except OSError as error:
@@ -122,26 +128,26 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
         raise InputError(
             f"{path} needs more memory than is available.", advice="Record a smaller input, or fewer threads."
         ) from error
-    except _DAMAGE as error:
-        raise damaged(path, what) from error
+    except _DAMAGE_ERRORS as error:
+        raise build_damage_error(path, file_kind) from error
 
 
-_DAMAGE = (
+_DAMAGE_ERRORS = (
     zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError, AttributeError, ArithmeticError,
     AssertionError, RuntimeError, Warning,
 )  # fmt: skip
 """The exceptions that a damaged file can raise; RuntimeError comes from endless recursion or an encrypted archive."""
 
 
-def damaged(path: str | Path, what: str) -> InputError:
+def build_damage_error(path: str | Path, file_kind: str) -> InputError:
     """Return the error for a file that is damaged or of another kind."""
     return InputError(
-        f"{path} is not a {what}, or is damaged.",
+        f"{path} is not a {file_kind}, or is damaged.",
         advice="Record it again: Export in the Step tab, or simulate --trace.",
     )
 
 
-def arrays_of(data: TraceData) -> dict[str, Array]:
+def collect_arrays(data: TraceData) -> dict[str, Array]:
     """Return all arrays of a trace, by their names in the file."""
     memories = data.memories
     initial = [memory.initial for memory in memories if memory.initial is not None]
@@ -173,14 +179,14 @@ def _unpack_arrays(raw: bytes, rows: Mapping[str, int]) -> dict[str, Array]:
     return arrays
 
 
-def _manifest(data: TraceData) -> dict[str, Any]:
+def _build_manifest(data: TraceData) -> dict[str, Any]:
     return {
         "launch": {**vars(data.launch), "findings": [asdict(found) for found in data.launch.findings]},
-        "stopped": data.stopped,
+        "stopped": data.stop_reason,
         "lane_events": data.lane_events,
         "launches": [vars(launch) for launch in data.launches],
         "functions": [vars(function) for function in data.functions],
-        "statements": [terms.packed(statement) for statement in data.statements],
+        "statements": [terms.pack_statement(statement) for statement in data.statements],
         "memories": [_memory_entry(memory) for memory in data.memories],
         "positions": [(position.file, position.line, position.column) for position in data.positions],
         "kinds": data.kinds,
@@ -190,14 +196,14 @@ def _manifest(data: TraceData) -> dict[str, Any]:
     }
 
 
-def _data(manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> TraceData:
+def _build_data(manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> TraceData:
     return TraceData(
         _launch_record(manifest["launch"]),
         manifest["stopped"],
         manifest["lane_events"],
-        tuple(_launch(each) for each in manifest["launches"]),
-        tuple(_function(each) for each in manifest["functions"]),
-        tuple(map(terms.unpacked, manifest["statements"])),
+        tuple(_build_launch(each) for each in manifest["launches"]),
+        tuple(_build_function(each) for each in manifest["functions"]),
+        tuple(map(terms.unpack_statement, manifest["statements"])),
         _memories(manifest["memories"], arrays),
         tuple(SourcePosition(*position) for position in manifest["positions"]),
         tuple(manifest["kinds"]),
@@ -216,19 +222,19 @@ def _data(manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> TraceData
 
 
 def _launch_record(entry: dict[str, Any]) -> LaunchRecord:
-    return LaunchRecord(**entry | {"findings": tuple(_finding(**each) for each in entry["findings"])})
+    return LaunchRecord(**entry | {"findings": tuple(_build_finding(**each) for each in entry["findings"])})
 
 
-def _finding(event: int, finding: dict[str, Any]) -> TraceFinding:
+def _build_finding(event: int, finding: dict[str, Any]) -> TraceFinding:
     positions = tuple(SourcePosition(**position) for position in finding["positions"])
     return TraceFinding(event, Finding(**finding | {"positions": positions, "threads": tuple(finding["threads"])}))
 
 
-def _launch(entry: dict[str, Any]) -> TraceLaunch:
+def _build_launch(entry: dict[str, Any]) -> TraceLaunch:
     return TraceLaunch(**entry | {"grid": tuple(entry["grid"]), "block": tuple(entry["block"])})
 
 
-def _function(entry: dict[str, Any]) -> TraceFunction:
+def _build_function(entry: dict[str, Any]) -> TraceFunction:
     return TraceFunction(
         entry["name"],
         {int(slot): name for slot, name in entry["variables"].items()},

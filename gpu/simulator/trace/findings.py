@@ -8,7 +8,7 @@ from gpu.errors import SourcePosition
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.observe import Access, HeapCall, Observer, WarpMeeting
+from gpu.simulator.executor.observer import Access, HeapCall, Observer, WarpSync
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.types import TraceFinding
 
@@ -23,7 +23,7 @@ class FindingEvents(Observer):
     def access(self, batch: BlockBatch, access: Access) -> None:
         self._assign_events()
 
-    def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
+    def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
         self._assign_events()
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:

@@ -53,7 +53,7 @@ class TraceFunction:
         return next((each.loops for each in self.statements if each.position == position), ())
 
 
-def describe(function: ir.Function, positions: Mapping[SourcePosition, int]) -> TraceFunction:
+def describe_function(function: ir.Function, positions: Mapping[SourcePosition, int]) -> TraceFunction:
     """Return the description of a function for a trace; `positions` numbers the positions of executed statements."""
     names = dict(enumerate(name for name, _ in function.parameters))
     types = dict(enumerate(type for _, type in function.parameters))
@@ -63,20 +63,22 @@ def describe(function: ir.Function, positions: Mapping[SourcePosition, int]) -> 
     rounds: dict[int, int] = {}
 
     def visit(statement: ir.Statement, loops: _Loops) -> None:
-        position = _position(statement, positions)
+        position = _position_number(statement, positions)
         if isinstance(statement, ir.Loop):
             loops = (*loops, len(statements))
-            rounds[len(statements)] = -1 if statement.condition is not None else _first(statement, positions)
+            rounds[len(statements)] = (
+                -1 if statement.condition is not None else _find_first_position(statement, positions)
+            )
         if position >= 0 or isinstance(statement, ir.Loop):
             statements.append(Statement(position, loops))
-        for inner in _inner(statement):
+        for inner in _inner_statements(statement):
             visit(inner, loops)
 
     visit(function.body, ())
     return TraceFunction(function.name, names, pointers, tuple(statements), rounds)
 
 
-def _inner(statement: ir.Statement) -> Iterator[ir.Statement]:
+def _inner_statements(statement: ir.Statement) -> Iterator[ir.Statement]:
     """Yield the direct inner statements of a statement."""
     match statement:
         case ir.Block(statements):
@@ -91,19 +93,19 @@ def _inner(statement: ir.Statement) -> Iterator[ir.Statement]:
             yield from (section.body for section in sections)
 
 
-def _position(statement: ir.Statement, positions: Mapping[SourcePosition, int]) -> int:
+def _position_number(statement: ir.Statement, positions: Mapping[SourcePosition, int]) -> int:
     return -1 if isinstance(statement, ir.Block) else positions.get(statement.position, -1)
 
 
-def _first(loop: ir.Loop, positions: Mapping[SourcePosition, int]) -> int:
+def _find_first_position(loop: ir.Loop, positions: Mapping[SourcePosition, int]) -> int:
     """Return the position of the first statement of a loop's body that ran."""
     waiting: list[ir.Statement] = [loop.body]
     while waiting:
         statement = waiting.pop()
-        position = _position(statement, positions)
+        position = _position_number(statement, positions)
         if position >= 0:
             return position
-        waiting += reversed(list(_inner(statement)))
+        waiting += reversed(list(_inner_statements(statement)))
     return -1
 
 

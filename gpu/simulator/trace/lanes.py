@@ -17,7 +17,7 @@ class TraceLanes:
         self._data = data
         self._batches = [BatchRow(*row) for row in data.batches.tolist()]
 
-    def of_mask(self, number: int) -> Array:
+    def mask_lanes(self, number: int) -> Array:
         """Return the lanes of a recorded mask, ascending."""
         return self._data.masks.lanes(number)
 

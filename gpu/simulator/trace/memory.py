@@ -75,11 +75,11 @@ class TraceMemory:
     _states: dict[int, Array] = field(default_factory=dict, repr=False)
 
     @property
-    def total(self) -> int:
+    def total_bytes(self) -> int:
         """The size for all blocks or threads, in bytes."""
         return (self.lanes or self.blocks) * (self.stride or self.size)
 
-    def of_lane(self, lane: Any, element: Any, size: int) -> Any:
+    def lane_element_index(self, lane: Any, element: Any, size: int) -> Any:
         """Return the index of a lane's element of `size` bytes, counted over the local memory of all lanes."""
         return lane * (self.stride // size) + element if self.stride else element * self.lanes + lane
 
@@ -91,23 +91,23 @@ class TraceMemory:
         self._apply(state, start, end)
         return state
 
-    def last_write(self, places: Array, write: int) -> Array:
+    def find_last_writes(self, places: Array, write: int) -> Array:
         """Return for each unit the index of its last log entry before a write; -1 for none."""
         end = self._end(write)
         if places.size == 1:
             entries = np.flatnonzero(self.index[:end] == places[0])
             return entries[-1:] if entries.size else np.array([-1])
-        newest = np.full(self.total // self.unit, -1)
+        newest = np.full(self.total_bytes // self.unit, -1)
         newest[self.index[:end]] = np.arange(end)
         return newest[places]
 
-    def nodes_of(self, places: Array, write: int) -> Array:
+    def find_nodes(self, places: Array, write: int) -> Array:
         """Return the nodes of some units just before a write."""
-        last = self.last_write(places, write)
+        last = self.find_last_writes(places, write)
         before = places + self.base if self.base else np.zeros_like(places)
         return np.where(last >= 0, self.nodes[last] if self.nodes.size else 0, before).astype(np.int64)
 
-    def written(self, write: int, size: int) -> tuple[Array, Array]:
+    def read_write(self, write: int, size: int) -> tuple[Array, Array]:
         """Return the bytes, shape (elements, size), and the nodes of a write of elements of `size` bytes."""
         start, end = self._end(write), self._end(write + 1)
         return self.values[start:end].reshape(-1, size), self.nodes[start : end : size // self.unit]
@@ -117,7 +117,7 @@ class TraceMemory:
 
     @cached_property
     def _initial(self) -> Array:
-        return np.full(self.total, self.fill, np.uint8) if self.initial is None else self.initial
+        return np.full(self.total_bytes, self.fill, np.uint8) if self.initial is None else self.initial
 
     def _at(self, position: int) -> Array:
         if position == 0:

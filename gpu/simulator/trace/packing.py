@@ -11,17 +11,17 @@ import numpy.typing as npt
 from gpu.simulator.executor.masks import LaneMask
 
 Array = npt.NDArray[Any]
-Thing = TypeVar("Thing")
+Object = TypeVar("Object")
 
 
-def compact(value: Any, mask: LaneMask) -> Any:
+def select_active(value: Any, mask: LaneMask) -> Any:
     """Return the elements of a value for the lanes of a mask; a value shared by all lanes is returned unchanged."""
     if not isinstance(value, np.ndarray) or mask.full:
         return value
     return value[mask.lanes]
 
 
-class Growing:
+class GrowingArray:
     """An array that grows at its end."""
 
     def __init__(self, dtype: Any) -> None:
@@ -73,9 +73,9 @@ class Table:
         """Change one number."""
         self._numbers[self._place(row, column)] = value
 
-    def increase(self, row: int, column: str, by: int) -> None:
+    def increase(self, row: int, column: str, amount: int) -> None:
         """Add to one number."""
-        self._numbers[self._place(row, column)] += by
+        self._numbers[self._place(row, column)] += amount
 
     def _place(self, row: int, column: str) -> int:
         assert self._dtype.fields is not None
@@ -86,17 +86,17 @@ class Table:
         return np.array(self._numbers, np.int32).view(self._dtype)
 
 
-class Numbering(Generic[Thing]):
+class Numbering(Generic[Object]):
     """Assigns numbers to objects, from 0, in the order of their first use."""
 
     def __init__(self) -> None:
-        self.numbers: dict[Thing, int] = {}
+        self.numbers: dict[Object, int] = {}
 
-    def of(self, thing: Thing) -> int:
+    def number_of(self, thing: Object) -> int:
         """Return the number of an object; assign one if it is new."""
         return self.numbers.setdefault(thing, len(self.numbers))
 
     @property
-    def things(self) -> tuple[Thing, ...]:
+    def objects(self) -> tuple[Object, ...]:
         """The objects, by number."""
         return tuple(self.numbers)

@@ -11,9 +11,9 @@ from gpu.simulator import ir
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import POISON, DeviceMemory, FlatMemory, LocalMemory
-from gpu.simulator.trace.packing import Array, Growing, compact
+from gpu.simulator.trace.packing import Array, GrowingArray, select_active
 
-NONE = np.int32(0)
+NO_NODE = np.int32(0)
 
 # The value in a shadow for an element if its last write has no node; 0 marks an element without a write.
 _CLEARED = -1
@@ -45,14 +45,14 @@ class RecordedMemory:
         self.blocks, self.stride, self.lanes, self.batch = 1, size, 0, -1
         self.unit = 0
         self.base = 0
-        self.index, self.nodes = Growing(np.int32), Growing(np.int32)
-        self.values = Growing(np.uint8)
+        self.index, self.nodes = GrowingArray(np.int32), GrowingArray(np.int32)
+        self.values = GrowingArray(np.uint8)
         # The number of units in the log before each write.
         self.borders = array("i")
         self._shadow: Array | None = None
 
     @classmethod
-    def of_array(
+    def from_array(
         cls, number: int, name: str, space: str, initial: Array, dtype: np.dtype[Any] | None
     ) -> RecordedMemory:
         """Create the memory of an array that exists before the launch."""
@@ -61,7 +61,9 @@ class RecordedMemory:
         return memory
 
     @classmethod
-    def of_blocks(cls, number: int, name: str, size: int, blocks: int, stride: int, batch: int) -> RecordedMemory:
+    def for_shared_variable(
+        cls, number: int, name: str, size: int, blocks: int, stride: int, batch: int
+    ) -> RecordedMemory:
         """Create the memory of a `__shared__` variable.
 
         Parameters
@@ -84,7 +86,7 @@ class RecordedMemory:
         return memory
 
     @classmethod
-    def of_threads(cls, number: int, memory: LocalMemory, lanes: int, batch: int) -> RecordedMemory:
+    def for_local_variable(cls, number: int, memory: LocalMemory, lanes: int, batch: int) -> RecordedMemory:
         """Create the recorded memory of a variable in local memory."""
         recorded = cls(number, memory.name, "local", memory.size)
         recorded.lanes, recorded.batch, recorded.fill = lanes, batch, 0 if memory.zeroed else POISON
@@ -98,11 +100,11 @@ class RecordedMemory:
         return len(self.borders)
 
     @property
-    def total(self) -> int:
+    def total_bytes(self) -> int:
         """The size for all blocks or lanes, in bytes."""
         return (self.stride or self.size) * self.lanes if self.lanes else self.blocks * self.stride
 
-    def flat(self, batch: BlockBatch, element: Any, size: int, mask: LaneMask) -> Any:
+    def flat_index(self, batch: BlockBatch, element: Any, size: int, mask: LaneMask) -> Any:
         """Return the flat index of each lane's element, counted in elements of `size` bytes.
 
         Parameters
@@ -116,24 +118,24 @@ class RecordedMemory:
         mask : LaneMask
             The lanes.
         """
-        index = compact(element, mask)
+        index = select_active(element, mask)
         if self.space == "local" and self.stride:
             return np.asarray(index, np.int64) + mask.lanes * (self.stride // size)
         if self.space == "local":
             return np.asarray(index, np.int64) * self.lanes + mask.lanes
         if self.space == "shared" and self.blocks > 1:
-            return index + compact(batch.geometry.block_of_lane, mask) * (self.stride // size)
+            return index + select_active(batch.geometry.block_of_lane, mask) * (self.stride // size)
         return np.int64(index) if not isinstance(index, np.ndarray) else index.astype(np.int64)
 
-    def per(self, dtype: np.dtype[Any]) -> int:
+    def units_per_element(self, dtype: np.dtype[Any]) -> int:
         """Return the number of units per element of a type."""
         return dtype.itemsize // self.unit
 
-    def shadow(self, dtype: np.dtype[Any]) -> Array:
+    def shadow_nodes(self, dtype: np.dtype[Any]) -> Array:
         """Return the shadow's node of each element of a type."""
         assert self._shadow is not None
-        size = self._shadow.size // self.per(dtype) * self.per(dtype)
-        return self._shadow[: size : self.per(dtype)]
+        size = self._shadow.size // self.units_per_element(dtype) * self.units_per_element(dtype)
+        return self._shadow[: size : self.units_per_element(dtype)]
 
     def content(self, memory: DeviceMemory, dtype: np.dtype[Any]) -> Array:
         """Return the current elements of the memory."""
@@ -144,7 +146,7 @@ class RecordedMemory:
         """Log a write of each lane; later lanes overwrite earlier ones."""
         assert self._shadow is not None
         self.borders.append(self.index.size)
-        pieces = self.per(values.dtype)
+        pieces = self.units_per_element(values.dtype)
         if pieces > 1:
             flat = (flat[:, None] * pieces + np.arange(pieces)).ravel()
             nodes = np.repeat(nodes, pieces)
@@ -153,30 +155,30 @@ class RecordedMemory:
         self.values.add(np.ascontiguousarray(values).view(np.uint8))
         self._shadow[flat] = np.where(nodes == 0, np.int32(_CLEARED), nodes)
 
-    def forget(self) -> None:
+    def release_shadow(self) -> None:
         """Release the shadow, when the memory will not be accessed again."""
         self._shadow = None
 
-    def needs_units(self, size: int) -> bool:
+    def needs_smaller_unit(self, size: int) -> bool:
         """Return whether units are larger than elements of `size` bytes, or not defined yet."""
         return not self.unit or self.unit > size
 
-    def count_in(self, size: int, base: int) -> None:
+    def set_unit(self, size: int, base: int) -> None:
         """Set the unit to `size` bytes; `base` is the node of the first unit's initial value, 0 for none."""
         old, self.unit, self.base = self.unit, size, base
         if not old:
-            self._shadow = np.zeros(self.total // size, np.int32)
+            self._shadow = np.zeros(self.total_bytes // size, np.int32)
         else:
             self._split(old // size)
 
     def _split(self, pieces: int) -> None:
         """Split each unit in the log and the shadow into smaller ones."""
         assert self._shadow is not None
-        shadow = np.zeros(self.total // self.unit, np.int32)
+        shadow = np.zeros(self.total_bytes // self.unit, np.int32)
         parts = np.repeat(self._shadow, pieces)
         shadow[: parts.size] = parts
         self._shadow = shadow
-        index, nodes = Growing(np.int32), Growing(np.int32)
+        index, nodes = GrowingArray(np.int32), GrowingArray(np.int32)
         index.add((self.index.array()[:, None] * pieces + np.arange(pieces)).ravel())
         nodes.add(np.repeat(self.nodes.array(), pieces))
         self.index, self.nodes = index, nodes

@@ -18,10 +18,10 @@ from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import DeviceMemory, FlatMemory, LocalMemory
-from gpu.simulator.executor.observe import Access, IssuedStep, Observer
+from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.trace.packing import Array, Numbering, Table, compact
-from gpu.simulator.trace.recorded_memory import NONE, RecordedMemory, shared_size
+from gpu.simulator.trace.packing import Array, Numbering, Table, select_active
+from gpu.simulator.trace.recorded_memory import NO_NODE, RecordedMemory, shared_size
 from gpu.simulator.trace.tables import (
     ACCESS,
     ACTIONS,
@@ -30,19 +30,19 @@ from gpu.simulator.trace.tables import (
     CALL,
     EVENT,
     INPUT,
+    NO_LANES,
     NO_STATEMENT,
-    NOBODY,
     NOT_A_BRANCH,
     OPERATION,
     POINTER,
     REGISTER,
 )
 from gpu.simulator.trace.types import TraceLaunch
-from gpu.simulator.trace.vectors import Integers, Masks, Values
+from gpu.simulator.trace.vectors import IntegerVectors, MaskTable, ValueVectors
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 
 MAXIMUM_LANE_EVENTS = 20_000_000
-END_OF_NODES = 2**31 - 1
+MAX_NODES = 2**31 - 1
 """The upper limit of nodes, so that a node and the end of a range of nodes fit into int32."""
 
 
@@ -60,12 +60,12 @@ class Recorder(Observer):
     def __init__(self, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> None:
         self.max_lane_events = max_lane_events
         self.lane_events = 0
-        self.stopped = ""
+        self.stop_reason = ""
         self.events, self.accesses = Table(EVENT), Table(ACCESS)
         self.registers, self.operations = Table(REGISTER), Table(OPERATION)
         self.barriers, self.pointers = Table(BARRIER), Table(POINTER)
         self.pointer_names = Numbering[str]()
-        self.integers, self.values, self.masks = Integers(), Values(), Masks()
+        self.integers, self.values, self.masks = IntegerVectors(), ValueVectors(), MaskTable()
         self.kinds, self.operators = Numbering[str](), Numbering[str]()
         self.positions = Numbering[SourcePosition]()
         self.functions: list[ir.Function] = []
@@ -80,20 +80,20 @@ class Recorder(Observer):
         self._parent: tuple[int, ...] = ()
         self.memories: list[RecordedMemory] = []
         # The nodes of the next stored value, one for each leaf; and those of loaded values, if requested.
-        self.incoming: tuple[Any, ...] = ()
-        self.outgoing: list[tuple[LaneMask, tuple[Any, ...]]] | None = None
+        self.stored_nodes: tuple[Any, ...] = ()
+        self.loaded_nodes: list[tuple[LaneMask, tuple[Any, ...]]] | None = None
         self._next_node = 1
         self._next_frame = 0
         self._frame = (0, 0)
         self._step: tuple[IssuedStep, LaneMask] | None = None
         self._interrupted = False
         # The frame and the statement of each warp, or part of a warp, that is not running.
-        self._part: int | None = None
-        self._paused: dict[int | None, tuple[tuple[int, int], tuple[IssuedStep, LaneMask] | None]] = {}
+        self._running_part: int | None = None
+        self._paused_parts: dict[int | None, tuple[tuple[int, int], tuple[IssuedStep, LaneMask] | None]] = {}
         self._kernel_frame = 0
-        self._suspended: list[tuple[Any, ...]] = []
+        self._suspended_states: list[tuple[Any, ...]] = []
         self._atomics: list[tuple[Access, RecordedMemory, Array]] = []
-        self._numbers: WeakKeyDictionary[DeviceMemory, RecordedMemory] = WeakKeyDictionary()
+        self._recorded_memories: WeakKeyDictionary[DeviceMemory, RecordedMemory] = WeakKeyDictionary()
         self._by_address: dict[tuple[int, int], RecordedMemory] = {}
         # For schedules that cache values in registers: the nodes of each lane's cached values, by memory, lane and
         # byte, and the frames of pending writes.
@@ -107,15 +107,15 @@ class Recorder(Observer):
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         # A child that was launched before the recording stopped is listed even if it runs afterwards.
-        if not self.stopped or self._parent:
+        if not self.stop_reason or self._parent:
             self.launches.append(TraceLaunch(len(self.launches), kernel, tuple(grid), tuple(block), *self._parent))
         self._parent = ()
 
-    def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
-        if not self.stopped:
+    def child_launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
+        if not self.stop_reason:
             block, thread = divmod(child.lane, batch.geometry.lanes_per_block)
             launch = self.batches.get(self._running[-1], "launch")
-            self._parents[child] = (launch, self._event(), batch.first + block, thread)
+            self._parents[child] = (launch, self._current_event(), batch.first + block, thread)
 
     def child_begins(self, child: ChildLaunch) -> None:
         self._parent = self._parents.pop(child, ())
@@ -123,34 +123,38 @@ class Recorder(Observer):
     def batch_begins(self, batch: BlockBatch) -> None:
         self._running.append(len(self.batches))
         self._batch_memories.append([])
-        if not self.stopped:
+        if not self.stop_reason:
             self.batches.add(batch.first, batch.geometry.blocks, len(self.launches) - 1)
-        self._suspended.append((self._part, self._paused, self._kernel_frame, self._frame, self._step))
-        self._part, self._paused, self._kernel_frame, self._step = None, {}, self._new_frame(), None
+        self._suspended_states.append(
+            (self._running_part, self._paused_parts, self._kernel_frame, self._frame, self._step)
+        )
+        self._running_part, self._paused_parts, self._kernel_frame, self._step = None, {}, self._new_frame(), None
 
     def batch_ends(self, batch: BlockBatch) -> None:
         # The batch's own memories are never accessed again, so their shadows are released.
         for memory in self._batch_memories.pop():
-            memory.forget()
+            memory.release_shadow()
         self._cached_nodes.clear()
         self._write_frames.clear()
         self._running.pop()
-        self._part, self._paused, self._kernel_frame, self._frame, self._step = self._suspended.pop()
-        self.masks.forget()
+        self._running_part, self._paused_parts, self._kernel_frame, self._frame, self._step = (
+            self._suspended_states.pop()
+        )
+        self.masks.clear_cache()
 
     def switch(self, batch: BlockBatch, part: int) -> None:
-        self._paused[self._part] = (self._frame, self._step)
-        self._part = part
-        self._frame, self._step = self._paused.pop(part, ((0, 0), None))
+        self._paused_parts[self._running_part] = (self._frame, self._step)
+        self._running_part = part
+        self._frame, self._step = self._paused_parts.pop(part, ((0, 0), None))
         # The rest of this statement follows the events of other parts.
         self._interrupted = True
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
-        if not self.stopped:
+        if not self.stop_reason:
             self.barriers.add(len(self.events), self._running[-1], self.masks.add(mask))
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
-        if self.stopped:
+        if self.stop_reason:
             return
         if self.lane_events + mask.count > self.max_lane_events:
             self._stop(f"{self.max_lane_events} statements of single lanes")
@@ -162,7 +166,7 @@ class Recorder(Observer):
         self.step(batch, IssuedStep(loop.position, "advance", 0, loop.step), mask)
 
     def _stop(self, limit: str) -> None:
-        self.stopped = (
+        self.stop_reason = (
             f"The recording ends after {limit}; the launch ran to its end. "
             "Launch fewer threads, or raise the limit of the trace."
         )
@@ -171,8 +175,8 @@ class Recorder(Observer):
         self._step, self._interrupted = (step, mask), False
         function, frame = self._frame
         self.events.add(
-            self.kinds.of(step.kind),
-            self.positions.of(step.position),
+            self.kinds.number_of(step.kind),
+            self.positions.number_of(step.position),
             function,
             frame,
             self._running[-1],
@@ -193,7 +197,7 @@ class Recorder(Observer):
             self.statements.append(step.executed)
         return number
 
-    def _event(self) -> int:
+    def _current_event(self) -> int:
         """Return the number of the running event; the rest of a statement after a function call is a new event."""
         if self._interrupted and self._step is not None:
             self._begin(*self._step, resumed=True)
@@ -202,24 +206,24 @@ class Recorder(Observer):
     @property
     def running_event(self) -> int:
         """The number of the running event, or the number of events if the recording has ended."""
-        return len(self.events) - (not self.stopped)
+        return len(self.events) - (not self.stop_reason)
 
-    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
-        if not self.stopped:
-            self.events.increase(self._event(), "work", operations * mask.count)
+    def conditional_operand(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
+        if not self.stop_reason:
+            self.events.increase(self._current_event(), "work", operations * mask.count)
 
-    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
-        if not self.stopped:
-            event = self._event()
-            self.events.set(event, "taken", NOBODY if taken is None else self.masks.add(taken))
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
+        if not self.stop_reason:
+            event = self._current_event()
+            self.events.set(event, "taken", NO_LANES if true_mask is None else self.masks.add(true_mask))
 
-    def enter(self, function: ir.Function, *, is_kernel: bool) -> tuple[Any, ...]:
-        """Record a function call, and return the caller's state for `leave`.
+    def enter_function(self, function: ir.Function, *, is_kernel: bool) -> tuple[Any, ...]:
+        """Record a function call, and return the caller's state for `leave_function`.
 
         All warps of a batch share the kernel's frame, so that a variable is one for all lanes in every schedule.
         """
         before = (self._frame, self._step)
-        if self.stopped:
+        if self.stop_reason:
             return before
         number = self._function_numbers.setdefault(id(function), len(self.functions))
         if number == len(self.functions):
@@ -234,23 +238,23 @@ class Recorder(Observer):
         self._next_frame += 1
         return self._next_frame - 1
 
-    def leave(self, before: tuple[Any, ...]) -> None:
+    def leave_function(self, state: tuple[Any, ...]) -> None:
         """Restore the state of the caller."""
-        self._frame, self._step = before
+        self._frame, self._step = state
         self._interrupted = True
 
-    def suspend(self) -> tuple[Any, ...]:
-        """Return the state for `leave`, which resumes the running statement after an interruption."""
+    def suspend_statement(self) -> tuple[Any, ...]:
+        """Return the state for `leave_function`, which resumes the running statement after an interruption."""
         return (self._frame, self._step)
 
     # Variables.
 
-    def parameter(self, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
+    def record_parameter(self, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
         """Record the value of a parameter of the function that was just entered."""
-        if not self.stopped:
+        if not self.stop_reason:
             self._record_variable(len(self.events) - 1, slot, value, node, mask)
 
-    def register(self, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
+    def record_variable(self, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
         """Record a new value of a scalar or pointer variable of the running function.
 
         Parameters
@@ -264,17 +268,17 @@ class Recorder(Observer):
         mask : LaneMask
             The lanes that assign it.
         """
-        if not self.stopped:
-            self._record_variable(self._event(), slot, value, node, mask)
+        if not self.stop_reason:
+            self._record_variable(self._current_event(), slot, value, node, mask)
 
     def _record_variable(self, event: int, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
         if isinstance(value, np.generic | np.ndarray):
             self._record_register(event, slot, value, node, mask)
         elif isinstance(value, PointerValue):
-            for address, lanes in value.parts(mask) if value.mixed else [(value, mask)]:
+            for address, lanes in value.split_by_memory(mask) if value.mixed else [(value, mask)]:
                 name = address.memory.name if address.memory is not None else ""
-                offset = np.asarray(compact(address.offset, lanes), np.int64)
-                number = self.pointer_names.of(name)
+                offset = np.asarray(select_active(address.offset, lanes), np.int64)
+                number = self.pointer_names.number_of(name)
                 row = (event, self._frame[1], slot, self.masks.add(lanes), number, self.values.add(offset))
                 self.pointers.add(*row)
 
@@ -284,13 +288,13 @@ class Recorder(Observer):
             self._frame[1],
             slot,
             self.masks.add(mask),
-            self.values.add(compact(value, mask)),
-            self.integers.add(compact(node, mask)),
+            self.values.add(select_active(value, mask)),
+            self.integers.add(select_active(node, mask)),
         )
 
     # Operations.
 
-    def operation(
+    def record_operation(
         self, operator: str, mask: LaneMask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]
     ) -> Any:
         """Record an operation and return the nodes of its results; 0 in lanes without any operand that has a node.
@@ -306,14 +310,14 @@ class Recorder(Observer):
         nodes, operands : sequence
             The nodes and the values of the operands, each one for all lanes or one per lane.
         """
-        packed = [compact(node, mask) for node in nodes]
-        if self.stopped or not any(np.any(node) for node in packed):
-            return NONE
-        first = self._take_nodes(mask.count)
+        packed = [select_active(node, mask) for node in nodes]
+        if self.stop_reason or not any(np.any(node) for node in packed):
+            return NO_NODE
+        first = self._allocate_nodes(mask.count)
         if first is None:
-            return NONE
+            return NO_NODE
         self._add_operation(
-            first, operator, mask, compact(value, mask), packed, [compact(each, mask) for each in operands]
+            first, operator, mask, select_active(value, mask), packed, [select_active(each, mask) for each in operands]
         )
         numbers = np.arange(first, first + mask.count, dtype=np.int32)
         if not any(np.all(node) for node in packed):
@@ -335,8 +339,8 @@ class Recorder(Observer):
             if not np.all(node) and isinstance(operand, np.generic | np.ndarray):
                 operand_values[place] = self.values.add(operand)
         self.operations.add(
-            self._event(),
-            self.operators.of(operator),
+            self._current_event(),
+            self.operators.number_of(operator),
             self.masks.add(mask),
             first,
             self.values.add(value),
@@ -344,22 +348,22 @@ class Recorder(Observer):
             *operand_values,
         )
 
-    def _take_nodes(self, count: int) -> int | None:
+    def _allocate_nodes(self, count: int) -> int | None:
         """Return the first of `count` new nodes; if there are not enough, stop the recording and return None."""
         first = self._next_node
-        if first + count > END_OF_NODES:
-            self._stop(f"{END_OF_NODES - 1} values")
+        if first + count > MAX_NODES:
+            self._stop(f"{MAX_NODES - 1} values")
             return None
         self._next_node += count
         return first
 
     # Memory.
 
-    def arguments(
+    def record_arguments(
         self, parameters: Sequence[tuple[str, Type]], values: Sequence[Any], variables: dict[str, Any]
     ) -> None:
         """Record the initial contents of a launch's arrays."""
-        if self.stopped:
+        if self.stop_reason:
             return
         for (_, type), value in zip(parameters, values, strict=True):
             if isinstance(type, Pointer) and isinstance(value.memory, FlatMemory):
@@ -372,38 +376,40 @@ class Recorder(Observer):
         if key not in self._by_address:
             kinds = {leaf.dtype for _, leaf in leaves(element) if isinstance(leaf, Scalar)} if element else set()
             dtype = kinds.pop() if len(kinds) == 1 else None
-            recorded = RecordedMemory.of_array(len(self.memories), memory.name, memory.space, memory.data.copy(), dtype)
+            recorded = RecordedMemory.from_array(
+                len(self.memories), memory.name, memory.space, memory.data.copy(), dtype
+            )
             self.memories.append(recorded)
             self._by_address[key] = recorded
-        self._numbers[memory] = self._by_address[key]
+        self._recorded_memories[memory] = self._by_address[key]
 
     def _recorded_memory(self, batch: BlockBatch, memory: DeviceMemory) -> RecordedMemory:
-        recorded = self._numbers.get(memory)
+        recorded = self._recorded_memories.get(memory)
         if recorded is None and isinstance(memory, FlatMemory) and memory.space == "global":
             self._add_array(memory, None)  # reached only through a pointer in memory or in a struct
-            recorded = self._numbers[memory]
+            recorded = self._recorded_memories[memory]
         if recorded is None:
             number, own_batch, blocks = len(self.memories), self._running[-1], batch.geometry.blocks
             if isinstance(memory, LocalMemory):
-                recorded = RecordedMemory.of_threads(number, memory, batch.geometry.lanes, own_batch)
+                recorded = RecordedMemory.for_local_variable(number, memory, batch.geometry.lanes, own_batch)
             else:
                 assert isinstance(memory, FlatMemory)
                 size, stride = shared_size(batch, memory), memory.data.size // blocks
-                recorded = RecordedMemory.of_blocks(number, memory.name, size, blocks, stride, own_batch)
+                recorded = RecordedMemory.for_shared_variable(number, memory.name, size, blocks, stride, own_batch)
             self.memories.append(recorded)
             self._batch_memories[-1].append(recorded)
-            self._numbers[memory] = recorded
+            self._recorded_memories[memory] = recorded
         return recorded
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         values = access.values if isinstance(access.values, tuple) else (access.values,)
-        if self.stopped:
-            if self.outgoing is not None:
-                self.outgoing.append((access.mask, (NONE,) * len(values)))
+        if self.stop_reason:
+            if self.loaded_nodes is not None:
+                self.loaded_nodes.append((access.mask, (NO_NODE,) * len(values)))
             return
         memory = self._recorded_memory(batch, access.memory)
         if access.site.action == "atomic":
-            self._atomics.append((access, memory, memory.flat(batch, access.element, access.size, access.mask)))
+            self._atomics.append((access, memory, memory.flat_index(batch, access.element, access.size, access.mask)))
             return
         offset, nodes = 0, []
         for place, value in enumerate(values):
@@ -414,35 +420,35 @@ class Recorder(Observer):
             if access.site.action == "read":
                 nodes.append(self._read(batch, access, memory, element, number, place))
             else:
-                node = self.incoming[place] if place < len(self.incoming) else NONE
+                node = self.stored_nodes[place] if place < len(self.stored_nodes) else NO_NODE
                 if access.register is not None:
-                    self._cache_nodes(access, memory, memory.flat(batch, element, size, access.mask), node)
+                    self._cache_nodes(access, memory, memory.flat_index(batch, element, size, access.mask), node)
                     if access.register.any():
                         self._write_frames[id(access)] = self._frame
                         continue
                 self._write(batch, access.mask, memory, element, number, node, place)
-        if self.outgoing is not None:
-            self.outgoing.append((access.mask, tuple(nodes)))
+        if self.loaded_nodes is not None:
+            self.loaded_nodes.append((access.mask, tuple(nodes)))
 
-    def written_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
-        if self.stopped or id(access) not in self._write_frames:
+    def write_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
+        if self.stop_reason or id(access) not in self._write_frames:
             return
         before = self._frame, self._step
         self._frame = self._write_frames[id(access)]
         self.step(batch, IssuedStep(step.position, "evaluate", 0, step.executed), mask)
-        if not self.stopped:
+        if not self.stop_reason:
             memory = self._recorded_memory(batch, access.memory)
             value = np.asarray(access.values)
-            flat = memory.flat(batch, access.element, access.size, mask)
+            flat = memory.flat_index(batch, access.element, access.size, mask)
             nodes = np.zeros(mask.bits.size, np.int32)
             nodes[mask.lanes] = self._lookup_nodes(access, memory, flat, mask)
             self._write(batch, mask, memory, access.element, value if value.ndim else value[()], nodes, 0)
-        self.leave(before)
+        self.leave_function(before)
 
     def _cache_nodes(self, access: Access, memory: RecordedMemory, flat: Any, node: Any) -> None:
         """Store the nodes of the values that lanes cache in registers."""
         mask = access.mask
-        nodes = np.broadcast_to(compact(node, mask), mask.count).tolist()
+        nodes = np.broadcast_to(select_active(node, mask), mask.count).tolist()
         for lane, at, each in zip(mask.lanes.tolist(), _lane_indices(flat, mask), nodes, strict=True):
             self._cached_nodes[memory.number, lane, at * access.size] = each
 
@@ -455,50 +461,50 @@ class Recorder(Observer):
         self, batch: BlockBatch, access: Access, memory: RecordedMemory, element: Any, value: Any, part: int
     ) -> Any:
         mask, dtype, register = access.mask, value.dtype, access.register
-        needs_nodes = self.outgoing is not None or register is not None
-        if needs_nodes and not self._fit_unit(memory, dtype):
-            return NONE
+        needs_nodes = self.loaded_nodes is not None or register is not None
+        if needs_nodes and not self._reduce_unit(memory, dtype):
+            return NO_NODE
         from_register = register is not None and register.any()
-        values = self.values.add(compact(value, mask)) if from_register else -1
+        values = self.values.add(select_active(value, mask)) if from_register else -1
         self._record_access("read", memory, dtype, mask, element, values, part)
         if not needs_nodes:
-            return NONE
-        flat = memory.flat(batch, element, dtype.itemsize, mask)
-        nodes = memory.shadow(dtype)[flat]
+            return NO_NODE
+        flat = memory.flat_index(batch, element, dtype.itemsize, mask)
+        nodes = memory.shadow_nodes(dtype)[flat]
         base = memory.base
         if base:
-            nodes = np.where(nodes == 0, flat * memory.per(dtype) + base, nodes)
+            nodes = np.where(nodes == 0, flat * memory.units_per_element(dtype) + base, nodes)
         nodes = np.maximum(nodes, 0).astype(np.int32)
         if register is not None:
             if from_register:
                 cached = np.array(self._lookup_nodes(access, memory, flat, mask), np.int32)
                 nodes = np.where(register[mask.lanes], cached, nodes)
-            self._cache_nodes(access, memory, flat, _spread(nodes, mask))
-        return _spread(nodes, mask)
+            self._cache_nodes(access, memory, flat, _expand_to_lanes(nodes, mask))
+        return _expand_to_lanes(nodes, mask)
 
-    def _fit_unit(self, memory: RecordedMemory, dtype: np.dtype[Any]) -> bool:
+    def _reduce_unit(self, memory: RecordedMemory, dtype: np.dtype[Any]) -> bool:
         """Make a memory's unit no larger than a type; return whether there are enough nodes for it."""
-        if not self.stopped and memory.needs_units(dtype.itemsize):
+        if not self.stop_reason and memory.needs_smaller_unit(dtype.itemsize):
             base = 0
             if memory.initial is not None:
-                count = memory.total // dtype.itemsize
-                first = self._take_nodes(count)
+                count = memory.total_bytes // dtype.itemsize
+                first = self._allocate_nodes(count)
                 if first is None:
                     return False
                 base = first
                 self.inputs.add(base, count, memory.number, dtype.itemsize)
-            memory.count_in(dtype.itemsize, base)
-        return not self.stopped
+            memory.set_unit(dtype.itemsize, base)
+        return not self.stop_reason
 
     def _write(
         self, batch: BlockBatch, mask: LaneMask, memory: RecordedMemory, element: Any, value: Any, node: Any, part: int
     ) -> None:
-        if not self._fit_unit(memory, value.dtype):
+        if not self._reduce_unit(memory, value.dtype):
             return
-        flat = np.broadcast_to(memory.flat(batch, element, value.dtype.itemsize, mask), mask.count)
-        nodes = np.broadcast_to(compact(node, mask), mask.count)
+        flat = np.broadcast_to(memory.flat_index(batch, element, value.dtype.itemsize, mask), mask.count)
+        nodes = np.broadcast_to(select_active(node, mask), mask.count)
         self._record_access("write", memory, value.dtype, mask, element, -1, part)
-        memory.write(flat, np.broadcast_to(compact(value, mask), mask.count), nodes)
+        memory.write(flat, np.broadcast_to(select_active(value, mask), mask.count), nodes)
 
     def _record_access(
         self,
@@ -514,18 +520,18 @@ class Recorder(Observer):
         if memory.dtype is None:
             memory.dtype = dtype
         self.accesses.add(
-            self._event(),
+            self._current_event(),
             ACTIONS.index(action),
             memory.number,
-            self.values.code(dtype),
+            self.values.type_number(dtype),
             self.masks.add(mask),
-            self.integers.add(compact(element, mask)),
+            self.integers.add(select_active(element, mask)),
             memory.writes,
             value,
             part,
         )
 
-    def atomic(self, batch: BlockBatch, op: str, operands: Sequence[Any], nodes: Sequence[Any], old: Any) -> Any:
+    def record_atomic(self, batch: BlockBatch, op: str, operands: Sequence[Any], nodes: Sequence[Any], old: Any) -> Any:
         """Record an atomic operation, executed in lane order; return the nodes of the old values.
 
         Parameters
@@ -543,34 +549,36 @@ class Recorder(Observer):
         for access, memory, flat in self._atomics:
             mask = access.mask
             at = np.broadcast_to(flat, mask.count)
-            before = np.broadcast_to(compact(old, mask), mask.count)
-            if not self._fit_unit(memory, before.dtype):
+            before = np.broadcast_to(select_active(old, mask), mask.count)
+            if not self._reduce_unit(memory, before.dtype):
                 break
-            current = memory.shadow(before.dtype)[at]
+            current = memory.shadow_nodes(before.dtype)[at]
             if memory.base:
-                current = np.where(current == 0, at * memory.per(before.dtype) + memory.base, current)
+                current = np.where(current == 0, at * memory.units_per_element(before.dtype) + memory.base, current)
             start = np.maximum(current, 0).astype(np.int32)
             # Sorted by element, then by lane: the value after one lane's operation is the old value of the next lane.
             order = np.argsort(at, kind="stable")
             first = np.concatenate(([True], at[order][1:] != at[order][:-1]))
             after = np.empty_like(before)
             last = np.concatenate((first[1:], [True]))
-            after[order] = np.where(last, memory.content(access.memory, before.dtype)[at[order]], _next(before[order]))
-            operand_nodes = [np.broadcast_to(compact(node, mask), mask.count) for node in nodes]
+            after[order] = np.where(
+                last, memory.content(access.memory, before.dtype)[at[order]], _next_in_group(before[order])
+            )
+            operand_nodes = [np.broadcast_to(select_active(node, mask), mask.count) for node in nodes]
             base: int | None = None
             if op == "exch":
                 new_nodes = operand_nodes[0]
             elif op == "cas":
-                new_nodes = _swap_nodes(order, first, start, before, compact(operands[0], mask), operand_nodes[1])
+                new_nodes = _swap_nodes(order, first, start, before, select_active(operands[0], mask), operand_nodes[1])
             else:
-                base = self._take_nodes(mask.count)
+                base = self._allocate_nodes(mask.count)
                 if base is None:
                     break
                 new_nodes = np.arange(base, base + mask.count, dtype=np.int32)
             previous = np.empty_like(start)
-            previous[order] = np.where(first, start[order], _previous(new_nodes[order]))
+            previous[order] = np.where(first, start[order], _previous_in_group(new_nodes[order]))
             if base is not None:
-                sources, values = [previous, operand_nodes[0]], [before, compact(operands[0], mask)]
+                sources, values = [previous, operand_nodes[0]], [before, select_active(operands[0], mask)]
                 self._add_operation(base, f"atomic {op}", mask, after, sources, values)
             self._record_access("atomic", memory, before.dtype, mask, access.element, self.values.add(before), 0)
             memory.write(at, after, new_nodes)
@@ -579,8 +587,8 @@ class Recorder(Observer):
         return old_nodes
 
 
-def _spread(packed: Any, mask: LaneMask) -> Any:
-    """Return one number per lane of the batch, 0 in lanes outside the mask; the inverse of `compact`."""
+def _expand_to_lanes(packed: Any, mask: LaneMask) -> Any:
+    """Return one number per lane of the batch, 0 in lanes outside the mask; the inverse of `select_active`."""
     if mask.full or not (isinstance(packed, np.ndarray) and packed.ndim):
         return packed if mask.full or isinstance(packed, np.generic) else packed[()]
     lanes = np.zeros(mask.bits.size, packed.dtype)
@@ -594,11 +602,11 @@ def _lane_indices(flat: Any, mask: LaneMask) -> list[int]:
     return indices
 
 
-def _next(values: Array) -> Array:
+def _next_in_group(values: Array) -> Array:
     return np.concatenate((values[1:], values[:1]))
 
 
-def _previous(values: Array) -> Array:
+def _previous_in_group(values: Array) -> Array:
     return np.concatenate((values[-1:], values[:-1]))
 
 

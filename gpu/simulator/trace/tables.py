@@ -90,7 +90,7 @@ INPUT = _int32("first", "count", "memory", "unit")
 """The nodes of a memory's initial content, one for each `unit` of bytes."""
 
 ACTIONS = ("read", "write", "atomic")
-NOT_A_BRANCH, NOBODY = -1, -2
+NOT_A_BRANCH, NO_LANES = -1, -2
 """Special values of an event's column `taken`: not a branch, and no lane."""
 
 NO_STATEMENT = -1

@@ -13,7 +13,7 @@ from gpu.simulator import ir, nesting
 from gpu.simulator.intrinsics import ATOMICS
 from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size
 
-nesting.make_room()
+nesting.raise_recursion_limit()
 
 _ATOMIC_NAMES = {op: name for name, op in reversed(ATOMICS.items())}
 _NAMES = {
@@ -84,31 +84,31 @@ class ExecutedStatement:
     terms: tuple[Term, ...] = ()
 
 
-def statement_of(executed: ir.Statement | ir.Expression) -> ExecutedStatement:
+def convert_statement(executed: ir.Statement | ir.Expression) -> ExecutedStatement:
     """Convert a statement, or the step of a `for`, of the IR."""
     match executed:
         case ir.Declare(_, type, value, _, name, text):
-            return ExecutedStatement(text, name, _type_text(type), _terms(value))
+            return ExecutedStatement(text, name, _format_type(type), _convert_all(value))
         case ir.DeclareMemory(_, _, values, zeroed, name, _, _, type):
-            text = _type_text(type) + (" = {}" if zeroed else "")
-            return ExecutedStatement("", name, text, _terms(*(value for _, value in values)))
+            text = _format_type(type) + (" = {}" if zeroed else "")
+            return ExecutedStatement("", name, text, _convert_all(*(value for _, value in values)))
         case ir.If(value) | ir.Loop(value) | ir.Switch(value) | ir.Evaluate(value):
-            return ExecutedStatement(executed.text, terms=_terms(value))
+            return ExecutedStatement(executed.text, terms=_convert_all(value))
         case ir.Return(value):
-            return ExecutedStatement(terms=_terms(value))
+            return ExecutedStatement(terms=_convert_all(value))
         case ir.Block() | ir.Jump() | ir.Barrier():
             return ExecutedStatement()
-    return ExecutedStatement(terms=_terms(executed))
+    return ExecutedStatement(terms=_convert_all(executed))
 
 
-def packed(statement: ExecutedStatement) -> list[Any]:
+def pack_statement(statement: ExecutedStatement) -> list[Any]:
     """Convert a statement to JSON-compatible lists."""
     return [statement.text, statement.name, statement.type, [_pack_term(term) for term in statement.terms]]
 
 
-def unpacked(given: list[Any]) -> ExecutedStatement:
-    """Convert lists from `packed` back to a statement."""
-    text, name, type, terms = given
+def unpack_statement(fields: list[Any]) -> ExecutedStatement:
+    """Convert lists from `pack_statement` back to a statement."""
+    text, name, type, terms = fields
     return ExecutedStatement(text, name, type, tuple(map(_unpack_term, terms)))
 
 
@@ -121,133 +121,136 @@ def _unpack_term(fields: list[Any]) -> Term:
     return Term(kind, text, type, tuple(map(_unpack_term, parts)), value, tuple(rows))
 
 
-def _terms(*expressions: ir.Expression | ir.Place | None) -> tuple[Term, ...]:
-    return tuple(_term(each) for each in expressions if each is not None)
+def _convert_all(*expressions: ir.Expression | ir.Place | None) -> tuple[Term, ...]:
+    return tuple(_convert_expression(each) for each in expressions if each is not None)
 
 
-def _term(expression: ir.Expression | ir.Place) -> Term:
+def _convert_expression(expression: ir.Expression | ir.Place) -> Term:
     match expression:
         case ir.Const(type, value):
             return Term("constant", "", type.name, value=value.item())
         case ir.Null():
             return Term("other", "nullptr")
         case ir.Local(type, _, name):
-            return Term("variable", name, _name(type))
+            return Term("variable", name, _type_name(type))
         case ir.Global(_, name):
             return Term("global", name)
         case ir.Special(type, name, axis):
             return Term("special", f"{name}.{'xyz'[axis]}", type.name)
         case ir.Unary(type, op, operand):
-            return Term("unary", op, type.name, _terms(operand))
+            return Term("unary", op, type.name, _convert_all(operand))
         case ir.Binary(_, op, left, right):
-            return Term("binary", op, _name(left.type), _terms(left, right))
+            return Term("binary", op, _type_name(left.type), _convert_all(left, right))
         case ir.Logical(type, op, left, right):
-            return Term("logical", op, type.name, _terms(left, right))
+            return Term("logical", op, type.name, _convert_all(left, right))
         case ir.Select(type, condition, chosen, other):
-            return Term("choice", "?:", _name(type), _terms(condition, chosen, other))
+            return Term("choice", "?:", _type_name(type), _convert_all(condition, chosen, other))
         case ir.Sequence(_, ir.Sequence(_, ir.Assign(_, ir.Local(), ir.Temporary()), ir.Call(_, function, values))):
-            return Term("call", function.name, "", _terms(*values[1:]))  # a constructor's
+            return Term("call", function.name, "", _convert_all(*values[1:]))  # a constructor's
         case ir.Sequence(type, first, second):
-            return Term("comma", ",", _name(type), _terms(first, second))
+            return Term("comma", ",", _type_name(type), _convert_all(first, second))
         case ir.Cast(Scalar(name), operand) if isinstance(operand.type, Scalar):
-            return Term("cast", "", name, _terms(operand))
+            return Term("cast", "", name, _convert_all(operand))
         case ir.Cast(_, operand) | ir.SharedAddress(_, operand):
-            return _term(operand)
+            return _convert_expression(operand)
         case ir.Offset(_, pointer, index, rows):
-            return Term("sum", "+", "", _terms(pointer, index), rows=rows)
+            return Term("sum", "+", "", _convert_all(pointer, index), rows=rows)
         case ir.Distance(type, left, right):
-            return Term("difference", "-", type.name, _terms(left, right))
+            return Term("difference", "-", type.name, _convert_all(left, right))
         case ir.Member(_, pointer, offset):
             assert isinstance(pointer.type, Pointer)
-            return Term("member", _member_at(pointer.type.element, offset, expression.type), "", _terms(pointer))
+            return Term(
+                "member", _find_member_name(pointer.type.element, offset, expression.type), "", _convert_all(pointer)
+            )
         case ir.Extract(type, operand, first):
             offset = leaves(operand.type)[first][0] if leaves(operand.type) else 0
-            text = _member_at(operand.type, offset, Pointer(type))
-            return Term("part", text, _name(type), _terms(operand), value=[first, len(leaves(type))])
+            text = _find_member_name(operand.type, offset, Pointer(type))
+            return Term("part", text, _type_name(type), _convert_all(operand), value=[first, len(leaves(type))])
         case ir.Construct(_, parts):
-            return Term("made", "", "", _terms(*parts))
+            return Term("made", "", "", _convert_all(*parts))
         case ir.Temporary(type, value):
-            return Term("temporary", "", "", _terms(value), value=_accesses(type.element))
+            return Term("temporary", "", "", _convert_all(value), value=_count_accesses(type.element))
         case ir.Element():
-            return _place(expression)
+            return _convert_place(expression)
         case ir.Load(type, place):
-            return Term("load", "", _name(type), (_place(place),), value=_accesses(type))
+            return Term("load", "", _type_name(type), (_convert_place(place),), value=_count_accesses(type))
         case ir.Assign(type, place, value):
-            return Term("assign", "=", _name(type), _terms(place, value), value=_accesses(type))
+            return Term("assign", "=", _type_name(type), _convert_all(place, value), value=_count_accesses(type))
         case ir.Update(type, place, op, value, compute, gives_old):
-            return Term("update", op, _name(compute), _terms(place, value), value=int(gives_old))
+            return Term("update", op, _type_name(compute), _convert_all(place, value), value=int(gives_old))
         case ir.Intrinsic(type, name, arguments):
-            return Term("function", name, type.name, _terms(*arguments))
+            return Term("function", name, type.name, _convert_all(*arguments))
         case ir.Atomic(type, op, place, arguments):
-            return Term("atomic", _ATOMIC_NAMES[op], type.name, _terms(place, *arguments))
+            return Term("atomic", _ATOMIC_NAMES[op], type.name, _convert_all(place, *arguments))
         case ir.Warp(type, op, arguments):
-            return Term("warp", op, type.name, _terms(*arguments))
+            return Term("warp", op, type.name, _convert_all(*arguments))
         case ir.Call(type, function, arguments):
-            return _call(function, arguments)
+            return _convert_call(function, arguments)
         case ir.IndirectCall(type, function, _, arguments):
-            return Term("call", "(*@)", "", _terms(function, *arguments))
+            return Term("call", "(*@)", "", _convert_all(function, *arguments))
         case ir.LaunchCall(_, function, grid, block, _, _, arguments):
-            return Term("call", f"{function.name}<<<@, @>>>", "", _terms(grid, block, *arguments))
+            return Term("call", f"{function.name}<<<@, @>>>", "", _convert_all(grid, block, *arguments))
         case ir.Print(_, format, arguments):
             texts = [
-                Term("other", f'"{each}"') if isinstance(each, str) else _term(each) for each in (format, *arguments)
+                Term("other", f'"{each}"') if isinstance(each, str) else _convert_expression(each)
+                for each in (format, *arguments)
             ]
             return Term("call", "printf", "", tuple(texts))
         case ir.Assertion(_, condition):
-            return Term("call", "assert", "", _terms(condition))
+            return Term("call", "assert", "", _convert_all(condition))
         case ir.Fence(_, name, _, lanes):
-            return Term("call", name, "", _terms(lanes))
+            return Term("call", name, "", _convert_all(lanes))
         case ir.AsyncCopy(_, to, source):
-            return Term("call", "copy_async", "", _terms(to, source))
+            return Term("call", "copy_async", "", _convert_all(to, source))
         case ir.BulkCopy(_, to, source):
-            return Term("call", "copy_async", "", _terms(to, source))
+            return Term("call", "copy_async", "", _convert_all(to, source))
         case ir.BarrierPhase(_, op, pointer, argument):
-            return Term("call", op, "", _terms(pointer, argument))
+            return Term("call", op, "", _convert_all(pointer, argument))
         case ir.AsyncCommit():
             return Term("call", "commit", "", ())
         case ir.AsyncWait(_, left):
-            return Term("call", "wait", "", _terms(left))
+            return Term("call", "wait", "", _convert_all(left))
         case ir.HeapChange(_, pointer, size):
-            return Term("call", "free" if size is None else "malloc", "", _terms(pointer))
+            return Term("call", "free" if size is None else "malloc", "", _convert_all(pointer))
         case ir.ClusterBarrier(_, part):
             return Term("other", f"cluster.barrier_{part}()")
         case ir.ClusterAddress(_, pointer, rank):
-            return Term("call", "map_shared_rank", "", _terms(pointer, rank))
+            return Term("call", "map_shared_rank", "", _convert_all(pointer, rank))
         case ir.GridBarrier():
             return Term("other", "grid.sync()")
         case ir.Texel(_, _, places):
-            return Term("call", "texel", "", _terms(*places))
+            return Term("call", "texel", "", _convert_all(*places))
         case ir.TexelWeight(_, _, _, place):
-            return Term("call", "weight", "", _terms(*(() if place is None else (place,))))
+            return Term("call", "weight", "", _convert_all(*(() if place is None else (place,))))
         case ir.Clock():
             return Term("other", "clock()")
         case ir.WaitForChildren():
             return Term("other", "cudaDeviceSynchronize()")
 
 
-def _call(function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Term:
+def _convert_call(function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Term:
     """Return a call; for a method the object comes first, and "@" in the name marks its position."""
     is_method = bool(function.parameters) and function.parameters[0][0] == "this"
     if not is_method:
-        return Term("call", function.name, "", _terms(*arguments))
-    return Term("call", "@" if function.name == "operator()" else f"@.{function.name}", "", _terms(*arguments))
+        return Term("call", function.name, "", _convert_all(*arguments))
+    return Term("call", "@" if function.name == "operator()" else f"@.{function.name}", "", _convert_all(*arguments))
 
 
-def _place(place: ir.Element) -> Term:
-    text = "[]" if place.index is not None else "*" if place.is_led_to else ""
-    return Term("place", text, _name(place.type), _terms(place.pointer, place.index), rows=place.rows)
+def _convert_place(place: ir.Element) -> Term:
+    text = "[]" if place.index is not None else "*" if place.is_dereferenced else ""
+    return Term("place", text, _type_name(place.type), _convert_all(place.pointer, place.index), rows=place.rows)
 
 
-def _name(type: Type) -> str:
+def _type_name(type: Type) -> str:
     return type.name if isinstance(type, Scalar) else INT64.name if isinstance(type, Pointer) else ""
 
 
-def _accesses(type: Type) -> int:
+def _count_accesses(type: Type) -> int:
     """Return the number of accesses to load or store a value of a type."""
     return 1 if vector_size(type) else len(leaves(type))
 
 
-def _member_at(type: Type, offset: int, pointer: Type) -> str:
+def _find_member_name(type: Type, offset: int, pointer: Type) -> str:
     """Return the name of a struct's member at an offset in bytes: the outermost one of the pointer's element type."""
     if not isinstance(type, Struct):
         return ""
@@ -257,7 +260,7 @@ def _member_at(type: Type, offset: int, pointer: Type) -> str:
         if member.offset == offset and not member.is_anonymous and target in (member.type, _innermost(member.type)):
             return member.name
     for member in within:
-        inner = _member_at(member.type, offset - member.offset, pointer)
+        inner = _find_member_name(member.type, offset - member.offset, pointer)
         if inner:
             return inner if member.is_anonymous else f"{member.name}.{inner}"
     return within[0].name if within and not within[0].is_anonymous else ""
@@ -267,15 +270,15 @@ def _innermost(type: Type) -> Type:
     return type.innermost if isinstance(type, ArrayOf) else type
 
 
-def _type_text(type: Type) -> str:
+def _format_type(type: Type) -> str:
     """Return a type in C notation for a declaration, with "@" in place of the name."""
     match type:
         case ArrayOf():
-            return _type_text(type.innermost) + "".join(f"[{length}]" for length in type.shape)
+            return _format_type(type.innermost) + "".join(f"[{length}]" for length in type.shape)
         case Pointer(Scalar() | Struct() | Void() as element):
-            return _type_text(element).replace("@", "*@")
+            return _format_type(element).replace("@", "*@")
         case Pointer(element):
-            return _type_text(element).replace("@", "(*@)")
+            return _format_type(element).replace("@", "(*@)")
         case Scalar(name):
             return f"{_NAMES.get(name, name)} @"
     return f"{type} @"

@@ -19,7 +19,7 @@ from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.events import Events
 from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.types import Register, TraceArray, TraceFinding, TraceLaunch, TraceNode, Write
+from gpu.simulator.trace.types import RegisterState, TraceArray, TraceFinding, TraceLaunch, TraceNode, Write
 from gpu.simulator.trace.variables import TraceVariables
 
 
@@ -54,16 +54,16 @@ class Trace:
         InputError
             The file cannot be read, is damaged, or was written by another version.
         """
-        return cls(file.load(path))
+        return cls(file.load_trace(path))
 
     def save(self, path: str | Path | IO[bytes]) -> None:
         """Save the trace to a file."""
-        file.save(self.data, path)
+        file.save_trace(self.data, path)
 
     @property
     def nbytes(self) -> int:
         """The size of the trace in memory, in bytes."""
-        return sum(each.nbytes for each in file.arrays_of(self.data).values())
+        return sum(each.nbytes for each in file.collect_arrays(self.data).values())
 
     # The launch.
 
@@ -98,9 +98,9 @@ class Trace:
         return self.data.launch.schedule
 
     @property
-    def together(self) -> int | None:
+    def lanes_per_part(self) -> int | None:
         """The number of lanes that run in lockstep: those of a warp, or one; None for all lanes of a batch."""
-        return Schedule.of(self.schedule).kind.together
+        return Schedule.parse(self.schedule).kind.group_size
 
     @property
     def failure(self) -> str:
@@ -113,9 +113,9 @@ class Trace:
         return self.data.launch.findings
 
     @property
-    def stopped(self) -> str:
+    def stop_reason(self) -> str:
         """Why the recording ended before the launch did; "" if it did not."""
-        return self.data.stopped
+        return self.data.stop_reason
 
     @property
     def lane_events(self) -> int:
@@ -124,7 +124,7 @@ class Trace:
 
     # Events, arrays and variables.
 
-    def is_kind(self, kind: str, events: Array | slice = slice(None)) -> Array:
+    def find_events_of_kind(self, kind: str, events: Array | slice = slice(None)) -> Array:
         """Return a bool mask of the events that have a kind, such as "barrier"."""
         kinds = self.data.kinds
         mask: Array = self.data.events["kind"][events] == (kinds.index(kind) if kind in kinds else -1)
@@ -133,7 +133,7 @@ class Trace:
     @property
     def arrays(self) -> tuple[TraceArray, ...]:
         """All arrays: those of the launch first, then shared and local arrays in order of first use."""
-        return self.memory.all
+        return self.memory.all_arrays
 
     def array(self, array: str | int, step: int, block: int | None = None) -> Array:
         """Return an array's content at a step: shape (count,), or (lanes of the batch, count) for a local array.
@@ -145,23 +145,23 @@ class Trace:
         """
         return self.memory.content(self.memory.find(array, block), step)
 
-    def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, Register]:
+    def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, RegisterState]:
         """Return the variables of the running function just before event `step`, by name; all, or those in `names`."""
         return self._variables.registers(step, names)
 
-    def pointers(self, step: int) -> dict[str, Register]:
+    def pointers(self, step: int) -> dict[str, RegisterState]:
         """Return the pointers of the running function just before event `step`, by name."""
         return self._variables.pointers(step)
 
     # Provenance.
 
-    def node_of(self, array: str | int, element: int, step: int, block: int | None = None) -> int:
+    def find_node(self, array: str | int, element: int, step: int, block: int | None = None) -> int:
         """Return the node of an element's value at a step; 0 if it has none."""
         return self.memory.node(self.memory.find(array, block), element, step)
 
-    def writer(self, array: str | int, element: int, step: int, block: int | None = None) -> Write | None:
+    def find_writer(self, array: str | int, element: int, step: int, block: int | None = None) -> Write | None:
         """Return the last write of an element before a step; None if there is none."""
-        return self.memory.writer(self.memory.find(array, block), element, step)
+        return self.memory.find_writer(self.memory.find(array, block), element, step)
 
     @cached_property
     def _nodes(self) -> NodeTable:

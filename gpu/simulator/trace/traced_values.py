@@ -16,21 +16,21 @@ from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable, assign_local
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observer import Access
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running import Meeting, RunningBatch
-from gpu.simulator.executor.values import Barrier, PlainValues, TellExchange, meet_all
-from gpu.simulator.trace.recorded_memory import NONE
+from gpu.simulator.executor.running_batch import RunningBatch, WarpOperation
+from gpu.simulator.executor.values import Barrier, ExchangeNotifier, PlainValues, synchronize_warps
+from gpu.simulator.trace.recorded_memory import NO_NODE
 from gpu.simulator.trace.recorder import Recorder
-from gpu.simulator.trace.warp_nodes import combined_nodes, product_nodes, voted_nodes
+from gpu.simulator.trace.warp_nodes import record_block_vote, record_matrix_product, record_reduction
 
 
-class Traced:
+class TracedValue:
     """A value with its nodes."""
 
     __slots__ = ("node", "value")
 
-    def __init__(self, value: Any, node: Any = NONE) -> None:
+    def __init__(self, value: Any, node: Any = NO_NODE) -> None:
         self.value = value
         self.node = node
 
@@ -44,8 +44,8 @@ class BareValues(PlainValues):
     def variable(self, slot: int) -> Evaluator:
         return lambda frame, mask: frame.values[slot].value
 
-    def interrupting(self, barrier: Barrier) -> Barrier:
-        return _resuming(self._recorder, barrier)
+    def wrap_barrier(self, barrier: Barrier) -> Barrier:
+        return _wrap_resuming_barrier(self._recorder, barrier)
 
 
 class TracedValues(PlainValues):
@@ -58,7 +58,7 @@ class TracedValues(PlainValues):
     """
 
     # The recording would show operations that a lane does not need.
-    speculates = False
+    allows_speculation = False
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -70,90 +70,92 @@ class TracedValues(PlainValues):
     def bare(self) -> PlainValues:
         return self._bare
 
-    def lift(self, value: Any) -> Traced:
-        return Traced(value)
+    def lift(self, value: Any) -> TracedValue:
+        return TracedValue(value)
 
-    def lifted(self, run: Evaluator) -> Evaluator:
-        return lambda frame, mask: Traced(run(frame, mask))
+    def lift_closure(self, run: Evaluator) -> Evaluator:
+        return lambda frame, mask: TracedValue(run(frame, mask))
 
-    def strip(self, value: Traced) -> Any:
+    def strip(self, value: TracedValue) -> Any:
         return value.value
 
-    def stripped(self, run: Evaluator) -> Evaluator:
+    def strip_closure(self, run: Evaluator) -> Evaluator:
         return lambda frame, mask: run(frame, mask).value
 
     # Operations on values.
 
     def apply(self, op: str, function: Callable[..., Any], operands: Sequence[Evaluator]) -> Evaluator:
-        def run(frame: CallFrame, mask: LaneMask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> TracedValue:
             return self._operate(op, function, mask, [evaluate(frame, mask) for evaluate in operands])
 
         return run
 
-    def operation(self, op: str, function: Callable[[Any, Any], Any]) -> Callable[[LaneMask, Any, Any], Traced]:
+    def operation(self, op: str, function: Callable[[Any, Any], Any]) -> Callable[[LaneMask, Any, Any], TracedValue]:
         return lambda mask, left, right: self._operate(op, function, mask, (left, right))
 
-    def _operate(self, op: str, function: Callable[..., Any], mask: LaneMask, operands: Sequence[Traced]) -> Traced:
+    def _operate(
+        self, op: str, function: Callable[..., Any], mask: LaneMask, operands: Sequence[TracedValue]
+    ) -> TracedValue:
         values = [operand.value for operand in operands]
         result = function(*values)
         if isinstance(result, PointerValue):
-            return Traced(result)
+            return TracedValue(result)
         nodes = [operand.node for operand in operands]
-        return Traced(result, self._recorder.operation(op, mask, result, nodes, values))
+        return TracedValue(result, self._recorder.record_operation(op, mask, result, nodes, values))
 
-    def converted(self, function: Callable[[Any], Any], value: Traced) -> Traced:
-        return Traced(function(value.value), value.node)
+    def convert(self, function: Callable[[Any], Any], value: TracedValue) -> TracedValue:
+        return TracedValue(function(value.value), value.node)
 
     def conversion(self, function: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
-        return lambda frame, mask: self.converted(function, operand(frame, mask))
+        return lambda frame, mask: self.convert(function, operand(frame, mask))
 
     def logical(self, op: str, left: Evaluator, right: Evaluator) -> Evaluator:
         conjunction = op == "&&"
         combine = np.logical_and if conjunction else np.logical_or
 
-        def run(frame: CallFrame, mask: LaneMask) -> Traced:
-            first, second = left(frame, mask), Traced(np.bool_(conjunction))
+        def run(frame: CallFrame, mask: LaneMask) -> TracedValue:
+            first, second = left(frame, mask), TracedValue(np.bool_(conjunction))
             true, false = mask.split(first.value)
             needed = true if conjunction else false
             if needed is not None:
-                second = self.merged(second, right(frame, needed), needed)
+                second = self.merge(second, right(frame, needed), needed)
             return self._operate(op, combine, mask, (first, second))
 
         return run
 
-    def merged(self, old: Traced | None, new: Any, mask: LaneMask) -> Any:
+    def merge(self, old: TracedValue | None, new: Any, mask: LaneMask) -> Any:
         if old is None:
             return new
-        return Traced(assign_local(old.value, new.value, mask), merged_nodes(old.node, new.node, mask))
+        return TracedValue(assign_local(old.value, new.value, mask), merge_nodes(old.node, new.node, mask))
 
     def choice(self, condition: Evaluator, chosen: Evaluator, other: Evaluator) -> Evaluator:
-        def run(frame: CallFrame, mask: LaneMask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> TracedValue:
             decision = condition(frame, mask)
             sides = (chosen(frame, mask), other(frame, mask))
             return self._operate("?:", lambda one, two: np.asarray(np.where(decision, one, two))[()], mask, sides)
 
         return run
 
-    def composed(self, parts: Sequence[Traced]) -> Traced:
+    def compose(self, parts: Sequence[TracedValue]) -> TracedValue:
         values: list[Any] = []
         nodes: list[Any] = []
         for part in parts:
             own = part.value if isinstance(part.value, tuple) else (part.value,)
             values += own
             nodes += _leaf_nodes(part.node, len(own))
-        return Traced(tuple(values), tuple(nodes))
+        return TracedValue(tuple(values), tuple(nodes))
 
-    def part(self, whole: Evaluator, which: int | slice) -> Evaluator:
-        def run(frame: CallFrame, mask: LaneMask) -> Traced:
-            struct = whole(frame, mask)
-            return Traced(struct.value[which], _leaf_nodes(struct.node, len(struct.value))[which])
+    def part(self, aggregate: Evaluator, selection: int | slice) -> Evaluator:
+        def run(frame: CallFrame, mask: LaneMask) -> TracedValue:
+            struct = aggregate(frame, mask)
+            return TracedValue(struct.value[selection], _leaf_nodes(struct.node, len(struct.value))[selection])
 
         return run
 
-    def parts(self, value: Traced) -> Sequence[Traced]:
+    def parts(self, value: TracedValue) -> Sequence[TracedValue]:
         if not isinstance(value.value, tuple):
             return (value,)
-        return [*map(Traced, value.value, _leaf_nodes(value.node, len(value.value)))]
+        return [*map(TracedValue, value.value, _leaf_nodes(value.node, len(value.value)))]
 
     # Memory.
 
@@ -165,14 +167,14 @@ class TracedValues(PlainValues):
         dtype: np.dtype[Any],
         mask: LaneMask,
         site: AccessSite,
-    ) -> Traced:
-        loaded = self._recorder.outgoing = []
+    ) -> TracedValue:
+        loaded = self._recorder.loaded_nodes = []
         value = address.load(batch, index, dtype, mask, site)
-        self._recorder.outgoing = None
-        node: Any = NONE
+        self._recorder.loaded_nodes = None
+        node: Any = NO_NODE
         for number, (lanes, (each, *_)) in enumerate(loaded):  # several if lanes point into different memories
-            node = merged_nodes(node, each, lanes) if number else each
-        return Traced(value, node)
+            node = merge_nodes(node, each, lanes) if number else each
+        return TracedValue(value, node)
 
     def write(
         self,
@@ -180,11 +182,11 @@ class TracedValues(PlainValues):
         batch: RunningBatch,
         index: Any,
         dtype: np.dtype[Any],
-        value: Traced,
+        value: TracedValue,
         mask: LaneMask,
         site: AccessSite,
     ) -> None:
-        self._recorder.incoming = (value.node,)
+        self._recorder.stored_nodes = (value.node,)
         address.store(batch, index, dtype, value.value, mask, site)
 
     def atomic(
@@ -194,24 +196,24 @@ class TracedValues(PlainValues):
         index: Any,
         dtype: np.dtype[Any],
         op: str,
-        operands: Sequence[Traced],
+        operands: Sequence[TracedValue],
         mask: LaneMask,
         site: AccessSite,
         used: bool,
-    ) -> Traced:
+    ) -> TracedValue:
         values, nodes = [operand.value for operand in operands], [operand.node for operand in operands]
         old = address.atomic(batch, index, dtype, op, values, mask, site, True)
-        return Traced(old, self._recorder.atomic(batch, op, values, nodes, old))
+        return TracedValue(old, self._recorder.record_atomic(batch, op, values, nodes, old))
 
-    def tell_read(self, batch: RunningBatch, access: Access) -> Traced:
-        loaded = self._recorder.outgoing = []
-        super().tell_read(batch, access)
-        self._recorder.outgoing = None
-        return Traced(access.values, loaded[0][1][: len(access.values)])
+    def report_read(self, batch: RunningBatch, access: Access) -> TracedValue:
+        loaded = self._recorder.loaded_nodes = []
+        super().report_read(batch, access)
+        self._recorder.loaded_nodes = None
+        return TracedValue(access.values, loaded[0][1][: len(access.values)])
 
-    def tell_write(self, batch: RunningBatch, access: Access, value: Traced) -> None:
-        self._recorder.incoming = _leaf_nodes(value.node, len(value.value))
-        super().tell_write(batch, access, value)
+    def report_write(self, batch: RunningBatch, access: Access, value: TracedValue) -> None:
+        self._recorder.stored_nodes = _leaf_nodes(value.node, len(value.value))
+        super().report_write(batch, access, value)
 
     # Between lanes.
 
@@ -219,106 +221,106 @@ class TracedValues(PlainValues):
         self,
         op: str,
         dtype: np.dtype[Any],
-        named: Evaluator,
-        given: Evaluator,
+        mask_argument: Evaluator,
+        operand: Evaluator,
         others: Sequence[Evaluator],
-        tell: TellExchange,
+        notify: ExchangeNotifier,
     ) -> Evaluator:
-        def run(frame: CallFrame, mask: LaneMask) -> Traced:
-            members, own = named(frame, mask), given(frame, mask)
+        def run(frame: CallFrame, mask: LaneMask) -> TracedValue:
+            members, own = mask_argument(frame, mask), operand(frame, mask)
             arguments = [other(frame, mask) for other in others]
-            sync = Meeting(mask, members, [own.value, own.node, *arguments])
+            sync = WarpOperation(mask, members, [own.value, own.node, *arguments])
             if frame.batch.scheduler is not None:
-                sync = frame.batch.scheduler.meet(op, mask, members, sync.brought)
-            result: Traced = sync.outcome(lambda: exchange(frame, sync))
+                sync = frame.batch.scheduler.wait_for_lanes(op, mask, members, sync.operands)
+            result: TracedValue = sync.compute_once(lambda: exchange(frame, sync))
             return result
 
-        def exchange(frame: CallFrame, sync: Meeting) -> Traced:
-            value, node, *arguments = sync.brought
-            tell(frame, sync.mask, sync.named, arguments)
+        def exchange(frame: CallFrame, sync: WarpOperation) -> TracedValue:
+            value, node, *arguments = sync.operands
+            notify(frame, sync.mask, sync.member_mask, arguments)
             if op.startswith("__shfl"):
-                node = exchanges.run(op, frame.batch, sync.mask, [sync.named, node, *arguments])
+                node = exchanges.run_warp_operation(op, frame.batch, sync.mask, [sync.member_mask, node, *arguments])
             else:
-                node = combined_nodes(self._recorder, op, frame.batch, sync.mask, sync.named, value, node)
-            result = exchanges.run(op, frame.batch, sync.mask, [sync.named, value, *arguments])
-            return Traced(result.astype(dtype, copy=False), node)
+                node = record_reduction(self._recorder, op, frame.batch, sync.mask, sync.member_mask, value, node)
+            result = exchanges.run_warp_operation(op, frame.batch, sync.mask, [sync.member_mask, value, *arguments])
+            return TracedValue(result.astype(dtype, copy=False), node)
 
         return run
 
     def product(self, op: str, dtype: np.dtype[Any], operands: Sequence[Evaluator]) -> Evaluator:
-        def run(frame: CallFrame, mask: LaneMask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> TracedValue:
             traced = [operand(frame, mask) for operand in operands]
-            sync = meet_all(op, frame, mask, [part for each in traced for part in (each.value, each.node)])
-            result: Traced = sync.outcome(lambda: multiply(frame, sync))
+            sync = synchronize_warps(op, frame, mask, [part for each in traced for part in (each.value, each.node)])
+            result: TracedValue = sync.compute_once(lambda: multiply(frame, sync))
             return result
 
-        def multiply(frame: CallFrame, sync: Meeting) -> Traced:
-            values, nodes = sync.brought[::2], sync.brought[1::2]
-            result = exchanges.run(op, frame.batch, sync.mask, [*values])
-            return Traced(result, product_nodes(self._recorder, frame.batch, sync.mask, values, nodes))
+        def multiply(frame: CallFrame, sync: WarpOperation) -> TracedValue:
+            values, nodes = sync.operands[::2], sync.operands[1::2]
+            result = exchanges.run_warp_operation(op, frame.batch, sync.mask, [*values])
+            return TracedValue(result, record_matrix_product(self._recorder, frame.batch, sync.mask, values, nodes))
 
         return run
 
     def vote(self, op: str, predicate: Evaluator, barrier: Barrier) -> Evaluator:
-        barrier = self.interrupting(barrier)
+        barrier = self.wrap_barrier(barrier)
 
-        def run(frame: CallFrame, mask: LaneMask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> TracedValue:
             operand = predicate(frame, mask)
             vote = np.not_equal(operand.value, 0)
-            node = self._recorder.operation(op, mask, vote.astype(np.int32), [operand.node], [operand.value])
+            node = self._recorder.record_operation(op, mask, vote.astype(np.int32), [operand.node], [operand.value])
             # A lane's vote is in the lowest bit, its node in the bits above.
             arrived, votes = barrier(frame, mask, np.asarray(node, np.int64) << 1 | vote)
-            return Traced(
+            return TracedValue(
                 exchanges.block_vote(op, frame.batch, arrived, votes & 1),
                 self._vote_nodes(op, frame.batch, arrived, votes),
             )
 
         return run
 
-    def _vote_nodes(self, op: str, batch: RunningBatch, arrived: LaneMask, votes: Any) -> Any:
+    def _vote_nodes(self, op: str, batch: RunningBatch, arrived_mask: LaneMask, votes: Any) -> Any:
         """Return the nodes of a vote's result; the first warp that continues records the vote for the block."""
-        first = int(arrived.lanes[0])
+        first = int(arrived_mask.lanes[0])
         recorded, nodes = self._votes.get(first, (None, None))
         if recorded is not votes:
             lanes = np.broadcast_to(votes, batch.geometry.lanes)
-            nodes = voted_nodes(self._recorder, op, batch, arrived, lanes & 1, (lanes >> 1).astype(np.int32))
+            nodes = record_block_vote(self._recorder, op, batch, arrived_mask, lanes & 1, (lanes >> 1).astype(np.int32))
             self._votes[first] = (votes, nodes)
         return nodes
 
-    def interrupting(self, barrier: Barrier) -> Barrier:
-        return _resuming(self._recorder, barrier)
+    def wrap_barrier(self, barrier: Barrier) -> Barrier:
+        return _wrap_resuming_barrier(self._recorder, barrier)
 
     # Functions and variables.
 
-    def noted(self, slot: int, value: Traced, mask: LaneMask) -> None:
-        self._recorder.register(slot, value.value, value.node, mask)
+    def on_assign(self, slot: int, value: TracedValue, mask: LaneMask) -> None:
+        self._recorder.record_variable(slot, value.value, value.node, mask)
 
-    def launched(
+    def bind_arguments(
         self, function: ir.Function, arguments: Sequence[Any], variables: dict[str, PointerValue]
     ) -> Sequence[Any]:
-        self._recorder.arguments(function.parameters, arguments, variables)
-        return [Traced(argument) for argument in arguments]
+        self._recorder.record_arguments(function.parameters, arguments, variables)
+        return [TracedValue(argument) for argument in arguments]
 
     def body(self, function: ir.Function, body: Executable) -> Executable:
         recorder, parameters = self._recorder, len(function.parameters)
 
         def run(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
-            caller = recorder.enter(function, is_kernel=frame.kernel is None)
+            caller = recorder.enter_function(function, is_kernel=frame.kernel is None)
             for slot, argument in enumerate(frame.values[:parameters]):
-                recorder.parameter(slot, argument.value, argument.node, mask)
+                recorder.record_parameter(slot, argument.value, argument.node, mask)
             through = body(frame, mask)
-            recorder.leave(caller)
+            recorder.leave_function(caller)
             return through
 
         return run
 
 
-def merged_nodes(old: Any, new: Any, mask: LaneMask) -> Any:
+def merge_nodes(old: Any, new: Any, mask: LaneMask) -> Any:
     """Return nodes that are `new` in the lanes of the mask and `old` in the others."""
     if isinstance(new, tuple) or isinstance(old, tuple):
         size = len(new) if isinstance(new, tuple) else len(old)
         pairs = zip(_leaf_nodes(old, size), _leaf_nodes(new, size), strict=True)
-        return tuple(merged_nodes(before, after, mask) for before, after in pairs)
+        return tuple(merge_nodes(before, after, mask) for before, after in pairs)
     if new is old:
         return new
     return np.where(mask.bits, new, old)
@@ -329,13 +331,13 @@ def _leaf_nodes(node: Any, count: int) -> tuple[Any, ...]:
     return node if isinstance(node, tuple) else (node,) * count
 
 
-def _resuming(recorder: Recorder, barrier: Barrier) -> Barrier:
+def _wrap_resuming_barrier(recorder: Recorder, barrier: Barrier) -> Barrier:
     """Return a barrier after which the recorder resumes the statement that contains it."""
 
     def wait(frame: CallFrame, mask: LaneMask, votes: Any) -> tuple[LaneMask, Any]:
-        statement = recorder.suspend()
+        statement = recorder.suspend_statement()
         passed = barrier(frame, mask, votes)
-        recorder.leave(statement)
+        recorder.leave_function(statement)
         return passed
 
     return wait

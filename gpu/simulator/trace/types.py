@@ -59,10 +59,10 @@ class TraceAccess:
         The element of each lane, in elements of the type of `values`.
     values : array
         The value that each lane read or wrote; for an atomic operation, the old value.
-    after : array
+    results : array
         For an atomic operation, the value after each lane's operation; else the same as `values`.
     nodes : array
-        The node of each lane's value; for an atomic operation that of `after`.
+        The node of each lane's value; for an atomic operation that of `results`.
     """
 
     action: str
@@ -70,7 +70,7 @@ class TraceAccess:
     arrays: Array
     elements: Array
     values: Array
-    after: Array
+    results: Array
     nodes: Array
 
 
@@ -110,7 +110,7 @@ class TraceLaunch:
 
 
 @dataclass(frozen=True)
-class Register:
+class RegisterState:
     """A variable: `values` and `nodes`, one per lane of the batch, valid where `defined` is True, else 0.
 
     The values of a pointer are texts: the array and the element that it points to, such as "s[12]", or "null".

@@ -11,7 +11,7 @@ from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import EventRow
-from gpu.simulator.trace.types import Register
+from gpu.simulator.trace.types import RegisterState
 
 _CACHE_SIZE = 4096
 
@@ -21,32 +21,32 @@ class TraceVariables:
 
     def __init__(self, data: TraceData, lanes: TraceLanes) -> None:
         self._data, self._lanes = data, lanes
-        self._cache: dict[tuple[int, int], Register] = {}
+        self._cache: dict[tuple[int, int], RegisterState] = {}
 
-    def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, Register]:
+    def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, RegisterState]:
         """Return the variables of the running function just before event `step`, by name; all, or those in `names`."""
         before = {}
         for slot, rows in self._rows_of_slots.get(int(self._data.events["frame"][step]), {}).items():
             count = int(np.searchsorted(self._data.registers["event"][rows], step))
             if count:
                 before[slot] = rows[:count]
-        return self._by_name(before, step, names)
+        return self._variables_by_name(before, step, names)
 
-    def registers_written(self, event: int) -> dict[str, Register]:
+    def registers_written(self, event: int) -> dict[str, RegisterState]:
         """Return the variables of its function that an event wrote, by name."""
         events, registers = self._data.events, self._data.registers
         last = int(events["register"][event + 1]) if event + 1 < len(events) else len(registers)
         rows = np.arange(int(events["register"][event]), last)
         rows = rows[registers["frame"][rows] == events["frame"][event]]
         slots = registers["slot"][rows]
-        return self._by_name({slot: rows[slots == slot] for slot in np.unique(slots).tolist()}, event)
+        return self._variables_by_name({slot: rows[slots == slot] for slot in np.unique(slots).tolist()}, event)
 
-    def pointers(self, step: int) -> dict[str, Register]:
+    def pointers(self, step: int) -> dict[str, RegisterState]:
         """Return the pointers of the running function just before event `step`, by name."""
         pointers = self._data.pointers
         return self._pointers(pointers[pointers["event"] < step], step)
 
-    def pointers_written(self, event: int) -> dict[str, Register]:
+    def pointers_written(self, event: int) -> dict[str, RegisterState]:
         """Return the pointers of its function that an event wrote, by name."""
         pointers = self._data.pointers
         return self._pointers(pointers[pointers["event"] == event], event)
@@ -63,9 +63,9 @@ class TraceVariables:
                 frame_slots.setdefault(int(frames[rows[0]]), {})[int(slots[rows[0]])] = rows
         return frame_slots
 
-    def _by_name(
+    def _variables_by_name(
         self, slot_rows: dict[int, Array], event: int, selection: Collection[str] | None = None
-    ) -> dict[str, Register]:
+    ) -> dict[str, RegisterState]:
         """Return variables of an event's function by name, given the rows that wrote each slot."""
         row = EventRow(*self._data.events[event].tolist())
         names = self._data.functions[row.function].variables
@@ -78,7 +78,7 @@ class TraceVariables:
         lanes = self._lanes.count(row.batch)
         return {name: self._register(slot_rows[slot], lanes) for name, (_, slot) in latest.items()}
 
-    def _register(self, rows: Array, lanes: int) -> Register:
+    def _register(self, rows: Array, lanes: int) -> RegisterState:
         """Return a variable, given the rows of its writes; cached, since neighboring steps mostly share them."""
         key = (int(rows[0]), int(rows[-1]))
         if key not in self._cache:
@@ -87,13 +87,13 @@ class TraceVariables:
             self._cache[key] = self._assemble(rows, lanes)
         return self._cache[key]
 
-    def _assemble(self, rows: Array, lanes: int) -> Register:
+    def _assemble(self, rows: Array, lanes: int) -> RegisterState:
         """Assemble a variable from its last writes, newest first, until every lane has its value."""
         defined, nodes = np.zeros(lanes, bool), np.zeros(lanes, np.int64)
         values: Array | None = None
         missing = lanes
         for mask, value, node in self._last_writes(rows):
-            written = self._lanes.of_mask(mask)
+            written = self._lanes.mask_lanes(mask)
             new_values = self._data.values.vector(value, written.size)
             new_nodes = self._data.integers.vector(node, written.size)
             if values is None:
@@ -108,7 +108,7 @@ class TraceVariables:
             if missing == 0:
                 break
         assert values is not None
-        return Register(values, nodes, defined)
+        return RegisterState(values, nodes, defined)
 
     def _last_writes(self, rows: Array) -> Iterator[tuple[int, int, int]]:
         """Yield mask, value and node of writes, newest first; of those with the same mask, only the last."""
@@ -121,23 +121,23 @@ class TraceVariables:
             if other != mask:
                 yield other, value, node
 
-    def _pointers(self, rows: Array, event: int) -> dict[str, Register]:
+    def _pointers(self, rows: Array, event: int) -> dict[str, RegisterState]:
         """Return the pointers of an event's frame by name, given rows of `pointers`, oldest first."""
         row = EventRow(*self._data.events[event].tolist())
         rows = rows[rows["frame"] == row.frame]
         lanes = self._lanes.count(row.batch)
         function = self._data.functions[row.function]
-        pointers: dict[str, Register] = {}
+        pointers: dict[str, RegisterState] = {}
         for slot in np.unique(rows["slot"]).tolist():
             name, size = function.variables.get(slot), function.pointers.get(slot)
             if name is None or size is None:
                 continue
             values, defined = np.full(lanes, "", object), np.zeros(lanes, bool)
             for mask, array, value in rows[rows["slot"] == slot][["mask", "name", "value"]].tolist():
-                written = self._lanes.of_mask(mask)
+                written = self._lanes.mask_lanes(mask)
                 elements = (self._data.values.vector(value, written.size) // size).tolist()
                 array_name = self._data.pointer_names[array]
                 values[written] = [f"{array_name}[{element}]" if array_name else "null" for element in elements]
                 defined[written] = True
-            pointers[name] = Register(values.astype(str), np.zeros(lanes, np.int64), defined)
+            pointers[name] = RegisterState(values.astype(str), np.zeros(lanes, np.int64), defined)
         return pointers

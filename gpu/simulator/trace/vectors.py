@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.trace.packing import Array, Growing, Numbering, Table
+from gpu.simulator.trace.packing import Array, GrowingArray, Numbering, Table
 from gpu.simulator.trace.tables import MASK
 
-EXPLICIT = -(2**31)
+UNCOMPRESSED = -(2**31)
 """The step of a vector of integers that is stored uncompressed."""
 _CACHED_MASKS = 512
 
@@ -41,21 +41,21 @@ class PackedIntegers:
     def vector(self, number: int, count: int) -> Array:
         """Return the first `count` numbers of a vector: int64."""
         start, step = int(self.starts[number]), int(self.steps[number])
-        if step == EXPLICIT:
+        if step == UNCOMPRESSED:
             return self.pool[start : start + count].astype(np.int64)
         numbers: Array = start + step * np.arange(count)
         return numbers
 
-    def items(self, number: int, places: Array) -> Array:
+    def vector_items(self, number: int, places: Array) -> Array:
         """Return the numbers at some indices of a vector: int64."""
         start, step = int(self.starts[number]), int(self.steps[number])
-        items: Array = self.pool[start + places].astype(np.int64) if step == EXPLICIT else start + step * places
+        items: Array = self.pool[start + places].astype(np.int64) if step == UNCOMPRESSED else start + step * places
         return items
 
-    def each(self, numbers: Array, places: Array) -> Array:
+    def gather_items(self, numbers: Array, places: Array) -> Array:
         """Return one number of each of some vectors, at an index for each: int64."""
         starts, steps = self.starts[numbers], self.steps[numbers]
-        explicit = steps == EXPLICIT
+        explicit = steps == UNCOMPRESSED
         items: Array = starts + steps * places
         items[explicit] = self.pool[(starts + places)[explicit]]
         return items
@@ -90,7 +90,7 @@ class PackedValues:
             return self.pool[start : start + count * dtype.itemsize].view(dtype)
         return np.broadcast_to(self.pool[start : start + dtype.itemsize].view(dtype), count)
 
-    def each(self, numbers: Array, places: Array, width: int) -> Array:
+    def gather_bytes(self, numbers: Array, places: Array, width: int) -> Array:
         """Return the bytes of one value of each of some vectors, padded with zeros: uint8, shape (values, width)."""
         codes = self.codes[numbers]
         sizes = self.sizes[codes // 2]
@@ -149,22 +149,22 @@ class PackedMasks:
         lists = [self.lanes(mask) for mask in distinct.tolist()]
         sizes = np.array([each.size for each in lists])
         starts = np.cumsum(sizes) - sizes
-        rank, owner = ranks(sizes[inverse])
+        rank, owner = compute_ranks(sizes[inverse])
         return owner, rank, np.concatenate(lists)[starts[inverse[owner]] + rank]
 
 
-def ranks(counts: Array) -> tuple[Array, Array]:
+def compute_ranks(counts: Array) -> tuple[Array, Array]:
     """Return the concatenation of 0 .. count - 1 for each count, and for each number the index of its count."""
     owner = np.repeat(np.arange(counts.size), counts)
     return np.arange(owner.size) - (np.cumsum(counts) - counts)[owner], owner
 
 
-class Integers:
+class IntegerVectors:
     """Vectors of int32, one number per lane: stored as a first number and a step, or uncompressed."""
 
     def __init__(self) -> None:
         self.starts, self.steps = array("q"), array("i")
-        self.pool = Growing(np.int32)
+        self.pool = GrowingArray(np.int32)
 
     def add(self, values: Any) -> int:
         """Add a vector and return its number."""
@@ -173,7 +173,7 @@ class Integers:
         self.steps.append(step)
         return len(self.starts) - 1
 
-    def packed(self) -> PackedIntegers:
+    def pack(self) -> PackedIntegers:
         """Return all vectors."""
         return PackedIntegers(np.array(self.starts, np.int64), np.array(self.steps, np.int32), self.pool.array().copy())
 
@@ -185,27 +185,27 @@ class Integers:
         first, step = int(values[0]), int(values[1]) - int(values[0])
         if int(values[-1]) - first == step * (values.size - 1) and bool((values[1:] - values[:-1] == step).all()):
             return first, step
-        return self.pool.add(values), EXPLICIT
+        return self.pool.add(values), UNCOMPRESSED
 
 
-class Values:
+class ValueVectors:
     """Vectors of any scalar type, one value per lane: stored as one value or uncompressed."""
 
     def __init__(self) -> None:
         self.starts, self.codes = array("q"), array("i")
-        self.pool = Growing(np.uint8)
+        self.pool = GrowingArray(np.uint8)
         self._dtypes = Numbering[str]()
 
-    def packed(self) -> PackedValues:
+    def pack(self) -> PackedValues:
         """Return all vectors."""
-        dtypes = tuple(map(np.dtype, self._dtypes.things))
+        dtypes = tuple(map(np.dtype, self._dtypes.objects))
         return PackedValues(
             np.array(self.starts, np.int64), np.array(self.codes, np.int32), self.pool.array().copy(), dtypes
         )
 
-    def code(self, dtype: np.dtype[Any]) -> int:
+    def type_number(self, dtype: np.dtype[Any]) -> int:
         """Return the number of a type."""
-        return self._dtypes.of(dtype.name)
+        return self._dtypes.number_of(dtype.name)
 
     def add(self, values: Any) -> int:
         """Add a vector and return its number."""
@@ -216,23 +216,23 @@ class Values:
         if several and bool((raw[0] == raw[-1]).all()) and bool((raw == raw[0]).all()):
             raw, several = raw[:1], False
         self.starts.append(self.pool.add(raw.ravel()))
-        self.codes.append(2 * self.code(values.dtype) + several)
+        self.codes.append(2 * self.type_number(values.dtype) + several)
         return len(self.starts) - 1
 
 
-class Masks:
+class MaskTable:
     """Masks, each stored as bits or as lane numbers, whichever is shorter."""
 
     def __init__(self) -> None:
         self.rows = Table(MASK)
-        self.pool = Growing(np.uint8)
+        self.pool = GrowingArray(np.uint8)
         self._cache: dict[int, tuple[LaneMask, int]] = {}
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Clear the cache of mask objects, so that their memory is released."""
         self._cache.clear()
 
-    def packed(self) -> PackedMasks:
+    def pack(self) -> PackedMasks:
         """Return all masks."""
         return PackedMasks(self.rows.array(), self.pool.array().copy())
 
@@ -242,7 +242,7 @@ class Masks:
         if cached is not None:
             return cached[1]
         if len(self._cache) > 256:
-            self.forget()
+            self.clear_cache()
         as_bits = mask.bits.size < 32 * mask.count
         raw = np.packbits(mask.bits) if as_bits else mask.lanes.astype(np.int32).view(np.uint8)
         number = len(self.rows)

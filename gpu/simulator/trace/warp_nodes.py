@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.exchanges import group_of, operands_of_product
+from gpu.simulator.executor.exchanges import find_groups, find_product_operands
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.recorded_memory import NONE
+from gpu.simulator.trace.recorded_memory import NO_NODE
 from gpu.simulator.trace.recorder import Recorder
 from gpu.warp import WARP
 
 #: The operation that combines the values of two lanes, and its name in a trace.
-COMBINED: dict[str, tuple[np.ufunc, str]] = {
+REDUCTIONS: dict[str, tuple[np.ufunc, str]] = {
     "__reduce_add_sync": (np.add, "+"),
     "__reduce_min_sync": (np.minimum, "min"),
     "__reduce_max_sync": (np.maximum, "max"),
@@ -36,8 +36,8 @@ _VOTES: dict[str, tuple[np.ufunc, str]] = {
 }
 
 
-def combined_nodes(
-    recorder: Recorder, op: str, batch: BlockBatch, mask: LaneMask, named: Any, value: Any, node: Any
+def record_reduction(
+    recorder: Recorder, op: str, batch: BlockBatch, mask: LaneMask, member_mask: Any, value: Any, node: Any
 ) -> Array | np.int32:
     """Record a vote or a reduction over a warp, and return the node of each lane's result.
 
@@ -54,30 +54,30 @@ def combined_nodes(
         The batch of the lanes.
     mask : LaneMask
         The active lanes.
-    named : scalar or array
+    member_mask : scalar or array
         The mask argument, one for all lanes or one per lane.
     value, node : scalar or array
         The values of the lanes, and their nodes.
     """
-    combine, operator = COMBINED[op]
-    lanes, groups = group_of(batch, mask, named)
+    combine, operator = REDUCTIONS[op]
+    lanes, groups = find_groups(batch, mask, member_mask)
     values = np.array(np.broadcast_to(value, batch.geometry.lanes))
     nodes = np.array(np.broadcast_to(node, batch.geometry.lanes), np.int32)
     if not nodes[lanes].any():
-        return NONE
+        return NO_NODE
     if op in ("__ballot_sync", "__match_any_sync"):
         counts = (values != 0) | (op == "__match_any_sync")
         bits = np.where(counts, np.uint32(1) << (batch.geometry.lane_numbers % WARP).astype(np.uint32), np.uint32(0))
-        nodes = np.array(np.broadcast_to(recorder.operation(op, mask, bits, [nodes], [values]), nodes.shape))
+        nodes = np.array(np.broadcast_to(recorder.record_operation(op, mask, bits, [nodes], [values]), nodes.shape))
         if op == "__match_any_sync":
             _, same = np.unique(values[lanes], return_inverse=True)
             _, groups = np.unique(np.stack([groups, same]), axis=1, return_inverse=True)
         values = bits
-    return _tree(recorder, combine, operator, lanes, groups, values, nodes)
+    return _record_tree(recorder, combine, operator, lanes, groups, values, nodes)
 
 
-def voted_nodes(
-    recorder: Recorder, op: str, batch: BlockBatch, arrived: LaneMask, votes: Array, nodes: Array
+def record_block_vote(
+    recorder: Recorder, op: str, batch: BlockBatch, arrived_mask: LaneMask, votes: Array, nodes: Array
 ) -> Array | np.int32:
     """Record a vote of a block, and return the node of each lane's result.
 
@@ -89,20 +89,20 @@ def voted_nodes(
         One of `gpu.simulator.intrinsics.BLOCK_VOTES`.
     batch : BlockBatch
         The batch of the lanes.
-    arrived : LaneMask
+    arrived_mask : LaneMask
         The lanes that arrived, as whole blocks.
     votes, nodes : array
         The vote of each lane, 0 or 1, and its node.
     """
     combine, operator = _VOTES[op]
-    lanes = arrived.lanes
+    lanes = arrived_mask.lanes
     if not nodes[lanes].any():
-        return NONE
+        return NO_NODE
     values = votes.astype(np.int32 if combine is np.add else np.bool_)
-    return _tree(recorder, combine, operator, lanes, lanes // batch.geometry.lanes_per_block, values, nodes)
+    return _record_tree(recorder, combine, operator, lanes, lanes // batch.geometry.lanes_per_block, values, nodes)
 
 
-def product_nodes(
+def record_matrix_product(
     recorder: Recorder, batch: BlockBatch, mask: LaneMask, values: Sequence[Any], nodes: Sequence[Any]
 ) -> Any:
     """Record the multiply-add operations of a matrix product, and return the node of each lane's element.
@@ -116,11 +116,11 @@ def product_nodes(
     mask : LaneMask
         The lanes, as whole warps.
     values, nodes : sequence
-        The arguments, as of `gpu.simulator.executor.exchanges.operands_of_product`, and their nodes.
+        The arguments, as of `gpu.simulator.executor.exchanges.find_product_operands`, and their nodes.
     """
     lanes = batch.geometry.lanes
-    sources, factors = operands_of_product(values, lanes)
-    _, factor_nodes = operands_of_product([*values[:2], *nodes[2:]], lanes)
+    sources, factors = find_product_operands(values, lanes)
+    _, factor_nodes = find_product_operands([*values[:2], *nodes[2:]], lanes)
     kind = np.asarray(values[1]).dtype
     wide = np.float64 if kind.kind == "f" else kind
     total, total_nodes = np.broadcast_to(np.asarray(values[1], wide), lanes), nodes[1]
@@ -134,11 +134,13 @@ def product_nodes(
             before, remaining = total, remaining - 1
             total = before + np.multiply(*operands, dtype=wide)
             value = total if remaining else total.astype(kind)
-            total_nodes = recorder.operation("fma", mask, value, [*operand_nodes, total_nodes], [*operands, before])
+            total_nodes = recorder.record_operation(
+                "fma", mask, value, [*operand_nodes, total_nodes], [*operands, before]
+            )
     return total_nodes
 
 
-def _tree(
+def _record_tree(
     recorder: Recorder, combine: np.ufunc, operator: str, lanes: Array, groups: Array, values: Array, nodes: Array
 ) -> Array:
     """Record a reduction tree over the lanes of each group, and return the node of the result for each lane.
@@ -160,7 +162,9 @@ def _tree(
         combined = combine(values, second)
         bits = np.zeros(nodes.size, bool)
         bits[target] = True
-        new_nodes = recorder.operation(operator, LaneMask(bits), combined, [nodes, second_nodes], [values, second])
+        new_nodes = recorder.record_operation(
+            operator, LaneMask(bits), combined, [nodes, second_nodes], [values, second]
+        )
         nodes[target] = np.broadcast_to(new_nodes, nodes.shape)[target]
         values = np.where(bits, combined, values)
         remaining, group = remaining[is_even], group[is_even]

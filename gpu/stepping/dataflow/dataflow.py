@@ -17,7 +17,7 @@ from gpu.stepping.dataflow.columns import Columns
 from gpu.stepping.dataflow.edges import Edges
 from gpu.stepping.dataflow.labels import Labels
 from gpu.stepping.dataflow.outlines import Outlines
-from gpu.stepping.dataflow.row import Row, RowSources, Who
+from gpu.stepping.dataflow.row import CellWriter, Row, RowSources
 from gpu.stepping.dataflow.value_graph import ValueGraph
 from gpu.stepping.provenance.provenance import Provenance
 from gpu.stepping.recording import Recording
@@ -26,14 +26,14 @@ from gpu.stepping.recording import Recording
 class CellTerm(NamedTuple):
     """The computation of a value: an operator and its operands, or "" for a value from elsewhere.
 
-    `seen` is the last row and cell that contained the value; None for an operation of the same statement, and for a
+    `location` is the last row and cell that contained the value; None for an operation of the same statement, and for a
     value without a recorded origin, such as a constant.
     """
 
     operator: str
     value: np.generic
     operands: tuple[CellTerm, ...]
-    seen: tuple[int, int] | None
+    location: tuple[int, int] | None
 
 
 class Dataflow:
@@ -58,32 +58,33 @@ class Dataflow:
         self.rows: tuple[Row, ...] = tuple(rows)
 
     @cached_property
-    def columns(self) -> int:
+    def column_count(self) -> int:
         """The number of columns."""
         storages_with_rows = np.array(sorted({row.storage.number for row in self.rows}), np.int64)
         written = np.isin(self.provenance.writes.storage, storages_with_rows)
         storage, cell = self.provenance.writes.storage[written], self.provenance.writes.cell[written]
-        input_storages = np.array(sorted(self._outlines.given), np.int64)
+        input_storages = np.array(sorted(self._outlines.input_storages), np.int64)
         counts = [self.provenance.storages[number].count for number in input_storages]
         cells = [
-            self._outlines.shown(number, np.arange(count)) for number, count in zip(input_storages, counts, strict=True)
+            self._outlines.select_visible_cells(number, np.arange(count))
+            for number, count in zip(input_storages, counts, strict=True)
         ]
         last = np.array([each.max(initial=-1) for each in cells], np.int64)
         has_cells = last >= 0
         storage, cell = np.concatenate((storage, input_storages[has_cells])), np.concatenate((cell, last[has_cells]))
-        return int(self._columns.of(storage, cell).max(initial=-1)) + 1
+        return int(self._columns.find_columns(storage, cell).max(initial=-1)) + 1
 
     # Rows by moment.
 
     def row_at(self, moment: int) -> int:
         """Return the row that was last changed before a moment; 0 if there is none."""
-        at = int(np.searchsorted(self._times[0], moment)) - 1
-        return int(self._times[1][at]) if at >= 0 else 0
+        at = int(np.searchsorted(self._rows_by_moment[0], moment)) - 1
+        return int(self._rows_by_moment[1][at]) if at >= 0 else 0
 
     @cached_property
-    def _times(self) -> tuple[Array, Array]:
+    def _rows_by_moment(self) -> tuple[Array, Array]:
         """The event number of each defining write, ascending, and its row."""
-        writes = [each.writes for each in self._outlines.all]
+        writes = [each.writes for each in self._outlines.outlines]
         rows = np.repeat(np.arange(len(writes)), [each.size for each in writes])
         moments = self.provenance.writes.moment[np.concatenate([*writes, np.zeros(0, np.int64)])]
         order = np.lexsort((rows, moments))
@@ -91,7 +92,7 @@ class Dataflow:
 
     # Sources of values.
 
-    def ancestry(self, row: int, cell: int) -> set[tuple[int, int]]:
+    def find_ancestors(self, row: int, cell: int) -> set[tuple[int, int]]:
         """Return all rows and cells that a cell's value depends on, including itself."""
         ancestors: set[tuple[int, int]] = set()
         pending = [(row, cell)]
@@ -99,34 +100,36 @@ class Dataflow:
             location = pending.pop()
             if location not in ancestors:
                 ancestors.add(location)
-                pending += self.sources_of(*location)
+                pending += self.find_sources(*location)
         return ancestors
 
-    def sources_of(self, row: int, cell: int) -> list[tuple[int, int]]:
+    def find_sources(self, row: int, cell: int) -> list[tuple[int, int]]:
         """Return the sources of a cell's value; for an unchanged cell, its previous location."""
         row_data = self.rows[row]
-        if row_data.made[cell]:
+        if row_data.computed[cell]:
             edges = row_data.sources
             low, high = np.searchsorted(edges[:, 0], cell), np.searchsorted(edges[:, 0], cell, side="right")
             return [(int(each[1]), int(each[2])) for each in edges[low:high]]
         if row_data.is_input:
             return []
-        node = self._node(row, cell)
-        location = self._last_location(node, row, row_data.storage.number, int(row_data.cells[cell])) if node else None
+        node = self._find_node(row, cell)
+        location = (
+            self._find_last_location(node, row, row_data.storage.number, int(row_data.cells[cell])) if node else None
+        )
         return [location] if location is not None and location[0] < row else []
 
-    def kept_from(self, row: int) -> Array:
+    def find_previous_locations(self, row: int) -> Array:
         """Return the previous location of each unchanged cell, shape (cells, 2): row and cell, or -1."""
         row_data = self.rows[row]
         locations = np.full((row_data.cells.size, 2), -1, np.int64)
         if row_data.is_input:
             return locations
-        nodes = self._nodes(row)
-        unchanged = np.flatnonzero(~row_data.made & (nodes > 0))
+        nodes = self._find_nodes(row)
+        unchanged = np.flatnonzero(~row_data.computed & (nodes > 0))
         if not unchanged.size:
             return locations
         storage = np.full(unchanged.size, row_data.storage.number)
-        rows, cells = self._edges.last_seen.find(
+        rows, cells = self._edges.value_locator.find(
             nodes[unchanged], np.full(unchanged.size, row), storage, row_data.cells[unchanged]
         )
         for at in np.unique(rows[(rows >= 0) & (rows < row)]).tolist():
@@ -135,7 +138,7 @@ class Dataflow:
             locations[unchanged[matches], 1] = np.searchsorted(self.rows[at].cells, cells[matches])
         return locations
 
-    def _nodes(self, row: int) -> Array:
+    def _find_nodes(self, row: int) -> Array:
         """Return the node of each cell's value; 0 if it has no recorded origin."""
         row_data = self.rows[row]
         nodes = np.where(row_data.writers >= 0, self.provenance.writes.node[row_data.writers], 0)
@@ -148,15 +151,15 @@ class Dataflow:
                 has_node |= matches
         return nodes
 
-    def _node(self, row: int, cell: int) -> int:
+    def _find_node(self, row: int, cell: int) -> int:
         """Return the node of a cell's value; 0 if it has no recorded origin."""
         row_data = self.rows[row]
         write = int(row_data.writers[cell])
         if write >= 0:
             return int(self.provenance.writes.node[write])
-        return self._input_node(row_data.storage.number, int(row_data.cells[cell]), row_data.launch)
+        return self._find_input_node(row_data.storage.number, int(row_data.cells[cell]), row_data.launch)
 
-    def _input_node(self, storage: int, cell: int, launch: int) -> int:
+    def _find_input_node(self, storage: int, cell: int, launch: int) -> int:
         for each in reversed(self.provenance.inputs):
             if each.storage == storage and each.launch <= launch:
                 at = int(np.searchsorted(each.elements, cell))
@@ -164,44 +167,51 @@ class Dataflow:
                     return each.first + at
         return 0
 
-    def _last_location(self, node: int, row: int, storage: int, cell: int) -> tuple[int, int] | None:
+    def _find_last_location(self, node: int, row: int, storage: int, cell: int) -> tuple[int, int] | None:
         """Return the last row before a given one that contains a node, and the cell in that row."""
-        rows, cells = self._edges.last_seen.find(*(np.array([each]) for each in (node, row, storage, cell)))
+        rows, cells = self._edges.value_locator.find(*(np.array([each]) for each in (node, row, storage, cell)))
         if rows[0] < 0:
             return None
         return int(rows[0]), int(np.searchsorted(self.rows[rows[0]].cells, cells[0]))
 
-    def who(self, row: int, cell: int) -> Who | None:
+    def find_writer(self, row: int, cell: int) -> CellWriter | None:
         """Return the writer of a cell's value; None if the value is older than the program."""
-        return self.rows[row].who(cell)
+        return self.rows[row].find_writer(cell)
 
-    def term(self, row: int, cell: int) -> CellTerm | None:
+    def build_term(self, row: int, cell: int) -> CellTerm | None:
         """Return the term that computed a cell's value; None for an unchanged cell."""
         row_data = self.rows[row]
-        if not row_data.made[cell]:
+        if not row_data.computed[cell]:
             return None
-        write = row_data.maker(cell)
+        write = row_data.find_defining_write(cell)
         group = int(self._graph.definitions.group[np.searchsorted(self._graph.definitions.write, write)])
-        return self._term(int(self.provenance.writes.node[write]), None, row, cell, group)
+        return self._build_term(int(self.provenance.writes.node[write]), None, row, cell, group)
 
-    def _term(self, node: int, operand: object, row: int, cell: int, group: int) -> CellTerm:
+    def _build_term(self, node: int, operand: object, row: int, cell: int, group: int) -> CellTerm:
         row_data = self.rows[row]
         if not node:
             return CellTerm("", operand, (), None)  # type: ignore[arg-type]
-        launch, number = self.provenance.launch_of_node(node)
+        launch, number = self.provenance.find_node_launch(node)
         value_node = launch.trace.node(number)
         node_group = int(self._graph.group_of_node(np.array([node]))[0])
-        if not value_node.operator or (node_group >= 0 and node_group != group) or bool(row_data.count[cell] == 0):
+        if (
+            not value_node.operator
+            or (node_group >= 0 and node_group != group)
+            or bool(row_data.operation_counts[cell] == 0)
+        ):
             return CellTerm(
                 "",
                 value_node.value,
                 (),
-                self._last_location(node, row, row_data.storage.number, int(row_data.cells[cell])),
+                self._find_last_location(node, row, row_data.storage.number, int(row_data.cells[cell])),
             )
-        global_nodes = self.provenance.nodes_in(launch, value_node.sources)
+        global_nodes = self.provenance.to_global_nodes(launch, value_node.sources)
         operands = zip(global_nodes, value_node.operands, strict=True)
         return CellTerm(
-            value_node.operator, value_node.value, tuple(self._term(*each, row, cell, group) for each in operands), None
+            value_node.operator,
+            value_node.value,
+            tuple(self._build_term(*each, row, cell, group) for each in operands),
+            None,
         )
 
     # Cells by name.

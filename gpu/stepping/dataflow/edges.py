@@ -8,9 +8,9 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.stepping.dataflow.columns import Columns
-from gpu.stepping.dataflow.last_seen import LastSeen
 from gpu.stepping.dataflow.outlines import Outlines
 from gpu.stepping.dataflow.value_graph import ValueGraph
+from gpu.stepping.dataflow.value_locator import ValueLocator
 from gpu.stepping.provenance.provenance import Provenance
 
 
@@ -29,28 +29,28 @@ class Edges:
         self._provenance, self._columns, self._graph, self._rows = provenance, columns, graph, rows
 
     @cached_property
-    def last_seen(self) -> LastSeen:
+    def value_locator(self) -> ValueLocator:
         """The last row and cell that contained each value."""
-        return LastSeen(self._provenance, self._columns, self._graph, self._rows)
+        return ValueLocator(self._provenance, self._columns, self._graph, self._rows)
 
     @cached_property
-    def _all(self) -> tuple[Array, Array, Array, Array]:
+    def _edge_columns(self) -> tuple[Array, Array, Array, Array]:
         """By row: the row of each edge's end, its cell, and the row and the cell where it begins."""
         groups, nodes = self._graph.sources
-        writes, write = self._provenance.writes, self._graph.definitions.last[groups]
+        writes, write = self._provenance.writes, self._graph.definitions.last_writes[groups]
         row, cell = self._rows.row_of_write[write], writes.cell[write]
-        from_row, from_cell = self.last_seen.find(nodes, row, writes.storage[write], cell)
+        from_row, from_cell = self.value_locator.find(nodes, row, writes.storage[write], cell)
         edges = np.unique(np.stack((row, cell, from_row, from_cell), axis=1)[from_row >= 0], axis=0)
         return edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3]
 
-    def of_row(self, row: int) -> tuple[Array, Array, Array]:
+    def find_row_edges(self, row: int) -> tuple[Array, Array, Array]:
         """Return the edges of a row: cell, source row, source cell."""
-        rows, *rest = self._all
+        rows, *rest = self._edge_columns
         chosen = slice(np.searchsorted(rows, row), np.searchsorted(rows, row, side="right"))
         cell, from_row, from_cell = (each[chosen] for each in rest)
         return cell, from_row, from_cell
 
-    def operations(self, row: int) -> tuple[Array, Array, tuple[str, ...]]:
+    def collect_operations(self, row: int) -> tuple[Array, Array, tuple[str, ...]]:
         """Return the cells that operations of a row computed, the number of operations per cell, and the operators."""
         definitions = self._graph.definitions
         groups = np.unique(definitions.group[np.searchsorted(definitions.write, self._rows[row].writes)])
@@ -58,7 +58,7 @@ class Edges:
         first = np.searchsorted(group_of_operation, groups)
         counts = np.searchsorted(group_of_operation, groups, side="right") - first
         selected = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        cells, counts = self._provenance.writes.cell[definitions.last[groups[counts > 0]]], counts[counts > 0]
+        cells, counts = self._provenance.writes.cell[definitions.last_writes[groups[counts > 0]]], counts[counts > 0]
         operators = self._provenance.operations.operator[operation[selected]]
         unique, first = np.unique(operators, return_index=True)
         names = tuple(self._provenance.operators[each] for each in unique[np.argsort(first)])

@@ -10,14 +10,14 @@ import numpy as np
 from gpu.errors import SourcePosition
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.types import Register
+from gpu.simulator.trace.types import RegisterState
 from gpu.stepping.dataflow.outlines import Outlines
 from gpu.stepping.recording import Recording
 
 _Variables = dict[str, str]
 
 # The number of events in which variables are compared: if warps take turns, each warp has its own event.
-_EVENTS = 4
+_SAMPLED_EVENTS = 4
 
 
 class Labels:
@@ -41,15 +41,15 @@ class Labels:
         """Each row's first statement and launch; the statement is None if the row continues the previous one."""
         return [
             (None if self._rows.turn(number) else self._rows.position(number), row.launch)
-            for number, row in enumerate(self._rows.all)
+            for number, row in enumerate(self._rows.outlines)
         ]
 
     def __getitem__(self, number: int) -> str:
         if number not in self._labels:
-            self._labels[number] = self._label(number)
+            self._labels[number] = self._format_label(number)
         return self._labels[number]
 
-    def _label(self, number: int) -> str:
+    def _format_label(self, number: int) -> str:
         row, previous_row = self._rows[number], self._rows[number - 1] if number else None
         name = self._rows.storage(number).name
         if row.is_input:
@@ -75,7 +75,7 @@ class Labels:
             row = self._rows[number]
             launch = self._recording.launches[row.launch]
             events = self._rows.events(number)
-            sample = np.unique(np.linspace(0, events.size - 1, _EVENTS).astype(np.int64))
+            sample = np.unique(np.linspace(0, events.size - 1, _SAMPLED_EVENTS).astype(np.int64))
             events = events[sample] - launch.first
             variables = [self._uniform_variables(launch.number, launch.trace, int(event)) for event in events]
             first = variables[0].items() if variables else ()
@@ -86,25 +86,25 @@ class Labels:
 
     def _uniform_variables(self, launch: int, trace: Trace, event: int) -> _Variables:
         if launch not in self._loops:
-            self._loops[launch] = self._variables_of_loops(trace)
+            self._loops[launch] = self._find_advanced_variables(trace)
         loops = self._loops[launch]
         variables: _Variables = {}
         callers = dict(trace.data.calls.tolist())
         events = trace.data.events
-        lanes = trace.lanes.of_mask(int(events["mask"][event]))
+        lanes = trace.lanes.mask_lanes(int(events["mask"][event]))
         while event >= 0:
             function, position, frame = events[event][["function", "position", "frame"]].tolist()
             loop_numbers = trace.data.functions[function].loops_at(position)
             names = [name for loop in loop_numbers for name in sorted(_loop_names(loops, function, loop))]
             registers = trace.registers(event, names) if names else {}
-            local = {name: text for name in names if (text := _text(registers.get(name), lanes))}
+            local = {name: text for name in names if (text := _format_uniform_value(registers.get(name), lanes))}
             variables = {**local, **variables}
             caller = callers.get(frame, -1)
             earlier = np.flatnonzero(events["frame"][:event] == caller) if caller >= 0 else np.zeros(0)
             event = int(earlier[-1]) if earlier.size else -1
         return variables
 
-    def _variables_of_loops(self, trace: Trace) -> dict[tuple[int, int], set[str]]:
+    def _find_advanced_variables(self, trace: Trace) -> dict[tuple[int, int], set[str]]:
         """Return the variables that each loop advances: in its header, or else in its body and named in the header."""
         events, registers, kinds = trace.data.events, trace.data.registers, trace.data.kinds
         event_numbers = registers["event"]
@@ -120,13 +120,15 @@ class Labels:
             if not loop_numbers or name is None or kinds[kind] == "declare":
                 continue
             advances = kinds[kind] == "advance"
-            if not advances and name not in self._header(trace, description.statements[loop_numbers[-1]].position):
+            if not advances and name not in self._find_header_names(
+                trace, description.statements[loop_numbers[-1]].position
+            ):
                 continue
             chosen = advanced if advances else fallback
             chosen.setdefault((function, loop_numbers[-1]), set()).add(name)
         return fallback | advanced
 
-    def _header(self, trace: Trace, position: int) -> set[str]:
+    def _find_header_names(self, trace: Trace, position: int) -> set[str]:
         """Return the names in a loop's first line."""
         if position < 0:
             return set()
@@ -140,7 +142,7 @@ def _loop_names(loops: dict[tuple[int, int], set[str]], function: int, loop: int
     return loops.get((function, loop), set())
 
 
-def _text(variable: Register | None, lanes: Array) -> str:
+def _format_uniform_value(variable: RegisterState | None, lanes: Array) -> str:
     """Return a variable's value if it is an integer and equal in all lanes; otherwise ""."""
     if variable is None or not variable.defined[lanes].all():
         return ""

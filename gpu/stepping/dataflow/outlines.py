@@ -40,7 +40,7 @@ class RowOutline:
         return not self.writes.size
 
 
-SHOWN_WHOLE = 4096
+MAX_COMPLETE_CELLS = 4096
 """The largest array that is shown completely. Larger arrays show only the cells that were accessed."""
 
 
@@ -57,30 +57,30 @@ class Outlines:
     def __init__(self, provenance: Provenance, columns: Columns, graph: ValueGraph) -> None:
         self._provenance, self._columns = provenance, columns
         firsts = np.array(provenance.first_steps or [0])
-        steps = _steps(provenance, graph)
+        steps = _build_step_outlines(provenance, graph)
         launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in steps]
-        inputs = sorted(_inputs(provenance, columns, graph), key=lambda each: _precedence(provenance, *each))
+        inputs = sorted(_find_inputs(provenance, columns, graph), key=lambda each: _input_sort_key(provenance, *each))
         rows = [RowOutline(storage, launch, int(firsts[launch]), np.zeros(0, np.int64)) for launch, storage in inputs]
         rows += [
             RowOutline(each.storage, launch, each.step, each.writes)
             for each, launch in zip(steps, launches, strict=True)
         ]
-        self.all = tuple(sorted(rows, key=lambda row: (row.launch, row.step)))
-        self.given = frozenset(row.storage for row in self.all if row.is_input)
+        self.outlines = tuple(sorted(rows, key=lambda row: (row.launch, row.step)))
+        self.input_storages = frozenset(row.storage for row in self.outlines if row.is_input)
 
     def __len__(self) -> int:
-        return len(self.all)
+        return len(self.outlines)
 
     def __getitem__(self, number: int) -> RowOutline:
-        return self.all[number]
+        return self.outlines[number]
 
     def storage(self, number: int) -> Storage:
         """Return the storage that a row shows."""
-        return self._provenance.storages[self.all[number].storage]
+        return self._provenance.storages[self.outlines[number].storage]
 
     def events(self, number: int) -> Array:
         """Return the event numbers that computed values of a row; for an input, the one before the launch."""
-        row = self.all[number]
+        row = self.outlines[number]
         if row.is_input:
             return np.array([self._provenance.recording.launches[row.launch].first - 1])
         events: Array = np.unique(self._provenance.writes.moment[row.writes])
@@ -88,57 +88,68 @@ class Outlines:
 
     def turn(self, number: int) -> int:
         """Return the number of atomic operations of the statement that preceded the row's on the same elements."""
-        row = self.all[number]
+        row = self.outlines[number]
         return 0 if row.is_input else int(self._provenance.turns[row.step])
 
     def position(self, number: int) -> SourcePosition | None:
         """Return the source position of a row's statement; None for an input."""
-        if self.all[number].is_input:
+        if self.outlines[number].is_input:
             return None
-        return self._provenance.recording.position(int(self._provenance.writes.moment[self.all[number].writes].min()))
+        return self._provenance.recording.position(
+            int(self._provenance.writes.moment[self.outlines[number].writes].min())
+        )
 
-    def shown(self, storage: int, cells: Array) -> Array:
+    def select_visible_cells(self, storage: int, cells: Array) -> Array:
         """Return the cells to show; for a large array, those that were written or are the source of a value."""
-        if self._provenance.storages[storage].count <= SHOWN_WHOLE:
+        if self._provenance.storages[storage].count <= MAX_COMPLETE_CELLS:
             return cells
         storages, used_cells = self._used_inputs
         writes = self._provenance.writes
-        own_cells = np.union1d(used_cells[storages == storage], writes.cell[self._provenance.writes_to(storage)])
+        own_cells = np.union1d(used_cells[storages == storage], writes.cell[self._provenance.find_writes(storage)])
         return np.intersect1d(cells, own_cells)
 
     @cached_property
     def _used_inputs(self) -> tuple[Array, Array]:
         """The storages and cells of input values that were used."""
         nodes = np.unique(np.concatenate((self._provenance.operations.sources.ravel(), self._provenance.writes.node)))
-        return self._columns.of_inputs(nodes)
+        return self._columns.find_input_cells(nodes)
 
     @cached_property
     def row_of_write(self) -> Array:
         """For each write the row that it defines a value in; -1 for none."""
         rows = np.full(len(self._provenance.writes), -1)
-        for number, row in enumerate(self.all):
+        for number, row in enumerate(self.outlines):
             rows[row.writes] = number
         return rows
 
 
-def _inputs(provenance: Provenance, columns: Columns, graph: ValueGraph) -> set[tuple[int, int]]:
+def _find_inputs(provenance: Provenance, columns: Columns, graph: ValueGraph) -> set[tuple[int, int]]:
     """Return pairs of a launch and a storage, if the launch uses the storage's initial content."""
-    used = np.unique(columns.input_of(graph.sources[1]))
+    used = np.unique(columns.find_input_indices(graph.sources[1]))
     inputs = {(provenance.inputs[number].launch, provenance.inputs[number].storage) for number in used if number >= 0}
-    return inputs | {(launch, storage) for storage, launch in provenance.read.items() if _is_data(provenance, storage)}
+    return inputs | {
+        (launch, storage)
+        for storage, launch in provenance.first_reading_launch.items()
+        if _is_visible_input(provenance, storage)
+    }
 
 
-def _precedence(provenance: Provenance, launch: int, storage: int) -> tuple[int, bool, bool, int]:
+def _input_sort_key(provenance: Provenance, launch: int, storage: int) -> tuple[int, bool, bool, int]:
     """Sort arrays that are read before those that are only changed, and those before constants."""
-    return launch, provenance.storages[storage].space == "constant", storage not in provenance.read, storage
+    return (
+        launch,
+        provenance.storages[storage].space == "constant",
+        storage not in provenance.first_reading_launch,
+        storage,
+    )
 
 
-def _is_data(provenance: Provenance, storage: int) -> bool:
+def _is_visible_input(provenance: Provenance, storage: int) -> bool:
     """Return whether an array without dependent values is shown, because it may control execution, like sort keys."""
     return provenance.storages[storage].space == "global"
 
 
-def _steps(provenance: Provenance, graph: ValueGraph) -> list[RowOutline]:
+def _build_step_outlines(provenance: Provenance, graph: ValueGraph) -> list[RowOutline]:
     """Return a row for each step that defines values in a storage.
 
     Consecutive statements in one iteration are merged into one row if they depend neither on each other nor on a

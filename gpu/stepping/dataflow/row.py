@@ -19,7 +19,7 @@ from gpu.stepping.provenance.provenance import Provenance
 from gpu.stepping.provenance.storages import Storage
 
 
-class Who(NamedTuple):
+class CellWriter(NamedTuple):
     """The writer of a cell's value: the thread, the source line, and the event number."""
 
     block: int
@@ -42,8 +42,8 @@ class RowSources:
 class Row:
     """One row: the content of a storage after a program step.
 
-    `column`, `value`, `made`, `moment`, `block`, `thread` and `count` have one entry per cell. Cells without a value
-    are omitted.
+    `column`, `value`, `computed`, `moment`, `block`, `thread` and `operation_counts` have one entry per cell. Cells
+    without a value are omitted.
 
     Parameters
     ----------
@@ -94,41 +94,49 @@ class Row:
     @cached_property
     def cells(self) -> Array:
         """The number of each cell in its storage, ascending."""
-        cells: Array = np.flatnonzero(self._newest >= self._missing)
-        return self._sources.outlines.shown(self.storage.number, cells) if self._missing < 0 else cells
+        cells: Array = np.flatnonzero(self._last_writes >= self._minimum_write)
+        return (
+            self._sources.outlines.select_visible_cells(self.storage.number, cells)
+            if self._minimum_write < 0
+            else cells
+        )
 
     @cached_property
-    def _missing(self) -> int:
-        """The least value in `_newest` of a cell with content; -1 if the array had initial content, otherwise 0."""
+    def _minimum_write(self) -> int:
+        """The least value in `_last_writes` of a cell with content; -1 if the array had initial content, else 0."""
         number = self.storage.number
-        return -1 if number in self._sources.outlines.given and number in self._sources.provenance.initial else 0
+        return (
+            -1
+            if number in self._sources.outlines.input_storages and number in self._sources.provenance.initial_contents
+            else 0
+        )
 
     @cached_property
-    def _newest(self) -> Array:
+    def _last_writes(self) -> Array:
         """The last write to each cell of the storage; -1 where there is none."""
-        rows = self._sources.provenance.writes_to(self.storage.number)
+        rows = self._sources.provenance.find_writes(self.storage.number)
         steps = self._sources.provenance.writes.step[rows]
         previous = rows[: np.searchsorted(steps, self._outline.step, side="right")]
         cells = self._sources.provenance.writes.cell[previous]
         # A variable has a cell for each thread of the grid, but a recording may contain only the first threads.
-        newest = np.full(self.storage.count if self._missing < 0 else int(cells.max(initial=-1)) + 1, -1)
+        newest = np.full(self.storage.count if self._minimum_write < 0 else int(cells.max(initial=-1)) + 1, -1)
         newest[cells] = previous
         return newest
 
     @cached_property
     def writers(self) -> Array:
         """The index, among all writes, of the write of each cell's value; -1 where there is none."""
-        writers: Array = self._newest[self.cells]
+        writers: Array = self._last_writes[self.cells]
         return writers
 
-    def _column(self, name: str) -> Array:
+    def _write_column(self, name: str) -> Array:
         """Return a column of the writes; -1 for cells that were not written."""
         return np.where(self.writers >= 0, getattr(self._sources.provenance.writes, name)[self.writers], -1)
 
     @cached_property
     def column(self) -> Array:
         """The column in which each cell is drawn, ascending."""
-        return self._sources.columns.of(np.full(self.cells.size, self.storage.number), self.cells)
+        return self._sources.columns.find_columns(np.full(self.cells.size, self.storage.number), self.cells)
 
     @cached_property
     def value(self) -> Array:
@@ -138,65 +146,65 @@ class Row:
         values = np.zeros(self.cells.size, dtype)
         written = self.writers >= 0
         values[written] = np.ascontiguousarray(raw[self.writers[written], : dtype.itemsize]).view(dtype).reshape(-1)
-        initial = self._sources.provenance.initial.get(self.storage.number)
+        initial = self._sources.provenance.initial_contents.get(self.storage.number)
         if initial is not None:
             values[~written] = initial[self.cells[~written]]
         return values
 
     @cached_property
-    def made(self) -> Array:
+    def computed(self) -> Array:
         """Whether this row computed the cell's value, rather than leaving an older one."""
         return np.isin(self.cells, self._sources.provenance.writes.cell[self._outline.writes])
 
     @property
     def moment(self) -> Array:
         """The number of the event that wrote the cell's value; -1 if it is older than all events."""
-        return self._column("moment")
+        return self._write_column("moment")
 
     @property
     def block(self) -> Array:
         """The block of the thread that wrote the value; -1 for none."""
-        return self._column("block")
+        return self._write_column("block")
 
     @property
     def thread(self) -> Array:
         """The thread that wrote the value; -1 for none."""
-        return self._column("thread")
+        return self._write_column("thread")
 
     @cached_property
-    def count(self) -> Array:
+    def operation_counts(self) -> Array:
         """The number of this row's operations per cell; 0 if the value was only moved or left unchanged."""
         operation_counts = np.zeros(self.cells.size, np.int64)
-        cells, counts, _ = self._sources.edges.operations(self.number)
+        cells, counts, _ = self._sources.edges.collect_operations(self.number)
         operation_counts[np.searchsorted(self.cells, cells)] = counts
         return operation_counts
 
     @cached_property
-    def operator(self) -> tuple[str, ...]:
+    def operators(self) -> tuple[str, ...]:
         """The operators of the row, in execution order; empty if values were only moved."""
-        return self._sources.edges.operations(self.number)[2]
+        return self._sources.edges.collect_operations(self.number)[2]
 
     @cached_property
     def sources(self) -> Array:
         """The edges, shape (edges, 3): a cell of this row, and the source's row and cell."""
-        cells, rows, source_cells = self._sources.edges.of_row(self.number)
+        cells, rows, source_cells = self._sources.edges.find_row_edges(self.number)
         edges = np.stack((np.searchsorted(self.cells, cells), rows, source_cells), axis=1)
         for row in np.unique(rows):
             chosen = rows == row
             edges[chosen, 2] = np.searchsorted(self._rows[row].cells, source_cells[chosen])
         return edges[np.lexsort(edges.T[::-1])]
 
-    def maker(self, cell: int) -> int:
+    def find_defining_write(self, cell: int) -> int:
         """Return the index, among all writes, of the write by which this row defined a cell."""
         own_writes = self._outline.writes
         return int(own_writes[self._sources.provenance.writes.cell[own_writes] == self.cells[cell]][-1])
 
-    def who(self, cell: int) -> Who | None:
+    def find_writer(self, cell: int) -> CellWriter | None:
         """Return the writer of a cell's value; None if the value is older than the program."""
         moment = int(self.moment[cell])
         if self.thread[cell] < 0:
             return None
-        return Who(
+        return CellWriter(
             int(self.block[cell]),
             int(self.thread[cell]),
             self._sources.provenance.recording.position(moment).line,

@@ -35,7 +35,7 @@ class Definitions:
     is_move: Array
 
     @cached_property
-    def last(self) -> Array:
+    def last_writes(self) -> Array:
         """The last write of each group."""
         last = np.zeros(int(self.group.max(initial=-1)) + 1, np.int64)
         last[self.group] = self.write
@@ -55,26 +55,26 @@ class ValueGraph:
         self._provenance = provenance
         self._columns = columns
         self._writes = provenance.writes
-        storages = provenance.storages.all
+        storages = provenance.storages.entries
         self._in_array = np.array([storage.is_array for storage in storages] or [False])[self._writes.storage]
         # The index of each node's operation; -1 for a node without one.
-        self.operation = np.full(provenance.nodes, -1)
-        self.operation[provenance.operations.node] = np.arange(provenance.operations.node.size)
+        self.operation_of_node = np.full(provenance.node_count, -1)
+        self.operation_of_node[provenance.operations.node] = np.arange(provenance.operations.node.size)
 
     # The places of operations.
 
     @cached_property
-    def kept(self) -> Array:
+    def visible_writes(self) -> Array:
         """For each operation the write that made its value visible; -1 if there is none."""
         operations, writes = self._provenance.operations, self._writes
-        in_array, in_variable = self._first(self._in_array), self._first(~self._in_array)
+        in_array, in_variable = self._find_first_writes(self._in_array), self._find_first_writes(~self._in_array)
         shared, private = in_array >= 0, in_variable >= 0
         at_array, at_variable = writes.moment[in_array], writes.moment[in_variable]
         early = shared & (~private | (at_array <= at_variable))
         visible = np.where(early, in_array, in_variable)
         # A value that is in a variable only until its thread stores it belongs to the store. This is decided for all
         # values of a statement together, so that they stay in one row.
-        used = np.full(self._provenance.nodes, np.iinfo(np.int64).max)
+        used = np.full(self._provenance.node_count, np.iinfo(np.int64).max)
         np.minimum.at(used, operations.sources.reshape(-1), np.repeat(operations.moment, 3))
         waits_for_store = shared & private & ~early & (used[operations.node] >= at_array)
         for column in (writes.block, writes.thread):
@@ -83,12 +83,12 @@ class ValueGraph:
         uses_variables = np.zeros(statements, bool)
         uses_variables[operations.statement[private & ~early & ~waits_for_store]] = True
         visible = np.where(waits_for_store & ~uses_variables[operations.statement], in_array, visible)
-        return np.where(self._is_data(shared, private)[operations.statement], visible, -1)
+        return np.where(self._find_data_statements(shared, private)[operations.statement], visible, -1)
 
-    def _first(self, selected: Array) -> Array:
+    def _find_first_writes(self, selected: Array) -> Array:
         """Return the first of the selected writes of each operation's value."""
         writes = self._writes
-        operation = self.operation[writes.node]
+        operation = self.operation_of_node[writes.node]
         rows = np.flatnonzero(selected & (operation >= 0) & ~writes.is_parameter)
         rows = rows[np.argsort(writes.moment[rows], kind="stable")]
         operations, first = np.unique(operation[rows], return_index=True)
@@ -96,7 +96,7 @@ class ValueGraph:
         first_writes[operations] = rows[first]
         return first_writes
 
-    def _is_data(self, shared: Array, private: Array) -> Array:
+    def _find_data_statements(self, shared: Array, private: Array) -> Array:
         """Return which statements compute values that end in arrays; other values, such as indices, are not data.
 
         If a launch did not complete, the destination of its values is unknown, so all its variables count.
@@ -105,12 +105,12 @@ class ValueGraph:
         useful = np.zeros(int(operations.statement.max(initial=0)) + 1, bool)
         useful[operations.statement[shared]] = True
         incomplete = [
-            launch for launch in self._provenance.recording.launches if launch.trace.failure or launch.trace.stopped
+            launch for launch in self._provenance.recording.launches if launch.trace.failure or launch.trace.stop_reason
         ]
         for launch in incomplete:
             in_launch = (operations.moment >= launch.first) & (operations.moment < launch.first + launch.count)
             useful[operations.statement[in_launch & private]] = True
-        source = self.operation[operations.sources]
+        source = self.operation_of_node[operations.sources]
         user, storage = np.nonzero(source >= 0)
         pairs = np.stack((operations.statement[user], operations.statement[source[user, storage]]), axis=1)
         pairs = np.unique(pairs, axis=0)
@@ -128,9 +128,9 @@ class ValueGraph:
 
         A load from global to shared memory does not count as a move, which keeps the picture clear.
         """
-        writes, storages = self._writes, self._provenance.storages.all
+        writes, storages = self._writes, self._provenance.storages.entries
         is_defining = np.zeros(len(writes), bool)
-        is_defining[self.kept[self.kept >= 0]] = True
+        is_defining[self.visible_writes[self.visible_writes >= 0]] = True
         rows = np.flatnonzero((writes.node > 0) & (is_defining | self._in_array))
         order = np.lexsort((rows, writes.node[rows]))
         rows = rows[order]
@@ -142,11 +142,11 @@ class ValueGraph:
         source_write = np.where(is_first[start], -1, rows[start - 1])
         copies = np.flatnonzero(~is_defining[rows])
         rows, node, source_write = rows[copies], node[copies], source_write[copies]
-        visible = np.append(self.kept, -1)[self.operation[node]]
+        visible = np.append(self.visible_writes, -1)[self.operation_of_node[node]]
         source_write = np.where(source_write >= 0, source_write, visible)
         from_storage, from_cell = writes.storage[source_write], writes.cell[source_write]
-        unknown = (source_write < 0) | self._reads_input(rows, source_write)
-        from_storage[unknown], from_cell[unknown] = self._columns.of_inputs(node[unknown])
+        unknown = (source_write < 0) | self._find_input_copies(rows, source_write)
+        from_storage[unknown], from_cell[unknown] = self._columns.find_input_cells(node[unknown])
         spaces = np.array([storage.space for storage in storages])
         loads = np.isin(spaces[from_storage], ("global", "constant")) & (spaces[writes.storage[rows]] == "shared")
         # For a store of such a loaded value to global memory, as in stream compaction, the load's source counts.
@@ -158,23 +158,24 @@ class ValueGraph:
         )
         candidates = (from_storage >= 0) & ~loads
         moved = candidates & (
-            self._columns.of(from_storage, from_cell) != self._columns.of(writes.storage[rows], writes.cell[rows])
+            self._columns.find_columns(from_storage, from_cell)
+            != self._columns.find_columns(writes.storage[rows], writes.cell[rows])
         )
         key = writes.step[rows] * len(storages) + writes.storage[rows]
         return np.sort(rows[candidates & np.isin(key, key[moved])])
 
-    def _reads_input(self, rows: Array, source_writes: Array) -> Array:
+    def _find_input_copies(self, rows: Array, source_writes: Array) -> Array:
         """Return which writes have an input value, although an earlier write stored the same value elsewhere.
 
         Without a barrier in between, another thread's write to shared memory cannot be the source of a read.
         """
         writes, barriers = self._writes, np.cumsum(self._provenance.barriers)
-        shared = np.array([storage.space == "shared" for storage in self._provenance.storages.all] or [False])
+        shared = np.array([storage.space == "shared" for storage in self._provenance.storages.entries] or [False])
         other = (writes.block[rows] != writes.block[source_writes]) | (
             writes.thread[rows] != writes.thread[source_writes]
         )
         passed_barrier = barriers[writes.step[rows]] != barriers[writes.step[source_writes]]
-        is_input = self._columns.input_of(writes.node[rows]) >= 0
+        is_input = self._columns.find_input_indices(writes.node[rows]) >= 0
         other_block = writes.block[rows] != writes.block[source_writes]
         result: Array = shared[writes.storage[source_writes]] & is_input & other & (other_block | ~passed_barrier)
         return result
@@ -184,7 +185,7 @@ class ValueGraph:
     @cached_property
     def definitions(self) -> Definitions:
         """All writes that define visible values."""
-        visible = self.kept[self.kept >= 0]
+        visible = self.visible_writes[self.visible_writes >= 0]
         write = np.concatenate((visible, self.moves))
         is_move = np.arange(write.size) >= visible.size
         order = np.argsort(write)
@@ -199,7 +200,7 @@ class ValueGraph:
         """The group that an operation's value defined; -1 if it defined none."""
         group_of_write = np.full(len(self._writes) + 1, -1)
         group_of_write[self.definitions.write] = np.where(self.definitions.is_move, -1, self.definitions.group)
-        group: Array = group_of_write[self.kept]
+        group: Array = group_of_write[self.visible_writes]
         return group
 
     @cached_property
@@ -209,24 +210,26 @@ class ValueGraph:
         If several threads wrote to one cell, operations with overwritten values are omitted.
         """
         definitions, writes = self.definitions, self._writes
-        chained = writes.is_atomic[definitions.write] | (definitions.last[definitions.group] == definitions.write)
+        chained = writes.is_atomic[definitions.write] | (
+            definitions.last_writes[definitions.group] == definitions.write
+        )
         rows = np.flatnonzero(chained & ~definitions.is_move)
         group_of_operation = self._group_of_operation
-        pairs = _pairs(definitions.group[rows], self.operation[writes.node[definitions.write[rows]]])
+        pairs = _stack_pairs(definitions.group[rows], self.operation_of_node[writes.node[definitions.write[rows]]])
         found_pairs = [pairs]
         while pairs.size:
-            group, source = self._sources(pairs)
+            group, source = self._find_operands(pairs)
             inner = (source >= 0) & ((group_of_operation[source] < 0) | (group_of_operation[source] == group))
-            pairs = _without(_pairs(group[inner], source[inner]), found_pairs)
+            pairs = _subtract_pairs(_stack_pairs(group[inner], source[inner]), found_pairs)
             found_pairs.append(pairs)
         members = np.concatenate(found_pairs)
         members = members[np.lexsort((members[:, 1], members[:, 0]))]
         return members[:, 0], members[:, 1]
 
-    def _sources(self, pairs: Array) -> tuple[Array, Array]:
+    def _find_operands(self, pairs: Array) -> tuple[Array, Array]:
         """Return the group and the operation, -1 for none, of each operand."""
         sources = self._provenance.operations.sources[pairs[:, 1]]
-        return np.repeat(pairs[:, 0], 3), self.operation[sources.reshape(-1)]
+        return np.repeat(pairs[:, 0], 3), self.operation_of_node[sources.reshape(-1)]
 
     @cached_property
     def sources(self) -> tuple[Array, Array]:
@@ -234,18 +237,18 @@ class ValueGraph:
         group, operation = self.members
         node = self._provenance.operations.sources[operation].reshape(-1)
         group = np.repeat(group, 3)
-        source = self.operation[node]
+        source = self.operation_of_node[node]
         group_of_operation = self._group_of_operation
         outer = (node > 0) & (
             (source < 0) | ((group_of_operation[source] >= 0) & (group_of_operation[source] != group))
         )
         definitions = self.definitions
         moved = definitions.write[definitions.is_move]
-        survived = definitions.last[definitions.group[definitions.is_move]] == moved
+        survived = definitions.last_writes[definitions.group[definitions.is_move]] == moved
         pairs = np.concatenate(
             (
-                _pairs(group[outer], node[outer]),
-                _pairs(definitions.group[definitions.is_move][survived], self._writes.node[moved[survived]]),
+                _stack_pairs(group[outer], node[outer]),
+                _stack_pairs(definitions.group[definitions.is_move][survived], self._writes.node[moved[survived]]),
             )
         )
         pairs = np.unique(pairs, axis=0)
@@ -253,15 +256,15 @@ class ValueGraph:
 
     def group_of_node(self, node: Array) -> Array:
         """Return the group that each node defined; -1 if it defined none."""
-        group: Array = np.append(self._group_of_operation, -1)[self.operation[node]]
+        group: Array = np.append(self._group_of_operation, -1)[self.operation_of_node[node]]
         return group
 
 
-def _pairs(first: Array, second: Array) -> Array:
+def _stack_pairs(first: Array, second: Array) -> Array:
     return np.stack((first, second), axis=1).astype(np.int64).reshape(-1, 2)
 
 
-def _without(pairs: Array, others: list[Array]) -> Array:
+def _subtract_pairs(pairs: Array, others: list[Array]) -> Array:
     """Return the unique pairs that are not in other arrays of pairs."""
     pairs = np.unique(pairs, axis=0)
     if not pairs.size:

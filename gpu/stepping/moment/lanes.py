@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.moment.lane_traces import lane_traces
+from gpu.stepping.moment.lane_traces import build_lane_traces
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
 
@@ -97,7 +97,9 @@ class Lanes:
         groups += [((LaneState.READY, 0), ready)] if ready else []
         order = (1, 2, 3, 5, 4, 0)
         return tuple(
-            LaneGroup(LaneState(state), count, key // 4, _group_text(LaneState(state), count, key // 4, bool(key % 4)))
+            LaneGroup(
+                LaneState(state), count, key // 4, _format_group(LaneState(state), count, key // 4, bool(key % 4))
+            )
             for (state, key), count in sorted(groups, key=lambda item: (order.index(item[0][0]), item[0][1]))
         )
 
@@ -106,7 +108,7 @@ class Lanes:
         return ", ".join(group.text for group in self.groups(block))
 
 
-def _group_text(state: LaneState, count: int, line: int, loop: bool) -> str:
+def _format_group(state: LaneState, count: int, line: int, loop: bool) -> str:
     match state:
         case LaneState.ABSENT:
             return f"{count} not in the block"
@@ -134,7 +136,7 @@ class LaneStates:
         self._recording = recording
         self._launches: dict[tuple[int, int], LaunchLanes] = {}
 
-    def at(self, moment: int) -> Lanes:
+    def lanes_at(self, moment: int) -> Lanes:
         """Return the lanes of the launch that runs at a moment, which may be a child launch.
 
         Raises
@@ -142,14 +144,14 @@ class LaneStates:
         InputError
             The recording has no such moment.
         """
-        launch, event = self._recording.at(moment)
+        launch, event = self._recording.locate_moment(moment)
         trace = launch.trace
         batches = trace.data.events["batch"]
         launch_number = trace.lanes.launch(int(batches[event])).number if event < batches.size else 0
         key = (launch.number, launch_number)
         if key not in self._launches:
             self._launches[key] = LaunchLanes(trace, launch_number)
-        return self._launches[key].at(event)
+        return self._launches[key].lanes_at(event)
 
 
 class LaunchLanes:
@@ -167,12 +169,12 @@ class LaunchLanes:
         self._lanes_per_block = launch.lanes_per_block
         self._count = len(trace.events)
         # After an error, or at the end of an incomplete recording, lanes stay at their last statement.
-        self._is_incomplete = bool(trace.failure or trace.stopped)
+        self._is_incomplete = bool(trace.failure or trace.stop_reason)
         self._shape = (prod(launch.grid), launch.lanes_per_block // WARP, WARP)
         self._absent = np.zeros(self._shape, bool)
         self._absent.reshape(self._shape[0], -1)[:, prod(launch.block) :] = True
-        self._takes_turns = trace.together is not None
-        self._lane_traces = lane_traces(trace, number, together=trace.together)
+        self._takes_turns = trace.lanes_per_part is not None
+        self._lane_traces = build_lane_traces(trace, number, group_size=trace.lanes_per_part)
         self._first = np.array([lane_trace.events[0] for lane_trace in self._lane_traces], np.int64)
         self._last = np.array([lane_trace.events[-1] for lane_trace in self._lane_traces], np.int64)
         lines = np.array([position.line for position in trace.data.positions], np.int64)
@@ -181,7 +183,7 @@ class LaunchLanes:
         self._loops = np.isin(self._kinds, ("loop", "advance"))
         self._cache: dict[int, tuple[int, Array, Array]] = {}
 
-    def at(self, event: int) -> Lanes:
+    def lanes_at(self, event: int) -> Lanes:
         """Return the lanes just before an event of the launch, or after its last one."""
         if self._is_incomplete:
             event = min(event, self._count - 1)
@@ -194,22 +196,22 @@ class LaunchLanes:
         running = np.flatnonzero((self._first <= event) & (self._last >= event))
         for number in running.tolist():
             lane_range = slice(self._lane_traces[number].start, self._lane_traces[number].stop)
-            flat[lane_range], causes[lane_range] = self._lane_states(number, event)
+            flat[lane_range], causes[lane_range] = self._derive_lane_states(number, event)
         if self._takes_turns:
             self._mark_waiting(running, event, flat, causes)
         state[self._absent], cause[self._absent] = LaneState.ABSENT, -1
         return Lanes(state, cause, self._lines, self._loops)
 
-    def _lane_states(self, number: int, event: int) -> tuple[Array, Array]:
+    def _derive_lane_states(self, number: int, event: int) -> tuple[Array, Array]:
         """Return the states and causes of the lanes in a lane trace."""
         lane_trace = self._lane_traces[number]
-        index = lane_trace.next(event)
+        index = lane_trace.next_index(event)
         cached = self._cache.get(number)
         if cached is None or cached[0] != index:
-            active = lane_trace.active(index)
+            active = lane_trace.active_lanes(index)
             state = np.where(active, np.uint8(LaneState.READY), np.uint8(LaneState.IDLE))
-            cause = lane_trace.parted(index)
-            state[~active & (lane_trace.ended <= event)] = LaneState.FINISHED
+            cause = lane_trace.find_divergence(index)
+            state[~active & (lane_trace.return_events <= event)] = LaneState.FINISHED
             cause[state != LaneState.IDLE] = -1
             cached = self._cache[number] = (index, state, cause)
         _, state, cause = cached
@@ -230,7 +232,7 @@ class LaunchLanes:
                 reached[block] = min(reached.get(block, arrived[number]), arrived[number])
         for number in running.tolist():
             lane_trace = self._lane_traces[number]
-            index, block = lane_trace.next(event), lane_trace.start // self._lanes_per_block
+            index, block = lane_trace.next_index(event), lane_trace.start // self._lanes_per_block
             if (
                 arrived[number] > reached[block]
                 and lane_trace.events[index - 1] == lane_trace.barriers[arrived[number] - 1]

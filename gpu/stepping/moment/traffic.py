@@ -14,11 +14,11 @@ from gpu.simulator.counting.traffic import (
     BANK_BYTES,
     BANKS,
     Warps,
-    atomic_passes,
-    bank_words,
-    queued_sectors,
-    sectors,
-    shared_passes,
+    count_atomic_wavefronts,
+    count_queued_sectors,
+    count_sectors,
+    count_shared_wavefronts,
+    find_bank_words,
 )
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.trace.packing import Array
@@ -121,11 +121,11 @@ class AccessTraffic:
     addresses: tuple[Address, ...]
 
     @property
-    def asked_bytes(self) -> int:
+    def requested_bytes(self) -> int:
         """The bytes that the lanes request."""
         return self.lanes * self.size
 
-    def banks(self) -> Array:
+    def count_bank_words(self) -> Array:
         """Return the number of distinct words per bank, shape (32,), for the warp with the worst conflict.
 
         For atomic operations, the number of lanes per bank.
@@ -167,9 +167,9 @@ class Traffic:
 
     @cached_property
     def banks(self) -> Array | None:
-        """`AccessTraffic.banks` of the shared memory access with the worst conflict; None without such accesses."""
+        """`AccessTraffic.count_bank_words` of the shared memory access with the worst conflict; None without any."""
         shared = [access for access in self.accesses if access.space == "shared"]
-        return max(shared, key=lambda access: access.degree).banks() if shared else None
+        return max(shared, key=lambda access: access.degree).count_bank_words() if shared else None
 
     @property
     def queues(self) -> tuple[Queue, ...]:
@@ -212,7 +212,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, eq=False)
-class Accesses:
+class AccessCounts:
     """Counts of a trace's accesses, one array element per access; the parts of a vector are one access.
 
     Parameters
@@ -244,13 +244,13 @@ def traffic_at(recording: Recording, moment: int) -> Traffic:
     InputError
         The recording has no such moment.
     """
-    launch, event = recording.at(moment)
+    launch, event = recording.locate_moment(moment)
     first, last = np.searchsorted(launch.trace.data.accesses["event"], [event, event + 1])
-    measured = measure(launch.trace, int(first), int(last))
-    return Traffic(tuple(_access(launch.trace, measured, number) for number in range(measured.rows.size)))
+    measured = count_traffic(launch.trace, int(first), int(last))
+    return Traffic(tuple(_build_access_traffic(launch.trace, measured, number) for number in range(measured.rows.size)))
 
 
-def most_addresses(recording: Recording) -> int:
+def find_max_address_count(recording: Recording) -> int:
     """Return the most distinct addresses that atomic operations of one access target; 0 without atomic operations."""
     maximum, atomic = 0, ACTIONS.index("atomic")
     for launch in recording.launches:
@@ -260,7 +260,7 @@ def most_addresses(recording: Recording) -> int:
     return maximum
 
 
-def measure(trace: Trace, first: int, last: int) -> Accesses:
+def count_traffic(trace: Trace, first: int, last: int) -> AccessCounts:
     """Count the traffic of the accesses in rows `first` to `last` of a trace's table."""
     accesses = trace.data.accesses[first:last]
     starts = np.flatnonzero(accesses["part"] == 0)
@@ -272,7 +272,7 @@ def measure(trace: Trace, first: int, last: int) -> Accesses:
     groups: dict[tuple[str, str, int], list[int]] = {}
     rows = [AccessRow(*row) for row in accesses[starts].tolist()]
     for number, (access, count) in enumerate(zip(rows, parts.tolist(), strict=True)):
-        groups.setdefault(_kind(trace, access, count), []).append(number)
+        groups.setdefault(_classify_access(trace, access, count), []).append(number)
     batches = trace.data.events["batch"][accesses["event"][starts]].tolist()
     for (action, space, size), numbers in groups.items():
         bits, elements, owner = [], [], []
@@ -287,46 +287,46 @@ def measure(trace: Trace, first: int, last: int) -> Accesses:
         access_number = np.concatenate(owner)[warps.active]
         np.add.at(counts["requests"], access_number, 1)
         if space == "global":
-            moved, ideal = _sectors(warps, elements_accessed, size, action)
+            moved, ideal = _count_sectors(warps, elements_accessed, size, action)
             np.add.at(counts["sectors"], access_number, moved)
             np.add.at(counts["ideal_sectors"], access_number, ideal)
         elif space == "shared":
             atomic = action == "atomic"
             passes = (
-                atomic_passes(warps, elements_accessed, size)
+                count_atomic_wavefronts(warps, elements_accessed, size)
                 if atomic
-                else shared_passes(warps, elements_accessed, size, reads=action == "read")
+                else count_shared_wavefronts(warps, elements_accessed, size, reads=action == "read")
             )
             np.add.at(counts["wavefronts"], access_number, passes.total)
-            np.add.at(counts["conflicts"], access_number, passes.total - passes.least)
-            np.maximum.at(counts["degree"], access_number, passes.worst)
-    return Accesses(starts + first, parts, **counts)
+            np.add.at(counts["conflicts"], access_number, passes.total - passes.minimum)
+            np.maximum.at(counts["degree"], access_number, passes.maximum)
+    return AccessCounts(starts + first, parts, **counts)
 
 
-def _sectors(warps: Warps, elements: Array, size: int, action: str) -> tuple[Array, Array]:
+def _count_sectors(warps: Warps, elements: Array, size: int, action: str) -> tuple[Array, Array]:
     if action == "atomic":
-        return queued_sectors(warps.rows().marked(elements), size)[1], warps.ideal_sectors(size)
-    counts = sectors(warps, elements, size)
-    return counts.moved, counts.ideal
+        return count_queued_sectors(warps.rows().gather_marked(elements), size)[1], warps.ideal_sectors(size)
+    counts = count_sectors(warps, elements, size)
+    return counts.transferred, counts.ideal
 
 
-def _kind(trace: Trace, access: AccessRow, parts: int) -> tuple[str, str, int]:
+def _classify_access(trace: Trace, access: AccessRow, parts: int) -> tuple[str, str, int]:
     """Return an access's action, its space, and its bytes per lane."""
     size = trace.data.values.dtypes[access.dtype].itemsize
     return ACTIONS[access.action], trace.data.memories[access.memory].space, size * parts
 
 
-def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
-    access = AccessRow(*trace.data.accesses[measured.rows[number]].tolist())
-    action, space, size = _kind(trace, access, int(measured.parts[number]))
+def _build_access_traffic(trace: Trace, counts: AccessCounts, number: int) -> AccessTraffic:
+    access = AccessRow(*trace.data.accesses[counts.rows[number]].tolist())
+    action, space, size = _classify_access(trace, access, int(counts.parts[number]))
     batch, name = int(trace.data.events["batch"][access.event]), trace.data.memories[access.memory].name
     lanes, elements = trace.memory.elements(access)
-    elements = elements // int(measured.parts[number])
+    elements = elements // int(counts.parts[number])
     warps = np.unique(lanes // WARP)
     bank, word = np.full((2, warps.size, WARP), -1)
     if space == "shared":
         at = (np.searchsorted(warps, lanes // WARP), lanes % WARP)
-        word[at], wide = bank_words(elements, size)
+        word[at], wide = find_bank_words(elements, size)
         bank[at] = (word[at] & (wide - 1)) * (BANKS // wide)
     per_block = trace.lanes.per_block(batch)
     queued = action == "atomic" and space in ("global", "shared")
@@ -335,23 +335,23 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
         space,
         name,
         size,
-        int(measured.lanes[number]),
-        int(measured.requests[number]),
-        int(measured.sectors[number]),
-        int(measured.ideal_sectors[number]),
-        int(measured.wavefronts[number]),
-        int(measured.conflicts[number]),
-        int(measured.degree[number]),
+        int(counts.lanes[number]),
+        int(counts.requests[number]),
+        int(counts.sectors[number]),
+        int(counts.ideal_sectors[number]),
+        int(counts.wavefronts[number]),
+        int(counts.conflicts[number]),
+        int(counts.degree[number]),
         bank,
         word,
         np.asarray(trace.lanes.block(batch, warps * WARP)),
         warps * WARP % per_block // WARP,
-        _queues(trace, batch, name, lanes, elements) if queued else (),
-        _addresses(trace, batch, name, lanes, elements, shared=space == "shared") if queued else (),
+        _find_queues(trace, batch, name, lanes, elements) if queued else (),
+        _find_addresses(trace, batch, name, lanes, elements, shared=space == "shared") if queued else (),
     )
 
 
-def _queues(trace: Trace, batch: int, name: str, lanes: Array, elements: Array) -> tuple[Queue, ...]:
+def _find_queues(trace: Trace, batch: int, name: str, lanes: Array, elements: Array) -> tuple[Queue, ...]:
     per_block = trace.lanes.per_block(batch)
     lanes_by_element: dict[tuple[int, int], list[int]] = {}
     for lane, element in zip(lanes.tolist(), elements.tolist(), strict=True):
@@ -369,7 +369,7 @@ def _queues(trace: Trace, batch: int, name: str, lanes: Array, elements: Array) 
     return tuple(sorted(queues, key=lambda queue: -len(queue.threads)))
 
 
-def _addresses(
+def _find_addresses(
     trace: Trace, batch: int, name: str, lanes: Array, elements: Array, *, shared: bool
 ) -> tuple[Address, ...]:
     blocks, threads = np.asarray(trace.lanes.block(batch, lanes)), lanes % trace.lanes.per_block(batch)

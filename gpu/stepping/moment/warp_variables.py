@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.types import Register
+from gpu.simulator.trace.types import RegisterState
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
 
@@ -38,7 +38,7 @@ class WarpVariable:
         return bool(self.values.dtype == np.uint32 and values.size > 1 and (values == values[0]).all())
 
 
-def warp_variables(recording: Recording, moment: int, block: int, warp: int) -> tuple[WarpVariable, ...]:
+def find_warp_variables(recording: Recording, moment: int, block: int, warp: int) -> tuple[WarpVariable, ...]:
     """Return the variables of the running function after the event before a moment; empty at the beginning.
 
     Parameters
@@ -50,9 +50,9 @@ def warp_variables(recording: Recording, moment: int, block: int, warp: int) -> 
     """
     if not moment:
         return ()
-    launch, event = recording.at(moment - 1)
+    launch, event = recording.locate_moment(moment - 1)
     trace = launch.trace
-    lanes = _lanes(trace, trace.events[event].batch, block, warp)
+    lanes = _lane_range(trace, trace.events[event].batch, block, warp)
     before = trace.registers(event)
     written = trace.events[event].registers
     variables = []
@@ -62,16 +62,16 @@ def warp_variables(recording: Recording, moment: int, block: int, warp: int) -> 
         had_value = old.defined[lanes] if old is not None else np.zeros(WARP, bool)
         register = new if new is not None else old
         assert register is not None
-        values = np.where(changed, *(_values(each, register, lanes) for each in (new, old)))
+        values = np.where(changed, *(_lane_values(each, register, lanes) for each in (new, old)))
         if (had_value | changed).any():
             variables.append(WarpVariable(name, values, had_value | changed, changed))
     return tuple(variables)
 
 
-def _values(register: Register | None, fallback: Register, lanes: slice) -> Array:
+def _lane_values(register: RegisterState | None, fallback: RegisterState, lanes: slice) -> Array:
     return (register or fallback).values[lanes]
 
 
-def _lanes(trace: Trace, batch: int, block: int, warp: int) -> slice:
+def _lane_range(trace: Trace, batch: int, block: int, warp: int) -> slice:
     first = (block - trace.lanes.first_block(batch)) * trace.lanes.per_block(batch) + warp * WARP
     return slice(first, first + WARP)

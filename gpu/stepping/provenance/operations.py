@@ -35,7 +35,7 @@ class Operations:
     operator: Array
 
     @classmethod
-    def of(cls, trace: Trace) -> Operations:
+    def from_trace(cls, trace: Trace) -> Operations:
         """Return the operations of a trace, with the trace's own numbers."""
         table = trace.data.operations
         owner, rank, _ = trace.data.masks.expand(table["mask"])
@@ -43,7 +43,7 @@ class Operations:
         for operand in range(3):
             numbers = table["nodes"][:, operand]
             present = np.flatnonzero(numbers[owner] >= 0)
-            sources[present, operand] = trace.data.integers.each(numbers[owner[present]], rank[present])
+            sources[present, operand] = trace.data.integers.gather_items(numbers[owner[present]], rank[present])
         event = table["event"][owner]
         return cls(
             table["first"][owner].astype(np.int64) + rank,
@@ -54,7 +54,7 @@ class Operations:
         )
 
     @classmethod
-    def joined(cls, parts: list[Operations]) -> Operations:
+    def concatenate(cls, parts: list[Operations]) -> Operations:
         """Concatenate several parts, sorted by node."""
         if not parts:
             no_rows = np.zeros(0, np.int64)

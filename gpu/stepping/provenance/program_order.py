@@ -12,7 +12,7 @@ from gpu.simulator.trace.trace import Trace
 _LAST = 2**30
 
 
-def program_order(trace: Trace) -> tuple[Array, Array]:
+def compute_program_order(trace: Trace) -> tuple[Array, Array]:
     """Number the events of a trace: equal numbers mean the same statement in the same iterations of its loops.
 
     Numbers ascend in program order, iteration after iteration; a called function's events are within the statement of
@@ -27,32 +27,34 @@ def program_order(trace: Trace) -> tuple[Array, Array]:
     """
     if not len(trace.events):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    warp, warps = _warps(trace)
+    warp, warps = _find_event_warps(trace)
     frame = trace.data.events["frame"].astype(np.int64)
     stream = frame * warps + warp
-    keys, rounds = _local_keys(trace, stream)
-    local = _dense(keys)
-    calls = _Calls(trace, stream, warp, warps)
+    keys, rounds = _compute_local_keys(trace, stream)
+    local = _rank_rows(keys)
+    calls = _CallTable(trace, stream, warp, warps)
     # Events at the same place of a stream are ordered by time: calls, and the rest of a statement after a call.
     place = np.concatenate((stream, stream[calls.site])) * (int(local.max()) + 1)
     place += np.concatenate((local, local[calls.site]))
-    first_events = _statement_starts(trace, frame, warp)
+    first_events = _find_statement_starts(trace, frame, warp)
     is_first = np.concatenate((first_events == np.arange(frame.size), np.ones(calls.site.size, bool)))
     ordinal = np.zeros(place.size, np.int64)
-    ordinal[is_first] = _ordinals(place[is_first], np.concatenate((np.arange(frame.size), calls.first))[is_first])
+    ordinal[is_first] = _count_earlier_entries(
+        place[is_first], np.concatenate((np.arange(frame.size), calls.first))[is_first]
+    )
     ordinal[: frame.size] = ordinal[first_events]
     local_places = np.stack((local, ordinal[: frame.size]), axis=1)
-    call_places = calls.paths(frame, np.stack((local[calls.site], ordinal[frame.size :]), axis=1))
-    round_only = np.stack((_dense(rounds), np.zeros_like(frame)), axis=1)
-    batch = _sequential_batches(trace)
+    call_places = calls.find_call_paths(frame, np.stack((local[calls.site], ordinal[frame.size :]), axis=1))
+    round_only = np.stack((_rank_rows(rounds), np.zeros_like(frame)), axis=1)
+    batch = _find_sequential_batches(trace)
     steps, scopes = (
-        _dense(np.concatenate([batch, _outermost_first([last, *call_places])], axis=1))
+        _rank_rows(np.concatenate([batch, _align_call_paths([last, *call_places])], axis=1))
         for last in (local_places, round_only)
     )
     return steps, scopes
 
 
-class _Calls:
+class _CallTable:
     """The recorded calls of functions.
 
     Parameters
@@ -77,23 +79,23 @@ class _Calls:
         has_site = (index >= 0) & (stream[by_stream[index]] == caller_stream)
         self.first: Array = first[has_site]
         self.site: Array = by_stream[index[has_site]]
-        self._of_frame = np.full(int(frame.max()) + 1, -1)
-        self._of_frame[callee[has_site]] = np.arange(self.first.size)
+        self._call_of_frame = np.full(int(frame.max()) + 1, -1)
+        self._call_of_frame[callee[has_site]] = np.arange(self.first.size)
 
-    def paths(self, frame: Array, places: Array) -> list[Array]:
+    def find_call_paths(self, frame: Array, places: Array) -> list[Array]:
         """Return the places of the calls around each frame, innermost first; -1 where there are no more."""
         paths = []
-        call = self._of_frame[frame]
+        call = self._call_of_frame[frame]
         while (call >= 0).any():
             inside = call >= 0
             call_places = np.full((frame.size, 2), -1)
             call_places[inside] = places[call[inside]]
             paths.append(call_places)
-            call = np.where(inside, self._of_frame[frame[self.site[call]]], -1)
+            call = np.where(inside, self._call_of_frame[frame[self.site[call]]], -1)
         return paths
 
 
-def _outermost_first(paths: list[Array]) -> Array:
+def _align_call_paths(paths: list[Array]) -> Array:
     """Align paths to start at the outermost call; shorter paths are padded at the end."""
     stacked = np.stack(paths[::-1], axis=1)
     missing = (stacked[:, :, 0] < 0).sum(axis=1)
@@ -105,31 +107,31 @@ def _outermost_first(paths: list[Array]) -> Array:
     return result
 
 
-def _warps(trace: Trace) -> tuple[Array, int]:
+def _find_event_warps(trace: Trace) -> tuple[Array, int]:
     """Return the warp (or lane) of each event if they take turns, and their number; in lockstep a single one."""
-    if trace.together is None:
+    if trace.lanes_per_part is None:
         return np.zeros(len(trace.events), np.int64), 1
     masks, mask_number = np.unique(trace.data.events["mask"], return_inverse=True)
-    warps = np.array([trace.lanes.of_mask(mask)[0] // trace.together for mask in masks.tolist()])
+    warps = np.array([trace.lanes.mask_lanes(mask)[0] // trace.lanes_per_part for mask in masks.tolist()])
     return warps[mask_number], int(warps.max()) + 1
 
 
-def _statement_starts(trace: Trace, frame: Array, lane: Array) -> Array:
+def _find_statement_starts(trace: Trace, frame: Array, lane: Array) -> Array:
     """Return for each event the first event of its statement; it differs only where a lane yielded to others."""
     first_events = np.arange(frame.size)
-    if trace.together != 1:
+    if trace.lanes_per_part != 1:
         return first_events
     order = np.argsort(lane, kind="stable")
     events = trace.data.events
     same = (np.diff(lane[order], prepend=-1) == 0) & (events["resumed"][order] != 0)
-    same &= (frame[order] == np.roll(frame[order], 1)) & ~np.roll(trace.is_kind("barrier")[order], 1)
+    same &= (frame[order] == np.roll(frame[order], 1)) & ~np.roll(trace.find_events_of_kind("barrier")[order], 1)
     same &= events["position"][order] == np.roll(events["position"][order], 1)
     starts = np.maximum.accumulate(np.where(same, 0, np.arange(order.size)))
     first_events[order] = order[starts]
     return first_events
 
 
-def _sequential_batches(trace: Trace) -> Array:
+def _find_sequential_batches(trace: Trace) -> Array:
     """Return the batch of each event if blocks ran one after the other, as those that wait for each other do."""
     _, launch_index = np.unique(trace.data.batches["launch"], return_inverse=True)
     count, blocks = np.bincount(launch_index), np.bincount(launch_index, trace.data.batches["blocks"])
@@ -138,7 +140,7 @@ def _sequential_batches(trace: Trace) -> Array:
     return batch
 
 
-def _local_keys(trace: Trace, stream: Array) -> tuple[Array, Array]:
+def _compute_local_keys(trace: Trace, stream: Array) -> tuple[Array, Array]:
     """Return each event's place in its function (loops, iterations and statement), and its loop iterations alone."""
     functions = trace.data.functions
     positions = len(trace.data.positions)
@@ -158,9 +160,13 @@ def _local_keys(trace: Trace, stream: Array) -> tuple[Array, Array]:
             rounds.append((function_number, loop, position, marker < 0))
     functions_of, positions_of = trace.data.events["function"], trace.data.events["position"]
     statement_number, loops = number[functions_of, positions_of], loops_around[functions_of, positions_of]
-    test, advance, resumed = trace.is_kind("loop"), trace.is_kind("advance"), trace.data.events["resumed"] != 0
+    test, advance, resumed = (
+        trace.find_events_of_kind("loop"),
+        trace.find_events_of_kind("advance"),
+        trace.data.events["resumed"] != 0,
+    )
     statement_number = np.where(advance, _LAST, statement_number)
-    counters = _Iterations(
+    counters = _IterationCounter(
         stream,
         [
             (
@@ -185,7 +191,7 @@ def _local_keys(trace: Trace, stream: Array) -> tuple[Array, Array]:
     return np.stack([*columns, statement_number], axis=1), np.stack(scope, axis=1)
 
 
-class _Iterations:
+class _IterationCounter:
     """Count loop iterations, stream by stream."""
 
     def __init__(self, stream: Array, marks: list[tuple[int, Array]]) -> None:
@@ -209,7 +215,7 @@ class _Iterations:
         return end - start, np.where(end > start, last, since)
 
 
-def _ordinals(place: Array, time: Array) -> Array:
+def _count_earlier_entries(place: Array, time: Array) -> Array:
     """Return for each entry the number of earlier ones with the same place, in time order."""
     order = np.lexsort((time, place))
     fresh = np.concatenate(([True], place[order][1:] != place[order][:-1]))
@@ -219,7 +225,7 @@ def _ordinals(place: Array, time: Array) -> Array:
     return ordinal
 
 
-def _dense(rows: Array) -> Array:
+def _rank_rows(rows: Array) -> Array:
     """Return the rank of each row among the unique rows."""
     if not len(rows):
         return np.zeros(0, np.int64)

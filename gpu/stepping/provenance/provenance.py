@@ -13,7 +13,7 @@ import numpy as np
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import ACTIONS
 from gpu.stepping.provenance.operations import Operations
-from gpu.stepping.provenance.program_order import program_order
+from gpu.stepping.provenance.program_order import compute_program_order
 from gpu.stepping.provenance.storages import Storages
 from gpu.stepping.provenance.turns import Turns
 from gpu.stepping.provenance.writes import LaunchWrites, Writes
@@ -56,42 +56,42 @@ class Provenance:
         self.barriers = np.zeros(0, bool)
         self.turns = np.zeros(0, np.int64)
         # The storages that are inputs, each with the first launch that read it.
-        self.read: dict[int, int] = {}
+        self.first_reading_launch: dict[int, int] = {}
         # The content of each storage before the first launch that uses it.
-        self.initial: dict[int, Array] = {}
+        self.initial_contents: dict[int, Array] = {}
         self._final_contents: dict[int, tuple[Array, Array]] = {}
         self._next_node, self._next_step, self._next_statement = 0, 0, 0
         self._writes: list[Writes] = []
         self._operations: list[Operations] = []
         for launch in recording.launches:
-            self._add(launch)
-        self.nodes = self._next_node + 1
-        self.writes = Writes.joined(self._writes)
-        self.operations = Operations.joined(self._operations)
+            self._add_launch(launch)
+        self.node_count = self._next_node + 1
+        self.writes = Writes.concatenate(self._writes)
+        self.operations = Operations.concatenate(self._operations)
 
-    def writes_to(self, storage: int) -> Array:
+    def find_writes(self, storage: int) -> Array:
         """Return the indices of the writes to a storage, ascending."""
-        order, borders = self._by_storage
+        order, borders = self._storage_order
         return order[borders[storage] : borders[storage + 1]]
 
     @cached_property
-    def _by_storage(self) -> tuple[Array, Array]:
+    def _storage_order(self) -> tuple[Array, Array]:
         order = np.argsort(self.writes.storage, kind="stable")
-        return order, np.searchsorted(self.writes.storage[order], np.arange(len(self.storages.all) + 1))
+        return order, np.searchsorted(self.writes.storage[order], np.arange(len(self.storages.entries) + 1))
 
-    def nodes_in(self, launch: LaunchSpan, numbers: tuple[int, ...]) -> list[int]:
+    def to_global_nodes(self, launch: LaunchSpan, numbers: tuple[int, ...]) -> list[int]:
         """Return the global nodes for a launch's own node numbers."""
         nodes: list[int] = self.nodes_of_launch[launch.number][list(numbers)].tolist()
         return nodes
 
-    def launch_of_node(self, node: int) -> tuple[LaunchSpan, int]:
+    def find_node_launch(self, node: int) -> tuple[LaunchSpan, int]:
         """Return the launch that created a node, and the node's number in that launch."""
         number = int(np.searchsorted(self.first_nodes, node, side="left")) - 1
         return self.recording.launches[number], node - self.first_nodes[number]
 
-    def _add(self, launch: LaunchSpan) -> None:
-        operations = Operations.of(launch.trace)
-        steps, scopes = program_order(launch.trace)
+    def _add_launch(self, launch: LaunchSpan) -> None:
+        operations = Operations.from_trace(launch.trace)
+        steps, scopes = compute_program_order(launch.trace)
         base = self._next_node
         self.first_nodes.append(base)
         self.first_steps.append(self._next_step)
@@ -107,28 +107,28 @@ class Provenance:
             self._add_inputs(writes, base, *entry)
         self._record_reads(launch)
         self._add_operations(launch, operations, global_nodes)
-        to_arrays = list(writes.to_arrays())
-        turns = Turns.of(to_arrays, self._next_step, int(steps.max(initial=-1)) + 1)
-        self._writes += [turns.taken(each) for each in (*to_arrays, writes.to_variables())]
+        to_arrays = list(writes.build_array_writes())
+        turns = Turns.from_writes(to_arrays, self._next_step, int(steps.max(initial=-1)) + 1)
+        self._writes += [turns.renumber_steps(each) for each in (*to_arrays, writes.build_variable_writes())]
         self._add_steps(launch, steps, scopes, turns)
         self._record_final_content(launch, global_nodes)
         self._next_node += last
-        self._next_step += turns.number.size
+        self._next_step += turns.turn_numbers.size
 
     def _add_steps(self, launch: LaunchSpan, steps: Array, scopes: Array, turns: Turns) -> None:
         first = np.repeat(np.unique(steps, return_index=True)[1], turns.lengths)
         scope_count = int(self.scopes.max(initial=-1)) + 1
         self.scopes = np.concatenate((self.scopes, [scope_count], scopes[first] + scope_count + 1))
-        self.barriers = np.concatenate((self.barriers, [False], launch.trace.is_kind("barrier")[first]))
-        self.turns = np.concatenate((self.turns, [0], turns.number))
+        self.barriers = np.concatenate((self.barriers, [False], launch.trace.find_events_of_kind("barrier")[first]))
+        self.turns = np.concatenate((self.turns, [0], turns.turn_numbers))
 
     def _add_inputs(self, writes: LaunchWrites, base: int, first: int, count: int, memory: int, unit: int) -> None:
         """Assign to elements the nodes from an earlier launch; the other elements become inputs."""
         launch, global_nodes = writes.launch, writes.nodes
-        array = launch.trace.arrays[launch.trace.memory.first[memory]]
-        storage = self.storages.of_array(launch, array)
+        array = launch.trace.arrays[launch.trace.memory.first_arrays[memory]]
+        storage = self.storages.register_array(launch, array)
         content = launch.trace.array(array.number, 0)
-        self.initial.setdefault(storage.number, content)
+        self.initial_contents.setdefault(storage.number, content)
         nodes = np.arange(first, first + count)
         element = np.minimum(np.arange(count) * unit // array.dtype.itemsize, max(array.count - 1, 0))
         is_input = np.ones(count, bool)
@@ -140,7 +140,9 @@ class Provenance:
                 ]
                 is_input = ~is_unchanged | (left_nodes[element] == 0)
                 global_nodes[nodes[~is_input]] = left_nodes[element[~is_input]]
-            by_host = writes.by_host(storage, content, element[is_input], base + nodes[is_input], self._next_step - 1)
+            by_host = writes.build_host_writes(
+                storage, content, element[is_input], base + nodes[is_input], self._next_step - 1
+            )
             self._writes.append(by_host)
         if is_input.any():
             self.inputs.append(Inputs(launch.number, storage.number, base + first, element))
@@ -151,16 +153,16 @@ class Provenance:
         accesses = trace.data.accesses
         early = (accesses["action"] == ACTIONS.index("read")) & (accesses["write"] == 0)
         for memory in np.unique(accesses["memory"][early]).tolist():
-            array = trace.arrays[trace.memory.first[memory]]
+            array = trace.arrays[trace.memory.first_arrays[memory]]
             if array.space in ("global", "constant"):
-                storage = self.storages.of_array(launch, array)
+                storage = self.storages.register_array(launch, array)
                 if storage.launch == launch.number:
-                    self.initial.setdefault(storage.number, trace.array(array.number, 0))
-                    self.read.setdefault(storage.number, launch.number)
+                    self.initial_contents.setdefault(storage.number, trace.array(array.number, 0))
+                    self.first_reading_launch.setdefault(storage.number, launch.number)
 
     def _add_operations(self, launch: LaunchSpan, operations: Operations, global_nodes: Array) -> None:
         names = launch.trace.data.operators
-        numbers = np.array([self._operator(name) for name in names] or [0])
+        numbers = np.array([self._intern_operator(name) for name in names] or [0])
         self._operations.append(
             Operations(
                 global_nodes[operations.node],
@@ -172,7 +174,7 @@ class Provenance:
         )
         self._next_statement += len(launch.trace.data.positions)
 
-    def _operator(self, name: str) -> int:
+    def _intern_operator(self, name: str) -> int:
         if name not in self.operators:
             self.operators.append(name)
         return self.operators.index(name)
@@ -183,7 +185,7 @@ class Provenance:
         for array in trace.arrays:
             accessed = array.count and trace.data.memories[array.memory].is_accessed
             if accessed and launch.buffers[array.number] is not None:
-                storage = self.storages.of_array(launch, array)
+                storage = self.storages.register_array(launch, array)
                 self._final_contents[storage.number] = (
                     trace.array(array.number, end),
                     global_nodes[trace.memory.nodes(array, end)],

@@ -55,36 +55,38 @@ class Storages:
     """The storages of a recording, numbered in the order of first use."""
 
     def __init__(self) -> None:
-        self.all: list[Storage] = []
+        self.entries: list[Storage] = []
         self._by_key: dict[Hashable, Storage] = {}
 
     def __getitem__(self, number: int) -> Storage:
-        return self.all[number]
+        return self.entries[number]
 
-    def of_array(self, launch: LaunchSpan, array: TraceArray) -> Storage:
+    def register_array(self, launch: LaunchSpan, array: TraceArray) -> Storage:
         """Return the storage of an array; a global array has one storage in all launches."""
         buffer = launch.buffers[array.number]
         if buffer is not None:
             space: Space = "constant" if array.space == "constant" else "global"
             buffer_key = ("buffer", buffer)
-            return self._storage(buffer_key, array.name, space, array.dtype, 1, array.count, array.count, launch)
+            return self._register(buffer_key, array.name, space, array.dtype, 1, array.count, array.count, launch)
         trace = launch.trace
-        child, blocks, threads = _grid(trace.lanes.launch(trace.data.memories[array.memory].batch))
+        child, blocks, threads = _launch_extents(trace.lanes.launch(trace.data.memories[array.memory].batch))
         key = (launch.number, child, array.space, array.name, array.count)
         if array.space == "shared":
-            return self._storage(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
+            return self._register(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
         section = threads * array.count
-        return self._storage(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
+        return self._register(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
 
-    def of_variable(self, launch: LaunchSpan, child: int, function: int, slot: int, dtype: np.dtype[Any]) -> Storage:
+    def register_variable(
+        self, launch: LaunchSpan, child: int, function: int, slot: int, dtype: np.dtype[Any]
+    ) -> Storage:
         """Return the storage of a variable, which has a cell for each thread of the trace's launch `child`."""
         data = launch.trace.data
-        _, blocks, threads = _grid(data.launches[child])
+        _, blocks, threads = _launch_extents(data.launches[child])
         name = data.functions[function].variables.get(slot, "")
         key = (launch.number, child, "register", function, slot)
-        return self._storage(key, name, "register", dtype, blocks, threads, 1, launch)
+        return self._register(key, name, "register", dtype, blocks, threads, 1, launch)
 
-    def _storage(
+    def _register(
         self,
         key: Hashable,
         name: str,
@@ -96,13 +98,13 @@ class Storages:
         launch: LaunchSpan,
     ) -> Storage:
         if key not in self._by_key:
-            storage = Storage(len(self.all), name, space, dtype, blocks * section, section, extent, launch.number)
+            storage = Storage(len(self.entries), name, space, dtype, blocks * section, section, extent, launch.number)
             self._by_key[key] = storage
-            self.all.append(storage)
+            self.entries.append(storage)
         return self._by_key[key]
 
 
-def _grid(launch: TraceLaunch) -> tuple[int, int, int]:
+def _launch_extents(launch: TraceLaunch) -> tuple[int, int, int]:
     """Return a launch's number, its number of blocks, and its threads per block."""
     grid, block = launch.grid, launch.block
     return launch.number, grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]

@@ -10,7 +10,7 @@ import numpy as np
 from gpu.simulator.trace.packing import Array
 from gpu.stepping.provenance.writes import Writes
 
-MOST = 8
+MAX_TURNS = 8
 """The most turns that get a step of their own."""
 
 
@@ -18,7 +18,7 @@ MOST = 8
 class Turns:
     """The split of a launch's steps into turns: one step for each position in the queue for an element.
 
-    A queue longer than `MOST` stays one step, because its rows would fill the picture with repetitions.
+    A queue longer than `MAX_TURNS` stays one step, because its rows would fill the picture with repetitions.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Turns:
     lengths: Array
 
     @classmethod
-    def of(cls, writes: Sequence[Writes], first: int, steps: int) -> Turns:
+    def from_writes(cls, writes: Sequence[Writes], first: int, steps: int) -> Turns:
         """Return the turns of a launch's writes to its arrays.
 
         Parameters
@@ -46,8 +46,8 @@ class Turns:
         lengths = np.ones(steps, np.int64)
         for array_writes in writes:
             rows = np.flatnonzero(array_writes.is_atomic)
-            np.maximum.at(lengths, array_writes.step[rows] - first, _turns(array_writes, rows) + 1)
-        return cls(first, np.where(lengths > MOST, 1, lengths))
+            np.maximum.at(lengths, array_writes.step[rows] - first, _count_earlier_writes(array_writes, rows) + 1)
+        return cls(first, np.where(lengths > MAX_TURNS, 1, lengths))
 
     @property
     def _starts(self) -> Array:
@@ -55,22 +55,22 @@ class Turns:
         return starts
 
     @property
-    def number(self) -> Array:
+    def turn_numbers(self) -> Array:
         """The turn of each of the new steps, from 0."""
         step = np.repeat(np.arange(self.lengths.size), self.lengths)
         turns: Array = np.arange(step.size) - self._starts[step]
         return turns
 
-    def taken(self, writes: Writes) -> Writes:
+    def renumber_steps(self, writes: Writes) -> Writes:
         """Renumber the steps of writes; writes that follow an atomic operation come after its last turn."""
         step = writes.step - self.first
         turn = self.lengths[step] - 1
         rows = np.flatnonzero(writes.is_atomic)
-        turn[rows] = np.minimum(_turns(writes, rows), turn[rows])
+        turn[rows] = np.minimum(_count_earlier_writes(writes, rows), turn[rows])
         return replace(writes, step=self.first + self._starts[step] + turn)
 
 
-def _turns(writes: Writes, rows: Array) -> Array:
+def _count_earlier_writes(writes: Writes, rows: Array) -> Array:
     """Return for each of the selected writes the number of earlier ones to the same cell in the same step."""
     step, cell = writes.step[rows], writes.cell[rows]
     order = np.lexsort((np.arange(rows.size), writes.moment[rows], cell, step))

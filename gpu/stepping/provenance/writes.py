@@ -10,11 +10,11 @@ import numpy as np
 from gpu.simulator.trace.memory import TraceMemory
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import ACTIONS
-from gpu.simulator.trace.vectors import ranks
+from gpu.simulator.trace.vectors import compute_ranks
 from gpu.stepping.provenance.storages import Storage, Storages
 from gpu.stepping.recording import LaunchSpan
 
-WIDTH = 8
+MAX_SCALAR_BYTES = 8
 """The size of the widest scalar, in bytes."""
 
 
@@ -52,12 +52,12 @@ class Writes:
     def __len__(self) -> int:
         return int(self.storage.size)
 
-    def take(self, rows: Array) -> Writes:
+    def select(self, rows: Array) -> Writes:
         """Return a selection of rows."""
         return Writes(*(getattr(self, each.name)[rows] for each in fields(self)))
 
     @classmethod
-    def joined(cls, parts: list[Writes]) -> Writes:
+    def concatenate(cls, parts: list[Writes]) -> Writes:
         """Concatenate several parts, sorted by step and moment."""
         if not parts:
             no_rows, no_flags = np.zeros(0, np.int64), np.zeros(0, bool)
@@ -69,12 +69,12 @@ class Writes:
                 no_rows,
                 no_rows,
                 no_rows,
-                np.zeros((0, WIDTH), np.uint8),
+                np.zeros((0, MAX_SCALAR_BYTES), np.uint8),
                 no_flags,
                 no_flags,
             )
         combined = cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
-        return combined.take(np.lexsort((combined.moment, combined.step)))
+        return combined.select(np.lexsort((combined.moment, combined.step)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class LaunchWrites:
     nodes: Array
     steps: Array
 
-    def by_host(self, storage: Storage, content: Array, element: Array, node: Array, step: int) -> Writes:
+    def build_host_writes(self, storage: Storage, content: Array, element: Array, node: Array, step: int) -> Writes:
         """Return the writes by the host to an array between two launches, or its content of unknown origin.
 
         Parameters
@@ -109,7 +109,7 @@ class LaunchWrites:
         step : int
             The step of the writes, just before the launch.
         """
-        raw = np.zeros((element.size, WIDTH), np.uint8)
+        raw = np.zeros((element.size, MAX_SCALAR_BYTES), np.uint8)
         size = content.dtype.itemsize
         raw[:, :size] = content[element].view(np.uint8).reshape(-1, size)
         no_thread, all_false = np.full(element.size, -1), np.zeros(element.size, bool)
@@ -119,16 +119,16 @@ class LaunchWrites:
             storage_number, element, node, step_number, before, no_thread, no_thread, raw, all_false, all_false
         )
 
-    def to_arrays(self) -> Iterator[Writes]:
+    def build_array_writes(self) -> Iterator[Writes]:
         """Yield the writes to each memory, including those by atomic operations."""
         for number, memory in enumerate(self.launch.trace.data.memories):
-            if self.launch.trace.memory.writing[number].size:
-                yield self._to_memory(number, memory)
+            if self.launch.trace.memory.write_rows[number].size:
+                yield self._build_memory_writes(number, memory)
 
-    def _to_memory(self, number: int, memory: TraceMemory) -> Writes:
+    def _build_memory_writes(self, number: int, memory: TraceMemory) -> Writes:
         trace, data = self.launch.trace, self.launch.trace.data
-        storage = self.storages.of_array(self.launch, trace.arrays[trace.memory.first[number]])
-        rows = data.accesses[trace.memory.writing[number]]
+        storage = self.storages.register_array(self.launch, trace.arrays[trace.memory.first_arrays[number]])
+        rows = data.accesses[trace.memory.write_rows[number]]
         size, unit = memory.dtype.itemsize, memory.unit
         owner, _, lanes = data.masks.expand(rows["mask"])
         # A write of the array's own element size has a fixed number of units; a wider one has several elements' units,
@@ -136,25 +136,25 @@ class LaunchWrites:
         bytes_written = data.values.sizes[rows["dtype"]][owner]
         units = bytes_written // unit
         pieces = np.maximum(bytes_written // size, 1)
-        piece, write_number = ranks(pieces)
+        piece, write_number = compute_ranks(pieces)
         # If all writes are wider than elements, units may be wider too.
         first = (np.cumsum(units) - units)[write_number] + piece * size // unit
         inside = piece * size % unit
         cells = (memory.index[first].astype(np.int64) * unit + inside) // size
-        raw = np.zeros((write_number.size, WIDTH), np.uint8)
+        raw = np.zeros((write_number.size, MAX_SCALAR_BYTES), np.uint8)
         if unit > size:
             raw[:, :size] = memory.values[first[:, None], inside[:, None] + np.arange(size)]
         elif (bytes_written >= size).all():
             at = first[:, None] + np.arange(size // unit)
             raw[:, :size] = memory.values[at].reshape(write_number.size, size)
         else:
-            _replay(memory, cells, first, units[write_number], raw[:, :size])
+            _replay_partial_writes(memory, cells, first, units[write_number], raw[:, :size])
         row_of = owner[write_number]
         event = rows["event"][row_of]
-        block, thread = self._threads(event, lanes[write_number])
-        return self._writes(
+        block, thread = self._locate_threads(event, lanes[write_number])
+        return self._build_writes(
             np.full(write_number.size, storage.number),
-            _cells(memory, storage, cells, block, thread),
+            _locate_cells(memory, storage, cells, block, thread),
             memory.nodes[first],
             event,
             block,
@@ -164,11 +164,11 @@ class LaunchWrites:
             (rows["action"] == ACTIONS.index("atomic"))[row_of],
         )
 
-    def to_variables(self) -> Writes:
+    def build_variable_writes(self) -> Writes:
         """Return the writes to scalar variables."""
         data = self.launch.trace.data
         events, registers = data.events, data.registers
-        functions = _functions_of_frames(events, int(registers["frame"].max(initial=-1)) + 1)
+        functions = _find_frame_functions(events, int(registers["frame"].max(initial=-1)) + 1)
         # Each variable of a function is a separate storage in each child launch.
         event = np.maximum(registers["event"], 0)
         launch = data.batches["launch"][events["batch"][event]].astype(np.int64)
@@ -178,27 +178,27 @@ class LaunchWrites:
         dtypes = np.zeros(variables.shape[1], np.int64)
         dtypes[variable_number] = data.values.codes[registers["value"]] // 2
         storages = [
-            self.storages.of_variable(self.launch, child, function, slot, data.values.dtypes[dtype])
+            self.storages.register_variable(self.launch, child, function, slot, data.values.dtypes[dtype])
             for (function, slot, child), dtype in zip(variables.T.tolist(), dtypes.tolist(), strict=True)
         ]
         is_parameter = (registers["event"] < 0) | (events["frame"][event] != registers["frame"])
         owner, rank, lanes = data.masks.expand(registers["mask"])
         storage = np.array([each.number for each in storages], np.int64)[variable_number[owner]]
         section = np.array([each.section for each in storages], np.int64)[variable_number[owner]]
-        block, thread = self._threads(event[owner], lanes)
-        return self._writes(
+        block, thread = self._locate_threads(event[owner], lanes)
+        return self._build_writes(
             storage,
             block * section + thread,
-            data.integers.each(registers["node"][owner], rank),
+            data.integers.gather_items(registers["node"][owner], rank),
             event[owner],
             block,
             thread,
-            data.values.each(registers["value"][owner], rank, WIDTH),
+            data.values.gather_bytes(registers["value"][owner], rank, MAX_SCALAR_BYTES),
             is_parameter[owner],
             np.zeros(owner.size, bool),
         )
 
-    def _writes(
+    def _build_writes(
         self,
         storage: Array,
         cell: Array,
@@ -214,7 +214,7 @@ class LaunchWrites:
         nodes, steps = self.nodes[node], self.steps[event]
         return Writes(storage, cell, nodes, steps, moment, block, thread, raw, is_parameter, is_atomic)
 
-    def _threads(self, event: Array, lane: Array) -> tuple[Array, Array]:
+    def _locate_threads(self, event: Array, lane: Array) -> tuple[Array, Array]:
         """Return the blocks of lanes, and their threads in the blocks."""
         data = self.launch.trace.data
         batch = data.events["batch"][event]
@@ -222,14 +222,14 @@ class LaunchWrites:
         return data.batches["first"].astype(np.int64)[batch] + lane // per_block, lane % per_block
 
 
-def _functions_of_frames(events: Array, frames: int) -> Array:
+def _find_frame_functions(events: Array, frames: int) -> Array:
     """Return each frame's function number; 0 for a frame without events."""
     functions = np.zeros(max(frames, int(events["frame"].max(initial=-1)) + 1), np.int64)
     functions[events["frame"]] = events["function"]
     return functions
 
 
-def _cells(memory: TraceMemory, storage: Storage, flat: Array, block: Array, thread: Array) -> Array:
+def _locate_cells(memory: TraceMemory, storage: Storage, flat: Array, block: Array, thread: Array) -> Array:
     """Return the storage cell of each element, which is numbered over all of a recorded memory."""
     if storage.space == "local":
         return np.asarray(block * storage.section + thread * storage.extent + flat // memory.lanes)
@@ -238,7 +238,7 @@ def _cells(memory: TraceMemory, storage: Storage, flat: Array, block: Array, thr
     return flat
 
 
-def _replay(memory: TraceMemory, cells: Array, first: Array, units: Array, raw: Array) -> None:
+def _replay_partial_writes(memory: TraceMemory, cells: Array, first: Array, units: Array, raw: Array) -> None:
     """Fill in whole elements' contents after each write that changes only part of an element."""
     content, unit, size = memory.content(0), memory.unit, raw.shape[1]
     for number, (cell, start, count) in enumerate(zip(cells, first, units, strict=True)):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpu.errors import CompileError
 from gpu.simulator import ir
-from gpu.timing.estimate.thread import ThreadWriter
+from gpu.timing.estimate.thread_writer import ThreadWriter
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 
 Array = npt.NDArray[Any]
@@ -23,8 +23,8 @@ _EXTRA_REGISTERS = 6
 _MINIMUM_REGISTERS, _MAXIMUM_REGISTERS = 8, 255
 
 
-def ptx_of(
-    function: ir.Function, variables: Mapping[str, tuple[str, Array]], capability: str, located: str = ""
+def generate_ptx(
+    function: ir.Function, variables: Mapping[str, tuple[str, Array]], capability: str, source_file: str = ""
 ) -> str:
     """Compile a kernel to PTX.
 
@@ -35,7 +35,7 @@ def ptx_of(
         State spaces and contents, as for `ThreadWriter`.
     capability : str
         The GPU's compute capability, such as "9.0".
-    located : str
+    source_file : str
         The name of the source file for line numbers in the PTX; "" to omit them.
 
     Raises
@@ -43,8 +43,8 @@ def ptx_of(
     CompileError
         The kernel has a feature that cannot be estimated.
     """
-    text = ThreadWriter(variables, located).kernel(function)
-    machine = _machine(f"sm_{capability.replace('.', '')}")
+    text = ThreadWriter(variables, source_file).write_kernel(function)
+    machine = _create_target_machine(f"sm_{capability.replace('.', '')}")
     try:
         module = llvm.parse_assembly(text)
         module.triple = machine.triple
@@ -62,57 +62,57 @@ def ptx_of(
 
 
 @cache
-def _machine(processor: str) -> Any:
+def _create_target_machine(processor: str) -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
     return target.create_target_machine(cpu=processor, opt=3)
 
 
-def estimated_registers(kernel: PtxKernel) -> int:
+def estimate_registers(kernel: PtxKernel) -> int:
     """Return the estimated registers per thread: the most live values at any point, in 4-byte words."""
     width: dict[str, int] = {}
     read_under: dict[str, set[tuple[str, bool]]] = defaultdict(set)
     for block in kernel.blocks:
         for each in block.instructions:
-            for name in each.read:
+            for name in each.read_registers:
                 read_under[name].add((each.guard, each.negated))
-            for name in (*each.read, *each.written):
+            for name in (*each.read_registers, *each.written_registers):
                 prefix = name.rstrip("0123456789")
-                width.setdefault(name, kernel.widths.get(name, kernel.widths.get(prefix, 4)))
+                width.setdefault(name, kernel.register_widths.get(name, kernel.register_widths.get(prefix, 4)))
             if _needs_no_register(each):
-                width.update(dict.fromkeys(each.written, 0))
+                width.update(dict.fromkeys(each.written_registers, 0))
 
     def defined_registers(each: PtxInstruction) -> set[str]:
         """Return the registers that are redefined; a guarded write counts only if all reads have the same guard."""
         guards = {(each.guard, each.negated)}
-        return {name for name in each.written if not each.guard or read_under[name] <= guards}
+        return {name for name in each.written_registers if not each.guard or read_under[name] <= guards}
 
     live_in: list[set[str]] = [set() for _ in kernel.blocks]
     changed = True
     while changed:
         changed = False
         for block in reversed(kernel.blocks):
-            live = set().union(*(live_in[each] for each in block.follows)) if block.follows else set()
+            live = set().union(*(live_in[each] for each in block.successors)) if block.successors else set()
             for each in reversed(block.instructions):
                 live -= defined_registers(each)
-                live |= set(each.read)
+                live |= set(each.read_registers)
             if live != live_in[block.number]:
                 live_in[block.number] = live
                 changed = True
     maximum = 0
     for block in kernel.blocks:
-        live = set().union(*(live_in[each] for each in block.follows)) if block.follows else set()
+        live = set().union(*(live_in[each] for each in block.successors)) if block.successors else set()
         for each in reversed(block.instructions):
             maximum = max(maximum, sum(-(-width.get(name, 4) // 4) for name in live))
             live -= defined_registers(each)
-            live |= set(each.read)
+            live |= set(each.read_registers)
     return min(_MAXIMUM_REGISTERS, max(_MINIMUM_REGISTERS, int(np.ceil(maximum + _EXTRA_REGISTERS))))
 
 
 def _needs_no_register(instruction: PtxInstruction) -> bool:
     """Return whether an instruction's result needs no register: a constant, or rematerialized at each use."""
-    opcode, words, operands = instruction.opcode, instruction.words, instruction.operands
+    opcode, words, operands = instruction.opcode, instruction.modifiers, instruction.operands
     if opcode == "ld":
         return "param" in words
     if opcode == "mov":

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu.timing.ptx import tiles
-from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel, placed
+from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel, lay_out_variables
 
 _MAXIMUM_PREDICATED = 8
 """The longest branch, in instructions, that is predicated instead of jumped over."""
@@ -30,9 +30,9 @@ _NOT_PREDICATED = (
 _LARGEST_ALIGNMENT = 128
 
 
-def assembled(kernel: PtxKernel) -> PtxKernel:
+def assemble_kernel(kernel: PtxKernel) -> PtxKernel:
     """Apply the assembler's transformations to a kernel; the result is equivalent PTX."""
-    return _vectorize_loads(_predicate_short_branches(tiles.by_lanes(kernel)))
+    return _vectorize_loads(_predicate_short_branches(tiles.expand_tile_accesses(kernel)))
 
 
 # Short branches.
@@ -41,7 +41,7 @@ def assembled(kernel: PtxKernel) -> PtxKernel:
 def _predicate_short_branches(kernel: PtxKernel) -> PtxKernel:
     """Predicate the instructions that short branches skip."""
     blocks: dict[int, list[PtxInstruction]] = {block.number: list(block.instructions) for block in kernel.blocks}
-    follows = {block.number: block.follows for block in kernel.blocks}
+    follows = {block.number: block.successors for block in kernel.blocks}
     changed = True
     while changed:
         changed = False
@@ -65,7 +65,7 @@ def _predicate_short_branches(kernel: PtxKernel) -> PtxKernel:
                 follows[number] = follows.pop(successor)
                 changed = True
                 break
-            inner = _skipped_block(number, blocks, follows, predecessors)
+            inner = _find_skipped_block(number, blocks, follows, predecessors)
             if inner is not None:
                 jump = blocks[number].pop()
                 body = blocks.pop(inner)
@@ -85,7 +85,7 @@ def _has_single_successor(instructions: Sequence[PtxInstruction]) -> bool:
     return instructions[-1].opcode == "bra" and not instructions[-1].guard
 
 
-def _skipped_block(
+def _find_skipped_block(
     number: int,
     blocks: Mapping[int, Sequence[PtxInstruction]],
     follows: Mapping[int, tuple[int, ...]],
@@ -104,15 +104,15 @@ def _skipped_block(
         each.guard or each.opcode in _NOT_PREDICATED or each.opcode in ("ret", "exit") for each in body
     ):
         return None
-    if any(instructions[-1].guard in each.written for each in body):
+    if any(instructions[-1].guard in each.written_registers for each in body):
         return None
-    if any(each.opcode in ("div", "rem", "sqrt", "rcp") and "approx" not in each.words for each in body):
+    if any(each.opcode in ("div", "rem", "sqrt", "rcp") and "approx" not in each.modifiers for each in body):
         return None
     return inner
 
 
 def _is_free(instruction: PtxInstruction) -> bool:
-    opcode, words = instruction.opcode, instruction.words
+    opcode, words = instruction.opcode, instruction.modifiers
     return opcode in ("mov", "cvta") or (opcode == "ld" and "param" in words) or (opcode == "mul" and "wide" in words)
 
 
@@ -122,7 +122,7 @@ def _renumber(
     """Renumber blocks consecutively."""
     order = sorted(blocks)
     new_numbers = {number: index for index, number in enumerate(order)}
-    not_unrolled = {block.number for block in kernel.blocks if block.keeps_rounds}
+    not_unrolled = {block.number for block in kernel.blocks if block.is_unroll_disabled}
     new_blocks = [
         BasicBlock(
             new_numbers[number],
@@ -150,30 +150,30 @@ def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments
     groups: dict[tuple[str, str, str, bool], dict[int, int]] = {}
     runs: list[dict[int, int]] = []
 
-    def finish(key: tuple[str, str, str, bool]) -> None:
+    def finish_group(key: tuple[str, str, str, bool]) -> None:
         runs.append(groups.pop(key))
 
     for index, each in enumerate(instructions):
         if _changes_shared(each):
             for key in list(groups):
-                finish(key)
-        parts = _plain_shared_load(each)
+                finish_group(key)
+        parts = _match_shared_load(each)
         if parts is not None:
             base, offset, type = parts
             group = groups.setdefault((base, type, each.guard, each.negated), {})
             if offset not in group:
                 group[offset] = index
-        for name in each.written:
+        for name in each.written_registers:
             for key in [key for key in groups if key[0] == name or key[2] == name]:
-                finish(key)
+                finish_group(key)
     for key in list(groups):
-        finish(key)
+        finish_group(key)
     replaced: dict[int, PtxInstruction | None] = {}
     for run in runs:
-        for offsets in _vectors(run, instructions, alignments):
+        for offsets in _group_vectors(run, instructions, alignments):
             indices = [run[offset] for offset in offsets]
             first = instructions[min(indices)]
-            parts = _plain_shared_load(first)
+            parts = _match_shared_load(first)
             assert parts is not None
             base, _, type = parts
             names = "{" + ", ".join(instructions[index].operands[0] for index in indices) + "}"
@@ -183,7 +183,7 @@ def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments
             address = f"[{base}+{offsets[0]}]"
             for index in indices:
                 replaced[index] = None
-            replaced[min(indices)] = replace(first, words=words, operands=(names, address))
+            replaced[min(indices)] = replace(first, modifiers=words, operands=(names, address))
     result = []
     for index, each in enumerate(instructions):
         replacement = replaced.get(index, each)
@@ -192,7 +192,7 @@ def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments
     return result
 
 
-def _vectors(
+def _group_vectors(
     run: Mapping[int, int], instructions: Sequence[PtxInstruction], alignments: _Alignments
 ) -> list[list[int]]:
     vectors: list[list[int]] = []
@@ -200,9 +200,9 @@ def _vectors(
     sample = next(iter(run.values()), None)
     if sample is None:
         return vectors
-    parts = _plain_shared_load(instructions[sample])
+    parts = _match_shared_load(instructions[sample])
     assert parts is not None
-    alignment = alignments.alignment(parts[0])
+    alignment = alignments.find_alignment(parts[0])
     for width in (4, 2):
         if alignment % (4 * width):
             continue
@@ -210,35 +210,35 @@ def _vectors(
             offsets = [offset + 4 * step for step in range(width)]
             if offset % (4 * width) or not all(each in run and each not in used for each in offsets):
                 continue
-            if not _used_between([run[each] for each in offsets], instructions):
+            if not _is_used_between([run[each] for each in offsets], instructions):
                 used.update(offsets)
                 vectors.append(offsets)
     return vectors
 
 
-def _used_between(indices: Sequence[int], instructions: Sequence[PtxInstruction]) -> bool:
+def _is_used_between(indices: Sequence[int], instructions: Sequence[PtxInstruction]) -> bool:
     """Return whether a register of the loads is used between the first load and its own."""
     first = min(indices)
     for index in indices:
         name = instructions[index].operands[0]
         for each in instructions[first:index]:
-            if name in each.read or name in each.written:
+            if name in each.read_registers or name in each.written_registers:
                 return True
     return False
 
 
-def _plain_shared_load(instruction: PtxInstruction) -> tuple[str, int, str] | None:
+def _match_shared_load(instruction: PtxInstruction) -> tuple[str, int, str] | None:
     """Return the base, offset and type of a load of a single 4-byte word from shared memory."""
-    if instruction.opcode != "ld" or instruction.words[:1] != ("shared",) or len(instruction.words) != 2:
+    if instruction.opcode != "ld" or instruction.modifiers[:1] != ("shared",) or len(instruction.modifiers) != 2:
         return None
-    if instruction.words[1] not in ("f32", "u32", "b32", "s32"):
+    if instruction.modifiers[1] not in ("f32", "u32", "b32", "s32"):
         return None
     match = re.fullmatch(r"\[([%\w$]+)(?:\+(-?\d+))?\]", instruction.operands[1])
-    return (match[1], int(match[2] or 0), instruction.words[1]) if match else None
+    return (match[1], int(match[2] or 0), instruction.modifiers[1]) if match else None
 
 
 def _changes_shared(instruction: PtxInstruction) -> bool:
-    opcode, words = instruction.opcode, instruction.words
+    opcode, words = instruction.opcode, instruction.modifiers
     return opcode in ("bar", "barrier", "membar", "fence", "call") or (
         opcode in ("st", "atom", "red") and "global" not in words
     )
@@ -251,46 +251,46 @@ class _Alignments:
         self._writers: dict[str, list[PtxInstruction]] = defaultdict(list)
         for block in kernel.blocks:
             for each in block.instructions:
-                for name in each.written:
+                for name in each.written_registers:
                     self._writers[name].append(each)
-        self._places = placed(kernel.shared)[0]
+        self._array_offsets = lay_out_variables(kernel.shared_variables)[0]
         self._by_register: dict[str, int] = {}
 
-    def alignment(self, operand: str) -> int:
+    def find_alignment(self, operand: str) -> int:
         """Return the largest power of two, up to 128, that is known to divide an operand."""
         if re.fullmatch(r"-?\d+", operand):
             number = int(operand)
             return min(number & -number, _LARGEST_ALIGNMENT) if number else _LARGEST_ALIGNMENT
         if not operand.startswith("%"):
-            if operand in self._places:
+            if operand in self._array_offsets:
                 return 16  # the assembler aligns arrays to 16 bytes
             return 16
         if operand not in self._by_register:
             self._by_register[operand] = _LARGEST_ALIGNMENT  # neutral for a value that depends on itself in a loop
             self._by_register[operand] = min(
-                (self._result_alignment(each) for each in self._writers[operand]), default=1
+                (self._find_result_alignment(each) for each in self._writers[operand]), default=1
             )
         return self._by_register[operand]
 
-    def _result_alignment(self, each: PtxInstruction) -> int:
+    def _find_result_alignment(self, each: PtxInstruction) -> int:
         sources = each.operands[1:]
         match each.opcode:
             case "mov" | "cvta" | "cvt":
-                return self.alignment(sources[0])
+                return self.find_alignment(sources[0])
             case "add" | "sub" | "or" | "min" | "max" | "xor":
-                return min(self.alignment(source) for source in sources)
+                return min(self.find_alignment(source) for source in sources)
             case "and":
-                return max(self.alignment(source) for source in sources)
+                return max(self.find_alignment(source) for source in sources)
             case "shl" if re.fullmatch(r"\d+", sources[1]):
-                return min(self.alignment(sources[0]) << int(sources[1]), _LARGEST_ALIGNMENT)
+                return min(self.find_alignment(sources[0]) << int(sources[1]), _LARGEST_ALIGNMENT)
             case "mul":
-                return min(self.alignment(sources[0]) * self.alignment(sources[1]), _LARGEST_ALIGNMENT)
+                return min(self.find_alignment(sources[0]) * self.find_alignment(sources[1]), _LARGEST_ALIGNMENT)
             case "mad":
                 return min(
-                    self.alignment(sources[0]) * self.alignment(sources[1]),
-                    self.alignment(sources[2]),
+                    self.find_alignment(sources[0]) * self.find_alignment(sources[1]),
+                    self.find_alignment(sources[2]),
                     _LARGEST_ALIGNMENT,
                 )
             case "selp":
-                return min(self.alignment(source) for source in sources[:2])
+                return min(self.find_alignment(source) for source in sources[:2])
         return 1

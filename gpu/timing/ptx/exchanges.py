@@ -21,14 +21,14 @@ _REDUCTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def spread(value: Any, lanes: int) -> Array:
+def broadcast_to_lanes(value: Any, lanes: int) -> Array:
     """Broadcast a value to one per lane."""
     if isinstance(value, np.ndarray) and value.ndim:
         return value
     return np.full(lanes, value, value.dtype)
 
 
-def shuffled(mode: str, value: Array, delta: Array, limits: Array) -> tuple[Array, Array]:
+def shuffle_values(mode: str, value: Array, delta: Array, limits: Array) -> tuple[Array, Array]:
     """Return the value that each lane receives, and whether its source lane is in range.
 
     Parameters
@@ -57,7 +57,7 @@ def shuffled(mode: str, value: Array, delta: Array, limits: Array) -> tuple[Arra
     return np.take_along_axis(rows, chosen & 31, axis=1).ravel(), inside.ravel()
 
 
-def voted(mode: str, holds: Array, mask: SampleLanes) -> Array:
+def compute_vote(mode: str, holds: Array, mask: SampleLanes) -> Array:
     """Return the result of a vote among the active lanes, for every lane of a warp."""
     rows = (holds & mask.bits).reshape(-1, WARP)
     active = mask.bits.reshape(-1, WARP)
@@ -72,7 +72,7 @@ def voted(mode: str, holds: Array, mask: SampleLanes) -> Array:
     return np.repeat(unanimous | ~rows.any(axis=1), WARP)
 
 
-def matched(mode: str, value: Array, mask: SampleLanes) -> Array:
+def match_values(mode: str, value: Array, mask: SampleLanes) -> Array:
     """Return for each lane a mask of the active lanes of its warp with the same value."""
     rows, active = value.reshape(-1, WARP), mask.bits.reshape(-1, WARP)
     same = (rows[:, :, None] == rows[:, None, :]) & active[:, None, :]
@@ -84,7 +84,7 @@ def matched(mode: str, value: Array, mask: SampleLanes) -> Array:
     return flat
 
 
-def summed_up(mode: str, value: Array, mask: SampleLanes) -> Array:
+def reduce_values(mode: str, value: Array, mask: SampleLanes) -> Array:
     """Reduce the values of a warp's active lanes."""
     if mode not in _REDUCTIONS:
         raise KernelError(f"The timing model does not support the instruction redux.sync.{mode}.")

@@ -38,7 +38,7 @@ class SampleLanes:
         return self.count == self.bits.size
 
     @cached_property
-    def of_warp(self) -> Array:
+    def lanes_per_warp(self) -> Array:
         """The number of lanes in each warp of the sample: uint8."""
         counts: Array = self.bits.reshape(-1, WARP).sum(axis=1, dtype=np.uint8)
         return counts
@@ -46,7 +46,7 @@ class SampleLanes:
     @cached_property
     def warps(self) -> Array:
         """The numbers of the warps that contain a lane of the set."""
-        return np.flatnonzero(self.of_warp)
+        return np.flatnonzero(self.lanes_per_warp)
 
     @cached_property
     def rows(self) -> Array:
@@ -67,7 +67,7 @@ class SampleLanes:
         return SampleLanes(true, count), SampleLanes(true ^ self.bits, self.count - count)
 
 
-def together(first: SampleLanes | None, second: SampleLanes | None) -> SampleLanes | None:
+def merge_lanes(first: SampleLanes | None, second: SampleLanes | None) -> SampleLanes | None:
     """Return the union of two disjoint sets of lanes."""
     if first is None or second is None:
         return first or second

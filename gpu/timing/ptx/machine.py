@@ -12,16 +12,16 @@ import numpy.typing as npt
 
 from gpu.errors import KernelError
 from gpu.timing.ptx import exchanges
-from gpu.timing.ptx.deciding import ASKS, deciding
-from gpu.timing.ptx.flow import END, NaturalLoop, joins, loops
-from gpu.timing.ptx.lanes import SampleLanes, together
+from gpu.timing.ptx.backward_slices import MEMORY_OPCODES, find_access_slice
+from gpu.timing.ptx.control_flow import END, NaturalLoop, find_loops, find_reconvergence_points
+from gpu.timing.ptx.lanes import SampleLanes, merge_lanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
-from gpu.timing.ptx.operations import COMPARISONS, DTYPES, converted, operand_types, operation
-from gpu.timing.ptx.path import PERIOD, Repeated, SampledPath, Visit
-from gpu.timing.ptx.program import PtxInstruction, PtxKernel, placed
-from gpu.timing.ptx.running import SPECIALS, BlockMemory, GridShape, LoopState, SampledBlocks
-from gpu.timing.ptx.tiles import PLACE, offsets
-from gpu.timing.ptx.values import constant_of, of_lanes, read_as, widened
+from gpu.timing.ptx.operations import COMPARISONS, DTYPES, convert_value, find_operand_types, find_operation
+from gpu.timing.ptx.path import PERIOD, RepeatedIterations, SampledPath, Visit
+from gpu.timing.ptx.program import PtxInstruction, PtxKernel, lay_out_variables
+from gpu.timing.ptx.sampled_blocks import SPECIAL_REGISTERS, BlockMemory, GridShape, LoopState, SampledBlocks
+from gpu.timing.ptx.tiles import TILE_ADDRESS, compute_tile_offsets
+from gpu.timing.ptx.values import parse_constant, reinterpret_value, select_lanes, widen_value
 
 Array = npt.NDArray[Any]
 Value = Any
@@ -52,19 +52,23 @@ class PtxMachine:
         Whether to compute and store all values, even those that determine neither control flow nor addresses.
     """
 
-    kept: tuple[str, ...] = (*ASKS, "bar", "barrier")
+    always_executed: tuple[str, ...] = (*MEMORY_OPCODES, "bar", "barrier")
     """Opcodes that are executed even if their values are not needed."""
 
     def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], *, values: bool = True) -> None:
         self.kernel = kernel
-        self._required = None if values else self.deciding(kernel)
+        self._required_instructions = None if values else self.find_required_instructions(kernel)
         self.addresses = addresses
-        self._joins = joins(kernel.blocks)
-        self.loops = loops(kernel.blocks)
-        self._local, self._local_bytes = placed([each for each in kernel.variables if each.space == "local"])
-        self._shared, self._shared_bytes = placed(kernel.shared)
-        self._private = _private_registers(kernel)
-        self._read_registers = {name for block in kernel.blocks for each in block.instructions for name in each.read}
+        self._reconvergence_points = find_reconvergence_points(kernel.blocks)
+        self.loops = find_loops(kernel.blocks)
+        self._local_offsets, self._local_bytes = lay_out_variables(
+            [each for each in kernel.variables if each.space == "local"]
+        )
+        self._shared_offsets, self._shared_bytes = lay_out_variables(kernel.shared_variables)
+        self._private_registers = _find_private_registers(kernel)
+        self._read_registers = {
+            name for block in kernel.blocks for each in block.instructions for name in each.read_registers
+        }
         self._spin_loops = {loop for loop in self.loops.values() if _is_spin_loop(kernel, loop)}
         self._code = [
             [
@@ -76,14 +80,14 @@ class PtxMachine:
         ]
 
     @property
-    def waits_for_others(self) -> bool:
+    def has_spin_loops(self) -> bool:
         """Whether the kernel has loops that wait until another block has stored a value."""
         return bool(self._spin_loops)
 
     @staticmethod
-    def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
+    def find_required_instructions(kernel: PtxKernel) -> set[PtxInstruction]:
         """Return the instructions to execute."""
-        return deciding(kernel)
+        return find_access_slice(kernel)
 
     def run(
         self,
@@ -91,7 +95,7 @@ class PtxMachine:
         parameters: Array,
         blocks: Sequence[int],
         memory: SampledMemory,
-        most_visits: int = _MAXIMUM_VISITS,
+        max_visits: int = _MAXIMUM_VISITS,
     ) -> SampledPath:
         """Execute some blocks of a launch together.
 
@@ -104,24 +108,24 @@ class PtxMachine:
             The blocks' numbers in the grid.
         memory : SampledMemory
             The memory that they load from and store to.
-        most_visits : int
+        max_visits : int
             The most basic blocks to visit; the rest of the path is omitted.
         """
         run = SampledBlocks(BlockMemory(self.kernel.shared_bytes, self._local_bytes), shape, parameters, blocks, memory)
         with np.errstate(all="ignore"):
-            self.follow(run, most_visits)
+            self.execute_path(run, max_visits)
         return run.path
 
-    def follow(self, run: SampledBlocks, most_visits: int) -> None:
+    def execute_path(self, run: SampledBlocks, max_visits: int) -> None:
         """Execute lanes along their paths; lanes that diverge wait for each other at the reconvergence point."""
         frames: list[_ReconvergencePoint] = [_ReconvergencePoint(END)]
-        block_number, mask = 0, run.everyone
+        block_number, mask = 0, run.all_lanes
         live: SampleLanes | None = mask
         visits = 0
         while True:
             frame = frames[-1]
             if live is None or block_number == frame.place:
-                frame.arrived = together(frame.arrived, live)
+                frame.arrived = merge_lanes(frame.arrived, live)
                 if frame.pending:
                     block_number, live = frame.pending.pop()
                     continue
@@ -131,11 +135,11 @@ class PtxMachine:
                 block_number, live = frame.place, frame.arrived
                 continue
             visits += 1
-            if visits > most_visits:
-                run.path.ended = False
+            if visits > max_visits:
+                run.path.completed = False
                 return
-            taken, other = self._visit(run, block_number, live)
-            follows = self.kernel.blocks[block_number].follows
+            taken, other = self._execute_block(run, block_number, live)
+            follows = self.kernel.blocks[block_number].successors
             last = (
                 self.kernel.blocks[block_number].instructions[-1]
                 if self.kernel.blocks[block_number].instructions
@@ -145,14 +149,14 @@ class PtxMachine:
                 block_number = follows[0] if follows else END
                 continue
             if last.opcode != "bra":
-                run.leave(taken)
+                run.record_return(taken)
                 live = other
                 block_number = follows[-1] if follows else END
                 continue
             target = follows[0]
             fallthrough = follows[-1] if last.guard else target
             if taken is not None and target <= block_number:
-                taken, other = self.look_at_loop(run, block_number, target, taken, other)
+                taken, other = self.skip_loop_iterations(run, block_number, target, taken, other)
             elif target <= block_number:
                 run.loops.pop(self.loops[block_number, target], None)  # a later entry of the loop starts a new count
             if other is None:
@@ -160,7 +164,7 @@ class PtxMachine:
             elif taken is None:
                 block_number, live = fallthrough, other
             else:
-                join = self._joins[block_number]
+                join = self._reconvergence_points[block_number]
                 if join != frame.place:
                     frame = _ReconvergencePoint(join)
                     frames.append(frame)
@@ -171,7 +175,7 @@ class PtxMachine:
                 frame.pending.append(later)
                 block_number, live = first
 
-    def _visit(
+    def _execute_block(
         self, run: SampledBlocks, block_number: int, mask: SampleLanes
     ) -> tuple[SampleLanes | None, SampleLanes | None]:
         """Execute a basic block; return the lanes that take its jump, and the others."""
@@ -182,13 +186,20 @@ class PtxMachine:
             if lanes is not None:
                 jump = lanes
         indices = tuple(index for index, _ in run.requests)
-        run.path.steps.append(Visit(block_number, mask.of_warp, tuple(request for _, request in run.requests), indices))
+        run.path.steps.append(
+            Visit(block_number, mask.lanes_per_warp, tuple(request for _, request in run.requests), indices)
+        )
         return jump
 
     # Loops.
 
-    def look_at_loop(
-        self, run: SampledBlocks, last: int, header: int, taken: SampleLanes, other: SampleLanes | None
+    def skip_loop_iterations(
+        self,
+        run: SampledBlocks,
+        last: int,
+        header: int,
+        repeating_lanes: SampleLanes,
+        leaving_lanes: SampleLanes | None,
     ) -> tuple[SampleLanes | None, SampleLanes | None]:
         """Skip iterations that can be predicted; return the lanes that repeat the loop, and those that leave it.
 
@@ -197,48 +208,52 @@ class PtxMachine:
         run : SampledBlocks
         last, header : int
             The loop's back edge: the block of the jump, and its target.
-        taken : SampleLanes
+        repeating_lanes : SampleLanes
             The lanes that take the jump.
-        other : SampleLanes or None
+        leaving_lanes : SampleLanes or None
             The lanes that leave the loop in this iteration.
         """
         loop = self.loops[last, header]
         state = run.loops.get(loop)
-        if state is None or state.mask.count != taken.count or not np.array_equal(state.mask.bits, taken.bits):
-            state = run.loops[loop] = LoopState(taken)
-        state.rounds += 1
-        if loop in self._spin_loops and state.rounds > _MAXIMUM_SPINS:
+        if (
+            state is None
+            or state.mask.count != repeating_lanes.count
+            or not np.array_equal(state.mask.bits, repeating_lanes.bits)
+        ):
+            state = run.loops[loop] = LoopState(repeating_lanes)
+        state.iterations += 1
+        if loop in self._spin_loops and state.iterations > _MAXIMUM_SPINS:
             del run.loops[loop]
-            return None, together(taken, other)
-        if other is not None or not loop.leaves_once:
-            return taken, other
+            return None, merge_lanes(repeating_lanes, leaving_lanes)
+        if leaving_lanes is not None or not loop.has_single_exit:
+            return repeating_lanes, leaving_lanes
         state.starts.append(len(run.path.steps))
-        state.registers.append({name: run.registers[name] for name in loop.written if name in run.registers})
+        state.registers.append({name: run.registers[name] for name in loop.written_registers if name in run.registers})
         del state.registers[:-3]
         del state.starts[: -PERIOD - 1]
-        if state.rounds >= _EXECUTED_ITERATIONS and not state.rounds % 2:
-            remaining = self._common_iterations(run, loop, state)
+        if state.iterations >= _EXECUTED_ITERATIONS and not state.iterations % 2:
+            remaining = self._predict_common_iterations(run, loop, state)
             if remaining > _FINAL_ITERATIONS + PERIOD:
-                remaining = min(remaining, self._uniform_iterations(run, loop, state))
+                remaining = min(remaining, self._predict_uniform_iterations(run, loop, state))
             skipped = (remaining - _FINAL_ITERATIONS) // PERIOD * PERIOD
             if skipped > 0:
-                self._skip(run, loop, state, skipped)
-                run.loops[loop] = LoopState(state.mask, rounds=skipped - remaining)
-        return taken, other
+                self._record_skipped_iterations(run, loop, state, skipped)
+                run.loops[loop] = LoopState(state.mask, iterations=skipped - remaining)
+        return repeating_lanes, leaving_lanes
 
-    def _common_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
+    def _predict_common_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
         """Return the number of iterations that all lanes still execute, as predicted from registers."""
-        rounds = self.rounds_of_lanes(run, loop, state)
+        rounds = self.predict_iterations(run, loop, state)
         return 0 if rounds is None else int(np.min(rounds))
 
-    def rounds_of_lanes(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> Array | None:
+    def predict_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> Array | None:
         """Return the remaining iterations, per lane or one number for all; None if registers do not predict them."""
         block = self.kernel.blocks[loop.last]
         jump = block.instructions[-1]
         negated, guard = jump.negated, jump.guard
         comparison_instruction = None
         for each in reversed(block.instructions[:-1]):
-            if guard in each.written:
+            if guard in each.written_registers:
                 if each.opcode == "not":
                     guard, negated = each.operands[1], not negated
                     continue
@@ -250,11 +265,11 @@ class PtxMachine:
             or len(comparison_instruction.operands) != 3
         ):
             return None
-        linear = self._distance(run, loop, state, comparison_instruction)
+        linear = self._compute_distance(run, loop, state, comparison_instruction)
         if linear is None:
             return None
         distance, change = linear
-        comparison = comparison_instruction.words[0]
+        comparison = comparison_instruction.modifiers[0]
         if negated:
             comparison = _NEGATED.get(comparison, "")
         comparison = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}.get(comparison, comparison)
@@ -271,14 +286,14 @@ class PtxMachine:
             return None
         return np.asarray(rounds)
 
-    def _uniform_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
+    def _predict_uniform_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
         """Return for how many iterations all predictable comparisons of a loop have the same results."""
         changes: set[int] = set()
         for number in loop.blocks:
             for each in self.kernel.blocks[number].instructions:
                 if each.opcode != "setp" or len(each.operands) != 3 or "|" in each.operands[0]:
                     continue
-                linear = self._distance(run, loop, state, each)
+                linear = self._compute_distance(run, loop, state, each)
                 if linear is None:
                     continue
                 distance, change = linear
@@ -290,7 +305,7 @@ class PtxMachine:
             return 1 << 62
         return max(min(changes), 0)
 
-    def _distance(
+    def _compute_distance(
         self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, comparison: PtxInstruction
     ) -> tuple[Array, Array] | None:
         """Return the difference of a comparison's sides, and its change per iteration; None if unknown."""
@@ -302,17 +317,17 @@ class PtxMachine:
         sides = []
         for operand in comparison.operands[1:]:
             if not operand.startswith("%"):
-                sides.append((int(constant_of(operand, dtype)), 0))
+                sides.append((int(parse_constant(operand, dtype)), 0))
                 continue
             value = self._to_integers(run.registers.get(operand), dtype, state.mask)
-            step = self._step_of(operand, dtype, state) if operand in loop.written else 0
+            step = self._find_register_step(operand, dtype, state) if operand in loop.written_registers else 0
             if step is None or value is None:
                 return None
             sides.append((value, step))
         (a, da), (b, db) = sides
         return np.asarray(a) - np.asarray(b), np.asarray(da) - np.asarray(db)
 
-    def _step_of(self, name: str, dtype: np.dtype[Any], state: LoopState) -> Any:
+    def _find_register_step(self, name: str, dtype: np.dtype[Any], state: LoopState) -> Any:
         """Return a register's change per iteration; None if it differed in the last iterations."""
         values = [self._to_integers(each.get(name), dtype, state.mask) for each in state.registers]
         if len(values) < 3 or any(value is None for value in values):
@@ -328,29 +343,29 @@ class PtxMachine:
         integers = integers[mask.bits] if integers.ndim else integers
         return integers.astype(np.int64)
 
-    def _skip(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, skipped: int) -> None:
+    def _record_skipped_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, skipped: int) -> None:
         """Skip iterations: advance each register that changes linearly."""
         start = state.starts[-PERIOD - 1]
-        run.path.steps.append(Repeated(skipped // PERIOD, tuple(run.path.steps[start:])))
+        run.path.steps.append(RepeatedIterations(skipped // PERIOD, tuple(run.path.steps[start:])))
         older, old, latest = state.registers
-        for name in loop.written:
+        for name in loop.written_registers:
             if name not in older or name not in old or name not in latest:
                 continue
             values = older[name], old[name], latest[name]
             if values[0].dtype.kind not in "iu" or not values[0].dtype == values[1].dtype == values[2].dtype:
                 continue
             first, second = values[1] - values[0], values[2] - values[1]
-            if not np.array_equal(of_lanes(first, state.mask), of_lanes(second, state.mask)):
+            if not np.array_equal(select_lanes(first, state.mask), select_lanes(second, state.mask)):
                 continue
             advanced = values[2] + second * values[2].dtype.type(skipped)
-            if advanced.ndim and name in run.registers and not run.covers(state.mask):
+            if advanced.ndim and name in run.registers and not run.covers_running_lanes(state.mask):
                 advanced = np.where(state.mask.bits, advanced, run.registers[name])
             run.registers[name] = advanced
 
     # Instructions.
 
     def _is_required(self, instruction: PtxInstruction) -> bool:
-        return self._required is None or instruction in self._required
+        return self._required_instructions is None or instruction in self._required_instructions
 
     def _compile(self, instruction: PtxInstruction, index: int) -> Callable[[SampledBlocks, SampleLanes], Any] | None:
         """Return a function that executes an instruction; for a jump, it returns the lanes that take it and the others.
@@ -358,7 +373,7 @@ class PtxMachine:
         Return None for an instruction that only computes a value that is not required.
         """
         run = self._compile_unguarded(instruction, index)
-        if not (instruction.ends_block or instruction.opcode in self.kept or self._is_required(instruction)):
+        if not (instruction.ends_block or instruction.opcode in self.always_executed or self._is_required(instruction)):
             return None
         guard, negated = instruction.guard, instruction.negated
         if instruction.ends_block:
@@ -382,43 +397,47 @@ class PtxMachine:
         return guarded
 
     def _compile_unguarded(self, instruction: PtxInstruction, index: int) -> Step:
-        opcode, words = instruction.opcode, instruction.words
+        opcode, words = instruction.opcode, instruction.modifiers
         if opcode in ("ld", "ldu"):
-            return self._parameter(instruction) if "param" in words else self._load(instruction, index)
+            return (
+                self._compile_parameter_load(instruction)
+                if "param" in words
+                else self._compile_load(instruction, index)
+            )
         if opcode == "st":
-            return self._store(instruction, index)
+            return self._compile_store(instruction, index)
         if opcode in ("atom", "red"):
-            return self._atomic(instruction, index)
+            return self._compile_atomic(instruction, index)
         if opcode == "mov":
-            return self._move(instruction)
+            return self._compile_move(instruction)
         if opcode == "setp":
-            return self._compare(instruction)
+            return self._compile_compare(instruction)
         if opcode in ("selp", "slct"):
-            return self._select(instruction)
+            return self._compile_select(instruction)
         if opcode == "cvt":
-            return self._convert(instruction)
+            return self._compile_convert(instruction)
         if opcode in ("shfl", "vote", "match", "redux", "activemask", "elect"):
-            return self._exchange(instruction)
+            return self._compile_exchange(instruction)
         if opcode == "tex":
-            return self._fetch(instruction, index)
+            return self._compile_texture_fetch(instruction, index)
         if opcode == "ldmatrix":
-            return self._load_matrices(instruction, index)
+            return self._compile_matrix_load(instruction, index)
         if opcode == "cp" and words[:1] == ("async",) and "bulk" not in words:
-            return self._copy(instruction, index)
+            return self._compile_copy(instruction, index)
         if opcode in ("bar", "barrier") and "red" in words:
-            return self._block_vote(instruction)
-        if opcode == PLACE:
-            return self._place_in_tile(instruction)
+            return self._compile_block_vote(instruction)
+        if opcode == TILE_ADDRESS:
+            return self._compile_tile_address(instruction)
         if opcode in ("wmma", "mma", "wgmma"):
-            return self._product(instruction)
+            return self._compile_product(instruction)
         if opcode == "cp" and words[:2] == ("async", "bulk"):
-            return self._copy_in_bulk(instruction, index)
+            return self._compile_bulk_copy(instruction, index)
         if opcode == "mbarrier":
-            return self._barrier_in_memory(instruction)
+            return self._compile_memory_barrier(instruction)
         if opcode == "cvta":
-            return self._generic(instruction)
+            return self._compile_generic_address(instruction)
         if opcode == "isspacep":
-            return self._in_space(instruction)
+            return self._compile_space_test(instruction)
         if opcode in (
             "bar", "barrier", "membar", "fence", "nanosleep", "bra", "ret", "exit", "trap", "prefetch", "pragma",
             "discard", "griddepcontrol", "setmaxnreg", "applypriority",
@@ -435,13 +454,13 @@ class PtxMachine:
                 f"{self.kernel.name} calls an external function, which the timing model does not support.",
                 advice="The timing model does not support kernels that launch kernels, print or allocate.",
             )
-        return self._arithmetic(instruction)
+        return self._compile_arithmetic(instruction)
 
-    def _setter(self, name: str, *, partly: bool = False) -> Callable[[SampledBlocks, SampleLanes, Value], None]:
+    def _create_setter(self, name: str, *, partly: bool = False) -> Callable[[SampledBlocks, SampleLanes, Value], None]:
         """Return a function that sets a register in some lanes."""
         if name in ("_", ""):
             return lambda state, mask, value: None
-        if name in self._private and not partly:
+        if name in self._private_registers and not partly:
 
             def replace(state: SampledBlocks, mask: SampleLanes, value: Value) -> None:
                 state.registers[name] = value
@@ -450,7 +469,7 @@ class PtxMachine:
 
         def merge(state: SampledBlocks, mask: SampleLanes, value: Value) -> None:
             previous = state.registers.get(name)
-            if previous is None or state.covers(mask):
+            if previous is None or state.covers_running_lanes(mask):
                 state.registers[name] = value
                 return
             if previous.dtype != value.dtype:
@@ -461,33 +480,33 @@ class PtxMachine:
 
         return merge
 
-    def _getter(self, operand: str, type: str) -> Callable[[SampledBlocks], Value]:
+    def _create_getter(self, operand: str, type: str) -> Callable[[SampledBlocks], Value]:
         """Return a function that reads an operand as a type."""
         dtype = DTYPES[type]
-        if operand.startswith("%") and operand[1:].partition(".")[0] in SPECIALS:
+        if operand.startswith("%") and operand[1:].partition(".")[0] in SPECIAL_REGISTERS:
             name = operand[1:]
-            return lambda state: read_as(state.special(name), dtype)
-        if operand.startswith("%") or (re.fullmatch(r"[a-z]\w*", operand) and operand in self.kernel.widths):
+            return lambda state: reinterpret_value(state.read_special_register(name), dtype)
+        if operand.startswith("%") or (re.fullmatch(r"[a-z]\w*", operand) and operand in self.kernel.register_widths):
             name = operand
 
             def register(state: SampledBlocks) -> Value:
                 value = state.registers[name]
-                return value if value.dtype == dtype else read_as(value, dtype)
+                return value if value.dtype == dtype else reinterpret_value(value, dtype)
 
             return register
         if re.fullmatch(r"[A-Za-z_$][\w$]*", operand):
-            return self._address_of(operand, dtype)
+            return self._create_address_getter(operand, dtype)
         if operand == "WARP_SZ":
             operand = "32"
-        constant = constant_of(operand, dtype)
+        constant = parse_constant(operand, dtype)
         return lambda state: constant
 
-    def _address_of(self, name: str, dtype: np.dtype[Any]) -> Callable[[SampledBlocks], Value]:
+    def _create_address_getter(self, name: str, dtype: np.dtype[Any]) -> Callable[[SampledBlocks], Value]:
         address: Any
-        if name in self._shared:
-            address = self._shared[name]
-        elif name in self._local:
-            address = self._local[name]
+        if name in self._shared_offsets:
+            address = self._shared_offsets[name]
+        elif name in self._local_offsets:
+            address = self._local_offsets[name]
         elif name in self.addresses:
             address = int(self.addresses[name])
         else:
@@ -496,12 +515,12 @@ class PtxMachine:
         value = np.int64(address).astype(dtype)
         return lambda state: value
 
-    def _arithmetic(self, instruction: PtxInstruction) -> Step:
-        compute = operation(instruction.opcode, instruction.words)
+    def _compile_arithmetic(self, instruction: PtxInstruction) -> Step:
+        compute = find_operation(instruction.opcode, instruction.modifiers)
         operands = instruction.operands[1:]
-        types = operand_types(instruction.opcode, instruction.words, instruction.type, len(operands))
-        read = [self._getter(operand, type) for operand, type in zip(operands, types, strict=True)]
-        put = self._setter(instruction.operands[0].partition("|")[0], partly=bool(instruction.guard))
+        types = find_operand_types(instruction.opcode, instruction.modifiers, instruction.type, len(operands))
+        read = [self._create_getter(operand, type) for operand, type in zip(operands, types, strict=True)]
+        put = self._create_setter(instruction.operands[0].partition("|")[0], partly=bool(instruction.guard))
         if len(read) == 1:
             one = read[0]
             return lambda state, mask: put(state, mask, compute(one(state)))
@@ -510,33 +529,36 @@ class PtxMachine:
             return lambda state, mask: put(state, mask, compute(first(state), second(state)))
         return lambda state, mask: put(state, mask, compute(*(each(state) for each in read)))
 
-    def _move(self, instruction: PtxInstruction) -> Step:
+    def _compile_move(self, instruction: PtxInstruction) -> Step:
         target, source = instruction.operands
         if target.startswith("{"):
-            return self._unpack(instruction, _split_list(target), source)
+            return self._compile_unpack(instruction, _split_list(target), source)
         if source.startswith("{"):
-            return self._pack(instruction, target, _split_list(source))
-        get, put = self._getter(source, instruction.type), self._setter(target, partly=bool(instruction.guard))
+            return self._compile_pack(instruction, target, _split_list(source))
+        get, put = (
+            self._create_getter(source, instruction.type),
+            self._create_setter(target, partly=bool(instruction.guard)),
+        )
         return lambda state, mask: put(state, mask, get(state))
 
-    def _unpack(self, instruction: PtxInstruction, targets: list[str], source: str) -> Step:
-        get = self._getter(source, instruction.type)
-        puts = [self._setter(name, partly=bool(instruction.guard)) for name in targets]
+    def _compile_unpack(self, instruction: PtxInstruction, targets: list[str], source: str) -> Step:
+        get = self._create_getter(source, instruction.type)
+        puts = [self._create_setter(name, partly=bool(instruction.guard)) for name in targets]
         bits = DTYPES[instruction.type].itemsize * 8 // len(targets)
         part = DTYPES[f"b{bits}"]
 
         def unpack(state: SampledBlocks, mask: SampleLanes) -> None:
-            value = read_as(get(state), DTYPES[f"b{bits * len(targets)}"])
+            value = reinterpret_value(get(state), DTYPES[f"b{bits * len(targets)}"])
             for number, put in enumerate(puts):
                 put(state, mask, (value >> value.dtype.type(bits * number)).astype(part))
 
         return unpack
 
-    def _pack(self, instruction: PtxInstruction, target: str, sources: list[str]) -> Step:
+    def _compile_pack(self, instruction: PtxInstruction, target: str, sources: list[str]) -> Step:
         dtype = DTYPES[instruction.type]
         bits = dtype.itemsize * 8 // len(sources)
-        parts = [self._getter(name, f"b{bits}") for name in sources]
-        put = self._setter(target, partly=bool(instruction.guard))
+        parts = [self._create_getter(name, f"b{bits}") for name in sources]
+        put = self._create_setter(target, partly=bool(instruction.guard))
 
         def pack(state: SampledBlocks, mask: SampleLanes) -> None:
             value = parts[0](state).astype(dtype)
@@ -546,13 +568,13 @@ class PtxMachine:
 
         return pack
 
-    def _compare(self, instruction: PtxInstruction) -> Step:
-        compare = COMPARISONS[instruction.words[0]]
-        first, second = (self._getter(operand, instruction.type) for operand in instruction.operands[1:3])
+    def _compile_compare(self, instruction: PtxInstruction) -> Step:
+        compare = COMPARISONS[instruction.modifiers[0]]
+        first, second = (self._create_getter(operand, instruction.type) for operand in instruction.operands[1:3])
         names = instruction.operands[0].split("|")
-        puts = [self._setter(name.strip(), partly=bool(instruction.guard)) for name in names]
-        combination = next((word for word in instruction.words[1:] if word in ("and", "or", "xor")), "")
-        third = self._getter(instruction.operands[3].lstrip("!"), "pred") if combination else None
+        puts = [self._create_setter(name.strip(), partly=bool(instruction.guard)) for name in names]
+        combination = next((word for word in instruction.modifiers[1:] if word in ("and", "or", "xor")), "")
+        third = self._create_getter(instruction.operands[3].lstrip("!"), "pred") if combination else None
         inverted = combination and instruction.operands[3].startswith("!")
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
@@ -569,10 +591,10 @@ class PtxMachine:
 
         return run
 
-    def _select(self, instruction: PtxInstruction) -> Step:
-        first, second = (self._getter(operand, instruction.type) for operand in instruction.operands[1:3])
-        condition = self._getter(instruction.operands[3], "pred" if instruction.opcode == "selp" else "s32")
-        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
+    def _compile_select(self, instruction: PtxInstruction) -> Step:
+        first, second = (self._create_getter(operand, instruction.type) for operand in instruction.operands[1:3])
+        condition = self._create_getter(instruction.operands[3], "pred" if instruction.opcode == "selp" else "s32")
+        put = self._create_setter(instruction.operands[0], partly=bool(instruction.guard))
         signed = instruction.opcode == "slct"
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
@@ -582,25 +604,25 @@ class PtxMachine:
 
         return run
 
-    def _convert(self, instruction: PtxInstruction) -> Step:
-        words = instruction.words
+    def _compile_convert(self, instruction: PtxInstruction) -> Step:
+        words = instruction.modifiers
         if "tf32" in words:
-            return self._to_tf32(instruction)
+            return self._compile_tf32_conversion(instruction)
         if "f16x2" in words:
-            return self._to_two_halves(instruction)
+            return self._compile_half_pair_conversion(instruction)
         target_type, source_type = (word for word in words if re.fullmatch(r"[bsuf]\d+", word))
-        get = self._getter(instruction.operands[1], source_type)
-        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
-        return lambda state, mask: put(state, mask, converted(get(state), words, target_type, source_type))
+        get = self._create_getter(instruction.operands[1], source_type)
+        put = self._create_setter(instruction.operands[0], partly=bool(instruction.guard))
+        return lambda state, mask: put(state, mask, convert_value(get(state), words, target_type, source_type))
 
-    def _to_tf32(self, instruction: PtxInstruction) -> Step:
-        get, put = self._getter(instruction.operands[1], "b32"), self._setter(instruction.operands[0])
+    def _compile_tf32_conversion(self, instruction: PtxInstruction) -> Step:
+        get, put = self._create_getter(instruction.operands[1], "b32"), self._create_setter(instruction.operands[0])
         half, mantissa_mask = np.uint32(1 << 12), np.uint32(0xFFFFE000)
         return lambda state, mask: put(state, mask, (get(state) + half) & mantissa_mask)
 
-    def _to_two_halves(self, instruction: PtxInstruction) -> Step:
-        high, low = (self._getter(operand, "f32") for operand in instruction.operands[1:3])
-        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
+    def _compile_half_pair_conversion(self, instruction: PtxInstruction) -> Step:
+        high, low = (self._create_getter(operand, "f32") for operand in instruction.operands[1:3])
+        put = self._create_setter(instruction.operands[0], partly=bool(instruction.guard))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             bits = (get(state).astype(np.float16).view(np.uint16).astype(np.uint32) for get in (high, low))
@@ -608,21 +630,21 @@ class PtxMachine:
 
         return run
 
-    def _generic(self, instruction: PtxInstruction) -> Step:
+    def _compile_generic_address(self, instruction: PtxInstruction) -> Step:
         """Convert an address of a state space to a generic one, or back; global addresses are unchanged."""
-        get = self._getter(instruction.operands[1], "s64")
-        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
+        get = self._create_getter(instruction.operands[1], "s64")
+        put = self._create_setter(instruction.operands[0], partly=bool(instruction.guard))
         window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(
-            next((word for word in instruction.words if word in ("shared", "local")), ""), 0
+            next((word for word in instruction.modifiers if word in ("shared", "local")), ""), 0
         )
         tag = np.int64(window << WINDOW_BITS)
-        if "to" in instruction.words:
+        if "to" in instruction.modifiers:
             return lambda state, mask: put(state, mask, get(state) & ~tag if window else get(state))
         return lambda state, mask: put(state, mask, get(state) | tag)
 
-    def _in_space(self, instruction: PtxInstruction) -> Step:
-        get, put = self._getter(instruction.operands[1], "s64"), self._setter(instruction.operands[0])
-        window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(instruction.words[0], 0)
+    def _compile_space_test(self, instruction: PtxInstruction) -> Step:
+        get, put = self._create_getter(instruction.operands[1], "s64"), self._create_setter(instruction.operands[0])
+        window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(instruction.modifiers[0], 0)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             windows = get(state) >> WINDOW_BITS
@@ -632,26 +654,28 @@ class PtxMachine:
 
     # Exchanges.
 
-    def _exchange(self, instruction: PtxInstruction) -> Step:
-        opcode, words, operands = instruction.opcode, instruction.words, instruction.operands
+    def _compile_exchange(self, instruction: PtxInstruction) -> Step:
+        opcode, words, operands = instruction.opcode, instruction.modifiers, instruction.operands
         names = [name.strip() for name in operands[0].split("|")]
-        puts = [self._setter(name, partly=bool(instruction.guard)) for name in names]
+        puts = [self._create_setter(name, partly=bool(instruction.guard)) for name in names]
         if opcode in ("activemask", "elect"):
 
             def active(state: SampledBlocks, mask: SampleLanes) -> None:
-                puts[0](state, mask, exchanges.voted("ballot", np.ones(state.lanes, np.bool_), mask))
+                puts[0](state, mask, exchanges.compute_vote("ballot", np.ones(state.lanes, np.bool_), mask))
 
             return active
         type = "pred" if opcode == "vote" else instruction.type
         inverted = opcode == "vote" and operands[1].startswith("!")
-        get = self._getter(operands[1].lstrip("!"), type)
+        get = self._create_getter(operands[1].lstrip("!"), type)
         if opcode == "shfl":
             mode = next(word for word in words if word in ("up", "down", "bfly", "idx"))
-            delta, limits = self._getter(operands[2], "u32"), self._getter(operands[3], "u32")
+            delta, limits = self._create_getter(operands[2], "u32"), self._create_getter(operands[3], "u32")
 
             def shuffle(state: SampledBlocks, mask: SampleLanes) -> None:
-                value, moved, bounds = (exchanges.spread(each(state), state.lanes) for each in (get, delta, limits))
-                received, inside = exchanges.shuffled(mode, value, moved, bounds)
+                value, moved, bounds = (
+                    exchanges.broadcast_to_lanes(each(state), state.lanes) for each in (get, delta, limits)
+                )
+                received, inside = exchanges.shuffle_values(mode, value, moved, bounds)
                 puts[0](state, mask, received)
                 if len(puts) > 1:
                     puts[1](state, mask, inside)
@@ -660,23 +684,26 @@ class PtxMachine:
         mode = next(word for word in words if word not in ("sync", "aligned"))
 
         def exchange(state: SampledBlocks, mask: SampleLanes) -> None:
-            value = exchanges.spread(get(state), state.lanes)
+            value = exchanges.broadcast_to_lanes(get(state), state.lanes)
             if opcode == "vote":
-                puts[0](state, mask, exchanges.voted(mode, ~value if inverted else value, mask))
+                puts[0](state, mask, exchanges.compute_vote(mode, ~value if inverted else value, mask))
             elif opcode == "match":
-                puts[0](state, mask, exchanges.matched(mode, value, mask))
+                puts[0](state, mask, exchanges.match_values(mode, value, mask))
             else:
-                puts[0](state, mask, exchanges.summed_up(mode, value, mask))
+                puts[0](state, mask, exchanges.reduce_values(mode, value, mask))
 
         return exchange
 
-    def _block_vote(self, instruction: PtxInstruction) -> Step:
-        mode = next(word for word in instruction.words if word in ("popc", "and", "or"))
+    def _compile_block_vote(self, instruction: PtxInstruction) -> Step:
+        mode = next(word for word in instruction.modifiers if word in ("popc", "and", "or"))
         inverted = instruction.operands[-1].startswith("!")
-        get, put = self._getter(instruction.operands[-1].lstrip("!"), "pred"), self._setter(instruction.operands[0])
+        get, put = (
+            self._create_getter(instruction.operands[-1].lstrip("!"), "pred"),
+            self._create_setter(instruction.operands[0]),
+        )
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            holds = exchanges.spread(get(state), state.lanes)
+            holds = exchanges.broadcast_to_lanes(get(state), state.lanes)
             rows = ((~holds if inverted else holds) & mask.bits).reshape(len(state.path.blocks), -1)
             active = mask.bits.reshape(rows.shape)
             threads_per_block = rows.shape[1]
@@ -693,13 +720,13 @@ class PtxMachine:
 
     # Memory.
 
-    def _parameter(self, instruction: PtxInstruction) -> Step:
+    def _compile_parameter_load(self, instruction: PtxInstruction) -> Step:
         name, _, displacement = instruction.operands[1].strip("[]").partition("+")
         offset = next(each.offset for each in self.kernel.parameters if each.name == name.strip()) + int(
             displacement or 0
         )
         dtype = DTYPES[instruction.type]
-        puts = [self._setter(each) for each in _split_list(instruction.operands[0])]
+        puts = [self._create_setter(each) for each in _split_list(instruction.operands[0])]
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             for number, put in enumerate(puts):
@@ -708,19 +735,26 @@ class PtxMachine:
 
         return run
 
-    def _place_in_tile(self, instruction: PtxInstruction) -> Step:
+    def _compile_tile_address(self, instruction: PtxInstruction) -> Step:
         """Compute the address of each lane's word of a tile."""
-        base, stride = self._address(instruction.operands[1]), self._getter(instruction.operands[2] or "0", "s32")
-        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
+        base, stride = (
+            self._compile_address(instruction.operands[1]),
+            self._create_getter(instruction.operands[2] or "0", "s32"),
+        )
+        put = self._create_setter(instruction.operands[0], partly=bool(instruction.guard))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             row_stride = np.asarray(stride(state)).astype(np.int64)
-            lane = state.special("laneid").astype(np.int64)
-            put(state, mask, (base(state) + offsets(instruction.words, row_stride, lane)).astype(np.uint64))
+            lane = state.read_special_register("laneid").astype(np.int64)
+            put(
+                state,
+                mask,
+                (base(state) + compute_tile_offsets(instruction.modifiers, row_stride, lane)).astype(np.uint64),
+            )
 
         return run
 
-    def _product(self, instruction: PtxInstruction) -> Step:
+    def _compile_product(self, instruction: PtxInstruction) -> Step:
         """Execute a tile product without computing its values."""
         if self._is_required(instruction):
             raise KernelError(
@@ -729,7 +763,7 @@ class PtxMachine:
             )
         return lambda state, mask: None
 
-    def _address(self, operand: str) -> Callable[[SampledBlocks], Value]:
+    def _compile_address(self, operand: str) -> Callable[[SampledBlocks], Value]:
         """Return a function that computes an address in brackets."""
         inner = operand.strip("[]").strip()
         match = re.fullmatch(r"([%\w$]+)\s*(?:\+\s*(-?\w+))?", inner)
@@ -740,131 +774,140 @@ class PtxMachine:
         if re.fullmatch(r"-?\d+", base):
             constant = np.int64(int(base)) + offset
             return lambda state: constant
-        if base.startswith("%") or base in self.kernel.widths:
-            width = self._width(base)
+        if base.startswith("%") or base in self.kernel.register_widths:
+            width = self._register_width(base)
             if width == 4:
 
                 def narrow(state: SampledBlocks) -> Value:
-                    return read_as(state.registers[base], DTYPES["u32"]).astype(np.int64) + offset
+                    return reinterpret_value(state.registers[base], DTYPES["u32"]).astype(np.int64) + offset
 
                 return narrow
-        get = self._getter(base, "s64")
+        get = self._create_getter(base, "s64")
         return lambda state: get(state) + offset
 
     def _is_read(self, register: str) -> bool:
         return register in self._read_registers
 
-    def _width(self, register: str) -> int:
+    def _register_width(self, register: str) -> int:
         prefix = re.sub(r"\d+$", "", register)
-        return self.kernel.widths.get(register, self.kernel.widths.get(prefix, 8))
+        return self.kernel.register_widths.get(register, self.kernel.register_widths.get(prefix, 8))
 
-    def _memory_operand(
+    def _compile_memory_operand(
         self, instruction: PtxInstruction, operand: str
     ) -> tuple[Callable[[SampledBlocks], Value], str, np.dtype[Any], int]:
-        space = next((word for word in instruction.words if word in ("global", "shared", "local", "const")), "generic")
-        count = next((int(word[1:]) for word in instruction.words if word in ("v2", "v4", "v8")), 1)
-        return self._address(operand), space, DTYPES[instruction.type], count
+        space = next(
+            (word for word in instruction.modifiers if word in ("global", "shared", "local", "const")), "generic"
+        )
+        count = next((int(word[1:]) for word in instruction.modifiers if word in ("v2", "v4", "v8")), 1)
+        return self._compile_address(operand), space, DTYPES[instruction.type], count
 
-    def _load(self, instruction: PtxInstruction, index: int) -> Step:
-        address, space, dtype, count = self._memory_operand(instruction, instruction.operands[1])
+    def _compile_load(self, instruction: PtxInstruction, index: int) -> Step:
+        address, space, dtype, count = self._compile_memory_operand(instruction, instruction.operands[1])
         names = _split_list(instruction.operands[0])
-        puts = [self._setter(name, partly=bool(instruction.guard)) for name in names]
-        widths = [self._width(name) for name in names]
-        volatile = "volatile" in instruction.words or "relaxed" in instruction.words or "acquire" in instruction.words
+        puts = [self._create_setter(name, partly=bool(instruction.guard)) for name in names]
+        widths = [self._register_width(name) for name in names]
+        volatile = (
+            "volatile" in instruction.modifiers
+            or "relaxed" in instruction.modifiers
+            or "acquire" in instruction.modifiers
+        )
         decides = self._is_required(instruction)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             addresses = address(state)
             kind, locations = state.resolve(space, addresses, mask)
-            state.ask(index, kind, "ld", locations, dtype.itemsize * count, mask, volatile=volatile)
+            state.record_request(index, kind, "ld", locations, dtype.itemsize * count, mask, volatile=volatile)
             if not decides:
                 return
             values = state.load(kind, locations, dtype, count, mask)
             for value, put, width in zip(values, puts, widths, strict=True):
-                put(state, mask, widened(value, width))
+                put(state, mask, widen_value(value, width))
 
         return run
 
-    def _store(self, instruction: PtxInstruction, index: int) -> Step:
-        address, space, dtype, count = self._memory_operand(instruction, instruction.operands[0])
+    def _compile_store(self, instruction: PtxInstruction, index: int) -> Step:
+        address, space, dtype, count = self._compile_memory_operand(instruction, instruction.operands[0])
         names = _split_list(instruction.operands[1])
         stored = f"b{8 * dtype.itemsize}"
         decides = self._is_required(instruction)
         gets = []
         for name in names:
-            width = self._width(name) if name[:1] == "%" else dtype.itemsize
-            gets.append(self._getter(name, instruction.type if width == dtype.itemsize else f"b{8 * width}"))
+            width = self._register_width(name) if name[:1] == "%" else dtype.itemsize
+            gets.append(self._create_getter(name, instruction.type if width == dtype.itemsize else f"b{8 * width}"))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             addresses = address(state)
             kind, locations = state.resolve(space, addresses, mask)
-            state.ask(index, kind, "st", locations, dtype.itemsize * count, mask)
+            state.record_request(index, kind, "st", locations, dtype.itemsize * count, mask)
             if not decides:
                 return
-            values = [read_as(get(state), DTYPES[stored]) for get in gets]
+            values = [reinterpret_value(get(state), DTYPES[stored]) for get in gets]
             state.store(kind, locations, values, DTYPES[stored], mask)
 
         return run
 
-    def _load_matrices(self, instruction: PtxInstruction, index: int) -> Step:
+    def _compile_matrix_load(self, instruction: PtxInstruction, index: int) -> Step:
         """Record the requests for rows of 8 x 8 matrices of halves, without loading values."""
-        address = self._address(instruction.operands[1])
-        puts = [self._setter(name) for name in _split_list(instruction.operands[0])]
+        address = self._compile_address(instruction.operands[1])
+        puts = [self._create_setter(name) for name in _split_list(instruction.operands[0])]
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             kind, locations = state.resolve("shared", address(state), mask)
-            state.ask(index, kind, "ld", locations, 4 * len(puts), mask)
+            state.record_request(index, kind, "ld", locations, 4 * len(puts), mask)
             for put in puts:
                 put(state, mask, np.uint32(0))
 
         return run
 
-    def _copy(self, instruction: PtxInstruction, index: int) -> Step:
+    def _compile_copy(self, instruction: PtxInstruction, index: int) -> Step:
         """Record an asynchronous copy to shared memory, for which no lane waits: copies are issued early enough."""
-        if "shared" not in instruction.words:  # commit or wait of a group
+        if "shared" not in instruction.modifiers:  # commit or wait of a group
             return lambda state, mask: None
-        address, size = self._address(instruction.operands[1]), int(instruction.operands[2])
-        copied_bytes = self._getter(instruction.operands[3], "u32") if len(instruction.operands) > 3 else None
+        address, size = self._compile_address(instruction.operands[1]), int(instruction.operands[2])
+        copied_bytes = self._create_getter(instruction.operands[3], "u32") if len(instruction.operands) > 3 else None
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             chosen: SampleLanes | None = mask
             if copied_bytes is not None:
                 chosen = mask.split(copied_bytes(state) > 0)[0]
             if chosen is not None:
-                state.ask(index, "global", "ld", address(state), size, chosen)
+                state.record_request(index, "global", "ld", address(state), size, chosen)
 
         return run
 
-    def _copy_in_bulk(self, instruction: PtxInstruction, index: int) -> Step:
+    def _compile_bulk_copy(self, instruction: PtxInstruction, index: int) -> Step:
         """Record a bulk copy to shared memory, for which no lane waits: copies are issued early enough."""
-        words = instruction.words
+        words = instruction.modifiers
         if "commit_group" in words or "wait_group" in words:
             return lambda state, mask: None
         if words[2] not in ("shared::cluster", "shared::cta") or words[3] != "global":
             raise KernelError("The timing model supports bulk copies from global to shared memory only.")
-        address, size = self._address(instruction.operands[1]), self._getter(instruction.operands[2], "u32")
-        return lambda state, mask: state.ask_in_bulk(index, address(state), size(state), mask)
+        address, size = (
+            self._compile_address(instruction.operands[1]),
+            self._create_getter(instruction.operands[2], "u32"),
+        )
+        return lambda state, mask: state.record_bulk_copy(index, address(state), size(state), mask)
 
-    def _barrier_in_memory(self, instruction: PtxInstruction) -> Step:
+    def _compile_memory_barrier(self, instruction: PtxInstruction) -> Step:
         """Treat each phase that is waited for as complete."""
-        if not instruction.written:
+        if not instruction.written_registers:
             return lambda state, mask: None
-        put, value = self._setter(instruction.written[0]), "wait" in instruction.words[0]
+        put, value = self._create_setter(instruction.written_registers[0]), "wait" in instruction.modifiers[0]
         return lambda state, mask: put(state, mask, np.bool_(True) if value else np.uint64(0))
 
-    def _fetch(self, instruction: PtxInstruction, request_index: int) -> Step:
+    def _compile_texture_fetch(self, instruction: PtxInstruction, request_index: int) -> Step:
         texture, _, locations = instruction.operands[1].strip("[]").partition(",")
         names = _split_list(locations.strip())
-        if len(names) != 1 or "1d" not in instruction.words:
+        if len(names) != 1 or "1d" not in instruction.modifiers:
             raise KernelError("The timing model supports only one-dimensional textures.")
-        base, index = self._getter(texture.strip(), "s64"), self._getter(names[0], "s32")
-        puts = [self._setter(name) for name in _split_list(instruction.operands[0])]
+        base, index = self._create_getter(texture.strip(), "s64"), self._create_getter(names[0], "s32")
+        puts = [self._create_setter(name) for name in _split_list(instruction.operands[0])]
         decides = self._is_required(instruction)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             size = 1  # bytes per element: textures over linear memory have byte elements here
             addresses = base(state) + index(state).astype(np.int64) * size
-            state.ask(request_index, "global", "ld", addresses, size, mask)
+            state.record_request(request_index, "global", "ld", addresses, size, mask)
             if not decides:
                 return
             (value,) = state.load("global", addresses, DTYPES["u8"], 1, mask)
@@ -874,14 +917,14 @@ class PtxMachine:
 
         return run
 
-    def _atomic(self, instruction: PtxInstruction, index: int) -> Step:
+    def _compile_atomic(self, instruction: PtxInstruction, index: int) -> Step:
         returns = instruction.opcode == "atom" and instruction.operands[0] not in ("_",)
         operands = instruction.operands[1:] if instruction.opcode == "atom" else instruction.operands
-        address, space, dtype, _ = self._memory_operand(instruction, operands[0])
-        gets = [self._getter(each, instruction.type) for each in operands[1:]]
-        put = self._setter(instruction.operands[0], partly=bool(instruction.guard)) if returns else None
+        address, space, dtype, _ = self._compile_memory_operand(instruction, operands[0])
+        gets = [self._create_getter(each, instruction.type) for each in operands[1:]]
+        put = self._create_setter(instruction.operands[0], partly=bool(instruction.guard)) if returns else None
         modes = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
-        mode = next(word for word in instruction.words if word in modes)
+        mode = next(word for word in instruction.modifiers if word in modes)
         kind_of = "atom" if returns else "red"
         decides = self._is_required(instruction)
         counts_up = mode == "add" and operands[1] == "1" and not self._is_read(instruction.operands[0])
@@ -890,7 +933,9 @@ class PtxMachine:
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             kind, locations = state.resolve(space, address(state), mask)
             uniform = whole_sum and not locations.ndim
-            state.ask(index, kind, kind_of, locations, dtype.itemsize, mask, counts_up=counts_up, uniform_sum=uniform)
+            state.record_request(
+                index, kind, kind_of, locations, dtype.itemsize, mask, counts_up=counts_up, uniform_sum=uniform
+            )
             if not decides:
                 return
             values = [get(state) for get in gets]
@@ -898,7 +943,7 @@ class PtxMachine:
             if put is not None:
                 put(state, mask, old)
                 if kind == "global" and mode in ("add", "inc") and dtype.kind in "iu":
-                    state.draw(mode, locations, values[0], dtype, mask)
+                    state.record_ticket(mode, locations, values[0], dtype, mask)
 
         return run
 
@@ -922,20 +967,20 @@ def _split_list(operand: str) -> list[str]:
     return [name.strip() for name in operand.strip("{} ").split(",")]
 
 
-def _private_registers(kernel: PtxKernel) -> frozenset[str]:
+def _find_private_registers(kernel: PtxKernel) -> frozenset[str]:
     """Return the registers that are only read after their write in the same basic block."""
     written_first: set[str] = set()
     read_elsewhere: set[str] = set()
     for block in kernel.blocks:
         written: set[str] = set()
         for each in block.instructions:
-            for name in each.read:
+            for name in each.read_registers:
                 if name not in written:
                     read_elsewhere.add(name)
             if not each.guard:
-                written.update(each.written)
+                written.update(each.written_registers)
             else:
-                read_elsewhere.update(each.written)
+                read_elsewhere.update(each.written_registers)
         written_first |= written
     return frozenset(written_first - read_elsewhere)
 
@@ -948,7 +993,7 @@ def _is_spin_loop(kernel: PtxKernel, loop: NaturalLoop) -> bool:
             if each.opcode == "st":
                 return False
             reads_shared_state |= each.opcode == "ld" and any(
-                w in each.words for w in ("volatile", "acquire", "relaxed")
+                w in each.modifiers for w in ("volatile", "acquire", "relaxed")
             )
-            reads_shared_state |= each.opcode == "atom" and any(word in each.words for word in ("cas", "exch"))
+            reads_shared_state |= each.opcode == "atom" and any(word in each.modifiers for word in ("cas", "exch"))
     return reads_shared_state

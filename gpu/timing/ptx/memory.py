@@ -43,7 +43,7 @@ class SampledMemory:
     def load(self, addresses: Array, dtype: np.dtype[Any]) -> Array:
         """Load values from addresses; outside of arrays, return the value at the end of the nearest array."""
         result = np.zeros(addresses.shape, dtype)
-        for selection, view, indices in self._parts(addresses, dtype):
+        for selection, view, indices in self._split_addresses(addresses, dtype):
             values = view.take(indices, mode="clip") if view.size else np.zeros(indices.shape, dtype)
             if selection is None:
                 return values
@@ -52,7 +52,7 @@ class SampledMemory:
 
     def store(self, addresses: Array, values: Any, dtype: np.dtype[Any]) -> None:
         """Store values to addresses; addresses outside of arrays are ignored."""
-        for selection, view, indices in self._parts(addresses, dtype):
+        for selection, view, indices in self._split_addresses(addresses, dtype):
             array_values = (
                 values
                 if selection is None or not isinstance(values, np.ndarray) or not values.ndim
@@ -73,21 +73,23 @@ class SampledMemory:
             view[indices] = previous
         self._changes.clear()
 
-    def _parts(self, addresses: Array, dtype: np.dtype[Any]) -> list[tuple[Array | None, Array, Array]]:
+    def _split_addresses(self, addresses: Array, dtype: np.dtype[Any]) -> list[tuple[Array | None, Array, Array]]:
         """Split addresses by array: selected lanes or None for all, the array as `dtype`, and the element indices."""
         windows = addresses >> WINDOW_BITS
         first = int(windows[0]) if addresses.size else 0
         if (windows == first).all():
-            return [(None, self._view(first, dtype), (addresses & _OFFSET_MASK) // dtype.itemsize)] if first else []
+            return (
+                [(None, self._array_view(first, dtype), (addresses & _OFFSET_MASK) // dtype.itemsize)] if first else []
+            )
         parts: list[tuple[Array | None, Array, Array]] = []
         for window in np.unique(windows).tolist():
             selection = windows == window
             parts.append(
-                (selection, self._view(window, dtype), (addresses[selection] & _OFFSET_MASK) // dtype.itemsize)
+                (selection, self._array_view(window, dtype), (addresses[selection] & _OFFSET_MASK) // dtype.itemsize)
             )
         return parts
 
-    def _view(self, window: int, dtype: np.dtype[Any]) -> Array:
+    def _array_view(self, window: int, dtype: np.dtype[Any]) -> Array:
         key = (window, dtype)
         if key not in self._views:
             number = window - FIRST_ARRAY

@@ -159,7 +159,7 @@ def _lookup_logic(a: Value, b: Value, c: Value, table: Value) -> Value:
     return result
 
 
-def _funnel(words: tuple[str, ...], a: Value, b: Value, c: Value) -> Value:
+def _funnel_shift(words: tuple[str, ...], a: Value, b: Value, c: Value) -> Value:
     amount = (c & np.uint32(31) if "wrap" in words else np.minimum(c, np.uint32(32))).astype(np.uint64)
     both = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
     if "l" in words:
@@ -221,12 +221,12 @@ _SEVERAL_ARGUMENTS: dict[str, Operation] = {
     "copysign": lambda a, b: np.copysign(b, a),
     "mul24": lambda a, b: a * b,
 }
-_WITH_MODIFIERS: dict[str, Operation] = {
+_MODIFIED_OPERATIONS: dict[str, Operation] = {
     "mul": _multiply,
     "mad": _multiply_add,
     "shl": lambda words, a, by: _shift(words, a, by, True),
     "shr": lambda words, a, by: _shift(words, a, by, False),
-    "shf": _funnel,
+    "shf": _funnel_shift,
     "bfind": _find_leading_bit,
 }
 _FIXED_TYPES: dict[str, tuple[str | None, ...]] = {
@@ -235,7 +235,7 @@ _FIXED_TYPES: dict[str, tuple[str | None, ...]] = {
 }  # fmt: skip
 
 
-def operation(opcode: str, words: tuple[str, ...]) -> Operation:
+def find_operation(opcode: str, words: tuple[str, ...]) -> Operation:
     """Return the operation of an arithmetic instruction; raise KernelError for an unsupported one."""
     if opcode in _ONE_ARGUMENT:
         return _ONE_ARGUMENT[opcode]
@@ -244,13 +244,13 @@ def operation(opcode: str, words: tuple[str, ...]) -> Operation:
         if "sat" in words:
             return lambda *values: _saturate(words, several(*values))
         return several
-    if opcode in _WITH_MODIFIERS:
-        with_words = _WITH_MODIFIERS[opcode]
+    if opcode in _MODIFIED_OPERATIONS:
+        with_words = _MODIFIED_OPERATIONS[opcode]
         return lambda *values: with_words(words, *values)
     raise KernelError(f"The timing model does not support the instruction {'.'.join((opcode, *words))}.")
 
 
-def operand_types(opcode: str, words: tuple[str, ...], type: str, count: int) -> list[str]:
+def find_operand_types(opcode: str, words: tuple[str, ...], type: str, count: int) -> list[str]:
     """Return the type as which each of an instruction's `count` operands is read, such as "u32"."""
     if opcode in ("mad", "mul") and "wide" in words and count == 3:
         return [type, type, f"{type[0]}{2 * int(type[1:])}"]
@@ -258,9 +258,9 @@ def operand_types(opcode: str, words: tuple[str, ...], type: str, count: int) ->
     return [(fixed_types[index] if index < len(fixed_types) else None) or type for index in range(count)]
 
 
-def converted(value: Value, words: tuple[str, ...], to: str, of: str) -> Value:
-    """Convert a value from the PTX type `of` to the type `to`, with the rounding of the modifiers of `cvt`."""
-    source, target = DTYPES[of], DTYPES[to]
+def convert_value(value: Value, words: tuple[str, ...], target_type: str, source_type: str) -> Value:
+    """Convert a value from the PTX type `source_type` to `target_type`, with the rounding of the modifiers of `cvt`."""
+    source, target = DTYPES[source_type], DTYPES[target_type]
     if source.kind == "f" and target.kind in "iu":
         rounded = np.rint(value) if "rni" in words else np.floor(value) if "rmi" in words else value
         rounded = np.ceil(rounded) if "rpi" in words else rounded

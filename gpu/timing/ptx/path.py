@@ -66,25 +66,25 @@ class Visit:
     lanes : array
         The active lanes of each warp of the sample: uint8.
     requests : tuple of Request
-    places : tuple of int
+    instruction_indices : tuple of int
         For each request, the index of its instruction in the block.
     """
 
     block: int
     lanes: Array
     requests: tuple[Request, ...]
-    places: tuple[int, ...]
+    instruction_indices: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Repeated:
-    """Loop iterations that were skipped: each repeats the last executed one, with the path `round`."""
+class RepeatedIterations:
+    """Loop iterations that were skipped: each repeats the last executed one, with the path `steps`."""
 
     times: int
-    round: tuple[Step, ...]
+    steps: tuple[Step, ...]
 
 
-Step = Visit | Repeated
+Step = Visit | RepeatedIterations
 
 
 @dataclass(eq=False)
@@ -97,7 +97,7 @@ class SampledPath:
         Their numbers in the grid.
     warps_per_block : int
     steps : list
-    ended : bool
+    completed : bool
         Whether the blocks completed, rather than reaching the limit of visits.
     tickets : dict of int to (dtype, number)
         By the address of an integer: the value that each block adds to it once, receiving the count of earlier blocks.
@@ -106,5 +106,5 @@ class SampledPath:
     blocks: tuple[int, ...]
     warps_per_block: int
     steps: list[Step] = field(default_factory=list)
-    ended: bool = True
+    completed: bool = True
     tickets: dict[int, tuple[np.dtype[Any], Any]] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class PtxVariable:
     space: str
     size: int
     alignment: int
-    initial: str = ""
+    initializer: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PtxInstruction:
     ----------
     opcode : str
         The first word, such as "ld".
-    words : tuple of str
+    modifiers : tuple of str
         The other words: "global", "v4", "f32".
     operands : tuple of str
         The operands as in the text.
@@ -74,7 +74,7 @@ class PtxInstruction:
     """
 
     opcode: str
-    words: tuple[str, ...]
+    modifiers: tuple[str, ...]
     operands: tuple[str, ...]
     guard: str = ""
     negated: bool = False
@@ -84,31 +84,31 @@ class PtxInstruction:
     @cached_property
     def type(self) -> str:
         """The last word that is a type, such as "f32"."""
-        return next((word for word in reversed(self.words) if re.fullmatch(r"[bsuf]\d+|pred", word)), "")
+        return next((word for word in reversed(self.modifiers) if re.fullmatch(r"[bsuf]\d+|pred", word)), "")
 
     @cached_property
-    def written(self) -> tuple[str, ...]:
+    def written_registers(self) -> tuple[str, ...]:
         """The registers that the instruction writes."""
         if self.opcode in ("st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence", "nanosleep", "trap"):
             return ()
         if self.opcode == "cp" or (self.operands and self.operands[0].startswith("[")):
             return ()
-        if self.opcode == "wmma" and self.words[0] == "store":
+        if self.opcode == "wmma" and self.modifiers[0] == "store":
             return ()
-        return tuple(_registers(self.operands[0])) if self.operands else ()
+        return tuple(_find_registers(self.operands[0])) if self.operands else ()
 
     @cached_property
-    def read(self) -> tuple[str, ...]:
+    def read_registers(self) -> tuple[str, ...]:
         """The registers that the instruction reads, including its guard."""
-        rest = self.operands if not self.written else self.operands[1:]
-        registers = [name for operand in rest for name in _registers(operand)]
+        rest = self.operands if not self.written_registers else self.operands[1:]
+        registers = [name for operand in rest for name in _find_registers(operand)]
         return (*registers, self.guard) if self.guard else tuple(registers)
 
     @property
     def text(self) -> str:
         """The instruction as in the PTX text."""
         guard = f"@{'!' * self.negated}{self.guard} " if self.guard else ""
-        return f"{guard}{'.'.join((self.opcode, *self.words))} {', '.join(self.operands)}".strip()
+        return f"{guard}{'.'.join((self.opcode, *self.modifiers))} {', '.join(self.operands)}".strip()
 
     @property
     def ends_block(self) -> bool:
@@ -119,14 +119,14 @@ class PtxInstruction:
 class BasicBlock:
     """Instructions that are executed one after the other.
 
-    `follows` are the numbers of the possible next blocks; `keeps_rounds` means that the loop must not be unrolled.
+    `successors` are the numbers of the possible next blocks; `is_unroll_disabled` forbids unrolling the loop.
     """
 
     number: int
     label: str
     instructions: list[PtxInstruction] = field(default_factory=list)
-    follows: tuple[int, ...] = ()
-    keeps_rounds: bool = False
+    successors: tuple[int, ...] = ()
+    is_unroll_disabled: bool = False
 
 
 @dataclass(eq=False)
@@ -141,7 +141,7 @@ class PtxKernel:
     variables : tuple of PtxVariable
         Variables in shared and local memory.
     blocks : list of BasicBlock
-    widths : dict of str to int
+    register_widths : dict of str to int
         Bytes of the registers with a prefix, such as "%rd", or of a register of inline assembly; 0 for a predicate.
     """
 
@@ -149,15 +149,15 @@ class PtxKernel:
     parameters: tuple[PtxParameter, ...]
     variables: tuple[PtxVariable, ...]
     blocks: list[BasicBlock]
-    widths: dict[str, int]
+    register_widths: dict[str, int]
 
     @property
     def shared_bytes(self) -> int:
         """The total size of arrays with a known size."""
-        return placed(self.shared)[1]
+        return lay_out_variables(self.shared_variables)[1]
 
     @property
-    def shared(self) -> tuple[PtxVariable, ...]:
+    def shared_variables(self) -> tuple[PtxVariable, ...]:
         return tuple(each for each in self.variables if each.space == "shared" and each.size)
 
 
@@ -168,7 +168,7 @@ class PtxProgram:
     kernels: dict[str, PtxKernel]
     variables: tuple[PtxVariable, ...]
 
-    def kernel(self, name: str) -> PtxKernel:
+    def find_kernel(self, name: str) -> PtxKernel:
         """Return a kernel by its name, or by a C++ name that matches a single mangled name."""
         if name in self.kernels:
             return self.kernels[name]
@@ -179,7 +179,7 @@ class PtxProgram:
         return self.kernels[candidates[0]]
 
 
-def placed(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:
+def lay_out_variables(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:
     """Lay out variables one after the other; return their offsets, and the total size in bytes."""
     offsets, end = {}, 0
     for each in variables:
@@ -189,34 +189,36 @@ def placed(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:
     return offsets, end
 
 
-def parse(text: str, file: str = "") -> PtxProgram:
+def parse_ptx(text: str, file: str = "") -> PtxProgram:
     """Parse PTX text; instructions get the source lines of the named file, where the text has them."""
-    text = _BARRIER_WAIT.sub(_single_test, _COMMENT.sub(_line_breaks, text))
+    text = _BARRIER_WAIT.sub(_replace_wait_loop, _COMMENT.sub(_preserve_line_breaks, text))
     files = frozenset(number for number, name in _FILE.findall(text) if name.replace("\\", "/").endswith(f"/{file}"))
     kernels: dict[str, PtxKernel] = {}
     outside, end = [], 0
     for match in _ENTRY.finditer(text):
         outside.append(text[end : match.start()])
-        head = _closing(text, match.end() - 1, "()")
+        head = _find_closing_bracket(text, match.end() - 1, "()")
         opening = text.index("{", head)
-        end = _closing(text, opening, "{}")
+        end = _find_closing_bracket(text, opening, "{}")
         first = text.count("\n", 0, opening + 1) + 1
-        kernels[match[1]] = _kernel(match[1], text[match.end() : head - 1], text[opening + 1 : end - 1], files, first)
+        kernels[match[1]] = _parse_kernel(
+            match[1], text[match.end() : head - 1], text[opening + 1 : end - 1], files, first
+        )
     outside.append(text[end:])
-    variables = tuple(each for part in outside for each in _variables(part))
+    variables = tuple(each for part in outside for each in _parse_variables(part))
     for kernel in kernels.values():
-        used = {word for block in kernel.blocks for each in block.instructions for word in _names(each)}
+        used = {word for block in kernel.blocks for each in block.instructions for word in _find_names(each)}
         shared = [each for each in variables if each.space == "shared" and each.name in used]
         kernel.variables = (*kernel.variables, *shared)
     return PtxProgram(kernels, variables)
 
 
-def _names(instruction: PtxInstruction) -> Iterator[str]:
+def _find_names(instruction: PtxInstruction) -> Iterator[str]:
     for operand in instruction.operands:
         yield from re.findall(r"[A-Za-z_$][\w$]*", operand)
 
 
-def _closing(text: str, opening: int, pair: str) -> int:
+def _find_closing_bracket(text: str, opening: int, pair: str) -> int:
     """Return the index after the bracket that closes the one at an index."""
     depth = 0
     for index in range(opening, len(text)):
@@ -229,7 +231,7 @@ def _closing(text: str, opening: int, pair: str) -> int:
     raise KernelError("The compiler's PTX ends in the middle of a kernel.")
 
 
-def _variables(text: str) -> Iterator[PtxVariable]:
+def _parse_variables(text: str) -> Iterator[PtxVariable]:
     for match in _VARIABLE.finditer(text):
         space, alignment, type, name, dimensions, initial = match.groups()
         size = _type_size(type)
@@ -242,17 +244,17 @@ def _type_size(type: str) -> int:
     return _SIZES[re.sub(r"\D", "", type)]
 
 
-def _single_test(match: re.Match[str]) -> str:
+def _replace_wait_loop(match: re.Match[str]) -> str:
     """Replace a loop that waits for a barrier by a single test, because the wait is treated as complete."""
     return f"{match[1]} {match[2]}, {match[3]};" + "\n" * match[0].count("\n")
 
 
-def _line_breaks(match: re.Match[str]) -> str:
+def _preserve_line_breaks(match: re.Match[str]) -> str:
     """Return the line breaks of removed text, so that line numbers stay the same."""
     return "\n" * match[0].count("\n")
 
 
-def _kernel(name: str, head: str, body: str, files: frozenset[str], first: int) -> PtxKernel:
+def _parse_kernel(name: str, head: str, body: str, files: frozenset[str], first: int) -> PtxKernel:
     parameters, end = [], 0
     for match in _PARAMETER.finditer(head):
         alignment = int(match[1] or _type_size(match[2]))
@@ -268,15 +270,15 @@ def _kernel(name: str, head: str, body: str, files: frozenset[str], first: int) 
                 body = re.sub(rf"(?<![\w$%.]){re.escape(prefix)}(?![\w$])", lambda match: f"%own_{match[0]}", body)
                 prefix = f"%own_{prefix}"
             widths[prefix] = 0 if type == "pred" else _type_size(type)
-    return PtxKernel(name, tuple(parameters), tuple(_variables(body)), _blocks(body, files, first), widths)
+    return PtxKernel(name, tuple(parameters), tuple(_parse_variables(body)), _parse_blocks(body, files, first), widths)
 
 
-def _blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
+def _parse_blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
     """Return the basic blocks of a text that begins at a line number."""
-    body = _VARIABLE.sub(_line_breaks, body)
+    body = _VARIABLE.sub(_preserve_line_breaks, body)
     blocks = [BasicBlock(0, "")]
     line = 0
-    for lines_before, statement in _statements(body):
+    for lines_before, statement in _split_statements(body):
         if statement.endswith(":"):
             if blocks[-1].instructions or blocks[-1].label:
                 blocks.append(BasicBlock(len(blocks), statement[:-1]))
@@ -287,7 +289,7 @@ def _blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
             if "nounroll" in statement:
                 if blocks[-1].instructions and blocks[-1].instructions[-1].ends_block:
                     blocks.append(BasicBlock(len(blocks), ""))
-                blocks[-1].keeps_rounds = True
+                blocks[-1].is_unroll_disabled = True
             if statement.startswith(".loc"):
                 # For code from a header, the line of the call.
                 line = next((int(number) for file, number in _LINE.findall(statement) if file in files), 0)
@@ -296,7 +298,7 @@ def _blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
         if match is None:
             raise KernelError(f"Cannot parse {statement!r} in the compiler's PTX.")
         opcode, *words = match[3].split(".")
-        operands = tuple(_operands(match[4]))
+        operands = tuple(_split_operands(match[4]))
         if blocks[-1].instructions and blocks[-1].instructions[-1].ends_block:
             blocks.append(BasicBlock(len(blocks), ""))
         guard, negated = match[2] or "", bool(match[1])
@@ -305,11 +307,11 @@ def _blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
         )
     labels = {block.label: block.number for block in blocks if block.label}
     for block in blocks:
-        block.follows = _follows(block, labels, len(blocks))
+        block.successors = _find_successors(block, labels, len(blocks))
     return blocks
 
 
-def _operands(text: str) -> Iterator[str]:
+def _split_operands(text: str) -> Iterator[str]:
     """Split operands at the commas outside of brackets."""
     part, depth = "", 0
     for letter in text:
@@ -323,7 +325,7 @@ def _operands(text: str) -> Iterator[str]:
         yield part.strip()
 
 
-def _statements(body: str) -> Iterator[tuple[int, str]]:
+def _split_statements(body: str) -> Iterator[tuple[int, str]]:
     """Yield each instruction, directive and label with the number of lines before it; inner braces are ignored."""
     end = lines = counted_to = 0
     for part in body.split(";"):
@@ -352,7 +354,7 @@ def _statements(body: str) -> Iterator[tuple[int, str]]:
         end += len(part) - len(part.rstrip()) + 1
 
 
-def _follows(block: BasicBlock, labels: dict[str, int], count: int) -> tuple[int, ...]:
+def _find_successors(block: BasicBlock, labels: dict[str, int], count: int) -> tuple[int, ...]:
     last = block.instructions[-1] if block.instructions else None
     next_block = (block.number + 1,) if block.number + 1 < count else ()
     if last is None or not last.ends_block:
@@ -363,7 +365,7 @@ def _follows(block: BasicBlock, labels: dict[str, int], count: int) -> tuple[int
     return target if not last.guard else tuple(dict.fromkeys((*target, *next_block)))
 
 
-def _registers(operand: str) -> Iterator[str]:
+def _find_registers(operand: str) -> Iterator[str]:
     for match in _REGISTER.finditer(operand):
         if not _SPECIAL.match(match[0]):
             yield match[0]

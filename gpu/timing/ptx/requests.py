@@ -15,7 +15,7 @@ _SECTOR_BITS = 5
 BANKS = 32
 
 
-def distinct_sectors(rows: Array, active: Array, size: int, *, scalar: bool = False) -> tuple[Array, Array]:
+def find_distinct_sectors(rows: Array, active: Array, size: int, *, scalar: bool = False) -> tuple[Array, Array]:
     """Return the distinct sectors of each warp: the start index of each warp's sectors, and all sectors."""
     if scalar:
         first = rows[:, 0] >> _SECTOR_BITS
@@ -34,13 +34,13 @@ def distinct_sectors(rows: Array, active: Array, size: int, *, scalar: bool = Fa
     return starts, sectors[new]
 
 
-def longest_queues(rows: Array, active: Array) -> Array:
+def find_longest_queues(rows: Array, active: Array) -> Array:
     """Return for each warp the most lanes that access the same address."""
     ordered = np.sort(np.where(active, rows, -1 - np.arange(WARP)), axis=1)
-    return _longest_runs(ordered)
+    return _find_longest_runs(ordered)
 
 
-def _longest_runs(ordered: Array) -> Array:
+def _find_longest_runs(ordered: Array) -> Array:
     width = ordered.shape[1]
     new = np.ones(ordered.shape, np.bool_)
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])
@@ -50,7 +50,7 @@ def _longest_runs(ordered: Array) -> Array:
     return lengths
 
 
-def different_places(rows: Array, active: Array) -> Array:
+def count_distinct_addresses(rows: Array, active: Array) -> Array:
     """Return the number of distinct addresses of each warp."""
     leader = rows[np.arange(rows.shape[0]), active.argmax(axis=1)]
     ordered = np.sort(np.where(active, rows, leader[:, None]), axis=1)
@@ -58,7 +58,7 @@ def different_places(rows: Array, active: Array) -> Array:
     return counts
 
 
-def bank_passes(words: Array, active: Array, banks: int = BANKS) -> Array:
+def count_bank_passes(words: Array, active: Array, banks: int = BANKS) -> Array:
     """Return for each row of lanes the most distinct words in one bank."""
     leader = words[np.arange(words.shape[0]), active.argmax(axis=1)]
     filled = np.where(active, words, leader[:, None])
@@ -69,4 +69,4 @@ def bank_passes(words: Array, active: Array, banks: int = BANKS) -> Array:
     new = np.ones(ordered.shape, np.bool_)
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])
     spare = -1 - np.arange(ordered.shape[1])
-    return _longest_runs(np.sort(np.where(new, ordered % banks, spare), axis=1))
+    return _find_longest_runs(np.sort(np.where(new, ordered % banks, spare), axis=1))

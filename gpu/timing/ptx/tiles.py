@@ -17,13 +17,13 @@ from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 
-PLACE = "tileplace"
+TILE_ADDRESS = "tileplace"
 """An internal instruction that computes the address of each lane's word, from a tile's address and row stride."""
 
 _SIZES = {"f64": 8, "f32": 4, "s32": 4, "tf32": 4, "f16": 2, "bf16": 2, "s8": 1, "u8": 1}
 
 
-class Shape(NamedTuple):
+class ProductShape(NamedTuple):
     """The shape of a product of M x K by K x N elements."""
 
     m: int
@@ -35,22 +35,22 @@ class Shape(NamedTuple):
         return self.m * self.n * self.k
 
 
-def shape_of(instruction: PtxInstruction) -> Shape | None:
+def shape_of(instruction: PtxInstruction) -> ProductShape | None:
     """Return the tile shape in an instruction's modifiers, or None."""
-    for word in instruction.words:
+    for word in instruction.modifiers:
         match = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", word)
         if match is not None:
-            return Shape(*map(int, match.groups()))
+            return ProductShape(*map(int, match.groups()))
     return None
 
 
 def element_of(instruction: PtxInstruction) -> str:
     """Return the type of the elements to multiply, load or store."""
-    types = [word for word in instruction.words if word in _SIZES]
+    types = [word for word in instruction.modifiers if word in _SIZES]
     return types[1] if len(types) > 1 else types[0]
 
 
-def by_lanes(kernel: PtxKernel) -> PtxKernel:
+def expand_tile_accesses(kernel: PtxKernel) -> PtxKernel:
     """Expand tile loads and stores of a kernel into per-lane accesses."""
     if not any(_moves_tile(each) for block in kernel.blocks for each in block.instructions):
         return kernel
@@ -59,7 +59,7 @@ def by_lanes(kernel: PtxKernel) -> PtxKernel:
     for block in kernel.blocks:
         instructions: list[PtxInstruction] = []
         for each in block.instructions:
-            expanded = list(_lane_accesses(each, count)) if _moves_tile(each) else [each]
+            expanded = list(_expand_tile_access(each, count)) if _moves_tile(each) else [each]
             count += len(expanded)
             instructions += expanded
         blocks.append(replace(block, instructions=instructions))
@@ -67,12 +67,12 @@ def by_lanes(kernel: PtxKernel) -> PtxKernel:
 
 
 def _moves_tile(instruction: PtxInstruction) -> bool:
-    return instruction.opcode == "wmma" and instruction.words[0] in ("load", "store")
+    return instruction.opcode == "wmma" and instruction.modifiers[0] in ("load", "store")
 
 
-def _lane_accesses(instruction: PtxInstruction, count: int) -> Iterator[PtxInstruction]:
+def _expand_tile_access(instruction: PtxInstruction, count: int) -> Iterator[PtxInstruction]:
     """Yield the address computations and accesses of a lane's words; two neighboring words of a sum are one access."""
-    words = instruction.words
+    words = instruction.modifiers
     stores, operand_kind = words[0] == "store", words[1]
     tile_address, names = instruction.operands[:2] if stores else instruction.operands[1::-1]
     registers = [name.strip() for name in names.strip("{} ").split(",")]
@@ -83,12 +83,13 @@ def _lane_accesses(instruction: PtxInstruction, count: int) -> Iterator[PtxInstr
     size = _SIZES[element]
     stride = instruction.operands[2] if len(instruction.operands) > 2 else ""
     elements_per_word = 1 if operand_kind in "cd" else max(1, 4 // size)
-    distinct = registers[: _elements(shape, operand_kind) // elements_per_word]
+    distinct = registers[: _count_lane_elements(shape, operand_kind) // elements_per_word]
     words_per_access = 2 if operand_kind in "cd" and layout == "row" and len(distinct) % 2 == 0 and size == 4 else 1
     for first in range(0, len(distinct), words_per_access):
         address = f"%rd9{count + first:06d}"
         place_instruction = PtxInstruction(
-            PLACE, (operand_kind, layout, f"m{shape.m}n{shape.n}k{shape.k}", element, str(first * elements_per_word)),
+            TILE_ADDRESS,
+            (operand_kind, layout, f"m{shape.m}n{shape.n}k{shape.k}", element, str(first * elements_per_word)),
             (address, tile_address, stride), instruction.guard, instruction.negated, instruction.line,
         )  # fmt: skip
         group = distinct[first : first + words_per_access]
@@ -98,21 +99,21 @@ def _lane_accesses(instruction: PtxInstruction, count: int) -> Iterator[PtxInstr
         operands = (f"[{address}]", values) if stores else (values, f"[{address}]")
         yield place_instruction
         yield replace(
-            instruction, opcode="st" if stores else "ld", words=access, operands=operands,
+            instruction, opcode="st" if stores else "ld", modifiers=access, operands=operands,
             text_line=0 if first else instruction.text_line,
         )  # fmt: skip
 
 
-def _elements(shape: Shape, operand_kind: str) -> int:
+def _count_lane_elements(shape: ProductShape, operand_kind: str) -> int:
     """Return the number of distinct elements of a tile per lane."""
     sizes = {"a": shape.m * shape.k, "b": shape.n * shape.k, "c": shape.m * shape.n, "d": shape.m * shape.n}
     return sizes[operand_kind] // WARP
 
 
-def offsets(words: tuple[str, ...], stride: Array, lane: Array) -> Array:
+def compute_tile_offsets(words: tuple[str, ...], stride: Array, lane: Array) -> Array:
     """Return the byte offset of each lane's word from the start of its tile, for a PLACE instruction."""
     operand_kind, layout, _, element, number = words
-    shape = shape_of(PtxInstruction(PLACE, words, ()))
+    shape = shape_of(PtxInstruction(TILE_ADDRESS, words, ()))
     assert shape is not None
     i, packed = int(number), max(1, 4 // _SIZES[element])
     if operand_kind in "cd":

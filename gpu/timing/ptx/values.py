@@ -12,12 +12,12 @@ from gpu.timing.ptx.lanes import SampleLanes
 Value = Any
 
 
-def of_lanes(value: Value, mask: SampleLanes) -> Value:
+def select_lanes(value: Value, mask: SampleLanes) -> Value:
     """Return the values of selected lanes."""
     return value[mask.bits] if value.ndim else value
 
 
-def read_as(value: Value, dtype: np.dtype[Any]) -> Value:
+def reinterpret_value(value: Value, dtype: np.dtype[Any]) -> Value:
     """Reinterpret bits as another type; convert numerically if the widths differ."""
     if value.dtype == dtype:
         return value
@@ -32,14 +32,14 @@ def read_as(value: Value, dtype: np.dtype[Any]) -> Value:
     return value.view(np.dtype(f"u{value.dtype.itemsize}")).astype(dtype)
 
 
-def widened(value: Value, width: int) -> Value:
+def widen_value(value: Value, width: int) -> Value:
     """Extend an integer to a register width in bytes; floats and wider values are unchanged."""
     if not width or value.dtype.itemsize >= width or value.dtype.kind == "f":
         return value
     return value.astype(np.dtype(f"{value.dtype.kind}{width}"))
 
 
-def constant_of(text: str, dtype: np.dtype[Any]) -> Value:
+def parse_constant(text: str, dtype: np.dtype[Any]) -> Value:
     """Parse a constant of the text: an integer, or the bits of a floating-point number."""
     if text[:2].lower() in ("0f", "0d"):
         kind = ">f" if text[1].lower() == "f" else ">d"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu.timing.sass import line_table
-from gpu.timing.sass.instructions import SIZE, decoded
+from gpu.timing.sass.instructions import INSTRUCTION_BYTES, decode_instruction
 from gpu.timing.sass.line_table import LineRow
 
 _HEADER = struct.Struct("<IIQQQQIIQQ")
@@ -49,7 +49,7 @@ class _Section:
     info: int
 
 
-def read(image: bytes, file: str, capability: str) -> dict[str, list[MachineInstruction]]:
+def read_cubin(image: bytes, file: str, capability: str) -> dict[str, list[MachineInstruction]]:
     """Return each kernel's instructions, in order, without padding at the end.
 
     Parameters
@@ -62,26 +62,28 @@ def read(image: bytes, file: str, capability: str) -> dict[str, list[MachineInst
         The compute capability of the code, such as "9.0".
     """
     major, minor = map(int, capability.split("."))
-    sections = _sections(image)
-    source = _rows(sections, ".debug_line")
-    text = _rows(sections, ".nv_debug_line_sass")
+    sections = _read_sections(image)
+    source = _read_line_rows(sections, ".debug_line")
+    text = _read_line_rows(sections, ".nv_debug_line_sass")
     instructions_by_kernel = {}
     for section in sections:
         if not section.name.startswith(".text."):
             continue
         kernel = section.name.removeprefix(".text.")
-        file_lines, text_lines = _Lines(source, kernel, file), _Lines(text, kernel, None)
+        file_lines, text_lines = _LineLookup(source, kernel, file), _LineLookup(text, kernel, None)
         instructions = []
-        for number, offset in enumerate(range(0, len(section.data) - SIZE + 1, SIZE)):
-            opcode, guarded, target = decoded(section.data[offset : offset + SIZE], number, (major, minor))
+        for number, offset in enumerate(range(0, len(section.data) - INSTRUCTION_BYTES + 1, INSTRUCTION_BYTES)):
+            opcode, guarded, target = decode_instruction(
+                section.data[offset : offset + INSTRUCTION_BYTES], number, (major, minor)
+            )
             instructions.append(
                 MachineInstruction(opcode, guarded, target, file_lines.line_at(offset), text_lines.line_at(offset))
             )
-        instructions_by_kernel[kernel] = _without_padding(instructions)
+        instructions_by_kernel[kernel] = _strip_padding(instructions)
     return instructions_by_kernel
 
 
-def _without_padding(instructions: list[MachineInstruction]) -> list[MachineInstruction]:
+def _strip_padding(instructions: list[MachineInstruction]) -> list[MachineInstruction]:
     """Remove padding after the last exit: a branch to itself, and NOPs."""
     end = len(instructions)
     while end and instructions[end - 1].opcode == "NOP":
@@ -91,7 +93,7 @@ def _without_padding(instructions: list[MachineInstruction]) -> list[MachineInst
     return instructions[:end]
 
 
-def _sections(image: bytes) -> list[_Section]:
+def _read_sections(image: bytes) -> list[_Section]:
     (start,) = struct.unpack_from("<Q", image, 40)
     size, count, names = struct.unpack_from("<HHH", image, 58)
     headers = [_HEADER.unpack_from(image, start + size * number) for number in range(count)]
@@ -104,7 +106,7 @@ def _sections(image: bytes) -> list[_Section]:
     return result
 
 
-def _rows(sections: Sequence[_Section], name: str) -> list[LineRow]:
+def _read_line_rows(sections: Sequence[_Section], name: str) -> list[LineRow]:
     table = next((each.data for each in sections if each.name == name), b"")
     symbols = next((each.data for each in sections if each.name == ".symtab"), b"")
     functions = {}
@@ -114,10 +116,10 @@ def _rows(sections: Sequence[_Section], name: str) -> list[LineRow]:
             section = _SYMBOL.unpack_from(symbols, (info >> 32) * _SYMBOL.size)[3]
             if section < len(sections):
                 functions[offset] = sections[section].name.removeprefix(".text.")
-    return line_table.read(table, functions)
+    return line_table.parse_line_table(table, functions)
 
 
-class _Lines:
+class _LineLookup:
     """The source lines of one kernel's machine code, by byte offset."""
 
     def __init__(self, rows: Sequence[LineRow], kernel: str, file: str | None) -> None:
@@ -129,9 +131,9 @@ class _Lines:
             while file is not None and place.file.rpartition("/")[2] != file and 0 < place.caller <= len(rows):
                 place = rows[place.caller - 1]
             line_by_address[address] = place.line if file is None or place.file.rpartition("/")[2] == file else 0
-        self._places = sorted(line_by_address)
-        self._lines = [line_by_address[place] for place in self._places]
+        self._offsets = sorted(line_by_address)
+        self._lines = [line_by_address[place] for place in self._offsets]
 
     def line_at(self, offset: int) -> int:
-        following = bisect_right(self._places, offset)
+        following = bisect_right(self._offsets, offset)
         return self._lines[following - 1] if following else 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-SIZE = 16
+INSTRUCTION_BYTES = 16
 
-_FIRST_OF_NEAR_BRANCHES = (9, 0)
+_SPLIT_OFFSET_CAPABILITY = (9, 0)
 """The first compute capability whose branches store the low bits of their offset in a separate field."""
 
 _NAMES = {
@@ -33,14 +33,14 @@ _NEWER_NAMES = {0x18E: ((9, 0), "REDG"), 0x035: ((10, 0), "IADD")}
 _TRUE_PREDICATE = 7
 
 
-def decoded(code: bytes, place: int, capability: tuple[int, int]) -> tuple[str, bool, int]:
+def decode_instruction(code: bytes, index: int, capability: tuple[int, int]) -> tuple[str, bool, int]:
     """Decode an instruction's name, whether it has a predicate, and its branch target.
 
     Parameters
     ----------
     code : bytes
         The instruction's 16 bytes.
-    place : int
+    index : int
         The instruction's index.
     capability : tuple of int
 
@@ -56,7 +56,7 @@ def decoded(code: bytes, place: int, capability: tuple[int, int]) -> tuple[str, 
     if capability >= first_capability:
         name = newer_name
     guard = word >> 12 & 15
-    target = place + 1 + _branch_distance(word, capability) if name == "BRA" else -1
+    target = index + 1 + _branch_distance(word, capability) if name == "BRA" else -1
     return name, guard != _TRUE_PREDICATE, target
 
 
@@ -64,6 +64,6 @@ def _branch_distance(word: int, capability: tuple[int, int]) -> int:
     """Return a branch's distance from the next instruction, in instructions."""
     offset = word >> 34 & (1 << 48) - 1
     offset -= offset >> 47 << 48
-    if capability >= _FIRST_OF_NEAR_BRANCHES:
+    if capability >= _SPLIT_OFFSET_CAPABILITY:
         offset = (offset << 8) + (word >> 16 & 255)
-    return 4 * offset // SIZE
+    return 4 * offset // INSTRUCTION_BYTES

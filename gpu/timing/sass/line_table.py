@@ -24,31 +24,31 @@ class LineRow:
     caller: int = 0
 
 
-class _Bytes:
+class _ByteReader:
     def __init__(self, data: bytes, offset: int, end: int) -> None:
-        self.data, self.place, self.end = data, offset, end
+        self.data, self.position, self.end = data, offset, end
 
-    def integer(self, size: int) -> int:
-        self.place += size
-        return int.from_bytes(self.data[self.place - size : self.place], "little")
+    def read_integer(self, size: int) -> int:
+        self.position += size
+        return int.from_bytes(self.data[self.position - size : self.position], "little")
 
-    def text(self) -> str:
-        end = self.data.index(b"\0", self.place)
-        text = self.data[self.place : end].decode("utf-8", "replace")
-        self.place = end + 1
+    def read_text(self) -> str:
+        end = self.data.index(b"\0", self.position)
+        text = self.data[self.position : end].decode("utf-8", "replace")
+        self.position = end + 1
         return text
 
-    def leb(self, *, signed: bool = False) -> int:
+    def read_leb(self, *, signed: bool = False) -> int:
         value = shift = 0
         while True:
-            byte = self.integer(1)
+            byte = self.read_integer(1)
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
                 return value - (1 << shift) if signed and byte & 64 else value
 
 
-def read(table: bytes, functions: Mapping[int, str]) -> list[LineRow]:
+def parse_line_table(table: bytes, functions: Mapping[int, str]) -> list[LineRow]:
     """Parse the rows of a table, in order.
 
     Parameters
@@ -61,65 +61,65 @@ def read(table: bytes, functions: Mapping[int, str]) -> list[LineRow]:
     start = 0
     while start + 4 <= len(table):
         size = int.from_bytes(table[start : start + 4], "little")
-        _read_unit(_Bytes(table, start + 4, start + 4 + size), functions, rows)
+        _read_unit(_ByteReader(table, start + 4, start + 4 + size), functions, rows)
         start += 4 + size
     return rows
 
 
-def _read_unit(data: _Bytes, functions: Mapping[int, str], rows: list[LineRow]) -> None:
+def _read_unit(data: _ByteReader, functions: Mapping[int, str], rows: list[LineRow]) -> None:
     first = len(rows)
-    data.integer(2)
-    header = data.integer(4)
-    program = data.place + header
-    data.integer(2)
-    line_base, line_range, opcode_base = data.integer(1), data.integer(1), data.integer(1)
+    data.read_integer(2)
+    header = data.read_integer(4)
+    program = data.position + header
+    data.read_integer(2)
+    line_base, line_range, opcode_base = data.read_integer(1), data.read_integer(1), data.read_integer(1)
     line_base -= 256 if line_base > 127 else 0
-    lengths = [data.integer(1) for _ in range(opcode_base - 1)]
-    while data.text():
+    lengths = [data.read_integer(1) for _ in range(opcode_base - 1)]
+    while data.read_text():
         pass
     files = [""]
-    while name := data.text():
+    while name := data.read_text():
         files.append(name)
         for _ in range(3):
-            data.leb()
-    data.place = program
+            data.read_leb()
+    data.position = program
     function, address, file, line, caller = "", 0, 1, 1, 0
 
-    def row() -> None:
+    def append_row() -> None:
         rows.append(LineRow(function, address, files[file] if file < len(files) else "", line, caller))
 
-    while data.place < data.end:
-        code = data.integer(1)
+    while data.position < data.end:
+        code = data.read_integer(1)
         if code >= opcode_base:
             code -= opcode_base
             address += code // line_range
             line += line_base + code % line_range
-            row()
+            append_row()
         elif code == 0:
-            size = data.leb()
-            instruction_end, extended_opcode = data.place + size, data.integer(1)
+            size = data.read_leb()
+            instruction_end, extended_opcode = data.position + size, data.read_integer(1)
             if extended_opcode == _SET_ADDRESS:
-                function = functions.get(data.place, function)
-                address = data.integer(size - 1)
+                function = functions.get(data.position, function)
+                address = data.read_integer(size - 1)
             elif extended_opcode == _INLINED:
-                caller_row = data.leb()
+                caller_row = data.read_leb()
                 caller = first + caller_row if caller_row else 0  # row numbers are relative to the function's first row
             elif extended_opcode == _END:
                 function, address, file, line, caller = "", 0, 1, 1, 0
                 first = len(rows)
-            data.place = instruction_end
+            data.position = instruction_end
         elif code == _COPY:
-            row()
+            append_row()
         elif code == _ADVANCE_PC:
-            address += data.leb()
+            address += data.read_leb()
         elif code == _ADVANCE_LINE:
-            line += data.leb(signed=True)
+            line += data.read_leb(signed=True)
         elif code == _SET_FILE:
-            file = data.leb()
+            file = data.read_leb()
         elif code == _ADD_PC:
             address += (255 - opcode_base) // line_range
         elif code == _FIXED_PC:
-            address += data.integer(2)
+            address += data.read_integer(2)
         elif code not in (_NEGATE, _BLOCK):
             for _ in range(lengths[code - 1]):
-                data.leb()
+                data.read_leb()

@@ -10,11 +10,11 @@ from PyQt6.QtCore import QAbstractTableModel, QModelIndex, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
-from gpu.engines.base import TO_SIMULATE
-from gpu.messages.counted import short
-from gpu.messages.modeled import article, short_name
+from gpu.engines.base import SIMULATION_TIME_LABEL
+from gpu.messages.modeled_time import indefinite_article, short_name
 from gpu.messages.programs import ProgramLaunch
-from gpu.messages.verdicts import mistakes_in_words
+from gpu.messages.run_counts import format_figure
+from gpu.messages.verdicts import describe_mistakes
 from gpu.timing import validation
 from gpu.timing.gpus import find_gpu
 from gui.painting.theme import code_font, look
@@ -30,30 +30,30 @@ class LaunchColumn:
     is_number: bool = True
 
 
-def extent(of: Sequence[int]) -> str:
+def format_extents(extents: Sequence[int]) -> str:
     """Format a grid's or block's extents without trailing ones."""
-    needed = max((place for place, each in enumerate(of, 1) if each != 1), default=1)
-    return " × ".join(map(str, of[:needed]))
+    needed = max((place for place, each in enumerate(extents, 1) if each != 1), default=1)
+    return " × ".join(map(str, extents[:needed]))
 
 
-def _findings(launch: ProgramLaunch) -> str:
-    return mistakes_in_words(launch.mistakes) or "none"
+def _describe_findings(launch: ProgramLaunch) -> str:
+    return describe_mistakes(launch.mistakes) or "none"
 
 
 COLUMNS = (
     LaunchColumn("#", "In the order of launches", lambda launch: str(launch.number)),
     LaunchColumn("Kernel", "", lambda launch: launch.kernel, is_number=False),
-    LaunchColumn("Grid", "Blocks in x, y and z", lambda launch: extent(launch.grid)),
-    LaunchColumn("Block", "Threads in x, y and z", lambda launch: extent(launch.block)),
+    LaunchColumn("Grid", "Blocks in x, y and z", lambda launch: format_extents(launch.grid)),
+    LaunchColumn("Block", "Threads in x, y and z", lambda launch: format_extents(launch.block)),
     LaunchColumn(
         "ms",
-        f"Milliseconds {TO_SIMULATE}, with counters and checkers. It does not predict a GPU's time",
-        lambda launch: short(launch.simulated_ms),
+        f"Milliseconds {SIMULATION_TIME_LABEL}, with counters and checkers. It does not predict a GPU's time",
+        lambda launch: format_figure(launch.simulated_ms),
     ),
     LaunchColumn(
         "µs",
         "Modeled time on the GPU in microseconds",
-        lambda launch: short(launch.modeled_us) if launch.modeled_us is not None else "",
+        lambda launch: format_figure(launch.modeled_us) if launch.modeled_us is not None else "",
     ),
     LaunchColumn(
         "Sectors",
@@ -67,13 +67,13 @@ COLUMNS = (
         "Active lanes of 32, on average",
         lambda launch: f"{launch.counts.lanes:.1f}" if launch.counts and launch.counts.warp_statements else "",
     ),
-    LaunchColumn("Findings", "Errors that the checkers detected", _findings, is_number=False),
+    LaunchColumn("Findings", "Errors that the checkers detected", _describe_findings, is_number=False),
 )
-_FINDINGS = len(COLUMNS) - 1
-_MODELED = next(place for place, column in enumerate(COLUMNS) if column.title == "µs")
+_FINDINGS_COLUMN = len(COLUMNS) - 1
+_MODELED_COLUMN = next(place for place, column in enumerate(COLUMNS) if column.title == "µs")
 
 
-class LaunchRows(QAbstractTableModel):
+class LaunchTableModel(QAbstractTableModel):
     """The launches of a run."""
 
     def __init__(self) -> None:
@@ -95,14 +95,14 @@ class LaunchRows(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole:
                 side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
                 return int(side | Qt.AlignmentFlag.AlignVCenter)
-            case Qt.ItemDataRole.FontRole if index.column() != _FINDINGS:
+            case Qt.ItemDataRole.FontRole if index.column() != _FINDINGS_COLUMN:
                 return code_font(look().small_px)
-            case Qt.ItemDataRole.ForegroundRole if index.column() == _FINDINGS:
+            case Qt.ItemDataRole.ForegroundRole if index.column() == _FINDINGS_COLUMN:
                 return QColor(look().theme.bad if launch.mistakes else look().theme.good)
-            case Qt.ItemDataRole.ToolTipRole if index.column() == _FINDINGS:
+            case Qt.ItemDataRole.ToolTipRole if index.column() == _FINDINGS_COLUMN:
                 return column.text(launch)
             case Qt.ItemDataRole.ToolTipRole:
-                words = f"{launch.kernel}, launched at {launch.place}"
+                words = f"{launch.kernel}, launched at {launch.call_site}"
                 return words if launch.recording else f"{words}. It is recorded when you step it"
         return None
 
@@ -112,10 +112,10 @@ class LaunchRows(QAbstractTableModel):
         column = COLUMNS[section]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                is_modeled = section == _MODELED and self._gpu
+                is_modeled = section == _MODELED_COLUMN and self._gpu
                 return f"{column.title} {short_name(find_gpu(self._gpu).name)}" if is_modeled else column.title
             case Qt.ItemDataRole.ToolTipRole:
-                return self._modeled_tip() if section == _MODELED and self._gpu else column.tip
+                return self._modeled_tip() if section == _MODELED_COLUMN and self._gpu else column.tip
             case Qt.ItemDataRole.TextAlignmentRole:
                 side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
                 return int(side | Qt.AlignmentFlag.AlignVCenter)
@@ -123,26 +123,27 @@ class LaunchRows(QAbstractTableModel):
 
     def _modeled_tip(self) -> str:
         gpu = find_gpu(self._gpu)
-        record = validation.find(gpu.key, "ir") if gpu.validated else None
-        error = record.error() if record is not None else None
-        accuracy = error.words if error is not None else "never compared with measurements"
-        return f"Modeled time on {article(gpu.name)} {gpu.name} in microseconds, from estimated registers: {accuracy}"
+        record = validation.find_validation(gpu.key, "ir") if gpu.validated else None
+        error = record.find_error_bound() if record is not None else None
+        accuracy = error.text if error is not None else "never compared with measurements"
+        gpu_name = f"{indefinite_article(gpu.name)} {gpu.name}"
+        return f"Modeled time on {gpu_name} in microseconds, from estimated registers: {accuracy}"
 
-    def add(self, launches: Sequence[ProgramLaunch]) -> None:
+    def append_launches(self, launches: Sequence[ProgramLaunch]) -> None:
         """Append launches."""
         first = len(self.launches)
         self.beginInsertRows(QModelIndex(), first, first + len(launches) - 1)
         self.launches += launches
         self.endInsertRows()
 
-    def forget(self, gpu: str) -> None:
+    def clear_launches(self, gpu: str) -> None:
         """Remove all launches; later ones are modeled for the GPU with this key."""
         self.beginResetModel()
         self._gpu = gpu
         self.launches.clear()
         self.endResetModel()
 
-    def replace(self, launch: ProgramLaunch) -> None:
+    def replace_launch(self, launch: ProgramLaunch) -> None:
         """Replace the launch with the same number."""
         self.launches[launch.number - 1] = launch
         self.dataChanged.emit(self.index(launch.number - 1, 0), self.index(launch.number - 1, len(COLUMNS) - 1))
@@ -151,17 +152,17 @@ class LaunchRows(QAbstractTableModel):
 class LaunchTable(QTableView):
     """Table of launches; a double click or Enter requests stepping."""
 
-    step_wanted = pyqtSignal(int)
+    step_requested = pyqtSignal(int)
     """A launch's number."""
-    chosen = pyqtSignal(int)
+    launch_selected = pyqtSignal(int)
     """The number of the current launch."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Launches")
-        self.launches = LaunchRows()
-        self.launches.setParent(self)
-        self.setModel(self.launches)
+        self.table_model = LaunchTableModel()
+        self.table_model.setParent(self)
+        self.setModel(self.table_model)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -180,15 +181,17 @@ class LaunchTable(QTableView):
         for place, width in enumerate((30, 98, 54, 54, 50, 68, 58, 48)):
             self.setColumnWidth(place, look().px(width))
         rows.setDefaultSectionSize(look().px(26))
-        self.doubleClicked.connect(lambda index: self.step_wanted.emit(index.row() + 1))
+        self.doubleClicked.connect(lambda index: self.step_requested.emit(index.row() + 1))
         selection = self.selectionModel()
         assert selection is not None
-        selection.currentRowChanged.connect(lambda now, _: self.chosen.emit(now.row() + 1) if now.isValid() else None)
+        selection.currentRowChanged.connect(
+            lambda now, _: self.launch_selected.emit(now.row() + 1) if now.isValid() else None
+        )
 
     @property
-    def listed(self) -> list[ProgramLaunch]:
+    def sorted_launches(self) -> list[ProgramLaunch]:
         """The launches, ordered by number."""
-        return self.launches.launches
+        return self.table_model.launches
 
     @property
     def current(self) -> int:
@@ -197,6 +200,6 @@ class LaunchTable(QTableView):
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         if event is not None and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current:
-            self.step_wanted.emit(self.current)
+            self.step_requested.emit(self.current)
             return
         super().keyPressEvent(event)

@@ -7,11 +7,11 @@ import re
 from PyQt6.QtGui import QTextCursor
 from PyQt6.QtWidgets import QPlainTextEdit
 
-from gui.widgets.basic import role
+from gui.widgets.basic import set_role
 
-MOST_LINES = 10_000
+MAX_LINES = 10_000
 """Number of lines kept: the newest."""
-_MOST_OF_A_LINE = 4000
+_MAX_LINE_LENGTH = 4000
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """Escape sequences, such as those for colors in a terminal."""
 
@@ -21,15 +21,15 @@ class OutputPane(QPlainTextEdit):
 
     def __init__(self) -> None:
         super().__init__()
-        role(self, "code")
+        set_role(self, "code")
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
         self.setAccessibleName("Output of the program")
         self.setTabChangesFocus(True)
-        self.setMaximumBlockCount(MOST_LINES)
+        self.setMaximumBlockCount(MAX_LINES)
         self.setPlaceholderText("Run the program (F5): its output is shown here.")
 
-    def add(self, text: str) -> None:
+    def append_output(self, text: str) -> None:
         """Append text; a carriage return restarts its line, as in a terminal."""
         bar = self.verticalScrollBar()
         assert bar is not None
@@ -40,6 +40,6 @@ class OutputPane(QPlainTextEdit):
         if "\r" in lines[0]:
             cursor.movePosition(QTextCursor.MoveOperation.StartOfBlock, QTextCursor.MoveMode.KeepAnchor)
         # Qt needs as long for one very long line as for many lines.
-        cursor.insertText("\n".join(line.rstrip("\r").rpartition("\r")[2][-_MOST_OF_A_LINE:] for line in lines))
+        cursor.insertText("\n".join(line.rstrip("\r").rpartition("\r")[2][-_MAX_LINE_LENGTH:] for line in lines))
         if at_end:
             bar.setValue(bar.maximum())

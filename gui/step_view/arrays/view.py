@@ -12,30 +12,30 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
-from gpu.stepping.moment.touched import Touched, touched
+from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
 from gpu.warp import WARP
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
-from gui.painting.values import as_text, thread_name
-from gui.qt.events import is_of
-from gui.step_view.arrays.paint import READABLE, ValueGrid
-from gui.step_view.arrays.panels import Panel, panels, wrapped
+from gui.painting.values import format_value, thread_name
+from gui.qt.events import is_event_type
+from gui.step_view.arrays.panels import Panel, build_panels, wrap_shape
 from gui.step_view.arrays.shades import Mark
-from gui.step_view.arrays.tints import TintedGrid
-from gui.step_view.dataflow.words import describe_race
+from gui.step_view.arrays.tinted_grid import TintedGrid
+from gui.step_view.arrays.value_grid import MIN_READABLE_CELL, ValueGrid
+from gui.step_view.dataflow.descriptions import describe_race
 
 if TYPE_CHECKING:
     from gpu.stepping.races import Race
-    from gui.step_view.recording.models import Models
+    from gui.step_view.recording.models import RecordingModels
 
 _GAP = 22
-_WRAPS = (32, 64, 128, 16)
+_ROW_LENGTHS = (32, 64, 128, 16)
 """Row lengths for one-dimensional arrays, in order of preference among those with the largest cells."""
 
 
 @lru_cache(maxsize=256)
-def _shelves(
-    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
+def _pack_shelves(
+    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title_height: int
 ) -> tuple[float, Any]:
     """Return the largest cell size at which all grids and their titles fit, and the position of each grid."""
     for cell in (64, 58, 52, 48, 44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
@@ -43,7 +43,7 @@ def _shelves(
         low = 0
         places = []
         for (rows, columns), title_width in zip(shapes, titles, strict=True):
-            grid_width, grid_height = max(columns * cell, title_width), rows * cell + title
+            grid_width, grid_height = max(columns * cell, title_width), rows * cell + title_height
             if x > _GAP and x + grid_width > width - _GAP:
                 x, y, low = _GAP, y + low + _GAP // 2, 0
             places.append((x, y))
@@ -56,12 +56,12 @@ def _shelves(
 
 
 @lru_cache(maxsize=256)
-def _best_wrap(
-    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
+def _find_best_wrap(
+    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title_height: int
 ) -> int:
     """Return the row length for one-dimensional arrays that makes the cells largest."""
-    return max(_WRAPS, key=lambda wrap: _shelves(
-        tuple(wrapped(shape, wrap) for shape in shapes), titles, width, height, title)[0])  # fmt: skip
+    return max(_ROW_LENGTHS, key=lambda wrap: _pack_shelves(
+        tuple(wrap_shape(shape, wrap) for shape in shapes), titles, width, height, title_height)[0])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,15 @@ class MemoryView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setMinimumSize(240, 160)
-        self.models: Models | None = None
+        self.models: RecordingModels | None = None
         self.moment = 0
         self.block = 0
         self.followed: tuple[int, int] | None = None
         self.panels: list[Panel] = []
         # Races of the current launch, by array number and element.
         self._races: dict[tuple[int, int], Race] = {}
-        self.touches: list[Touched] = []
-        self.hidden_too = False
+        self.touches: list[ArrayAccess] = []
+        self.updates_when_hidden = False
         self._highlighted: tuple[PickedElements, ...] = ()
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
         self._grids: dict[str, ValueGrid | TintedGrid] = {}
@@ -103,7 +103,7 @@ class MemoryView(QWidget):
         self._initialized: dict[int, frozenset[str]] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
-    def open(self, models: Models | None) -> None:
+    def open(self, models: RecordingModels | None) -> None:
         """Set the recording."""
         self.models, self.followed, self.moment = models, None, 0
         self.panels, self.touches, self._ranges, self._grids, self._initialized = [], [], {}, {}, {}
@@ -112,28 +112,28 @@ class MemoryView(QWidget):
     def show_moment(self, moment: int, block: int, followed: tuple[int, int] | None) -> None:
         """Show the arrays at a moment, and the elements that the event before it accessed."""
         self.moment, self.block, self.followed = moment, block, followed
-        if self.models is None or not (self.isVisible() or self.hidden_too):
+        if self.models is None or not (self.isVisible() or self.updates_when_hidden):
             return
-        launch, event = self.models.recording.at(max(moment - 1, 0))
+        launch, event = self.models.recording.locate_moment(max(moment - 1, 0))
         trace = launch.trace
         self._races = {(race.array, race.element): race for race in self.models.races if race.launch == launch.number}
-        self.touches = touched(trace, event) if moment else []
+        self.touches = find_array_accesses(trace, event) if moment else []
         step = min(event + 1, len(trace.events)) if moment else 0
         if launch.number not in self._initialized:
-            before = self._initialized[launch.number] = self.models.given(launch.number)
+            before = self._initialized[launch.number] = self.models.initialized_arrays(launch.number)
             # The final values determine the range of shades, so that a shade means the same at every step.
-            for panel in panels(trace, launch.shapes, len(trace.events), block, [], before):
-                self._widen(launch.number, panel)
-        visible = panels(trace, launch.shapes, step, block, self.touches, self._initialized[launch.number])
-        wrap = _best_wrap(*self._frame(visible))
-        self.panels = [panel.wrapped(wrap) for panel in visible]
+            for panel in build_panels(trace, launch.shapes, len(trace.events), block, [], before):
+                self._extend_range(launch.number, panel)
+        visible = build_panels(trace, launch.shapes, step, block, self.touches, self._initialized[launch.number])
+        wrap = _find_best_wrap(*self._shelf_arguments(visible))
+        self.panels = [panel.wrap_rows(wrap) for panel in visible]
         for panel in self.panels:
-            self._widen(launch.number, panel)
+            self._extend_range(launch.number, panel)
         self.update()
 
-    def _widen(self, launch: int, panel: Panel) -> None:
+    def _extend_range(self, launch: int, panel: Panel) -> None:
         """Extend an array's range of shades to its minimum and maximum so far."""
-        finite = panel.values[panel.known].astype(float)
+        finite = panel.values[panel.has_value].astype(float)
         finite = finite[np.isfinite(finite) & (np.abs(finite) < 1e30)]
         if finite.size:
             low, high = self._ranges.get((launch, panel.title), (0.0, 0.0))
@@ -149,7 +149,7 @@ class MemoryView(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._grids = {}
             self.show_moment(self.moment, self.block, self.followed)
 
@@ -158,14 +158,14 @@ class MemoryView(QWidget):
     def _title_height(self) -> int:
         return look().px(22)
 
-    def _arrangement(self) -> tuple[float, Any]:
-        return _shelves(*self._frame(self.panels))
+    def _arrange_grids(self) -> tuple[float, Any]:
+        return _pack_shelves(*self._shelf_arguments(self.panels))
 
-    def _frame(self, shown: Sequence[Panel]) -> tuple[Any, ...]:
-        """Return the arguments of `_shelves`: shapes, title widths, and the available space."""
-        shapes = tuple(panel.shape for panel in shown)
+    def _shelf_arguments(self, visible_panels: Sequence[Panel]) -> tuple[Any, ...]:
+        """Return the arguments of `_pack_shelves`: shapes, title widths, and the available space."""
+        shapes = tuple(panel.shape for panel in visible_panels)
         measure = QFontMetrics(self._title_font()).horizontalAdvance
-        titles = tuple(measure(panel.title) for panel in shown)
+        titles = tuple(measure(panel.title) for panel in visible_panels)
         return shapes, titles, self.width(), self.height(), self._title_height()
 
     def _title_font(self) -> QFont:
@@ -180,15 +180,15 @@ class MemoryView(QWidget):
             painter.end()
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        cell, places = self._arrangement()
-        launch = self.models.recording.at(max(self.moment - 1, 0))[0].number
+        cell, places = self._arrange_grids()
+        launch = self.models.recording.locate_moment(max(self.moment - 1, 0))[0].number
         painter.setPen(QColor(look().theme.muted))
         painter.setFont(self._title_font())
         for panel, (x, y) in zip(self.panels, places, strict=True):
             painter.drawText(QPointF(x, y + look().px(13)), panel.title)
         for panel, (x, y) in zip(self.panels, places, strict=True):
             at = QPointF(x, y + self._title_height())
-            marks = self._marks(panel, self.models.warps[launch])
+            marks = self._build_marks(panel, self.models.warps[launch])
             self._grid(panel, cell).paint(painter, panel, at, self._ranges.get((launch, panel.title)), marks)
         painter.end()
 
@@ -196,17 +196,17 @@ class MemoryView(QWidget):
         """Return the painter of a panel, which caches its last picture."""
         grid = self._grids.get(panel.title)
         if grid is None or (grid.shape, grid.cell) != (panel.shape, cell):
-            make = ValueGrid if cell >= READABLE else TintedGrid
+            make = ValueGrid if cell >= MIN_READABLE_CELL else TintedGrid
             grid = self._grids[panel.title] = make(panel.shape, cell, self.devicePixelRatioF())
         return grid
 
-    def _marks(self, panel: Panel, warps: int) -> list[Mark]:
+    def _build_marks(self, panel: Panel, warps: int) -> list[Mark]:
         """Return the marks on a panel's accessed cells, one per warp; later marks cover earlier ones."""
         marks = []
         for touch in self.touches:
-            if touch.number != panel.number:
+            if touch.array_number != panel.number:
                 continue
-            places = panel.places(touch.elements)
+            places = panel.find_cells(touch.elements)
             inside = places >= 0
             is_followed = np.ones(places.size, bool)
             if self.followed is not None:
@@ -219,35 +219,35 @@ class MemoryView(QWidget):
             for group, cells in zip(groups.tolist(), np.split(looks % size, starts[1:]), strict=True):
                 followed, warp = divmod(group, count)
                 strong = bool(followed) or self.followed is None
-                marks.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
-        marks += self._highlight_marks(panel)
+                marks.append(Mark(cells, warp_color(look().theme, warp), strong, touch.is_write))
+        marks += self._build_highlight_marks(panel)
         raced_elements = [element for number, element in self._races if number == panel.number]
-        places = panel.places(np.array(raced_elements, np.int64)).tolist()
+        places = panel.find_cells(np.array(raced_elements, np.int64)).tolist()
         racing = [place for place in places if place >= 0 and self._race_at(panel, place)]
         if racing:
             marks.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
         return marks
 
-    def _highlight_marks(self, panel: Panel) -> list[Mark]:
+    def _build_highlight_marks(self, panel: Panel) -> list[Mark]:
         marks: list[Mark] = []
         if self.models is None or not self._highlighted:
             return marks
-        array = self.models.recording.at(max(self.moment - 1, 0))[0].trace.arrays[panel.number]
+        array = self.models.recording.locate_moment(max(self.moment - 1, 0))[0].trace.arrays[panel.number]
         for picked in self._highlighted:
             if picked.array == array.name and array.block in (None, picked.block):
-                places = panel.places(np.array(sorted(picked.elements), np.int64))
+                places = panel.find_cells(np.array(sorted(picked.elements), np.int64))
                 marks.append(Mark(places[places >= 0], QColor(picked.color), strong=True, writes=False))
         return marks
 
-    def show_picked(self, picked: tuple[PickedElements, ...]) -> None:
+    def highlight_elements(self, elements: tuple[PickedElements, ...]) -> None:
         """Highlight elements, independent of accesses."""
-        if picked != self._highlighted:
-            self._highlighted = picked
+        if elements != self._highlighted:
+            self._highlighted = elements
             self.update()
 
-    def _race_at(self, panel: Panel, place: int) -> Race | None:
+    def _race_at(self, panel: Panel, cell: int) -> Race | None:
         """Return the race for a cell, if it has happened by the current moment."""
-        race = self._races.get((panel.number, panel.element(place)))
+        race = self._races.get((panel.number, panel.element_at(cell)))
         return race if race is not None and race.second.moment < self.moment else None
 
     # --- mouse
@@ -255,7 +255,7 @@ class MemoryView(QWidget):
     def _element_at(self, point: QPointF) -> tuple[Panel, int] | None:
         if not self.panels:
             return None
-        cell, places = self._arrangement()
+        cell, places = self._arrange_grids()
         for panel, (x, y) in zip(self.panels, places, strict=True):
             column = int((point.x() - x) // cell)
             row = int((point.y() - y - self._title_height()) // cell)
@@ -267,14 +267,14 @@ class MemoryView(QWidget):
     def _value_at(self, point: QPointF) -> tuple[Panel, int] | None:
         """Return the panel and cell under a point, if the cell has a value."""
         hit = self._element_at(point)
-        return hit if hit is not None and hit[0].known.reshape(-1)[hit[1]] else None
+        return hit if hit is not None and hit[0].has_value.reshape(-1)[hit[1]] else None
 
-    def place_at(self, point: QPointF) -> QRectF | None:
+    def box_at(self, point: QPointF) -> QRectF | None:
         """Return the box of the cell under a point, or None."""
         hit = self._value_at(point)
         if hit is None:
             return None
-        cell, places = self._arrangement()
+        cell, places = self._arrange_grids()
         row, column = divmod(hit[1], hit[0].shape[1])
         x, y = next(position for panel, position in zip(self.panels, places, strict=True) if panel is hit[0])
         return QRectF(x + column * cell, y + self._title_height() + row * cell, cell, cell)
@@ -286,17 +286,18 @@ class MemoryView(QWidget):
             QToolTip.hideText()
             return
         panel, place = hit
-        lines = [f"{panel.title.split()[0]}{panel.index(place)} = {as_text(panel.values.reshape(-1)[place].item())}"]
+        value = format_value(panel.values.reshape(-1)[place].item())
+        lines = [f"{panel.title.split()[0]}{panel.format_index(place)} = {value}"]
         for touch in self.touches:
-            if touch.number == panel.number:
-                hits = np.flatnonzero(touch.elements == panel.element(place))
+            if touch.array_number == panel.number:
+                hits = np.flatnonzero(touch.elements == panel.element_at(place))
                 several_blocks = self.models.several_blocks
                 pairs = zip(touch.blocks[hits[:4]].tolist(), touch.threads[hits[:4]].tolist(), strict=True)
                 names = [thread_name(*pair, several_blocks=several_blocks) for pair in pairs]
                 if names:
                     more = f" and {hits.size - 4} more" if hits.size > 4 else ""
                     by_threads = ("; " if several_blocks else ", ").join(names)
-                    lines.append(f"{'written' if touch.writes else 'read'} by {by_threads}{more}")
+                    lines.append(f"{'written' if touch.is_write else 'read'} by {by_threads}{more}")
         if (race := self._race_at(panel, place)) is not None:
             lines.append(describe_race(race, several_blocks=self.models.several_blocks))
         QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
@@ -307,9 +308,9 @@ class MemoryView(QWidget):
         if hit is None:
             return
         panel, place = hit
-        self.element_clicked.emit(panel.number, panel.element(place))
-        for touch in sorted(self.touches, key=lambda touch: not touch.writes):
-            hits = np.flatnonzero(touch.elements == panel.element(place))
-            if touch.number == panel.number and hits.size:
+        self.element_clicked.emit(panel.number, panel.element_at(place))
+        for touch in sorted(self.touches, key=lambda touch: not touch.is_write):
+            hits = np.flatnonzero(touch.elements == panel.element_at(place))
+            if touch.array_number == panel.number and hits.size:
                 self.thread_clicked.emit(int(touch.blocks[hits[0]]), int(touch.threads[hits[0]]))
                 return

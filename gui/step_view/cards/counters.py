@@ -13,13 +13,13 @@ from PyQt6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
 from gpu.warp import WARP
 from gui.painting.theme import look
-from gui.qt.events import is_of
-from gui.widgets.basic import Card, ElidedLabel, as_count, label, role
+from gui.qt.events import is_event_type
+from gui.widgets.basic import Card, ElidedLabel, format_count, label, set_role
 from gui.widgets.glossary_tip import add_definition
 
 if TYPE_CHECKING:
     from gpu.stepping.tally import Counts
-    from gui.step_view.recording.steppable import Figures
+    from gui.step_view.recording.steppable import ExpectedCounts
 
 N = "n"
 WORK = {
@@ -48,26 +48,26 @@ _TERMS = {
     "conflicts": "bank conflict",
 }
 """Terms of the glossary, by count."""
-_THIS_STEP = (
+_THIS_STEP_TOOLTIP = (
     "The last operation on data, with all statements since the one before: a step of the algorithm,\n"
     "of all warps that execute the statement in the same iteration"
 )
 _WORK_ROWS, _USE_ROWS = ("so far", "total", "textbook"), ("this step", "total")
 ROWS = (*_WORK_ROWS, "this step")
-_FIRST_TO_GO = ("efficiency", "peak", "average", "lanes/warp", "sectors")
+_HIDE_ORDER = ("efficiency", "peak", "average", "lanes/warp", "sectors")
 """Counts to hide where space is short, in this order."""
 _COLUMNS = len(WORK)
 _DIGITS = 12
-_SIMPLE = 64
+_MAX_DENOMINATOR = 64
 """Denominator limit for showing a share of lanes as a fraction, such as 7/8."""
 
 
-class FigureTable:
+class CountTable:
     """A table of counts, one column per count.
 
     Parameters
     ----------
-    figures : mapping of str to str
+    tooltips : mapping of str to str
         Names of the counts, and their tooltips.
     rows : tuple of str
         Names of the rows; the first one is bold.
@@ -75,21 +75,21 @@ class FigureTable:
         Widget above the row names.
     """
 
-    def __init__(self, figures: Mapping[str, str], rows: tuple[str, ...], corner: QWidget | None = None) -> None:
+    def __init__(self, tooltips: Mapping[str, str], rows: tuple[str, ...], corner: QWidget | None = None) -> None:
         self.grid = QGridLayout()
         self.grid.setHorizontalSpacing(look().px(8))
         self.grid.setVerticalSpacing(1)
-        self.figures = tuple(figures)
+        self.count_names = tuple(tooltips)
         self.cells: dict[tuple[str, str], ElidedLabel] = {}
         self.heads = {row: label(row, "caption") for row in rows}
-        self.names = {name: label(name, "caption") for name in figures}
+        self.names = {name: label(name, "caption") for name in tooltips}
         if corner is not None:
             self.grid.addWidget(corner, 0, 0)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         for place, head in enumerate(self.heads.values(), 1):
             self.grid.addWidget(head, place, 0)
         for column, (name, caption) in enumerate(self.names.items(), 1):
-            caption.setToolTip(figures[name])
+            caption.setToolTip(tooltips[name])
             if name in _TERMS:
                 add_definition(caption, _TERMS[name])
             self.grid.addWidget(caption, 0, column, right)
@@ -102,23 +102,23 @@ class FigureTable:
                 self.grid.addWidget(cell, place, column)
 
     @property
-    def words(self) -> int:
+    def row_name_width(self) -> int:
         """Return the width of the row names."""
         return max(each.sizeHint().width() for each in self.heads.values())
 
-    def widths(self) -> list[int]:
+    def column_widths(self) -> list[int]:
         """Return the minimum width of each column."""
         return [each.sizeHint().width() for each in self.names.values()]
 
-    def lay_out(self, words: int, widths: Sequence[int], rows: Set[str]) -> None:
+    def lay_out(self, row_name_width: int, widths: Sequence[int], rows: Set[str]) -> None:
         """Show the given rows, and the columns with a width above 0."""
-        self.grid.setColumnMinimumWidth(0, words)
+        self.grid.setColumnMinimumWidth(0, row_name_width)
         for column in range(1, _COLUMNS + 1):
             width = widths[column - 1] if column <= len(widths) else 0
             self.grid.setColumnMinimumWidth(column, width)
             self.grid.setColumnStretch(column, int(width > 0))
         has_rows = not rows.isdisjoint(self.heads)
-        visible = {name for name, width in zip(self.figures, widths, strict=False) if width and has_rows}
+        visible = {name for name, width in zip(self.count_names, widths, strict=False) if width and has_rows}
         for row, head in self.heads.items():
             head.setVisible(row in rows)
         for name, caption in self.names.items():
@@ -134,7 +134,7 @@ class CountersCard(Card):
     """
 
     n_changed = pyqtSignal()
-    """The number of elements for the textbook's counts changed; see `n_typed`."""
+    """The number of elements for the textbook's counts changed; see `entered_n`."""
 
     def __init__(self) -> None:
         super().__init__("Counted", margins=(12, 6, 12, 8))
@@ -142,22 +142,22 @@ class CountersCard(Card):
         self.body.setSpacing(1)
         self.setToolTip("Exact numbers from the recording, neither measured nor modeled")
         self._rows: Set[str] = frozenset(ROWS)
-        self.n = self._make_n()
-        self.work = FigureTable(WORK, _WORK_ROWS, self.title)
-        self.use = FigureTable(USE, _USE_ROWS)
+        self.n = self._make_n_field()
+        self.work = CountTable(WORK, _WORK_ROWS, self.title)
+        self.use = CountTable(USE, _USE_ROWS)
         self.work.grid.replaceWidget(self.work.cells.pop(("textbook", N)), self.n)
-        self.use.heads["this step"].setToolTip(_THIS_STEP)
+        self.use.heads["this step"].setToolTip(_THIS_STEP_TOOLTIP)
         self.cells = {**self.work.cells, **self.use.cells}
         for table in (self.work, self.use):
             self.body.addLayout(table.grid)
-        self._has_book = False
+        self._has_textbook = False
 
-    def _make_n(self) -> QLineEdit:
+    def _make_n_field(self) -> QLineEdit:
         field = QLineEdit()
         field.setAccessibleName("Textbook for n elements")
         field.setToolTip(WORK[N])
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
-        role(field, "inline")
+        set_role(field, "inline")
         field.setValidator(QRegularExpressionValidator(QRegularExpression(f"[0-9]{{0,{_DIGITS}}}"), field))
         field.textChanged.connect(lambda: self.n_changed.emit())
         return field
@@ -173,29 +173,29 @@ class CountersCard(Card):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._lay_out()
 
     @property
-    def _around(self) -> int:
+    def _horizontal_margins(self) -> int:
         return sum(self.body.getContentsMargins()[::2])
 
     def _preferred_widths(self) -> tuple[int, list[int], list[int]]:
         """Return the width of the row names, and the column widths of both tables."""
-        work, use = self.work.widths(), self.use.widths()
+        work, use = self.work.column_widths(), self.use.column_widths()
         min_width = self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10)
         work[0] = max(work[0], min_width) if "textbook" in self._rows else work[0]
-        return max(self.work.words, self.use.words), work, use
+        return max(self.work.row_name_width, self.use.row_name_width), work, use
 
     def minimumSizeHint(self) -> QSize:
         """Return a size with room for the counts that are never hidden."""
         words, work, use = self._preferred_widths()
         gap = self.work.grid.horizontalSpacing()
         required = [
-            sum(width + gap for name, width in zip(table.figures, widths, strict=True) if name not in _FIRST_TO_GO)
+            sum(width + gap for name, width in zip(table.count_names, widths, strict=True) if name not in _HIDE_ORDER)
             for table, widths in ((self.work, work), (self.use, use))
         ]
-        return QSize(words + max(required) + self._around, super().minimumSizeHint().height())
+        return QSize(words + max(required) + self._horizontal_margins, super().minimumSizeHint().height())
 
     def _lay_out(self) -> None:
         """Show as many counts as fit, and the card's title if it fits too.
@@ -203,19 +203,19 @@ class CountersCard(Card):
         The columns of the two tables are aligned if all of them fit.
         """
         gap = self.work.grid.horizontalSpacing()
-        room = self.width() - self._around
+        room = self.width() - self._horizontal_margins
         words, work, use = self._preferred_widths()
         joined = list(starmap(max, zip_longest(work, use, fillvalue=0)))
         if words + sum(joined) + gap * len(joined) <= room:
             work = use = joined
         else:
             for table, widths in ((self.work, work), (self.use, use)):
-                _drop(widths, table.figures, room - words, gap)
+                _hide_columns(widths, table.count_names, room - words, gap)
         spare = room - sum(width + gap for width in work if width)
         self.title.setVisible(self.title.sizeHint().width() + gap <= spare and "total" in self._rows)
         self.work.lay_out(words, work, self._rows)
         self.use.lay_out(words, use, self._rows)
-        self.n.setVisible(self._has_book and "textbook" in self._rows)
+        self.n.setVisible(self._has_textbook and "textbook" in self._rows)
 
     def text(self, row: str, name: str) -> str:
         """Return the text of a cell."""
@@ -226,77 +226,79 @@ class CountersCard(Card):
         self._show_work("so far", counts, None)
         self._show_use("this step", step)
 
-    def show_total(self, counts: Counts, figures: Figures | None) -> None:
+    def show_total(self, counts: Counts, expected: ExpectedCounts | None) -> None:
         """Show the total counts, the number of elements, and the efficiency relative to a sequential program."""
-        self._show_work("total", counts, figures.sequential if figures is not None else None)
+        self._show_work("total", counts, expected.sequential if expected is not None else None)
         self._show_use("total", counts)
-        n = "" if figures is None else as_count(figures.n)
+        n = "" if expected is None else format_count(expected.n)
         self._set_text("total", N, n)
         self.n.setPlaceholderText(n)
-        self._has_book = figures is not None and figures.textbook is not None
+        self._has_textbook = expected is not None and expected.textbook is not None
         self._lay_out()
 
     def clear(self) -> None:
         """Clear all cells."""
         for cell in self.cells.values():
-            cell.say("")
-        self._has_book = False
+            cell.show_text("")
+        self._has_textbook = False
         self._lay_out()
 
-    def show_textbook(self, figures: Figures | None) -> None:
-        """Show the textbook's counts; clear them if `figures` is None or has none."""
-        book = figures.textbook if figures is not None else None
-        sequential = figures.sequential if figures is not None else None
-        self._set_text("textbook", "operations", as_count(book.operations) if book else "–")
-        self._set_text("textbook", "steps", as_count(book.steps) if book else "–")
-        self._set_text("textbook", "average", _parallelism(book.average if book else None))
-        self._set_text("textbook", "peak", as_count(book.peak) if book else "–")
-        self._set_text("textbook", "efficiency", _efficiency(sequential, book.operations if book else 0))
+    def show_textbook(self, expected: ExpectedCounts | None) -> None:
+        """Show the textbook's counts; clear them if `count_names` is None or has none."""
+        book = expected.textbook if expected is not None else None
+        sequential = expected.sequential if expected is not None else None
+        self._set_text("textbook", "operations", format_count(book.operations) if book else "–")
+        self._set_text("textbook", "steps", format_count(book.steps) if book else "–")
+        self._set_text("textbook", "average", _format_parallelism(book.average_parallelism if book else None))
+        self._set_text("textbook", "peak", format_count(book.peak) if book else "–")
+        self._set_text("textbook", "efficiency", _format_efficiency(sequential, book.operations if book else 0))
 
     @property
-    def n_typed(self) -> int | None:
+    def entered_n(self) -> int | None:
         """Return the entered number of elements; None for the recording's."""
         return int(self.n.text()) if self.n.text() else None
 
     def _show_work(self, row: str, counts: Counts, sequential: int | None) -> None:
-        self._set_text(row, "operations", as_count(counts.operations))
-        self._set_text(row, "steps", as_count(counts.steps))
-        self._set_text(row, "average", _parallelism(counts.parallelism))
-        self._set_text(row, "peak", as_count(counts.peak))
-        self._set_text(row, "efficiency", _efficiency(sequential, counts.operations))
+        self._set_text(row, "operations", format_count(counts.operations))
+        self._set_text(row, "steps", format_count(counts.steps))
+        self._set_text(row, "average", _format_parallelism(counts.parallelism))
+        self._set_text(row, "peak", format_count(counts.peak))
+        self._set_text(row, "efficiency", _format_efficiency(sequential, counts.operations))
 
     def _show_use(self, row: str, counts: Counts) -> None:
-        self._set_text(row, "idle lanes", _share_text(counts.idle_fraction))
+        self._set_text(row, "idle lanes", _format_share(counts.idle_fraction))
         self._set_text(row, "lanes/warp", "–" if counts.lanes_per_warp is None else f"{counts.lanes_per_warp:.1f}")
-        self._set_text(row, "divergent", f"{as_count(counts.divergent_branches)} of {as_count(counts.branches)}")
-        self._set_text(row, "sectors", as_count(counts.sectors))
-        self._set_text(row, "conflicts", as_count(counts.bank_conflicts))
+        self._set_text(
+            row, "divergent", f"{format_count(counts.divergent_branches)} of {format_count(counts.branches)}"
+        )
+        self._set_text(row, "sectors", format_count(counts.sectors))
+        self._set_text(row, "conflicts", format_count(counts.bank_conflicts))
 
     def _set_text(self, row: str, name: str, text: str) -> None:
-        self.cells[row, name].say(text)
+        self.cells[row, name].show_text(text)
 
 
-def _drop(widths: list[int], names: Sequence[str], room: int, gap: int) -> None:
+def _hide_columns(widths: list[int], names: Sequence[str], room: int, gap: int) -> None:
     """Hide counts, by setting their width to 0, until the others fit."""
-    for name in _FIRST_TO_GO:
+    for name in _HIDE_ORDER:
         if sum(width + gap for width in widths if width) > room and name in names:
             widths[names.index(name)] = 0
 
 
-def _efficiency(sequential: int | None, operations: int) -> str:
+def _format_efficiency(sequential: int | None, operations: int) -> str:
     return "–" if sequential is None or not operations else f"{sequential / operations:.0%}"
 
 
-def _parallelism(average: float | None) -> str:
+def _format_parallelism(average: float | None) -> str:
     if average is None:
         return "–"
-    return f"{average:.1f}" if average < 1000 else as_count(round(average))
+    return f"{average:.1f}" if average < 1000 else format_count(round(average))
 
 
-def _share_text(fraction: float | None) -> str:
+def _format_share(fraction: float | None) -> str:
     """Return a share of lanes as a simple fraction such as 7/8, or else in percent."""
     if fraction is None:
         return "–"
-    simple = Fraction(fraction).limit_denominator(_SIMPLE)
+    simple = Fraction(fraction).limit_denominator(_MAX_DENOMINATOR)
     exact = abs(float(simple) - fraction) < 1e-9 and simple.denominator <= WARP
     return str(simple) if exact and 0 < simple < 1 else f"{fraction:.0%}"

@@ -8,17 +8,17 @@ from PyQt6.QtCore import QEvent, QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent
 from PyQt6.QtWidgets import QLabel
 
-from gpu.messages.verdicts import mistakes_in_words, mistakes_of
+from gpu.messages.verdicts import collect_mistakes, describe_mistakes
 from gui.painting.theme import look
-from gui.qt.events import is_of
-from gui.widgets.basic import role
+from gui.qt.events import is_event_type
+from gui.widgets.basic import set_role
 
 if TYPE_CHECKING:
     from gpu.stepping.recording import Recording
 
-_LONGEST = 60
-_LISTED = 12
-_ONLY_HERE = "For this recording only. Run checks an edited kernel on more inputs, in several schedules."
+_MAX_LENGTH = 60
+_MAX_LISTED = 12
+_SCOPE_NOTE = "For this recording only. Run checks an edited kernel on more inputs, in several schedules."
 
 
 class FindingsLabel(QLabel):
@@ -26,7 +26,7 @@ class FindingsLabel(QLabel):
 
     def __init__(self) -> None:
         super().__init__()
-        role(self, "caption")
+        set_role(self, "caption")
         self.setAccessibleName("Findings")
         self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._tone = "good"
@@ -37,14 +37,14 @@ class FindingsLabel(QLabel):
         For an `edited` kernel, the text notes that no findings at this small size do not prove it correct.
         """
         findings = [finding for _, finding in recording.findings]
-        mistakes = mistakes_of(findings)
+        mistakes = collect_mistakes(findings)
         nothing = "no findings at this size" if edited else "no findings"
         # A checker's mistakes have shorter texts than the failure they caused.
-        text = f"it {mistakes_in_words(mistakes)}" if mistakes else recording.failure or nothing
-        self.setText(text if len(text) < _LONGEST else f"{text[: _LONGEST - 2]}…")
-        listed = [finding.message for finding in findings[:_LISTED]]
+        text = f"it {describe_mistakes(mistakes)}" if mistakes else recording.failure or nothing
+        self.setText(text if len(text) < _MAX_LENGTH else f"{text[: _MAX_LENGTH - 2]}…")
+        listed = [finding.message for finding in findings[:_MAX_LISTED]]
         bad = bool(findings or recording.failure)
-        scope = _ONLY_HERE if edited and not bad else ""
+        scope = _SCOPE_NOTE if edited and not bad else ""
         self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped, scope)), *listed]))
         self._tone = "bad" if bad else "muted" if edited else "good"
         self._restyle()
@@ -77,5 +77,5 @@ class FindingsLabel(QLabel):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange) and self.text():
+        if is_event_type(event, QEvent.Type.StyleChange) and self.text():
             self._restyle()

@@ -10,7 +10,7 @@ from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixma
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.warp import WARP
-from gui.painting.colors import mixed, warp_color
+from gui.painting.colors import mix_colors, warp_color
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
 from gui.step_view.cards.traffic import AddressBars, BankRow
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from gpu.stepping.moment.lanes import Lanes
     from gpu.stepping.moment.traffic import Traffic
 
-_MOST_ROWS = 4
-_FEW_ROWS = 2
+_MAX_ROWS = 4
+_COMPACT_ROWS = 2
 # The values of gpu.stepping.moment.lanes.LaneState.
 ABSENT, ACTIVE, IDLE, WAITING, FINISHED, READY = range(6)
-_WORDS = {ABSENT: "the block has no more threads", ACTIVE: "active", WAITING: "waiting at a barrier",
+_STATE_NAMES = {ABSENT: "the block has no more threads", ACTIVE: "active", WAITING: "waiting at a barrier",
           FINISHED: "finished", READY: "ready, not running"}  # fmt: skip
 
 
@@ -42,10 +42,10 @@ class LaneGrid(QWidget):
         self.block = 0
         self.threads = 0
         self.followed = -1
-        self.most_rows = _MOST_ROWS
-        self.first = 0
+        self.max_rows = _MAX_ROWS
+        self.first_warp = 0
         """The first visible warp."""
-        self._warps = Pixmaps()
+        self._warp_pictures = Pixmaps()
 
     def show_lanes(self, lanes: Lanes | None, block: int, threads: int, followed: int) -> None:
         """Show the lanes of a block.
@@ -64,9 +64,9 @@ class LaneGrid(QWidget):
         self.lanes, self.block, self.threads, self.followed = lanes, block, threads, followed
         if lanes is not None:
             active = np.flatnonzero((lanes.state[block] == ACTIVE).any(axis=1))
-            if active.size and not self.first <= active[0] < self.first + self.most_rows:
-                self.first = int(active[0])
-            self.first = min(self.first, max(0, lanes.state.shape[1] - self.most_rows))
+            if active.size and not self.first_warp <= active[0] < self.first_warp + self.max_rows:
+                self.first_warp = int(active[0])
+            self.first_warp = min(self.first_warp, max(0, lanes.state.shape[1] - self.max_rows))
         if rows != self.rows:
             self.updateGeometry()
         self.update()
@@ -74,7 +74,7 @@ class LaneGrid(QWidget):
     @property
     def rows(self) -> int:
         """Return the number of visible warps."""
-        return 1 if self.lanes is None else min(self.lanes.state.shape[1], self.most_rows)
+        return 1 if self.lanes is None else min(self.lanes.state.shape[1], self.max_rows)
 
     def sizeHint(self) -> QSize:
         return QSize(260, self.rows * look().px(22 if self.rows < 3 else 18))
@@ -93,24 +93,24 @@ class LaneGrid(QWidget):
         painter = QPainter(self)
         warps = self.lanes.state.shape[1]
         for row in range(self.rows):
-            warp = self.first + row
+            warp = self.first_warp + row
             color = warp_color(look().theme, self.block * warps + warp)
-            painter.drawPixmap(0, round(row * self.height() / self.rows), self._warp(warp, color))
-        if self.first * WARP <= self.followed < (self.first + self.rows) * WARP:
+            painter.drawPixmap(0, round(row * self.height() / self.rows), self._warp_picture(warp, color))
+        if self.first_warp * WARP <= self.followed < (self.first_warp + self.rows) * WARP:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(look().theme.text), 2))
-            row, lane = divmod(self.followed - self.first * WARP, WARP)
+            row, lane = divmod(self.followed - self.first_warp * WARP, WARP)
             painter.drawRoundedRect(self._box(lane).translated(0, row * self.height() / self.rows), 3, 3)
         painter.end()
 
-    def _warp(self, warp: int, color: QColor) -> QPixmap:
+    def _warp_picture(self, warp: int, color: QColor) -> QPixmap:
         """Return the painted lanes of a warp, cached because states repeat."""
         assert self.lanes is not None
         states, ratio = self.lanes.state[self.block, warp], self.devicePixelRatioF()
         key = (states.tobytes(), color.rgb(), self.width(), self.height(), self.rows, ratio, look())
-        return self._warps.at(key, lambda: self._painted(states.tolist(), color, ratio))
+        return self._warp_pictures.find_or_paint(key, lambda: self._paint_warp(states.tolist(), color, ratio))
 
-    def _painted(self, states: list[int], color: QColor, ratio: float) -> QPixmap:
+    def _paint_warp(self, states: list[int], color: QColor, ratio: float) -> QPixmap:
         picture = QPixmap(round(self.width() * ratio), round(self.height() / self.rows * ratio))
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)
@@ -130,12 +130,12 @@ class LaneGrid(QWidget):
         elif state == IDLE:
             painter.setBrush(QColor(theme.border))
         elif state == WAITING:
-            painter.setBrush(mixed(theme.warn, theme.surface, 0.4))
+            painter.setBrush(mix_colors(theme.warn, theme.surface, 0.4))
         elif state == READY:
-            painter.setBrush(mixed(color.name(), theme.surface, 0.3))
+            painter.setBrush(mix_colors(color.name(), theme.surface, 0.3))
         else:
-            painter.setBrush(mixed(theme.raised, theme.surface, 0.3))
-            painter.setPen(QPen(mixed(theme.border, theme.surface, 1.0 if state == FINISHED else 0.5), 1))
+            painter.setBrush(mix_colors(theme.raised, theme.surface, 0.3))
+            painter.setPen(QPen(mix_colors(theme.border, theme.surface, 1.0 if state == FINISHED else 0.5), 1))
         painter.drawRoundedRect(box, 3, 3)
         if state == FINISHED:
             painter.setPen(QPen(QColor(theme.faint), 1.2))
@@ -146,14 +146,14 @@ class LaneGrid(QWidget):
         lane = int(point.x() // (self.width() / WARP))
         if not (0 <= row < self.rows and 0 <= lane < WARP):
             return -1
-        return (self.first + row) * WARP + lane
+        return (self.first_warp + row) * WARP + lane
 
-    def place_at(self, point: QPointF) -> QRectF | None:
+    def box_at(self, point: QPointF) -> QRectF | None:
         """Return the box of the lane under a point, or None."""
         thread = self._thread_at(point)
         if self.lanes is None or thread < 0:
             return None
-        row, lane = divmod(thread - self.first * WARP, WARP)
+        row, lane = divmod(thread - self.first_warp * WARP, WARP)
         return self._box(lane).translated(0, row * self.height() / self.rows)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
@@ -169,7 +169,7 @@ class LaneGrid(QWidget):
             return
         state = int(self.lanes.state[self.block].reshape(-1)[thread])
         line = int(self.lanes.line[self.block].reshape(-1)[thread])
-        words = f"inactive (line {line})" if state == IDLE else _WORDS[state]
+        words = f"inactive (line {line})" if state == IDLE else _STATE_NAMES[state]
         QToolTip.showText(event.globalPosition().toPoint(), f"thread {thread}: {words}", self)
 
 
@@ -180,15 +180,15 @@ class LanesCard(Card):
         super().__init__("Warps and lanes", margins=(12, 7, 12, 9))
         self.body.setSpacing(5)
         self._detailed = True
-        self._pictures = (True, False)
-        self.which = ElidedLabel("caption", "Block and warps", right=True)
-        self.head.addWidget(self.which, 1)
+        self._visible_pictures = (True, False)
+        self.block_label = ElidedLabel("caption", "Block and warps", right=True)
+        self.head.addWidget(self.block_label, 1)
         self.grid = LaneGrid()
-        self.words = ElidedLabel("caption", "States of the lanes")
+        self.lane_states = ElidedLabel("caption", "States of the lanes")
         self.traffic = ElidedLabel("caption", "Memory accesses")
         self.banks = BankRow()
         self.queues = AddressBars()
-        for widget in (self.grid, self.words, self.banks, self.queues, self.traffic):
+        for widget in (self.grid, self.lane_states, self.banks, self.queues, self.traffic):
             self.body.addWidget(widget)
 
     def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
@@ -196,38 +196,38 @@ class LanesCard(Card):
         self.grid.show_lanes(lanes, block, threads, followed)
         parts = [f"block {block} of {blocks}"] if blocks > 1 else []
         if lanes is not None and self.grid.rows < (warps := lanes.state.shape[1]):
-            parts.append(f"warps {self.grid.first} to {self.grid.first + self.grid.rows - 1} of {warps}")
-        self.which.say("  ·  ".join(parts) or ("one block" if lanes is not None else ""))
+            parts.append(f"warps {self.grid.first_warp} to {self.grid.first_warp + self.grid.rows - 1} of {warps}")
+        self.block_label.show_text("  ·  ".join(parts) or ("one block" if lanes is not None else ""))
         # Without its title line, the card shows the block in its text.
         where = parts if not self._detailed else []
         groups = [group.text for group in lanes.groups(block)] if lanes is not None else []
-        self.words.say("  ·  ".join([*where, *groups]))
+        self.lane_states.show_text("  ·  ".join([*where, *groups]))
 
     def show_traffic(self, traffic: Traffic | None) -> None:
         """Show the memory accesses of the current statement."""
         lanes = self.grid.lanes
         idle_text = "no memory access" if lanes is not None else ""
-        self.traffic.say((traffic.summary if traffic is not None else "") or idle_text)
-        self.banks.show_threads(traffic.banks if traffic is not None else None)
+        self.traffic.show_text((traffic.summary if traffic is not None else "") or idle_text)
+        self.banks.show_wavefronts(traffic.banks if traffic is not None else None)
         self.queues.show_addresses(
             traffic.addresses(self.grid.block) if traffic is not None else (), lanes.state.shape[1] if lanes else 1
         )
 
     def show_pictures(self, *, banks: bool, addresses: int) -> None:
         """Show or hide the banks of shared memory, and reserve space for the queues of `addresses` addresses."""
-        self._pictures = (banks, addresses > 0)
+        self._visible_pictures = (banks, addresses > 0)
         self.queues.reserve(addresses)
         self._lay_out()
 
-    def show_details(self, shown: bool) -> None:
+    def show_details(self, detailed: bool) -> None:
         """Show everything, or only a few warps and their states."""
-        self._detailed = shown
-        self.grid.most_rows = _MOST_ROWS if shown else _FEW_ROWS
+        self._detailed = detailed
+        self.grid.max_rows = _MAX_ROWS if detailed else _COMPACT_ROWS
         self.grid.updateGeometry()
-        for widget in (self.title, self.which, self.traffic):
-            widget.setVisible(shown)
+        for widget in (self.title, self.block_label, self.traffic):
+            widget.setVisible(detailed)
         self._lay_out()
 
     def _lay_out(self) -> None:
-        for widget, is_visible in zip((self.banks, self.queues), self._pictures, strict=True):
+        for widget, is_visible in zip((self.banks, self.queues), self._visible_pictures, strict=True):
             widget.setVisible(is_visible and self._detailed)

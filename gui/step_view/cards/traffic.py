@@ -12,15 +12,15 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.warp import WARP
-from gui.painting.colors import mixed, warp_color
+from gui.painting.colors import mix_colors, warp_color
 from gui.painting.theme import code_font, look
 from gui.widgets.glossary_tip import add_definition
 
 if TYPE_CHECKING:
     from gpu.stepping.moment.traffic import Address
 
-_MOST_BARS = 3
-_WIDEST_LANE = 9.0
+_MAX_BARS = 3
+_MAX_LANE_WIDTH = 9.0
 
 
 class BankRow(QWidget):
@@ -29,17 +29,17 @@ class BankRow(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Banks of shared memory")
-        self.threads: Array = np.zeros(WARP, int)
+        self.wavefronts: Array = np.zeros(WARP, int)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_threads(self, threads: Array | None) -> None:
+    def show_wavefronts(self, wavefronts: Array | None) -> None:
         """Show the number of distinct words accessed in each bank; None if shared memory is not accessed."""
-        counts = np.zeros(WARP, int) if threads is None else np.asarray(threads)
-        if np.array_equal(counts, self.threads):
+        counts = np.zeros(WARP, int) if wavefronts is None else np.asarray(wavefronts)
+        if np.array_equal(counts, self.wavefronts):
             return
-        self.threads = counts
+        self.wavefronts = counts
         self.setToolTip(
-            ", ".join(f"bank {bank}: {count}" for bank, count in enumerate(self.threads.tolist()) if count > 1)
+            ", ".join(f"bank {bank}: {count}" for bank, count in enumerate(self.wavefronts.tolist()) if count > 1)
             or "no bank conflicts"
         )
         add_definition(self, "bank conflict")
@@ -59,15 +59,15 @@ class BankRow(QWidget):
         font.setPixelSize(max(9, look().small_px - 2))
         font.setBold(True)
         painter.setFont(font)
-        for bank, count in enumerate(self.threads.tolist()):
+        for bank, count in enumerate(self.wavefronts.tolist()):
             box = QRectF(bank * width + 0.75, 0, width - 1.5, self.height() - 1)
             painter.setPen(Qt.PenStyle.NoPen)
             if count > 1:
                 painter.setBrush(QColor(theme.bad))
             elif count == 1:
-                painter.setBrush(mixed(theme.good, theme.surface, 0.55))
+                painter.setBrush(mix_colors(theme.good, theme.surface, 0.55))
             else:
-                painter.setBrush(mixed(theme.raised, theme.surface, 0.5))
+                painter.setBrush(mix_colors(theme.raised, theme.surface, 0.5))
             painter.drawRoundedRect(box, 2, 2)
             if count > 1:
                 painter.setPen(QColor(theme.on_accent))
@@ -84,11 +84,11 @@ class AddressBars(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.addresses: tuple[Address, ...] = ()
         self._warps = 1
-        self._bars = _MOST_BARS
+        self._bar_count = _MAX_BARS
 
     def reserve(self, addresses: int) -> None:
         """Reserve space for a number of addresses, within a limit."""
-        self._bars = min(max(addresses, 1), _MOST_BARS)
+        self._bar_count = min(max(addresses, 1), _MAX_BARS)
         self.updateGeometry()
 
     def show_addresses(self, addresses: Sequence[Address], warps: int) -> None:
@@ -97,13 +97,16 @@ class AddressBars(QWidget):
             return
         self.addresses, self._warps = tuple(addresses), warps
         self.setToolTip(
-            "\n".join(f"{_name(each)}: {_lanes(each)}, one after the other" for each in self.addresses[:12])
+            "\n".join(
+                f"{_format_address(each)}: {_format_lane_count(each)}, one after the other"
+                for each in self.addresses[:12]
+            )
         )
         add_definition(self, "contention")
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(260, self._bars * look().px(14))
+        return QSize(260, self._bar_count * look().px(14))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.sizeHint().height())
@@ -112,15 +115,15 @@ class AddressBars(QWidget):
         if not self.addresses:
             return
         painter = QPainter(self)
-        theme, height = look().theme, self.height() / self._bars
+        theme, height = look().theme, self.height() / self._bar_count
         font = code_font(max(9, look().small_px - 1))
         painter.setFont(font)
         metric = QFontMetricsF(font)
-        visible = self.addresses[: self._bars if len(self.addresses) <= self._bars else self._bars - 1]
-        names = [_name(each) for each in visible]
+        visible = self.addresses[: self._bar_count if len(self.addresses) <= self._bar_count else self._bar_count - 1]
+        names = [_format_address(each) for each in visible]
         left = min(max(map(metric.horizontalAdvance, names)), 0.4 * self.width()) + look().px(8)
         right = metric.horizontalAdvance("0" * len(str(visible[0].threads.size))) + look().px(8)
-        lane = min((self.width() - left - right) / visible[0].threads.size, _WIDEST_LANE)
+        lane = min((self.width() - left - right) / visible[0].threads.size, _MAX_LANE_WIDTH)
         center = Qt.AlignmentFlag.AlignVCenter
         for row, (each, name) in enumerate(zip(visible, names, strict=True)):
             top = row * height
@@ -144,10 +147,10 @@ class AddressBars(QWidget):
         painter.end()
 
 
-def _name(address: Address) -> str:
+def _format_address(address: Address) -> str:
     return f"{address.array}[{address.element}]"
 
 
-def _lanes(address: Address) -> str:
+def _format_lane_count(address: Address) -> str:
     count = address.threads.size
     return f"{count} lane{'s' if count > 1 else ''}"

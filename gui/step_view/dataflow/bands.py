@@ -31,7 +31,7 @@ class Band(NamedTuple):
     end: Array
 
 
-def bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> list[Band]:
+def build_bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> list[Band]:
     """Return the bands that lead to a row from other rows.
 
     The first, second, ... operands of the operations form separate bands, since operands that are read far from each
@@ -76,7 +76,7 @@ class BandGroup(NamedTuple):
         True if the bands come from the row just above.
     is_lines : bool
         True for separate lines, false for an area.
-    least, most : float
+    min_x, max_x : float
         Minimum and maximum x.
     x0, y0, x1 : arrays
         Starts and ends of lines; of an area, its left and right edge.
@@ -85,39 +85,39 @@ class BandGroup(NamedTuple):
     warp: int
     near: bool
     is_lines: bool
-    least: float
-    most: float
+    min_x: float
+    max_x: float
     x0: Array
     y0: Array
     x1: Array
 
 
-def band_groups(number: int, bands_to_row: Sequence[Band], sizes: Metrics) -> list[BandGroup]:
+def group_bands(number: int, bands_to_row: Sequence[Band], sizes: Metrics) -> list[BandGroup]:
     """Return the groups in which the bands to row `number` are painted at the given sizes.
 
     Bands with enough space between their lines are drawn as lines, consecutive ones of a warp as one group.
     """
 
-    def look_of(band: Band) -> tuple[int, bool, bool]:
+    def classify_band(band: Band) -> tuple[int, bool, bool]:
         is_sparse = sizes.left(band.to_right - band.to_left) > _MIN_DISTANCE * band.end.size
         return band.warp, band.row >= number - 1, is_sparse
 
     groups = []
-    for look, consecutive in groupby(bands_to_row, look_of):
+    for look, consecutive in groupby(bands_to_row, classify_band):
         same_look = list(consecutive)
         if look[2]:
             rows = np.repeat([band.row for band in same_look], [band.start.size for band in same_look])
             columns = zip(*((band.start, band.end) for band in same_look), strict=True)
             starts, ends = (np.concatenate(each) + 0.5 for each in columns)
-            groups.append(_group(look, sizes, rows, starts, ends))
+            groups.append(_make_group(look, sizes, rows, starts, ends))
             continue
         for band in same_look:
             edges = np.array([[band.left, band.right + 1.0], [band.to_left, band.to_right + 1.0]])
-            groups.append(_group(look, sizes, np.full(2, band.row), *edges))
+            groups.append(_make_group(look, sizes, np.full(2, band.row), *edges))
     return groups
 
 
-def _group(look: tuple[int, bool, bool], sizes: Metrics, rows: Array, starts: Array, ends: Array) -> BandGroup:
+def _make_group(look: tuple[int, bool, bool], sizes: Metrics, rows: Array, starts: Array, ends: Array) -> BandGroup:
     x0, x1 = starts * sizes.column, ends * sizes.column
     least, most = np.minimum(x0, x1), np.maximum(x0, x1)
     y0 = sizes.head + rows * sizes.pitch + sizes.cell

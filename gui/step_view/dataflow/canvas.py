@@ -12,17 +12,17 @@ import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QPainter
 
-from gui.painting.pixmaps import WORK_S
+from gui.painting.pixmaps import MAX_PAINTING_S
 from gui.painting.theme import look
-from gui.step_view.dataflow.bright import BrightPictures
-from gui.step_view.dataflow.paint import FlowPainter
+from gui.step_view.dataflow.flow_painter import FlowPainter
+from gui.step_view.dataflow.highlights import HighlightPictures
 from gui.step_view.dataflow.tiles import Tiles
 from gui.step_view.dataflow.viewport import TILE, Cell, Viewport
 
 if TYPE_CHECKING:
     from gpu.stepping.races import Race
 
-_MOST_BRIGHT = 4
+_MAX_HIGHLIGHT_SHARE = 4
 """Maximum size of a cached picture of a moment's operations, relative to the view."""
 
 
@@ -34,20 +34,20 @@ class Marks:
     ----------
     selected : Cell or None
         The selected cell; while there is one, the operations of the moment are not highlighted.
-    lit : dict
+    highlighted : dict
         The selected cell and all cells that it was computed from, by row.
     followed : (int, int) or None
         Block and thread that is followed.
-    differing : Cell or None
+    difference : Cell or None
         A cell with another value in another schedule.
     racing : mapping
         Cells with a race, highlighted from the second access on.
     """
 
     selected: Cell | None = None
-    lit: dict[int, list[int]] = field(default_factory=dict)
+    highlighted: dict[int, list[int]] = field(default_factory=dict)
     followed: tuple[int, int] | None = None
-    differing: Cell | None = None
+    difference: Cell | None = None
     racing: Mapping[Cell, Race] = field(default_factory=dict)
 
 
@@ -57,18 +57,18 @@ class Canvas:
     Parameters
     ----------
     viewport : Viewport
-    patient : bool
+    complete_frames : bool
         Paint everything in each frame, however long that takes.
     """
 
-    def __init__(self, viewport: Viewport, *, patient: bool) -> None:
-        self._viewport, self._patient = viewport, patient
+    def __init__(self, viewport: Viewport, *, complete_frames: bool) -> None:
+        self._viewport, self._complete_frames = viewport, complete_frames
         self._warps: Sequence[int] = (1,)
         self._several_blocks = False
         self._flow: FlowPainter | None = None
         self._ratio = 1.0
         self._tiles: Tiles | None = None
-        self._bright: BrightPictures | None = None
+        self._highlights: HighlightPictures | None = None
 
     def open(self, warps: Sequence[int], *, several_blocks: bool) -> None:
         """Prepare for the viewport's new dataflow; `warps` is the number of warps per block of each launch."""
@@ -82,20 +82,20 @@ class Canvas:
         painter = self._flow
         if painter is None or painter.layout is not layout or painter.sizes != sizes or painter.look != look():
             painter = self._flow = FlowPainter(layout, sizes, look(), self._warps, self._several_blocks)
-            self._tiles = self._bright = None
+            self._tiles = self._highlights = None
         return painter
 
-    def _pictures(self, ratio: float) -> tuple[FlowPainter, Tiles, BrightPictures]:
+    def _picture_caches(self, ratio: float) -> tuple[FlowPainter, Tiles, HighlightPictures]:
         flow = self.flow
-        if self._tiles is None or self._bright is None or self._ratio != ratio:
+        if self._tiles is None or self._highlights is None or self._ratio != ratio:
             self._ratio = ratio
-            self._tiles, self._bright = Tiles(flow, ratio), BrightPictures(flow, ratio)
-        return flow, self._tiles, self._bright
+            self._tiles, self._highlights = Tiles(flow, ratio), HighlightPictures(flow, ratio)
+        return flow, self._tiles, self._highlights
 
     @property
     def _max_highlight_area(self) -> float:
         """Return the maximum size in square pixels of a cached picture of a moment's operations."""
-        return _MOST_BRIGHT * self._viewport.width * self._viewport.height
+        return _MAX_HIGHLIGHT_SHARE * self._viewport.width * self._viewport.height
 
     def paint(self, painter: QPainter, moment: int, marks: Marks, ratio: float) -> bool:
         """Paint the viewport at a moment; return false if parts are left for the next frame.
@@ -117,9 +117,9 @@ class Canvas:
                 box = QRectF(0, 0, width, height)
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "No operation on data was recorded.")
             return True
-        flow, tiles, bright = self._pictures(ratio)
+        flow, tiles, bright = self._picture_caches(ratio)
         origin, sizes, rows = port.origin(), port.sizes, port.rows_in_view(port.offset)
-        tiles.deadline, tiles.late = math.inf if self._patient else began + WORK_S, False
+        tiles.deadline, tiles.used_outdated = math.inf if self._complete_frames else began + MAX_PAINTING_S, False
         current = port.layout.row_at(moment)
         if current >= 0:
             flow.labels.paint_band(painter, current, origin.y(), width)
@@ -129,7 +129,7 @@ class Canvas:
         visible_tiles = port.tiles_in_view(port.offset)
         # Rows near the current one come first, in case time runs out.
         nearest = sorted(rows, key=lambda row: abs(row - current))
-        painted = {row: [tiles.at(row, tile, moment) for tile in visible_tiles] for row in nearest}
+        painted = {row: [tiles.get_picture(row, tile, moment) for tile in visible_tiles] for row in nearest}
         for row in rows:
             top = origin.y() + sizes.top(row) - (sizes.pitch - sizes.cell)
             for tile, picture in zip(visible_tiles, painted[row], strict=True):
@@ -138,29 +138,29 @@ class Canvas:
         painter.setOpacity(1.0)
         painter.translate(origin)
         if marks.selected is not None:
-            for row, cells in marks.lit.items():
+            for row, cells in marks.highlighted.items():
                 if rows.start - 1 <= row <= rows.stop:
-                    flow.paint_bright(painter, row, cells)
+                    flow.paint_highlight(painter, row, cells)
         elif current >= 0:
             # A saved picture is painted only once, so caching parts of it does not pay.
-            bright.paint(painter, current, moment, 0.0 if self._patient else self._max_highlight_area)
+            bright.paint(painter, current, moment, 0.0 if self._complete_frames else self._max_highlight_area)
         self._paint_marks(painter, flow, rows, moment, marks)
         painter.restore()
         flow.labels.paint(painter, rows, moment, current, origin.y(), width)
-        return not tiles.late
+        return not tiles.used_outdated
 
     @staticmethod
     def _paint_marks(painter: QPainter, flow: FlowPainter, rows: range, moment: int, marks: Marks) -> None:
         for (place, cell), race in marks.racing.items():
             if place in rows and race.second.moment < moment:
-                flow.paint_differing(painter, place, cell)
-        if marks.differing is not None:
-            flow.paint_differing(painter, *marks.differing)
+                flow.paint_warning_frame(painter, place, cell)
+        if marks.difference is not None:
+            flow.paint_warning_frame(painter, *marks.difference)
         if marks.followed is not None:
             block, thread = marks.followed
             for number in rows:
                 row = flow.layout.rows[number]
-                is_followed = row.made & (row.block == block) & (row.thread == thread) & (row.moment < moment)
+                is_followed = row.computed & (row.block == block) & (row.thread == thread) & (row.moment < moment)
                 for cell in np.flatnonzero(is_followed).tolist():
                     flow.paint_ring(painter, number, cell)
 
@@ -169,7 +169,7 @@ class Canvas:
         port = self._viewport
         if port.layout is None or not port.layout.rows:
             return True
-        row, goal, (_, tiles, bright) = port.layout.row_at(moment), port.goal_at(moment), self._pictures(ratio)
+        row, goal, (_, tiles, bright) = port.layout.row_at(moment), port.goal_at(moment), self._picture_caches(ratio)
         if row >= 0 and not bright.prepare(row, moment, self._max_highlight_area):
             return False
         # Rows near the moment's row come first, in case the moment is shown before all are painted.

@@ -9,19 +9,19 @@ from contextlib import contextmanager
 from PyQt6.QtCore import QPoint, QRect, QRectF, Qt
 from PyQt6.QtGui import QPainter, QRegion
 
-_FAR = 100_000
+_MAX_EXTENT = 100_000
 """Distance in pixels beyond which nothing is painted."""
 
 
-def outside(region: QRegion) -> QRegion | None:
+def invert_region(region: QRegion) -> QRegion | None:
     """Return the complement of a region; None, meaning everywhere, for an empty region."""
     if region.isEmpty():
         return None
-    return QRegion(region.boundingRect().adjusted(-_FAR, -_FAR, _FAR, _FAR)) - region
+    return QRegion(region.boundingRect().adjusted(-_MAX_EXTENT, -_MAX_EXTENT, _MAX_EXTENT, _MAX_EXTENT)) - region
 
 
 @contextmanager
-def clipped_to(painter: QPainter, region: QRegion | None) -> Iterator[None]:
+def clip_painter(painter: QPainter, region: QRegion | None) -> Iterator[None]:
     """Clip a painter to a region within the context; None does not clip."""
     if region is None:
         yield
@@ -32,7 +32,7 @@ def clipped_to(painter: QPainter, region: QRegion | None) -> Iterator[None]:
     painter.restore()
 
 
-def region_of(boxes: Sequence[QRectF]) -> QRegion:
+def build_region(boxes: Sequence[QRectF]) -> QRegion:
     """Return the whole pixels inside boxes of one row, sorted from left to right, as a region."""
     region = QRegion()
     inner = [

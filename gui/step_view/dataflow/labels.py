@@ -5,11 +5,11 @@ from __future__ import annotations
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.lettering import Lettering
 from gui.painting.theme import Look, text_families
+from gui.step_view.dataflow.descriptions import row_title
 from gui.step_view.dataflow.layout import DataflowLayout, Metrics
-from gui.step_view.dataflow.words import row_title
 
 
 class FlowLabels:
@@ -54,7 +54,7 @@ class FlowLabels:
             box = QRectF(side, top + sizes.top(number), width_of_label, sizes.cell)
             if number != current:
                 painter.setPen(QColor(theme.muted if moment > row.first else theme.faint))
-                self._label.left(painter, box, self._title(number))
+                self._label.paint_left(painter, box, self._elided_title(number))
             if number and row.launch != self.layout.rows[number - 1].launch:
                 painter.setPen(QColor(theme.border))
                 y = box.top() - (sizes.pitch - sizes.cell) / 2
@@ -63,9 +63,9 @@ class FlowLabels:
             painter.setFont(self._current_label.font)
             painter.setPen(QColor(theme.accent))
             box = QRectF(side, top + sizes.top(current), width_of_label, sizes.cell)
-            self._current_label.left(painter, box, self._title(current))
+            self._current_label.paint_left(painter, box, self._elided_title(current))
 
-    def _title(self, number: int) -> str:
+    def _elided_title(self, number: int) -> str:
         """Return the label of a row, elided to the available width."""
         if number not in self._titles:
             room = self.sizes.label - self.look.px(18)
@@ -78,7 +78,7 @@ class FlowLabels:
         """Paint the background of row `number` in a picture with its top at the y `top`."""
         band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(mixed(self.theme.accent, self.theme.surface, 0.1))
+        painter.setBrush(mix_colors(self.theme.accent, self.theme.surface, 0.1))
         painter.drawRoundedRect(band, 6, 6)
 
 
@@ -91,9 +91,9 @@ def label_font(look: Look) -> QFont:
     return font
 
 
-def label_width(layout: DataflowLayout, look: Look, most: float) -> float:
-    """Return the width of the labels, at most `most`, plus margins."""
+def label_width(layout: DataflowLayout, look: Look, maximum: float) -> float:
+    """Return the width of the labels, at most `maximum`, plus margins."""
     font = label_font(look)
     font.setBold(True)
     widest = max((QFontMetricsF(font).horizontalAdvance(row_title(row)) for row in layout.rows), default=0.0)
-    return min(widest, most) + look.px(28)
+    return min(widest, maximum) + look.px(28)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu.declaration.pattern import Array, CountedText
 from gui.painting.theme import Look
-from gui.painting.values import texts
+from gui.painting.values import format_values
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.dataflow import Dataflow
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from gpu.stepping.provenance.storages import Storage
     from gpu.stepping.symbols import Symbols
 
-AGGREGATED = 8.0
+MIN_FRAMED_WIDTH = 8.0
 """Column width in pixels below which a cell is a colored bar without a frame."""
-NARROWEST = 0.2
+MIN_COLUMN_WIDTH = 0.2
 """Minimum column width in pixels: five columns share a pixel."""
-_WIDEST_GAP = 1.6
+_MAX_GAP = 1.6
 """Maximum gap between rows, relative to the usual gap."""
-_LEAST_GAP = 0.7
+_MIN_GAP = 0.7
 """Minimum gap between rows, relative to a cell's height."""
-_TWO_LINES = 22.0
+_TWO_LINE_WIDTH = 22.0
 """Column width in pixels below which two lines of values take precedence over space for operations above."""
-_LEAST_GAP_OF_TWO = 0.45
-_LOWEST = 12
+_MIN_TWO_LINE_GAP = 0.45
+_MIN_CELL_HEIGHT = 12
 """Minimum cell height in pixels."""
-_LONGEST_VALUE, _LONGEST_SYMBOL = 7, 12
+_MAX_VALUE_LENGTH, _MAX_SYMBOL_LENGTH = 7, 12
 """Maximum number of characters of a value, and of a symbol, that may overlap neighboring columns."""
-LABELLED = 13.0
+MIN_TEXT_WIDTH = 13.0
 """Minimum column width in pixels for text in operations and cells."""
 
-_NOTHING = np.zeros((0, 5), np.int64)
+_NO_INCREMENTS = np.zeros((0, 5), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +48,15 @@ class Cells:
 
     Parameters
     ----------
-    column, value, made, moment, block, thread : arrays
-        The same as in `gpu.stepping.dataflow.Row`.
-    worked : bool array
+    column, value, computed, moment, block, thread : arrays
+        The same as in `gpu.stepping.dataflow.row.Row`.
+    has_operation : bool array
         True if an operation computed the cell's value, false if the value was moved from another column.
-    operator : tuple of str
+    operators : tuple of str
         The operators that computed the row.
     sources : int array, shape (edges, 3)
         Cell of this row, row of the source, and cell of the source, for each edge.
-    order : int array
+    sorted_moments : int array
         The moments in ascending order.
     """
 
@@ -68,24 +68,24 @@ class Cells:
     last: int
     column: Array
     value: Array
-    made: Array
-    worked: Array
-    operator: tuple[str, ...]
+    computed: Array
+    has_operation: Array
+    operators: tuple[str, ...]
     moment: Array
     block: Array
     thread: Array
     sources: Array
-    order: Array
+    sorted_moments: Array
 
     @classmethod
-    def of(cls, row: Row) -> Cells:
+    def from_row(cls, row: Row) -> Cells:
         """Return a row's data, fully read into memory."""
         moment = np.asarray(row.moment)
         return cls(
             row.storage, row.label, row.launch, row.line, row.first, row.last, np.asarray(row.column),
-            np.asarray(row.value), np.asarray(row.made), np.asarray(row.count) > 0, tuple(row.operator), moment,
-            np.asarray(row.block), np.asarray(row.thread), np.asarray(row.sources, np.int64).reshape(-1, 3),
-            np.sort(moment),
+            np.asarray(row.value), np.asarray(row.computed), np.asarray(row.operation_counts) > 0,
+            tuple(row.operators), moment, np.asarray(row.block), np.asarray(row.thread),
+            np.asarray(row.sources, np.int64).reshape(-1, 3), np.sort(moment),
         )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ class Metrics:
         return self.head + row * self.pitch
 
 
-def metrics(look: Look, column: float, label: float, pitch: float | None = None) -> Metrics:
+def compute_metrics(look: Look, column: float, label: float, pitch: float | None = None) -> Metrics:
     """Return the sizes for a column width: narrow cells are lower, but never too low for text.
 
     Parameters
@@ -136,14 +136,14 @@ def metrics(look: Look, column: float, label: float, pitch: float | None = None)
     pitch : float, optional
         Preferred row height. Cells shrink to it, but not below small text, and rows keep space for operations.
     """
-    column = max(column, NARROWEST)
+    column = max(column, MIN_COLUMN_WIDTH)
     cell = look.px(26) * min(1.0, max(0.55, column / 34) ** 0.5) if column < 34 else look.px(26) * (column / 34) ** 0.5
-    gap = cell * (1.05 if column >= AGGREGATED else 0.8)
+    gap = cell * (1.05 if column >= MIN_FRAMED_WIDTH else 0.8)
     if pitch is not None:
         # Narrow cells grow higher where there is space, since their values overlap their neighbors.
-        least_gap = _LEAST_GAP if column >= _TWO_LINES else _LEAST_GAP_OF_TWO
-        cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + least_gap), look.px(_LOWEST)))
-        gap = min(max(pitch - cell, cell * least_gap), max(gap, cell) * _WIDEST_GAP)
+        least_gap = _MIN_GAP if column >= _TWO_LINE_WIDTH else _MIN_TWO_LINE_GAP
+        cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + least_gap), look.px(_MIN_CELL_HEIGHT)))
+        gap = min(max(pitch - cell, cell * least_gap), max(gap, cell) * _MAX_GAP)
     return Metrics(column, cell + gap, cell, label, look.px(14))
 
 
@@ -155,39 +155,39 @@ class DataflowLayout:
     dataflow : Dataflow
     text : CountedText or None
         For a histogram of a text, the names of the arrays of characters and of bins.
-    counted : int array, shape (elements, 5)
+    increments : int array, shape (elements, 5)
         Event, character, bin, block and thread of each increment, drawn as a line from the character to the bin.
     """
 
-    def __init__(self, dataflow: Dataflow, text: CountedText | None = None, counted: Array = _NOTHING) -> None:
-        self.dataflow, self._text, self._counted = dataflow, text, counted
+    def __init__(self, dataflow: Dataflow, text: CountedText | None = None, increments: Array = _NO_INCREMENTS) -> None:
+        self.dataflow, self._text, self._increments = dataflow, text, increments
         self.symbols: Symbols | None = None
         """Symbols to show instead of values, or None."""
-        self.rows = tuple(Cells.of(row) for row in dataflow.rows)
+        self.rows = tuple(Cells.from_row(row) for row in dataflow.rows)
         self.columns = 1 + max((int(row.column.max(initial=0)) for row in self.rows), default=0)
         self.edges: list[LaidOutEdges] = []
-        self.kept: list[LaidOutEdges] = []
+        self.unchanged_edges: list[LaidOutEdges] = []
         last_of_storage: dict[object, int] = {}
         through: dict[int, set[int]] = defaultdict(set)
         for number, row in enumerate(self.rows):
             before = last_of_storage.get(row.storage)
-            self.edges.append(self._edges(number, row, last_of_storage))
-            self.kept.append(self._unchanged_edges(number, row, before))
+            self.edges.append(self._build_edges(number, row, last_of_storage))
+            self.unchanged_edges.append(self._build_unchanged_edges(number, row, before))
             last_of_storage[row.storage] = number
-            for edges in (self.edges[number], self.kept[number]):
+            for edges in (self.edges[number], self.unchanged_edges[number]):
                 for start in np.unique(edges.row):
                     for between in range(int(start) + 1, number):
                         through[between].add(number)
-        self.through = {row: tuple(sorted(targets)) for row, targets in through.items()}
+        self.passing_targets = {row: tuple(sorted(targets)) for row, targets in through.items()}
         self._firsts = np.array([row.first for row in self.rows], np.int64)
-        moments = [row.order for row in self.rows]
+        moments = [row.sorted_moments for row in self.rows]
         of_rows = np.repeat(np.arange(len(moments)), [each.size for each in moments])
         moments_of_all = np.concatenate([np.zeros(0, np.int64), *moments])
         by_time = np.argsort(moments_of_all, kind="stable")
         self._moments, self._rows_by_moment = moments_of_all[by_time], of_rows[by_time]
         self._sizes = np.array([each.size for each in moments], np.int64)
 
-    def _edges(self, number: int, row: Cells, last_of_storage: dict[object, int]) -> LaidOutEdges:
+    def _build_edges(self, number: int, row: Cells, last_of_storage: dict[object, int]) -> LaidOutEdges:
         cell, source_row, source_cell = row.sources.T
         column = np.empty_like(cell)
         start = source_row.copy()
@@ -200,9 +200,9 @@ class DataflowLayout:
                 # A later row of the same array may still show the value: start the line at the latest such row.
                 is_unchanged = self._is_unchanged(self.rows[latest], columns)
                 start[from_origin] = np.where(is_unchanged, latest, origin)
-        return self._with_letters(number, row, LaidOutEdges(cell, start, column))
+        return self._add_character_lines(number, row, LaidOutEdges(cell, start, column))
 
-    def _with_letters(self, number: int, row: Cells, edges: LaidOutEdges) -> LaidOutEdges:
+    def _add_character_lines(self, number: int, row: Cells, edges: LaidOutEdges) -> LaidOutEdges:
         """Return the lines to a row, adding lines from characters if it is a row of bins."""
         text = self._text
         if text is None or row.storage.name not in text.bins:
@@ -213,11 +213,11 @@ class DataflowLayout:
         elements = np.asarray(self.dataflow.rows[origin].cells)
         bins = {int(bin_): cell for cell, bin_ in enumerate(self.dataflow.rows[number].cells)}
         # Increments are sorted by event.
-        first, last = np.searchsorted(self._counted[:, 0], (row.first, row.last + 1))
+        first, last = np.searchsorted(self._increments[:, 0], (row.first, row.last + 1))
         lines = [
             (bins[bin_], origin, self.rows[origin].column[np.searchsorted(elements, element)])
-            for event, element, bin_, *thread in self._counted[first:last].tolist()
-            if bin_ in bins and row.made[cell_of_bin := bins[bin_]]
+            for event, element, bin_, *thread in self._increments[first:last].tolist()
+            if bin_ in bins and row.computed[cell_of_bin := bins[bin_]]
             if [row.moment[cell_of_bin], row.block[cell_of_bin], row.thread[cell_of_bin]] == [event, *thread]
         ]
         cell, start, column = np.array(lines, np.int64).reshape(-1, 3).T
@@ -234,21 +234,21 @@ class DataflowLayout:
         return result
 
     @property
-    def longest(self) -> int:
+    def max_text_length(self) -> int:
         """Return the maximum number of characters of a text that overlaps neighboring columns."""
-        return _LONGEST_VALUE if self.symbols is None else _LONGEST_SYMBOL
+        return _MAX_VALUE_LENGTH if self.symbols is None else _MAX_SYMBOL_LENGTH
 
-    def texts(self, number: int, room: int) -> list[str]:
-        """Return a row's values in at most `room` characters each where possible; a text's characters as letters."""
+    def texts(self, number: int, max_length: int) -> list[str]:
+        """Return a row's values in at most `max_length` characters each if possible; a text's characters as letters."""
         row = self.rows[number]
         if self.symbols is not None:
-            return [symbol.text(room) for symbol in self.symbols.of_row(number)]
+            return [symbol.format_text(max_length) for symbol in self.symbols.find_row_symbols(number)]
         if self._text is not None and row.storage.name == self._text.characters:
             return [chr(value) if value > ord(" ") else "␣" for value in row.value.tolist()]
-        return texts(row.value, room)
+        return format_values(row.value, max_length)
 
     @cached_property
-    def _spans(self) -> dict[object, tuple[float, float]]:
+    def _value_ranges(self) -> dict[object, tuple[float, float]]:
         """Return the minimum and maximum value of each storage over the whole recording."""
         spans: dict[object, tuple[float, float]] = {}
         for row in self.rows:
@@ -262,7 +262,7 @@ class DataflowLayout:
     def levels(self, number: int) -> Array:
         """Return a row's values scaled to 0 to 1 by the minimum and maximum of their storage; NaN becomes 1."""
         row = self.rows[number]
-        low, high = self._spans.get(row.storage, (0.0, 0.0))
+        low, high = self._value_ranges.get(row.storage, (0.0, 0.0))
         if row.value.dtype.kind not in "iufb" or high <= low:
             return np.ones(row.value.size)
         return np.clip(np.nan_to_num((row.value.astype(float) - low) / (high - low), nan=1.0), 0.0, 1.0)
@@ -270,7 +270,7 @@ class DataflowLayout:
     def names(self, number: int) -> tuple[str, ...]:
         """Return the names of the bins for the first row of bins, or an empty tuple."""
         row = self.rows[number]
-        if self._text is None or row.storage.name not in self._text.bins or not row.made.size or row.made.any():
+        if self._text is None or row.storage.name not in self._text.bins or not row.computed.size or row.computed.any():
             return ()
         return self._text.names if row.value.size == len(self._text.names) else ()
 
@@ -279,22 +279,22 @@ class DataflowLayout:
         place = np.minimum(np.searchsorted(row.column, columns), max(row.column.size - 1, 0))
         if not row.column.size:
             return np.zeros(columns.size, bool)
-        unchanged: Array = (row.column[place] == columns) & ~row.made[place]
+        unchanged: Array = (row.column[place] == columns) & ~row.computed[place]
         return unchanged
 
-    def _unchanged_edges(self, number: int, row: Cells, before: int | None) -> LaidOutEdges:
+    def _build_unchanged_edges(self, number: int, row: Cells, source_row: int | None) -> LaidOutEdges:
         """Return the lines to unchanged cells, from the same array's last row or else from the row above."""
         none = np.zeros(0, np.int64)
-        if before is None:
-            before = number - 1
-            if before < 0 or self.rows[before].launch != row.launch:
+        if source_row is None:
+            source_row = number - 1
+            if source_row < 0 or self.rows[source_row].launch != row.launch:
                 return LaidOutEdges(none, none, none)
-        above = self.rows[before]
-        unchanged = np.flatnonzero(~row.made & np.isin(row.column, above.column))
+        above = self.rows[source_row]
+        unchanged = np.flatnonzero(~row.computed & np.isin(row.column, above.column))
         if above.storage != row.storage:
             values_above = above.value[np.searchsorted(above.column, row.column[unchanged])]
             unchanged = unchanged[values_above == row.value[unchanged]]
-        return LaidOutEdges(unchanged, np.full(unchanged.size, before), row.column[unchanged])
+        return LaidOutEdges(unchanged, np.full(unchanged.size, source_row), row.column[unchanged])
 
     def row_at(self, moment: int) -> int:
         """Return the row of the last statement executed before a moment; -1 if there is none."""
@@ -304,13 +304,13 @@ class DataflowLayout:
         """Return the cells of a row that the event just before a moment wrote."""
         return np.flatnonzero(self.rows[number].moment == moment - 1) if moment else np.zeros(0, int)
 
-    def phase(self, number: int, moment: int) -> int:
+    def row_progress(self, number: int, moment: int) -> int:
         """Return a row's progress at a moment: -1 if not begun, else the number of its cells that have their values."""
         row = self.rows[number]
-        return -1 if moment <= row.first else int(np.searchsorted(row.order, moment))
+        return -1 if moment <= row.first else int(np.searchsorted(row.sorted_moments, moment))
 
-    def phases(self, moment: int) -> tuple[Array, Array]:
-        """Return the progress of all rows at a moment as in `phase`, and which rows are complete."""
+    def all_progress(self, moment: int) -> tuple[Array, Array]:
+        """Return the progress of all rows at a moment as in `row_progress`, and which rows are complete."""
         past = self._rows_by_moment[: np.searchsorted(self._moments, moment)]
         phases = np.where(self._firsts >= moment, -1, np.bincount(past, minlength=len(self.rows)))
         return phases, phases == self._sizes

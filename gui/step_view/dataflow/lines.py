@@ -15,7 +15,7 @@ from gpu.warp import WARP
 from gui.painting.shapes import lines_between
 from gui.step_view.dataflow.layout import Cells, DataflowLayout, Metrics
 
-KEPT, FAR, NEAR, DONE = range(4)
+UNCHANGED, FAR, NEAR, FILLED = range(4)
 """Looks of a line, in painting order: to an unchanged cell; to a future cell, from far rows or from the row just above;
 to a cell that has its value."""
 
@@ -43,15 +43,17 @@ class FlowLines:
     sizes : Metrics
     warps : sequence of int
         Warps per block of each launch.
-    above : float
+    operation_distance : float
         Distance from a cell to the operation above it, at which its lines end.
     """
 
-    def __init__(self, layout: DataflowLayout, sizes: Metrics, warps: tuple[int, ...], above: float) -> None:
-        self._layout, self._sizes, self._warps, self._above = layout, sizes, warps, above
+    def __init__(
+        self, layout: DataflowLayout, sizes: Metrics, warps: tuple[int, ...], operation_distance: float
+    ) -> None:
+        self._layout, self._sizes, self._warps, self._operation_distance = layout, sizes, warps, operation_distance
 
     def groups(
-        self, number: int, left: float, right: float, done: Array
+        self, number: int, left: float, right: float, complete_rows: Array
     ) -> Iterator[tuple[int, int, sip.array[QLineF | None]]]:
         """Return the lines that cross a row between two x, in groups of one warp and look, in painting order.
 
@@ -61,37 +63,37 @@ class FlowLines:
             Number of the row.
         left, right : float
             Range of x.
-        done : bool array
+        complete_rows : bool array
             True for complete rows.
         """
-        lines = self._all
+        lines = self._all_lines
         behind = slice(int(np.searchsorted(lines.target, number)), None)
         x0, x1 = lines.x0[behind], lines.x1[behind]
         # Lines that start below the row belong to the next one, and must not affect this row's picture.
         crossing = (lines.start[behind] < number) & (np.minimum(x0, x1) <= right) & (np.maximum(x0, x1) >= left)
         visible = np.flatnonzero(crossing) + behind.start
-        is_done = (lines.look[visible] != KEPT) & lines.filled[visible] & done[lines.target[visible]]
+        is_done = (lines.look[visible] != UNCHANGED) & lines.filled[visible] & complete_rows[lines.target[visible]]
         warps = int(lines.warp.max(initial=0)) + 1
-        keys = np.where(is_done, DONE, lines.look[visible]) * warps + lines.warp[visible]
+        keys = np.where(is_done, FILLED, lines.look[visible]) * warps + lines.warp[visible]
         for key in np.unique(keys).tolist():
             group = visible[keys == key]
             look, warp = divmod(key, warps)
             yield look, warp, lines_between(lines.x0[group], lines.y0[group], lines.x1[group], lines.y1[group])
 
     @cached_property
-    def _all(self) -> _Lines:
-        lines = [self._to(number, row) for number, row in enumerate(self._layout.rows)]
+    def _all_lines(self) -> _Lines:
+        lines = [self._lines_to_row(number, row) for number, row in enumerate(self._layout.rows)]
         return _Lines(*(np.concatenate([np.zeros(0, int), *column]) for column in zip(*lines, strict=True)))
 
-    def _to(self, number: int, row: Cells) -> _Lines:
-        edges, kept, sizes = self._layout.edges[number], self._layout.kept[number], self._sizes
+    def _lines_to_row(self, number: int, row: Cells) -> _Lines:
+        edges, kept, sizes = self._layout.edges[number], self._layout.unchanged_edges[number], self._sizes
         from_other_row = edges.row != number
         cell = np.concatenate((kept.cell, edges.cell[from_other_row]))
         start = np.concatenate((kept.row, edges.row[from_other_row]))
         column = np.concatenate((kept.column, edges.column[from_other_row]))
         is_kept = np.arange(cell.size) < kept.cell.size
         warp = row.block[cell] * self._warps[row.launch] + row.thread[cell] // WARP
-        look = np.where(is_kept, KEPT, np.where(start >= number - 1, NEAR, FAR))
+        look = np.where(is_kept, UNCHANGED, np.where(start >= number - 1, NEAR, FAR))
         return _Lines(
             target=np.full(cell.size, number),
             start=start,
@@ -101,5 +103,5 @@ class FlowLines:
             x0=(column + 0.5) * sizes.column,
             y0=sizes.head + start * sizes.pitch + sizes.cell,
             x1=(row.column[cell] + 0.5) * sizes.column,
-            y1=sizes.top(number) - np.where(is_kept, 0, self._above),
+            y1=sizes.top(number) - np.where(is_kept, 0, self._operation_distance),
         )

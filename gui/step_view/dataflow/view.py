@@ -9,18 +9,18 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
-from gui.qt.events import is_of
-from gui.qt.later import after, every
+from gui.qt.events import is_event_type
+from gui.qt.timers import create_repeating_timer, create_single_shot_timer
 from gui.step_view.dataflow.canvas import Canvas, Marks
+from gui.step_view.dataflow.descriptions import describe_cell, describe_race
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.viewport import Cell, Viewport
-from gui.step_view.dataflow.words import describe_cell, describe_race
 
 if TYPE_CHECKING:
     from gpu.stepping.races import Race
 
 _GLIDE_MS = 16
-_WIDEST, _WIDEST_OF_FILMS = 64, 72
+_MAX_COLUMN_WIDTH, _MAX_FILM_COLUMN_WIDTH = 64, 72
 
 
 class FlowView(QWidget):
@@ -30,7 +30,7 @@ class FlowView(QWidget):
 
     Parameters
     ----------
-    patient : bool
+    complete_frames : bool
         Paint each picture completely, as for saved files.
     """
 
@@ -40,25 +40,25 @@ class FlowView(QWidget):
     thread_clicked = pyqtSignal(int, int)
     cleared = pyqtSignal()
 
-    def __init__(self, *, patient: bool = False) -> None:
+    def __init__(self, *, complete_frames: bool = False) -> None:
         super().__init__()
         self.setAccessibleName("Dataflow")
         self.setMinimumSize(240, 160)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.viewport = Viewport(widest=_WIDEST_OF_FILMS if patient else _WIDEST)
-        self.canvas = Canvas(self.viewport, patient=patient)
+        self.viewport = Viewport(max_column_width=_MAX_FILM_COLUMN_WIDTH if complete_frames else _MAX_COLUMN_WIDTH)
+        self.canvas = Canvas(self.viewport, complete_frames=complete_frames)
         self.marks = Marks()
         self.moment = 0
         self.complete = True
         """Whether the last frame was painted completely."""
         self._several_blocks = False
-        self._pressed: QPointF | None = None
+        self._press_position: QPointF | None = None
         self._dragged = False
-        self._glide = every(_GLIDE_MS, self._glide_on, self)
+        self._glide_timer = create_repeating_timer(_GLIDE_MS, self._continue_glide, self)
         # A timer, so that keyboard and mouse events come first.
-        self._later = after(0, self.update, self)
+        self._repaint_timer = create_single_shot_timer(0, self.update, self)
 
     # --- contents
 
@@ -67,12 +67,12 @@ class FlowView(QWidget):
         self.moment, self.marks, self._several_blocks = 0, Marks(), several_blocks
         self.canvas.open(warps, several_blocks=several_blocks)
         self.viewport.open(layout)
-        self._moved()
+        self._update_view()
 
     def show_layout(self, layout: DataflowLayout) -> None:
         """Set a layout of the same dataflow with other texts."""
         self.viewport.show_layout(layout)
-        self._moved()
+        self._update_view()
 
     @property
     def current_row(self) -> int:
@@ -83,20 +83,20 @@ class FlowView(QWidget):
         """Show the dataflow at a moment."""
         self.moment = moment
         self.viewport.follow(moment, at_once=not self.isVisible())
-        self._moved()
+        self._update_view()
 
     def select(self, cell: Cell | None) -> None:
         """Highlight a cell and all cells that it was computed from; None clears the highlight."""
         lit: dict[int, list[int]] = {}
         if cell is not None and self.viewport.layout is not None:
-            for row, number in self.viewport.layout.dataflow.ancestry(*cell) | {cell}:
+            for row, number in self.viewport.layout.dataflow.find_ancestors(*cell) | {cell}:
                 lit.setdefault(int(row), []).append(int(number))
-        self.marks.selected, self.marks.lit = cell, lit
+        self.marks.selected, self.marks.highlighted = cell, lit
         self.update()
 
-    def show_differing(self, cell: Cell | None) -> None:
+    def mark_difference(self, cell: Cell | None) -> None:
         """Mark a cell with another value in another schedule."""
-        self.marks.differing = cell
+        self.marks.difference = cell
         self.update()
 
     def show_races(self, races: Mapping[Cell, Race]) -> None:
@@ -112,34 +112,34 @@ class FlowView(QWidget):
     def fit(self) -> None:
         """Zoom so that the whole picture fits."""
         self.viewport.fit(self.moment)
-        self._moved()
+        self._update_view()
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
         """Scale the column width by a factor around the point `at`, or the center."""
         self.viewport.zoom(factor, at or QPointF(self.width() / 2, self.height() / 2))
-        self._moved()
+        self._update_view()
 
-    def scroll_by(self, way: QPointF) -> None:
+    def scroll_by(self, offset: QPointF) -> None:
         """Scroll by an offset, within the picture's ends."""
-        self.viewport.scroll_by(way)
-        self._moved()
+        self.viewport.scroll_by(offset)
+        self._update_view()
 
     @property
     def gliding(self) -> bool:
         """Return whether the animated scrolling to the moment is still running."""
         return self.viewport.gliding
 
-    def _moved(self) -> None:
+    def _update_view(self) -> None:
         """Repaint, and continue the animated scrolling if it has not reached its goal."""
         if self.viewport.gliding:
-            self._glide.start()
+            self._glide_timer.start()
         else:
-            self._glide.stop()
+            self._glide_timer.stop()
         self.update()
 
-    def _glide_on(self) -> None:
+    def _continue_glide(self) -> None:
         self.viewport.glide()
-        self._moved()
+        self._update_view()
 
     # --- painting
 
@@ -149,7 +149,7 @@ class FlowView(QWidget):
         self.complete = self.canvas.paint(painter, self.moment, self.marks, self.devicePixelRatioF())
         painter.end()
         if not self.complete:
-            self._later.start()
+            self._repaint_timer.start()
 
     def prepare(self, moment: int) -> bool:
         """Paint into the caches a part of what a moment will show; return whether nothing is left to paint."""
@@ -158,34 +158,34 @@ class FlowView(QWidget):
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self.viewport.resize(self.width(), self.height(), self.moment)
-        self._moved()
+        self._update_view()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange, QEvent.Type.FontChange):
+        if is_event_type(event, QEvent.Type.StyleChange, QEvent.Type.FontChange):
             self.viewport.restyle(self.moment)
-            self._moved()
+            self._update_view()
 
     # --- mouse and keys
 
-    def place_at(self, point: QPointF) -> QRectF | None:
+    def box_at(self, point: QPointF) -> QRectF | None:
         """Return the box of the cell under a point, or None if there is no cell with a value."""
         cell, _ = self.viewport.cell_at(point, self.moment)
         return self.canvas.flow.cell_rect(*cell).translated(self.viewport.origin()) if cell is not None else None
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         if event is not None:
-            self._pressed, self._dragged = event.position(), False
+            self._press_position, self._dragged = event.position(), False
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         if event is None:
             return
-        if self._pressed is not None and event.buttons():
-            offset = event.position() - self._pressed
+        if self._press_position is not None and event.buttons():
+            offset = event.position() - self._press_position
             if self._dragged or abs(offset.x()) + abs(offset.y()) > 4:
                 self._dragged = True
                 self.scroll_by(offset)
-                self._pressed = event.position()
+                self._press_position = event.position()
                 self.setCursor(Qt.CursorShape.ClosedHandCursor)
             return
         cell, _ = self.viewport.cell_at(event.position(), self.moment)
@@ -199,7 +199,7 @@ class FlowView(QWidget):
             QToolTip.hideText()
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
-        dragged, self._pressed, self._dragged = self._dragged, None, False
+        dragged, self._press_position, self._dragged = self._dragged, None, False
         self.setCursor(Qt.CursorShape.ArrowCursor)
         if event is None or dragged or event.button() != Qt.MouseButton.LeftButton:
             return

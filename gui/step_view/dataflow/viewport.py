@@ -9,12 +9,19 @@ from PyQt6.QtGui import QFontMetricsF
 from gpu.declaration.pattern import Array
 from gui.painting.theme import code_font, look
 from gui.step_view.dataflow.labels import label_width
-from gui.step_view.dataflow.layout import LABELLED, NARROWEST, Cells, DataflowLayout, Metrics, metrics
+from gui.step_view.dataflow.layout import (
+    MIN_COLUMN_WIDTH,
+    MIN_TEXT_WIDTH,
+    Cells,
+    DataflowLayout,
+    Metrics,
+    compute_metrics,
+)
 
 TILE = 512
 """Width in pixels of the tiles in which rows are painted."""
-_WIDEST = 110.0
-_SMALL_PRINT = 9
+_MAX_COLUMN_WIDTH = 110.0
+_MIN_READABLE_FONT = 9
 """Font size in pixels for values that must all be visible at once."""
 
 Cell = tuple[int, int]
@@ -26,19 +33,19 @@ class Viewport:
 
     Parameters
     ----------
-    widest : int
+    max_column_width : int
         Maximum column width in pixels when all columns are fitted, at the normal text size.
     """
 
-    def __init__(self, *, widest: int) -> None:
+    def __init__(self, *, max_column_width: int) -> None:
         self.layout: DataflowLayout | None = None
         self.width = self.height = 0
         self.offset = QPointF(0, 0)
         """Scroll offset."""
         self.fitted = True
-        self.widest = widest
+        self.max_column_width = max_column_width
         """Maximum column width in pixels when all columns are fitted, at the normal text size."""
-        self._longest = 1
+        self._max_text_length = 1
         self._column = 34.0
         self._sizes: Metrics | None = None
         self._goal: QPointF | None = None
@@ -53,7 +60,7 @@ class Viewport:
         """Set a layout of the same dataflow with other texts."""
         self.layout = layout
         rows = range(0 if layout is None else len(layout.rows))
-        self._longest = max((len(text) for row in rows if layout for text in layout.texts(row, 6)), default=1)
+        self._max_text_length = max((len(text) for row in rows if layout for text in layout.texts(row, 6)), default=1)
 
     def resize(self, width: int, height: int, moment: int) -> None:
         """Set the size of the viewport."""
@@ -61,7 +68,7 @@ class Viewport:
         if self.fitted:
             self.fit(moment)
         else:
-            self.offset = self._within(self.offset)
+            self.offset = self._clamp_offset(self.offset)
 
     def restyle(self, moment: int) -> None:
         """Apply the current look."""
@@ -78,32 +85,32 @@ class Viewport:
         if self._sizes is None:
             # Fit all rows where that does not crowd them.
             pitch = (self.height - look().px(26)) / max(len(self.layout.rows), 1) if self.fitted else None
-            self._sizes = metrics(look(), self._column, self._label_width(self.width), pitch)
+            self._sizes = compute_metrics(look(), self._column, self._label_width(self.width), pitch)
         return self._sizes
 
     def _label_width(self, width: float) -> float:
         assert self.layout is not None
         return label_width(self.layout, look(), 0.28 * width)
 
-    def _room(self, width: float) -> float:
+    def _column_space(self, width: float) -> float:
         """Return the part of the width that is available for columns."""
         return width - self._label_width(width) - look().px(14)
 
-    def holds_values(self, width: float) -> bool:
+    def fits_values(self, width: float) -> bool:
         """Return whether a picture of the given width shows all columns with readable values."""
-        return self.layout is None or self._room(width) / self.layout.columns >= self._readable()
+        return self.layout is None or self._column_space(width) / self.layout.columns >= self._min_readable_width()
 
-    def _readable(self) -> float:
+    def _min_readable_width(self) -> float:
         """Return the column width that fits values in small print."""
-        metric = QFontMetricsF(code_font(_SMALL_PRINT))
-        return max(metric.horizontalAdvance("0" * self._longest) + 4, LABELLED)
+        metric = QFontMetricsF(code_font(_MIN_READABLE_FONT))
+        return max(metric.horizontalAdvance("0" * self._max_text_length) + 4, MIN_TEXT_WIDTH)
 
     def fit(self, moment: int) -> None:
         """Fit all columns, and all rows if they stay high enough, and scroll to a moment."""
         self.fitted = True
         if self.layout is not None:
-            room = self._room(self.width)
-            self._column = min(max(room / self.layout.columns, NARROWEST), look().px(self.widest))
+            room = self._column_space(self.width)
+            self._column = min(max(room / self.layout.columns, MIN_COLUMN_WIDTH), look().px(self.max_column_width))
         self._sizes = None
         self.offset = QPointF(0, self.offset.y())
         self.follow(moment, at_once=True)
@@ -115,21 +122,21 @@ class Viewport:
         old, origin = self.sizes, self.origin()
         place = (at.x() - origin.x()) / old.column, (at.y() - origin.y()) / old.pitch
         self.fitted = False
-        self._column = min(max(old.column * factor, NARROWEST), _WIDEST)
+        self._column = min(max(old.column * factor, MIN_COLUMN_WIDTH), _MAX_COLUMN_WIDTH)
         self._sizes = None
         new = self.sizes
         self._goal = None
-        self.offset = self._within(
+        self.offset = self._clamp_offset(
             QPointF(new.label + place[0] * new.column - at.x(), place[1] * new.pitch - at.y()),
         )
 
     # --- scrolling
 
-    def scroll_by(self, way: QPointF) -> None:
+    def scroll_by(self, offset: QPointF) -> None:
         """Scroll by an offset, within the picture's ends."""
         if self.layout is not None:
             self._goal = None
-            self.offset = self._within(self.offset - way)
+            self.offset = self._clamp_offset(self.offset - offset)
 
     def follow(self, moment: int, *, at_once: bool) -> None:
         """Scroll a moment's row into the middle part of the picture, and its operations into view horizontally.
@@ -176,7 +183,7 @@ class Viewport:
                 left, right = self._extent(row, cells, sources=False)
             if left < before.x() or right > before.x() + room:
                 goal.setX(left - 0.15 * room if right - left > 0.7 * room else (left + right - room) / 2)
-        return self._within(goal)
+        return self._clamp_offset(goal)
 
     def _extent(self, row: int, cells: Array, *, sources: bool = True) -> tuple[float, float]:
         """Return the left and right x of some cells of a row, including their operands if `sources` is set."""
@@ -186,7 +193,7 @@ class Viewport:
             columns = np.concatenate((columns, edges.column[np.isin(edges.cell, cells)]))
         return self.sizes.left(int(columns.min())), self.sizes.left(int(columns.max()) + 1)
 
-    def _within(self, offset: QPointF) -> QPointF:
+    def _clamp_offset(self, offset: QPointF) -> QPointF:
         """Return a scroll offset clamped to the picture's ends."""
         if self.layout is None:
             return offset
@@ -227,19 +234,19 @@ class Viewport:
 
     def cell_at(self, point: QPointF, moment: int) -> tuple[Cell | None, bool]:
         """Return the cell with a value under a point at a moment, and whether the point is on the cell's operation."""
-        cell_found, within = self._place_at(point)
+        cell_found, within = self._find_cell(point)
         if cell_found is None or self._is_empty(cell_found, moment):
             return None, False
         sizes, (number, cell) = self.sizes, cell_found
         gap = sizes.pitch - sizes.cell
         above = within < gap
-        is_written = bool(self._cells(number).made[cell])
-        on_circle = within > gap * 0.35 and sizes.column >= LABELLED and is_written
+        is_written = bool(self._cells(number).computed[cell])
+        on_circle = within > gap * 0.35 and sizes.column >= MIN_TEXT_WIDTH and is_written
         return (cell_found, above) if not above or on_circle else (None, False)
 
     def empty_cell_at(self, point: QPointF, moment: int) -> Cell | None:
         """Return the cell under a point that has no value yet at a moment."""
-        cell_found, within = self._place_at(point)
+        cell_found, within = self._find_cell(point)
         on_cell = cell_found is not None and within >= self.sizes.pitch - self.sizes.cell
         return cell_found if cell_found is not None and on_cell and self._is_empty(cell_found, moment) else None
 
@@ -249,9 +256,9 @@ class Viewport:
 
     def _is_empty(self, cell: Cell, moment: int) -> bool:
         assert self.layout is not None
-        return bool(self._cells(cell[0]).moment[cell[1]] >= moment) or self.layout.phase(cell[0], moment) < 0
+        return bool(self._cells(cell[0]).moment[cell[1]] >= moment) or self.layout.row_progress(cell[0], moment) < 0
 
-    def _place_at(self, point: QPointF) -> tuple[Cell | None, float]:
+    def _find_cell(self, point: QPointF) -> tuple[Cell | None, float]:
         """Return the cell at a point's row and column, and the point's y within the row."""
         if self.layout is None or not self.layout.rows:
             return None, 0.0

@@ -16,17 +16,17 @@ from PyQt6.QtSvg import QSvgGenerator
 
 from gpu.declaration.pattern import Array
 from gpu.errors import InputError
-from gui.model.films import GivenUpError, write_film
+from gui.model.films import FilmAbandonedError, write_film
 from gui.painting.theme import code_font, look
+from gui.step_view.dataflow.flow_painter import FlowPainter
 from gui.step_view.dataflow.labels import label_font, label_width
-from gui.step_view.dataflow.layout import DataflowLayout, metrics
-from gui.step_view.dataflow.paint import FlowPainter
+from gui.step_view.dataflow.layout import DataflowLayout, compute_metrics
 
-_COLUMN = 40.0
+_COLUMN_WIDTH = 40.0
 _MARGIN = 16
-FRAME = QSize(1280, 720)
-MOST_FRAMES = 600
-_WAITING_FRAMES = 6
+FRAME_SIZE = QSize(1280, 720)
+MAX_FRAMES = 600
+_MAX_QUEUED_FRAMES = 6
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Caption:
     phase: str = ""
 
     @property
-    def at_right(self) -> str:
+    def right_text(self) -> str:
         """Return the text to the right of the title."""
         return "  ·  ".join(part for part in (self.phase, self.settings) if part)
 
@@ -64,15 +64,15 @@ class FlowPicture:
     ) -> None:
         self._look = look()
         self._layout, self._caption = layout, caption
-        column = _COLUMN if layout.columns <= 64 else max(2.0, 2560 / layout.columns)
-        sizes = metrics(self._look, column, label_width(layout, self._look, 260))
+        column = _COLUMN_WIDTH if layout.columns <= 64 else max(2.0, 2560 / layout.columns)
+        sizes = compute_metrics(self._look, column, label_width(layout, self._look, 260))
         self._painter = FlowPainter(layout, sizes, self._look, warps, several_blocks)
         self._head = self._look.px(40)
         width = sizes.label + layout.width(sizes) + _MARGIN
         self.size = QSize(round(max(width, self._look.px(420))), round(self._head + layout.height(sizes) + _MARGIN))
 
-    def paint(self, painter: QPainter, moment: int, lit: dict[int, list[int]] | None = None) -> None:
-        """Paint the dataflow at a moment, highlighting the cells in `lit`, or else those of the last event."""
+    def paint(self, painter: QPainter, moment: int, highlighted: dict[int, list[int]] | None = None) -> None:
+        """Paint the dataflow at a moment, highlighting the cells in `highlighted`, or else those of the last event."""
         theme, layout, flow = self._look.theme, self._layout, self._painter
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(QRectF(0, 0, self.size.width(), self.size.height()), QColor(theme.surface))
@@ -85,16 +85,16 @@ class FlowPicture:
         painter.drawText(head, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self._caption.title)
         painter.setFont(label_font(self._look))
         painter.setPen(QColor(theme.muted))
-        painter.drawText(head, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self._caption.at_right)
+        painter.drawText(head, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self._caption.right_text)
         current = layout.row_at(moment)
-        if current >= 0 and not lit:
+        if current >= 0 and not highlighted:
             flow.labels.paint_band(painter, current, self._head, self.size.width())
         rows = range(len(layout.rows))
-        flow.labels.paint(painter, rows, moment, -1 if lit else current, self._head, self.size.width())
+        flow.labels.paint(painter, rows, moment, -1 if highlighted else current, self._head, self.size.width())
         painter.save()
         painter.translate(QPointF(flow.sizes.label, self._head))
-        phases, done = layout.phases(moment)
-        painter.setOpacity(0.4 if lit else 1.0)
+        phases, done = layout.all_progress(moment)
+        painter.setOpacity(0.4 if highlighted else 1.0)
         right = layout.width(flow.sizes)
         for row in rows:
             painter.save()
@@ -103,28 +103,28 @@ class FlowPicture:
             flow.paint_row(painter, row, int(phases[row]), done, 0, right)
             painter.restore()
         painter.setOpacity(1.0)
-        if lit:
-            for row, cells in lit.items():
-                flow.paint_bright(painter, row, cells)
+        if highlighted:
+            for row, cells in highlighted.items():
+                flow.paint_highlight(painter, row, cells)
         elif current >= 0:
-            flow.paint_bright(painter, current, layout.cells_at(current, moment).tolist())
+            flow.paint_highlight(painter, current, layout.cells_at(current, moment).tolist())
         painter.restore()
 
-    def image(self, moment: int, lit: dict[int, list[int]] | None = None, ratio: float = 2.0) -> QImage:
+    def image(self, moment: int, highlighted: dict[int, list[int]] | None = None, ratio: float = 2.0) -> QImage:
         """Return the picture as an image with `ratio` pixels per unit of its size, or fewer if it is very large."""
         ratio = min(ratio, 16000 / max(self.size.width(), self.size.height()))
         image = QImage(self.size * ratio, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
         painter = QPainter(image)
-        self.paint(painter, moment, lit)
+        self.paint(painter, moment, highlighted)
         painter.end()
         return image
 
-    def write(self, path: Path, moment: int, lit: dict[int, list[int]] | None = None) -> bool:
+    def write(self, path: Path, moment: int, highlighted: dict[int, list[int]] | None = None) -> bool:
         """Write a .png or .svg file; return whether that succeeded."""
         if path.suffix.lower() != ".svg":
-            return self.image(moment, lit).save(str(path))
-        return write_svg(path, self.size, lambda painter: self.paint(painter, moment, lit))
+            return self.image(moment, highlighted).save(str(path))
+        return write_svg(path, self.size, lambda painter: self.paint(painter, moment, highlighted))
 
 
 def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> bool:
@@ -157,31 +157,36 @@ class Film(QObject):
     moments : sequence of int
         The moment of each frame.
     paint : callable
-        Paints a frame of size `FRAME`, given a painter and a moment.
-    a_second : float
+        Paints a frame of size `FRAME_SIZE`, given a painter and a moment.
+    frames_per_second : float
         Frames per second.
     """
 
     progressed = pyqtSignal(float)
     finished = pyqtSignal(str)
     """Why the file could not be written, or "" on success."""
-    _ended = pyqtSignal(str)
+    _encoding_ended = pyqtSignal(str)
 
     def __init__(
-        self, path: Path, moments: Sequence[int], paint: PaintFrame, a_second: float, parent: QObject | None = None
+        self,
+        path: Path,
+        moments: Sequence[int],
+        paint: PaintFrame,
+        frames_per_second: float,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         gif = path.suffix.lower() == ".gif"
         samples = [moments[len(moments) // 2], moments[-1]] if gif else []
-        self._path, self._moments, self._paint, self._rate = path, [*samples, *moments], paint, a_second
+        self._path, self._moments, self._paint, self._rate = path, [*samples, *moments], paint, frames_per_second
         self._next = 0
-        self._frames: queue.Queue[Array | None] = queue.Queue(_WAITING_FRAMES)
+        self._frames: queue.Queue[Array | None] = queue.Queue(_MAX_QUEUED_FRAMES)
         self._stopped = threading.Event()
         self._failed = threading.Event()
         self._timer = QTimer(self)
         self._timer.setInterval(4)
         self._timer.timeout.connect(self._paint_next)
-        self._ended.connect(self._end)
+        self._encoding_ended.connect(self._report_end)
         self._thread = threading.Thread(target=self._encode, daemon=True)
 
     def start(self) -> None:
@@ -203,7 +208,7 @@ class Film(QObject):
             self._timer.stop()
             self._frames.put(None)
             return
-        image = QImage(FRAME, QImage.Format.Format_RGB888)
+        image = QImage(FRAME_SIZE, QImage.Format.Format_RGB888)
         painter = QPainter(image)
         self._paint(painter, self._moments[self._next])
         painter.end()
@@ -211,7 +216,7 @@ class Film(QObject):
         assert bits is not None
         memory: Any = bits.asarray(image.sizeInBytes())
         pixels = np.frombuffer(memory, np.uint8)
-        self._frames.put(pixels.reshape(FRAME.height(), image.bytesPerLine())[:, : 3 * FRAME.width()].copy())
+        self._frames.put(pixels.reshape(FRAME_SIZE.height(), image.bytesPerLine())[:, : 3 * FRAME_SIZE.width()].copy())
         self._next += 1
         self.progressed.emit(self._next / len(self._moments))
 
@@ -221,41 +226,41 @@ class Film(QObject):
             write_film(self._path, self._received_frames(), self._rate)
         except InputError as error:
             problem = str(error)
-        except GivenUpError:
+        except FilmAbandonedError:
             pass
         self._failed.set()
-        self._ended.emit(problem)
+        self._encoding_ended.emit(problem)
 
     def _received_frames(self) -> Iterator[Array]:
         """Yield frames as they are painted."""
         while True:
             if self._stopped.is_set():
-                raise GivenUpError
+                raise FilmAbandonedError
             try:
                 frame = self._frames.get(timeout=0.1)
             except queue.Empty:
                 continue
             if frame is None:
                 return
-            yield frame.reshape(FRAME.height(), FRAME.width(), 3)
+            yield frame.reshape(FRAME_SIZE.height(), FRAME_SIZE.width(), 3)
 
-    def _end(self, problem: str) -> None:
+    def _report_end(self, problem: str) -> None:
         self._timer.stop()
         self.finished.emit(problem)
 
 
-def frames_of(end: int, steps_a_second: float) -> tuple[list[int], float]:
+def plan_frames(end: int, steps_per_second: float) -> tuple[list[int], float]:
     """Return the moments of a film's frames up to `end`, at most MOST_FRAMES, and its frames per second."""
-    stride = max(1, -(-(end + 1) // MOST_FRAMES))
+    stride = max(1, -(-(end + 1) // MAX_FRAMES))
     moments = list(range(0, end + 1, stride))
     if moments[-1] != end:
         moments.append(end)
-    rate = min(max(steps_a_second / stride, 1.0), 30.0)
+    rate = min(max(steps_per_second / stride, 1.0), 30.0)
     # Hold the last frame, so that it can be read.
     return moments + [end] * round(1.5 * rate), rate
 
 
-def paint_footer(painter: QPainter, box: QRectF, code: str, words: str, step: str) -> None:
+def paint_footer(painter: QPainter, box: QRectF, code: str, effect: str, step: str) -> None:
     """Paint the last executed source line, its effect and the step number below a frame's picture."""
     theme, current_look = look().theme, look()
     painter.fillRect(box, QColor(theme.raised))
@@ -267,7 +272,7 @@ def paint_footer(painter: QPainter, box: QRectF, code: str, words: str, step: st
     left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     painter.drawText(top, left, code.strip())
     painter.setPen(QColor(theme.accent))
-    painter.drawText(bottom, left, words)
+    painter.drawText(bottom, left, effect)
     painter.setFont(label_font(current_look))
     painter.setPen(QColor(theme.muted))
     painter.drawText(top, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, step)

@@ -11,12 +11,12 @@ from PyQt6.QtCore import QBuffer, QIODevice, QMarginsF, QPointF, QRectF, QSize, 
 from PyQt6.QtGui import QColor, QFont, QPageLayout, QPageSize, QPainter, QPdfWriter, QPen
 
 from gui.painting.theme import FONT_SIZES, LIGHT, Look, code_font
+from gui.step_view.dataflow.flow_painter import FlowPainter
 from gui.step_view.dataflow.labels import label_font, label_width
-from gui.step_view.dataflow.layout import DataflowLayout, metrics
-from gui.step_view.dataflow.paint import FlowPainter
+from gui.step_view.dataflow.layout import DataflowLayout, compute_metrics
 from gui.step_view.export.files import Caption, write_svg
-from gui.step_view.recording.models import Models
-from gui.widgets.basic import as_count
+from gui.step_view.recording.models import RecordingModels
+from gui.widgets.basic import format_count
 
 if TYPE_CHECKING:
     from gpu.stepping.phases import Phase
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 WIDTH = 1000
 """Width of a strip, in its own units."""
 _SIDE, _GAP = 14, 16
-_WIDEST = 52.0
-_MOST_LINES = 3
+_MAX_COLUMN_WIDTH = 52.0
+_MAX_LINES = 3
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -48,82 +48,87 @@ class Handout:
     ----------
     layout : DataflowLayout
         The recording's dataflow, with values or symbols as texts.
-    models : Models
+    models : RecordingModels
     caption : Caption
     """
 
-    def __init__(self, layout: DataflowLayout, models: Models, caption: Caption) -> None:
+    def __init__(self, layout: DataflowLayout, models: RecordingModels, caption: Caption) -> None:
         self._look = Look(LIGHT, FONT_SIZES["normal"])
         self._layout, self._models, self._caption = layout, models, caption
         label = label_width(layout, self._look, 180)
-        column = min(_WIDEST, (WIDTH - label - 2 * _SIDE) / max(layout.columns, 1))
-        sizes = metrics(self._look, column, label)
+        column = min(_MAX_COLUMN_WIDTH, (WIDTH - label - 2 * _SIDE) / max(layout.columns, 1))
+        sizes = compute_metrics(self._look, column, label)
         self._flow = FlowPainter(layout, sizes, self._look, models.warps, models.several_blocks)
-        self.panels = [self._head(), *(self._panel(number, phase) for number, phase in enumerate(self.phases, 1))]
+        self.panels = [
+            self._make_head(),
+            *(self._make_panel(number, phase) for number, phase in enumerate(self.phases, 1)),
+        ]
 
     @property
     def phases(self) -> tuple[Phase, ...]:
         """Return the phases to show: named ones if there are any, else the segments between barriers."""
         from gpu.stepping.phases import Phase
 
-        named = tuple(phase for phase in self._models.phases.stretches if phase.name)
+        named = tuple(phase for phase in self._models.phases.intervals if phase.name)
         return named or tuple(
             Phase(each.first, each.last, each.label or "…", each.launch) for each in self._models.segments
         )
 
     # --- parts
 
-    def _head(self) -> StripPart:
+    def _make_head(self) -> StripPart:
         def paint(painter: QPainter) -> None:
-            self._write(painter, QRectF(_SIDE, 0, WIDTH / 2, 34), self._caption.title, size=17, bold=True)
-            self._write(painter, QRectF(WIDTH / 2, 0, WIDTH / 2 - _SIDE, 34), self._caption.settings, muted=True,
+            self._draw_text(painter, QRectF(_SIDE, 0, WIDTH / 2, 34), self._caption.title, size=17, bold=True)
+            self._draw_text(painter, QRectF(WIDTH / 2, 0, WIDTH / 2 - _SIDE, 34), self._caption.settings, muted=True,
                         right=True)  # fmt: skip
-            counts = self._models.tally.at(self._models.recording.moments)
-            self._write(painter, QRectF(_SIDE, 32, WIDTH - 2 * _SIDE, 20), f"Total: {_counts_text(counts)}", muted=True)
+            counts = self._models.tally.counts_at(self._models.recording.event_count)
+            self._draw_text(
+                painter, QRectF(_SIDE, 32, WIDTH - 2 * _SIDE, 20), f"Total: {_format_counts(counts)}", muted=True
+            )
 
         return StripPart(60, paint)
 
-    def _rows(self, phase: Phase) -> range:
+    def _phase_rows(self, phase: Phase) -> range:
         """Return the rows that a phase wrote and the row before them; if it wrote none, the current row."""
         written = [number for number, row in enumerate(self._layout.rows)
-                if row.made.any() and phase.first <= row.first < phase.last]  # fmt: skip
+                if row.computed.any() and phase.first <= row.first < phase.last]  # fmt: skip
         if written:
             return range(max(written[0] - 1, 0), written[-1] + 1)
         latest = max(self._layout.row_at(phase.last), 0)
         return range(latest, latest + 1) if self._layout.rows else range(0)
 
-    def _panel(self, number: int, phase: Phase) -> StripPart:
-        rows, sizes = self._rows(phase), self._flow.sizes
-        figure = len(rows) * sizes.pitch - (sizes.pitch - sizes.cell) + self._above + 6
-        lines = self._lines(phase, rows)
+    def _make_panel(self, number: int, phase: Phase) -> StripPart:
+        rows, sizes = self._phase_rows(phase), self._flow.sizes
+        figure = len(rows) * sizes.pitch - (sizes.pitch - sizes.cell) + self._operations_height + 6
+        lines = self._phase_lines(phase, rows)
         below = 20 * (len(lines) + 1)
-        counts = self._models.tally.between(phase.first, phase.last)
+        counts = self._models.tally.counts_between(phase.first, phase.last)
         steps = f"steps {phase.first + 1} to {phase.last}"
 
         def paint(painter: QPainter) -> None:
             painter.setPen(QPen(QColor(LIGHT.border), 1))
             painter.drawLine(QPointF(_SIDE, 0), QPointF(WIDTH - _SIDE, 0))
             title = f"{number}   {phase.name}"
-            self._write(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), title, size=15, bold=True)
-            self._write(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), steps, muted=True, right=True)
+            self._draw_text(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), title, size=15, bold=True)
+            self._draw_text(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), steps, muted=True, right=True)
             painter.save()
             painter.translate(0, 34)
             self._paint_rows(painter, rows, phase.last, figure)
             painter.restore()
             top = 34 + figure
             for place, line in enumerate(lines):
-                self._write(painter, QRectF(_SIDE, top + 20 * place, WIDTH - 2 * _SIDE, 20), line, code=True)
+                self._draw_text(painter, QRectF(_SIDE, top + 20 * place, WIDTH - 2 * _SIDE, 20), line, code=True)
             box = QRectF(_SIDE, top + 20 * len(lines), WIDTH - 2 * _SIDE, 20)
-            self._write(painter, box, _counts_text(counts), muted=True)
+            self._draw_text(painter, box, _format_counts(counts), muted=True)
 
         return StripPart(34 + figure + below + _GAP, paint)
 
     @property
-    def _above(self) -> float:
+    def _operations_height(self) -> float:
         """Return the height of the operations above a picture's first row."""
         return min(self._flow.sizes.pitch - self._flow.sizes.cell, 17.0)
 
-    def _lines(self, phase: Phase, rows: range) -> list[str]:
+    def _phase_lines(self, phase: Phase, rows: range) -> list[str]:
         """Return the numbered source lines that wrote a phase's values, or else its first line."""
         recording, models = self._models.recording, self._models
         events = [int(self._layout.rows[row].first) for row in rows if self._layout.rows[row].first >= phase.first]
@@ -132,7 +137,7 @@ class Handout:
             text, line = recording.text(models.files[event]).split("\n"), int(models.lines[event])
             if 0 < line <= len(text):
                 lines_by_text[f"{line}  {text[line - 1].strip()}"] = None
-        return list(lines_by_text)[:_MOST_LINES]
+        return list(lines_by_text)[:_MAX_LINES]
 
     def _paint_rows(self, painter: QPainter, rows: range, moment: int, height: float) -> None:
         if not rows:
@@ -140,22 +145,22 @@ class Handout:
         flow, layout = self._flow, self._layout
         sizes = flow.sizes
         gap = sizes.pitch - sizes.cell
-        top = sizes.top(rows.start) - self._above
+        top = sizes.top(rows.start) - self._operations_height
         painter.translate(0, -top)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         flow.labels.paint(painter, rows, moment, -1, 0, WIDTH)
         painter.translate(sizes.label, 0)
-        phases, done = layout.phases(moment)
+        phases, done = layout.all_progress(moment)
         right = layout.width(sizes)
         for number in rows:
             painter.save()
             # The sources of lines to the first row are outside of the picture.
-            above = self._above if number == rows.start else gap
+            above = self._operations_height if number == rows.start else gap
             painter.setClipRect(QRectF(-2, sizes.top(number) - above, right + 4, sizes.cell + above + 1))
             flow.paint_row(painter, number, int(phases[number]), done, 0, right)
             painter.restore()
 
-    def _write(
+    def _draw_text(
         self, painter: QPainter, box: QRectF, text: str, *, size: int = 12, bold: bool = False, muted: bool = False,
         right: bool = False, code: bool = False,
     ) -> None:  # fmt: skip
@@ -231,13 +236,13 @@ class Handout:
         return True
 
 
-def _counts_text(counts: Counts) -> str:
+def _format_counts(counts: Counts) -> str:
     """Return counts as text, omitting zeros except for steps and operations."""
-    parts = [_with_unit(counts.steps, "step"), _with_unit(counts.operations, "operation")]
+    parts = [_format_quantity(counts.steps, "step"), _format_quantity(counts.operations, "operation")]
     if counts.idle_fraction is not None and counts.operations:
         parts.append(f"{counts.idle_fraction:.0%} idle lanes")
     parts += [
-        _with_unit(number, name)
+        _format_quantity(number, name)
         for number, name in (
             (counts.barriers, "barrier"), (counts.divergent_branches, "divergent branch"), (counts.sectors, "sector"),
             (counts.bank_conflicts, "bank conflict"),
@@ -247,5 +252,5 @@ def _counts_text(counts: Counts) -> str:
     return "  ·  ".join(parts)
 
 
-def _with_unit(number: int, name: str) -> str:
-    return f"{as_count(number)} {name}{'' if number == 1 else 'es' if name.endswith('ch') else 's'}"
+def _format_quantity(number: int, name: str) -> str:
+    return f"{format_count(number)} {name}{'' if number == 1 else 'es' if name.endswith('ch') else 's'}"

@@ -14,16 +14,25 @@ from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
 from gpu.declaration.pattern import CountedText
 from gui.painting.theme import look
-from gui.qt.background import in_background
+from gui.qt.background import run_in_background
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
-from gui.step_view.export.files import FRAME, Caption, Film, FlowPicture, PaintFrame, frames_of, paint_footer, write_svg
+from gui.step_view.export.files import (
+    FRAME_SIZE,
+    Caption,
+    Film,
+    FlowPicture,
+    PaintFrame,
+    paint_footer,
+    plan_frames,
+    write_svg,
+)
 from gui.step_view.export.handout import Handout
-from gui.step_view.export.player import write_page
-from gui.step_view.recording.models import Models
+from gui.step_view.export.html_player import write_page
+from gui.step_view.recording.models import RecordingModels
 from gui.step_view.time.snapshots import Snapshot, Snapshots, Thread
-from gui.widgets.ask_file import ask_save
+from gui.widgets.file_dialogs import choose_new_file
 
 _PICTURE, _COPY = "Picture…", "Copy picture"
 _PICTURES = "PNG image (*.png);;SVG drawing (*.svg)"
@@ -31,16 +40,16 @@ _FILMS = "GIF animation (*.gif);;MP4 film (*.mp4)"
 _HANDOUTS = "PDF document (*.pdf);;SVG drawing (*.svg)"
 _PLAYERS = "HTML page (*.html)"
 _RECORDINGS = "Recording (*.lockstep)"
-_ADVICE = "Choose a writable folder"
-_FOOTER = 84
+_FOLDER_ADVICE = "Choose a writable folder"
+_FOOTER_HEIGHT = 84
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-_HEAD = 48
-_INNER = QSize(FRAME.width(), FRAME.height() - _FOOTER - _HEAD)
+_HEAD_HEIGHT = 48
+_VIEW_SIZE = QSize(FRAME_SIZE.width(), FRAME_SIZE.height() - _FOOTER_HEIGHT - _HEAD_HEIGHT)
 
 
 @dataclass(frozen=True)
-class ShownPicture:
+class ExportState:
     """The state of a tab that exports need.
 
     Parameters
@@ -53,7 +62,7 @@ class ShownPicture:
         The visible picture.
     moment, end : int
         The current and the last moment.
-    steps_a_second : float
+    steps_per_second : float
         Playback speed.
     followed : (int, int) or None
         Block and thread that is followed.
@@ -64,18 +73,18 @@ class ShownPicture:
     stem: str
     caption: Caption
     file: str
-    models: Models
+    models: RecordingModels
     snapshots: Snapshots
     picture: QWidget
     moment: int
     end: int
-    steps_a_second: float
+    steps_per_second: float
     followed: Thread | None
     text: CountedText | None = None
 
 
 @dataclass(frozen=True)
-class OwnPicture:
+class StaticPicture:
     """A picture that is not of a recording: start of its file names, its size, and a function that paints it."""
 
     stem: str
@@ -90,13 +99,13 @@ class Exports(QObject):
     ----------
     tab : QWidget
         Parent of the dialogs.
-    shown : callable
+    export_state : callable
         Returns the tab's state, or None if it shows nothing.
-    own : callable
+    static_picture : callable
         Returns the picture that the tab shows instead of a recording, or None; only that picture can be saved then.
     """
 
-    said = pyqtSignal(str)
+    status_message = pyqtSignal(str)
     """A completed export, as a message."""
     failed = pyqtSignal(str, str)
     """An error message, and advice."""
@@ -106,33 +115,36 @@ class Exports(QObject):
     """The name of a file, and why it could not be written or ""."""
 
     def __init__(
-        self, tab: QWidget, shown: Callable[[], ShownPicture | None], own: Callable[[], OwnPicture | None]
+        self,
+        tab: QWidget,
+        export_state: Callable[[], ExportState | None],
+        static_picture: Callable[[], StaticPicture | None],
     ) -> None:
         super().__init__(tab)
-        self._tab, self._export_state, self._static_picture = tab, shown, own
+        self._tab, self._export_state, self._static_picture = tab, export_state, static_picture
         self.film: Film | None = None
         self._write_finished.connect(self._report_written)
         self.menu = QMenu(tab)
         for text, do in (
-            (_PICTURE, self.ask_picture),
-            ("Animation…", self.ask_film),
-            ("Handout…", self.ask_handout),
-            ("Player for browsers…", self.ask_player),
-            ("Recording…", self.ask_recording),
-            (_COPY, self.copy),
+            (_PICTURE, self.export_picture),
+            ("Animation…", self.export_film),
+            ("Handout…", self.export_handout),
+            ("Player for browsers…", self.export_player),
+            ("Recording…", self.export_recording),
+            (_COPY, self.copy_picture),
         ):
             action = self.menu.addAction(text)
             assert action is not None
             action.triggered.connect(lambda _=False, do=do: do())
 
-    def open(self, at: QWidget) -> None:
+    def open(self, anchor: QWidget) -> None:
         """Show the menu below a widget, right-aligned with it."""
         own = self._static_picture() is not None
         for action in self.menu.actions():
             action.setVisible(not own or action.text() in (_PICTURE, _COPY))
-        self.menu.popup(at.mapToGlobal(QPoint(at.width() - self.menu.sizeHint().width(), at.height())))
+        self.menu.popup(anchor.mapToGlobal(QPoint(anchor.width() - self.menu.sizeHint().width(), anchor.height())))
 
-    def _require_export_state(self) -> ShownPicture | None:
+    def _require_state(self) -> ExportState | None:
         """Return the tab's state, or report that there is nothing to save."""
         shown = self._export_state()
         if shown is None:
@@ -140,11 +152,11 @@ class Exports(QObject):
         return shown
 
     def _choose_path(self, title: str, kinds: str) -> Path | None:
-        shown = self._static_picture() or self._require_export_state()
+        shown = self._static_picture() or self._require_state()
         if shown is None:
             return None
         suffix = kinds.split("*")[1].split(")")[0]
-        choice = ask_save(self._tab, title, f"{shown.stem}{suffix}", kinds, "pictures")
+        choice = choose_new_file(self._tab, title, f"{shown.stem}{suffix}", kinds, "pictures")
         if choice is None:
             return None
         path, filter_name = choice
@@ -153,7 +165,7 @@ class Exports(QObject):
 
     # --- pictures
 
-    def ask_picture(self) -> None:
+    def export_picture(self) -> None:
         """Ask for a file, and save the tab's picture."""
         path = self._choose_path("Save picture", _PICTURES)
         if path is not None:
@@ -161,37 +173,39 @@ class Exports(QObject):
 
     def write_picture(self, path: Path) -> bool:
         """Write the current picture, and report success or failure; return whether it was written."""
-        shown = self._static_picture() or self._require_export_state()
+        shown = self._static_picture() or self._require_state()
         if shown is None:
             return False
-        if isinstance(shown, OwnPicture):
-            succeeded = _write_painted(shown.size, shown.paint, path)
+        if isinstance(shown, StaticPicture):
+            succeeded = _write_painting(shown.size, shown.paint, path)
         elif isinstance(shown.picture, FlowView):
-            succeeded = _flow_picture(shown).write(path, shown.moment, shown.picture.marks.lit)
+            succeeded = _make_flow_picture(shown).write(path, shown.moment, shown.picture.marks.highlighted)
         else:
             succeeded = _write_widget(shown.picture, path)
         if succeeded:
-            self.said.emit(f"Saved {path.name}")
+            self.status_message.emit(f"Saved {path.name}")
         else:
-            self.failed.emit(f"{path.name} cannot be written.", f"{_ADVICE} and a name that ends in .png or .svg.")
+            self.failed.emit(
+                f"{path.name} cannot be written.", f"{_FOLDER_ADVICE} and a name that ends in .png or .svg."
+            )
         return succeeded
 
-    def copy(self) -> None:
+    def copy_picture(self) -> None:
         """Copy the picture to the clipboard."""
-        clipboard, shown = QApplication.clipboard(), self._static_picture() or self._require_export_state()
+        clipboard, shown = QApplication.clipboard(), self._static_picture() or self._require_state()
         if shown is None or clipboard is None:
             return
-        if isinstance(shown, OwnPicture):
-            clipboard.setImage(_image_of(shown.size, shown.paint))
+        if isinstance(shown, StaticPicture):
+            clipboard.setImage(_paint_image(shown.size, shown.paint))
         elif isinstance(shown.picture, FlowView):
-            clipboard.setImage(_flow_picture(shown).image(shown.moment, shown.picture.marks.lit))
+            clipboard.setImage(_make_flow_picture(shown).image(shown.moment, shown.picture.marks.highlighted))
         else:
             clipboard.setPixmap(shown.picture.grab())
-        self.said.emit("Copied the picture")
+        self.status_message.emit("Copied the picture")
 
     # --- a handout
 
-    def ask_handout(self) -> None:
+    def export_handout(self) -> None:
         """Ask for a file, and save a handout of all phases."""
         path = self._choose_path("Save handout", _HANDOUTS)
         if path is not None:
@@ -199,19 +213,21 @@ class Exports(QObject):
 
     def write_handout(self, path: Path) -> bool:
         """Write a handout of all phases, and report success or failure; return whether it was written."""
-        shown = self._require_export_state()
+        shown = self._require_state()
         if shown is None:
             return False
         is_supported = path.suffix.lower() in (".pdf", ".svg")
-        if not is_supported or not Handout(_layout(shown), shown.models, shown.caption).write(path):
-            self.failed.emit(f"{path.name} cannot be written.", f"{_ADVICE} and a name that ends in .pdf or .svg.")
+        if not is_supported or not Handout(_visible_layout(shown), shown.models, shown.caption).write(path):
+            self.failed.emit(
+                f"{path.name} cannot be written.", f"{_FOLDER_ADVICE} and a name that ends in .pdf or .svg."
+            )
             return False
-        self.said.emit(f"Saved {path.name}")
+        self.status_message.emit(f"Saved {path.name}")
         return True
 
     # --- a player
 
-    def ask_player(self) -> None:
+    def export_player(self) -> None:
         """Ask for a file, and save a page that plays the recording in a browser."""
         path = self._choose_path("Save player", _PLAYERS)
         if path is not None:
@@ -219,11 +235,11 @@ class Exports(QObject):
 
     def write_player(self, path: Path) -> None:
         """Start writing a page that plays the recording; it is assembled in the background."""
-        shown = self._require_export_state()
+        shown = self._require_state()
         if shown is None:
             return
         self.progressed.emit("saving the player")
-        layout = _layout(shown)
+        layout = _visible_layout(shown)
         in_symbols = layout.symbols is not None
 
         def write() -> None:
@@ -235,18 +251,18 @@ class Exports(QObject):
             with suppress(RuntimeError):  # the tab may have been deleted in the meantime
                 self._write_finished.emit(path.name, problem)
 
-        in_background(write)
+        run_in_background(write)
 
     def _report_written(self, name: str, problem: str) -> None:
         self.progressed.emit("")
         if problem:
-            self.failed.emit(problem, f"{_ADVICE}.")
+            self.failed.emit(problem, f"{_FOLDER_ADVICE}.")
         else:
-            self.said.emit(f"Saved {name}")
+            self.status_message.emit(f"Saved {name}")
 
     # --- the recording
 
-    def ask_recording(self) -> None:
+    def export_recording(self) -> None:
         """Ask for a file, and save the recording."""
         path = self._choose_path("Save recording", _RECORDINGS)
         if path is not None:
@@ -254,20 +270,20 @@ class Exports(QObject):
 
     def write_recording(self, path: Path) -> bool:
         """Copy the recording's file, and report success or failure; return whether it was copied."""
-        shown = self._require_export_state()
+        shown = self._require_state()
         if shown is None:
             return False
         try:
             shutil.copyfile(shown.file, path)
         except OSError as error:
-            self.failed.emit(f"{path.name} cannot be written: {error.strerror}.", f"{_ADVICE}.")
+            self.failed.emit(f"{path.name} cannot be written: {error.strerror}.", f"{_FOLDER_ADVICE}.")
             return False
-        self.said.emit(f"Saved {path.name}")
+        self.status_message.emit(f"Saved {path.name}")
         return True
 
     # --- animations
 
-    def ask_film(self) -> None:
+    def export_film(self) -> None:
         """Ask for a file, and save an animation of the whole recording."""
         path = self._choose_path("Save animation", _FILMS)
         if path is not None:
@@ -278,25 +294,25 @@ class Exports(QObject):
         if self.film is not None:
             self.failed.emit("Another animation is still being saved.", "")
             return
-        shown = self._require_export_state()
+        shown = self._require_state()
         if shown is None:
             return
         if path.suffix.lower() not in (".gif", ".mp4"):
             self.failed.emit(f"{path.name} cannot be written.", "Choose a name that ends in .gif or .mp4.")
             return
-        moments, rate = frames_of(shown.end, shown.steps_a_second)
-        self.film = Film(path, moments, _frame_painter(shown), rate, self)
+        moments, rate = plan_frames(shown.end, shown.steps_per_second)
+        self.film = Film(path, moments, _make_frame_painter(shown), rate, self)
         self.film.progressed.connect(lambda share: self.progressed.emit(f"saving {share:.0%}"))
-        self.film.finished.connect(lambda problem: self._finish(path, problem))
+        self.film.finished.connect(lambda problem: self._report_film(path, problem))
         self.film.start()
 
-    def _finish(self, path: Path, problem: str) -> None:
+    def _report_film(self, path: Path, problem: str) -> None:
         self.film = None
         self.progressed.emit("")
         if problem:
             self.failed.emit(problem, "")
         else:
-            self.said.emit(f"Saved {path.name}")
+            self.status_message.emit(f"Saved {path.name}")
 
     def cancel(self) -> None:
         """Cancel an animation that is being written."""
@@ -305,60 +321,60 @@ class Exports(QObject):
             self.film = None
 
 
-def _layout(shown: ShownPicture) -> DataflowLayout:
+def _visible_layout(state: ExportState) -> DataflowLayout:
     """Return the dataflow with the visible texts: values or symbols."""
-    view = shown.picture
-    return (view.viewport.layout if isinstance(view, FlowView) else None) or shown.models.layout
+    view = state.picture
+    return (view.viewport.layout if isinstance(view, FlowView) else None) or state.models.layout
 
 
-def _flow_picture(shown: ShownPicture) -> FlowPicture:
-    models = shown.models
-    return FlowPicture(_layout(shown), models.warps, shown.caption, several_blocks=models.several_blocks)
+def _make_flow_picture(state: ExportState) -> FlowPicture:
+    models = state.models
+    return FlowPicture(_visible_layout(state), models.warps, state.caption, several_blocks=models.several_blocks)
 
 
-def _frame_painter(shown: ShownPicture) -> PaintFrame:
-    """Return a function that paints frames of the state `shown`, independent of later changes in the tab."""
-    view, show = _arrays_of(shown) if isinstance(shown.picture, MemoryView) else _flow_of(shown)
+def _make_frame_painter(state: ExportState) -> PaintFrame:
+    """Return a function that paints frames of the state `export_state`, independent of later changes in the tab."""
+    view, show = _make_arrays_view(state) if isinstance(state.picture, MemoryView) else _make_flow_view(state)
 
     def paint(painter: QPainter, moment: int) -> None:
-        now = shown.snapshots(moment, shown.followed)
+        now = state.snapshots(moment, state.followed)
         show(moment, now)
-        painter.fillRect(QRectF(0, 0, FRAME.width(), FRAME.height()), QColor(look().theme.surface))
+        painter.fillRect(QRectF(0, 0, FRAME_SIZE.width(), FRAME_SIZE.height()), QColor(look().theme.surface))
         painter.setPen(QColor(look().theme.text))
         font = painter.font()
         font.setPixelSize(look().px(18))
         font.setBold(True)
         painter.setFont(font)
-        head = QRectF(24, 0, FRAME.width() - 48, _HEAD)
-        painter.drawText(head, _LEFT, shown.caption.title)
+        head = QRectF(24, 0, FRAME_SIZE.width() - 48, _HEAD_HEIGHT)
+        painter.drawText(head, _LEFT, state.caption.title)
         font.setPixelSize(look().px(13))
         font.setBold(False)
         painter.setFont(font)
         painter.setPen(QColor(look().theme.muted))
-        painter.drawText(head, _RIGHT, shown.caption.settings)
-        view.render(painter, QPoint(0, _HEAD), flags=QWidget.RenderFlag.DrawChildren)
-        step = f"step {moment} of {shown.end}"
-        foot = QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER)
-        paint_footer(painter, foot, now.code, now.words, f"{now.phase}  ·  {step}" if now.phase else step)
+        painter.drawText(head, _RIGHT, state.caption.settings)
+        view.render(painter, QPoint(0, _HEAD_HEIGHT), flags=QWidget.RenderFlag.DrawChildren)
+        step = f"step {moment} of {state.end}"
+        foot = QRectF(0, FRAME_SIZE.height() - _FOOTER_HEIGHT, FRAME_SIZE.width(), _FOOTER_HEIGHT)
+        paint_footer(painter, foot, now.code, now.effect, f"{now.phase}  ·  {step}" if now.phase else step)
 
     return paint
 
 
-def _flow_of(shown: ShownPicture) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
+def _make_flow_view(state: ExportState) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
     """Return a dataflow view of a frame's size, and a function that shows a moment in it."""
-    view, models = FlowView(patient=True), shown.models
-    view.resize(_INNER)
-    view.open(_layout(shown), models.warps, several_blocks=models.several_blocks)
+    view, models = FlowView(complete_frames=True), state.models
+    view.resize(_VIEW_SIZE)
+    view.open(_visible_layout(state), models.warps, several_blocks=models.several_blocks)
     return view, lambda moment, now: view.show_moment(moment)
 
 
-def _arrays_of(shown: ShownPicture) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
+def _make_arrays_view(state: ExportState) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
     """Return an arrays view of a frame's size, and a function that shows a moment in it."""
     view = MemoryView()
-    view.hidden_too = True
-    view.resize(_INNER)
-    view.open(shown.models)
-    return view, lambda moment, now: view.show_moment(moment, now.block, shown.followed)
+    view.updates_when_hidden = True
+    view.resize(_VIEW_SIZE)
+    view.open(state.models)
+    return view, lambda moment, now: view.show_moment(moment, now.block, state.followed)
 
 
 def _write_widget(widget: QWidget, path: Path) -> bool:
@@ -368,16 +384,16 @@ def _write_widget(widget: QWidget, path: Path) -> bool:
         painter.fillRect(QRectF(0, 0, size.width(), size.height()), QColor(look().theme.surface))
         widget.render(painter, flags=QWidget.RenderFlag.DrawChildren)
 
-    return _write_painted(size, paint, path)
+    return _write_painting(size, paint, path)
 
 
-def _write_painted(size: QSize, paint: Callable[[QPainter], None], path: Path) -> bool:
+def _write_painting(size: QSize, paint: Callable[[QPainter], None], path: Path) -> bool:
     if path.suffix.lower() == ".svg":
         return write_svg(path, size, paint)
-    return _image_of(size, paint).save(str(path))
+    return _paint_image(size, paint).save(str(path))
 
 
-def _image_of(size: QSize, paint: Callable[[QPainter], None]) -> QImage:
+def _paint_image(size: QSize, paint: Callable[[QPainter], None]) -> QImage:
     image = QImage(size * 2, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(2)
     painter = QPainter(image)

@@ -9,42 +9,42 @@ from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, Q
 from PyQt6.QtWidgets import QApplication, QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.painting.theme import look
-from gui.step_view.lecture.light import PointerLight
-from gui.step_view.lecture.words import CodeLines, Sentence
+from gui.step_view.lecture.pointer_light import PointerLight
+from gui.step_view.lecture.texts import CodeLines, Sentence
 from gui.step_view.tab import StepTab
 from gui.widgets.view_keys import ViewKeys
 
 HINT = "F11 exit  ·  B blank  ·  C code  ·  T time  ·  L lanes  ·  P pointer"
-WIDEST = 120
+MAX_COLUMN_WIDTH = 120
 """Maximum column width in pixels, at the normal text size."""
 
 
-class Loan(NamedTuple):
+class BorrowedWidget(NamedTuple):
     """A widget taken from a layout, and its position there."""
 
     widget: QWidget
     layout: QBoxLayout
-    place: int
+    layout_index: int
     stretch: int
     parent: QWidget
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Return the widget to its layout."""
         self.widget.setParent(self.parent)
-        self.layout.insertWidget(self.place, self.widget, self.stretch)
+        self.layout.insertWidget(self.layout_index, self.widget, self.stretch)
         self.widget.show()
 
 
-def borrow(widget: QWidget, layout: QBoxLayout) -> Loan:
+def borrow_widget(widget: QWidget, layout: QBoxLayout) -> BorrowedWidget:
     """Remove a widget from its layout, and remember its position."""
     parent, place = widget.parentWidget(), layout.indexOf(widget)
     assert parent is not None
-    loan = Loan(widget, layout, place, layout.stretch(place), parent)
+    loan = BorrowedWidget(widget, layout, place, layout.stretch(place), parent)
     layout.removeWidget(widget)
     return loan
 
 
-class Blank(QWidget):
+class BlackScreen(QWidget):
     """A black screen, so that the audience looks at the speaker."""
 
     def __init__(self, parent: QWidget) -> None:
@@ -52,20 +52,20 @@ class Blank(QWidget):
         self.setAccessibleName("Blank")
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._before: QWidget | None = None
+        self._previous_focus: QWidget | None = None
         self.hide()
 
     def cover(self) -> None:
         """Cover everything until the next key or mouse press."""
-        self._before = QApplication.focusWidget()
+        self._previous_focus = QApplication.focusWidget()
         self.show()
         self.raise_()
         self.setFocus()
 
     def _uncover(self) -> None:
         self.hide()
-        if self._before is not None:
-            self._before.setFocus()
+        if self._previous_focus is not None:
+            self._previous_focus.setFocus()
 
     def event(self, event: QEvent | None) -> bool:
         if event is not None and event.type() == QEvent.Type.ShortcutOverride:
@@ -92,30 +92,30 @@ class LectureView(QWidget):
     ----------
     tab : StepTab
         The tab that lends its picture, timeline and cards; its player moves the view.
-    over : QWidget
+    covered_widget : QWidget
         The widget to cover.
     """
 
-    left = pyqtSignal()
+    ended = pyqtSignal()
     """The lecture has ended, and all borrowed widgets have been returned."""
     resized = pyqtSignal(int)
     """The view's height in pixels."""
 
-    def __init__(self, tab: StepTab, over: QWidget) -> None:
-        super().__init__(over)
+    def __init__(self, tab: StepTab, covered_widget: QWidget) -> None:
+        super().__init__(covered_widget)
         self.setAccessibleName("Lecture")
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.tab = tab
-        self._over = over
+        self._covered_widget = covered_widget
         panes = tab.panes
         right = panes.right.layout()
         assert isinstance(right, QBoxLayout)
-        self._loans = [
-            borrow(panes.pictures, panes.picture.body),
-            borrow(panes.lanes, right),
-            borrow(panes.counters, right),
-            borrow(panes.timeline, panes.time.body),
+        self._borrowed_widgets = [
+            borrow_widget(panes.pictures, panes.picture.body),
+            borrow_widget(panes.lanes, right),
+            borrow_widget(panes.counters, right),
+            borrow_widget(panes.timeline, panes.time.body),
         ]
         self.code, self.sentence = CodeLines(), Sentence()
         self.cards = QWidget()
@@ -136,32 +136,32 @@ class LectureView(QWidget):
         page.addWidget(self.sentence)
         page.addWidget(panes.timeline)
         panes.timeline.hide()
-        self._widest = panes.flow.viewport.widest
+        self._previous_column_width = panes.flow.viewport.max_column_width
         self.light = PointerLight(self)
         self.light.watch(panes.flow, panes.memory, panes.lanes.grid, self.code)
-        self.blank = Blank(self)
-        self._begun = tab.player.moment
+        self.blank = BlackScreen(self)
+        self._first_moment = tab.player.moment
         self._keys = ViewKeys(
             self,
             {
                 "B": self.blank.cover,
                 ".": self.blank.cover,
-                "C": lambda: self._turn(self.code),
-                "T": lambda: self._turn(panes.timeline),
-                "L": lambda: self._turn(self.cards),
-                "P": lambda: self.light.turn(not self.light.on),
+                "C": lambda: self._toggle_visibility(self.code),
+                "T": lambda: self._toggle_visibility(panes.timeline),
+                "L": lambda: self._toggle_visibility(self.cards),
+                "P": lambda: self.light.set_enabled(not self.light.enabled),
             },
         )
         tab.player.moved.connect(self._show_moment)
         panes.warps.lines_changed.connect(self._show_lines)
-        for each in (over, tab):
+        for each in (covered_widget, tab):
             each.installEventFilter(self)
 
     def begin(self) -> None:
         """Show the view."""
         flow = self.tab.panes.flow
-        flow.viewport.widest = WIDEST
-        self.setGeometry(self._over.rect())
+        flow.viewport.max_column_width = MAX_COLUMN_WIDTH
+        self.setGeometry(self._covered_widget.rect())
         self.show()
         self.raise_()
         flow.fit()
@@ -171,30 +171,30 @@ class LectureView(QWidget):
     def end(self) -> None:
         """Return all borrowed widgets, and close the view."""
         panes = self.tab.panes
-        self.light.leave()
+        self.light.stop_watching()
         self.tab.player.moved.disconnect(self._show_moment)
         panes.warps.lines_changed.disconnect(self._show_lines)
-        for each in (self._over, self.tab):
+        for each in (self._covered_widget, self.tab):
             each.removeEventFilter(self)
-        panes.flow.viewport.widest = self._widest
-        for loan in reversed(self._loans):
-            loan.give_back()
+        panes.flow.viewport.max_column_width = self._previous_column_width
+        for loan in reversed(self._borrowed_widgets):
+            loan.restore()
         panes.show_cycles(self.tab.shows_warps)
         self.hide()
         panes.flow.fit()
         (panes.warps if self.tab.shows_warps else panes.flow).setFocus()
-        self.left.emit()
+        self.ended.emit()
         self.deleteLater()
 
     def _show_moment(self, moment: int) -> None:
         tab = self.tab
         models = tab.models
         if tab.shows_warps:
-            tab.panes.warps.tell()
+            tab.panes.warps.show_states()
             return
         if models is None or tab.snapshots is None:
             self.code.show_line("", 0)
-            self.sentence.say("", tab.panes.message.text().partition("\n")[0])
+            self.sentence.show_sentence("", tab.panes.message.text().partition("\n")[0])
             return
         now = tab.snapshot(moment)
         event = moment - 1
@@ -202,22 +202,22 @@ class LectureView(QWidget):
             self.code.show_line(models.recording.text(models.files[event]), int(models.lines[event]))
         else:
             self.code.show_line("", 0)
-        self.sentence.say(now.phase, now.words, HINT if moment == self._begun else "")
-        self.light.look_again()
+        self.sentence.show_sentence(now.phase, now.effect, HINT if moment == self._first_moment else "")
+        self.light.update_highlight()
 
     def _show_lines(self, issuing: frozenset[int], waiting: frozenset[int], picked: int | None) -> None:
         """Show the source line of the selected warp of the timeline, or else of a warp that issues."""
         if self.tab.shows_warps:
             line = picked or min(issuing or waiting, default=0)
             self.code.show_line(self.tab.source.document.text, line)
-            self.sentence.say("", self.tab.panes.warps.words)
+            self.sentence.show_sentence("", self.tab.panes.warps.summary)
 
-    def _turn(self, widget: QWidget) -> None:
+    def _toggle_visibility(self, widget: QWidget) -> None:
         widget.setVisible(widget.isHidden())
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        if event is not None and watched is self._over and event.type() == QEvent.Type.Resize:
-            self.setGeometry(self._over.rect())
+        if event is not None and watched is self._covered_widget and event.type() == QEvent.Type.Resize:
+            self.setGeometry(self._covered_widget.rect())
         elif event is not None and watched is self.tab and event.type() == QEvent.Type.Hide:
             self.end()
         return super().eventFilter(watched, event)

@@ -8,10 +8,10 @@ from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gui.painting.lettering import Lettering
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 from gui.step_view.machines.moments import MachineMoments
 
-LABELS = 150
+LABEL_WIDTH = 150
 """Width in pixels, at the normal text size, of the labels of rows and lanes."""
 
 
@@ -50,7 +50,7 @@ class TaskCanvas(QWidget):
         self.picked = task
         self.update()
 
-    def task_at(self, place: QPointF) -> str | None:
+    def task_at(self, point: QPointF) -> str | None:
         """Return the name of the task under a point, or None."""
         raise NotImplementedError
 
@@ -58,7 +58,7 @@ class TaskCanvas(QWidget):
         """Apply the text size."""
         small = QFont(self.font())
         small.setPixelSize(look().small_px)
-        self._small = Lettering(small)
+        self._small_lettering = Lettering(small)
 
     # --- the pointer
 
@@ -69,13 +69,13 @@ class TaskCanvas(QWidget):
     def event(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent) and self.moments is not None:
             name = self.task_at(QPointF(event.pos()))
-            words = self.moments.words(self.moments.layout.tasks[name].record) if name else ""
+            words = self.moments.describe_task(self.moments.layout.tasks[name].record) if name else ""
             QToolTip.showText(event.globalPos(), words, self)
             return True
         return super().event(event)
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._restyle()
             self.update()

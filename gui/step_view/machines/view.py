@@ -9,11 +9,11 @@ from PyQt6.QtGui import QPainter, QPaintEvent
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from gpu.declaration.distributed import DistributedProgram
-from gpu.distributed.layout import short_time
+from gpu.distributed.task_layout import format_short_time
 from gpu.messages.distributed import DistributedRun
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 from gui.step_view.machines.graph import TaskGraph
 from gui.step_view.machines.lanes import KINDS, WorkerLanes, kind_colors
 from gui.step_view.machines.moments import MachineMoments
@@ -22,11 +22,11 @@ from gui.step_view.time.transport import Transport
 from gui.widgets.basic import Card, ElidedLabel, label, row
 from gui.widgets.view_keys import ViewKeys
 
-MOST_TASKS = 256
+MAX_TASKS = 256
 """Maximum number of tasks drawn as cells; for more, only the timeline is shown."""
-_RATE = 2.0
+_TASKS_PER_SECOND = 2.0
 """Tasks per second at speed 1."""
-_NEARER = 1.5
+_ZOOM_STEP = 1.5
 _BREAKABLE = re.compile(r"(?<=\d) (?=[A-Za-z])|(?<=worker) (?=\d)")
 _STAGES = (("Each worker", "local"), ("Exchange", "exchange"), ("Afterwards", "fix_up"))
 
@@ -57,12 +57,12 @@ class MachinesView(QWidget):
         self.setAccessibleName("Workers")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.moments: MachineMoments | None = None
-        self.player = Player(self, _RATE)
+        self.player = Player(self, _TASKS_PER_SECOND)
         self.transport = Transport(self.player, "task")
         self.graph, self.lanes = TaskGraph(), WorkerLanes()
-        self.words = label("", wrap=True, name="Description of the task")
-        self.words.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.many = label("", "muted", name="Why no cells are shown")
+        self.description = label("", wrap=True, name="Description of the task")
+        self.description.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.too_many_message = label("", "muted", name="Why no cells are shown")
         self._scroll = QScrollArea()
         self._picked: str | None = None
         self._lay_out(program)
@@ -76,15 +76,15 @@ class MachinesView(QWidget):
                 "Space": player.toggle,
                 "Left": lambda: player.step(-1),
                 "Right": lambda: player.step(1),
-                "Shift+Left": lambda: player.to_border(-1),
-                "Shift+Right": lambda: player.to_border(1),
-                "Home": lambda: player.to_end(last=False),
-                "End": lambda: player.to_end(last=True),
-                **{key: lambda: self.lanes.zoom(_NEARER) for key in ("+", "=")},
-                "-": lambda: self.lanes.zoom(1 / _NEARER),
+                "Shift+Left": lambda: player.go_to_border(-1),
+                "Shift+Right": lambda: player.go_to_border(1),
+                "Home": lambda: player.go_to_end(last=False),
+                "End": lambda: player.go_to_end(last=True),
+                **{key: lambda: self.lanes.zoom(_ZOOM_STEP) for key in ("+", "=")},
+                "-": lambda: self.lanes.zoom(1 / _ZOOM_STEP),
                 "F": self.lanes.fit,
             },
-            once=("Space",),
+            non_repeating=("Space",),
         )
 
     def _lay_out(self, program: DistributedProgram) -> None:
@@ -96,11 +96,11 @@ class MachinesView(QWidget):
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        tasks.body.addWidget(self.many)
+        tasks.body.addWidget(self.too_many_message)
         tasks.body.addWidget(self._scroll, 1)
         line = row(self.transport.count, self.transport, 0, self.transport.speed, self.transport.loop)
         tasks.body.addLayout(line)
-        self.time = time = Card("Timeline", margins=(14, 6, 14, 8))
+        self.time_card = time = Card("Timeline", margins=(14, 6, 14, 8))
         time.head.addStretch(1)
         kinds: list[tuple[int | None, str]] = [(None, "transfer, in source's color"), *enumerate(KINDS)]
         for kind, name in kinds:
@@ -111,21 +111,21 @@ class MachinesView(QWidget):
         left.setSpacing(8)
         left.addWidget(tasks, 1)
         left.addWidget(time)
-        self.side = Card("Stages", margins=(14, 8, 14, 12))
+        self.side_card = Card("Stages", margins=(14, 8, 14, 12))
         for title, name in _STAGES:
             if text := getattr(program, name):
-                self.side.body.addWidget(label(title, "caption"))
-                self.side.body.addWidget(label(text, wrap=True))
-        self.side.body.addSpacing(8)
-        self.of = ElidedLabel("card-title", "Task")
-        self.side.body.addWidget(self.of)
-        self.side.body.addWidget(self.words)
-        self.side.body.addStretch(1)
+                self.side_card.body.addWidget(label(title, "caption"))
+                self.side_card.body.addWidget(label(text, wrap=True))
+        self.side_card.body.addSpacing(8)
+        self.task_state = ElidedLabel("card-title", "Task")
+        self.side_card.body.addWidget(self.task_state)
+        self.side_card.body.addWidget(self.description)
+        self.side_card.body.addStretch(1)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
         layout.addLayout(left, 1)
-        layout.addWidget(self.side)
+        layout.addWidget(self.side_card)
         self._restyle()
 
     def show_run(self, run: DistributedRun) -> None:
@@ -133,11 +133,11 @@ class MachinesView(QWidget):
         self.moments = moments = MachineMoments(run)
         self._picked = None
         simulated = any(each.device.engine == "simulator" for each in run.workers)
-        self.time.title.setText("Timeline, simulated on CPUs" if simulated else "Timeline")
-        few = moments.end <= MOST_TASKS
+        self.time_card.title.setText("Timeline, simulated on CPUs" if simulated else "Timeline")
+        few = moments.end <= MAX_TASKS
         self._scroll.setVisible(few)
-        self.many.setText("" if few else f"{moments.end} tasks are too many to show as cells.")
-        self.many.setVisible(not few)
+        self.too_many_message.setText("" if few else f"{moments.end} tasks are too many to show as cells.")
+        self.too_many_message.setVisible(not few)
         for canvas in (self.graph, self.lanes):
             canvas.open(moments)
         self.player.open(moments.end, moments.borders, moments.end)
@@ -155,31 +155,31 @@ class MachinesView(QWidget):
             return
         for canvas in (self.graph, self.lanes):
             canvas.show_moment(moment)
-        now = self.moments.now(moment)
+        now = self.moments.task_ending_at(moment)
         if now is not None:
             place = self.graph.box(self.moments.layout.tasks[now.task]).center()
             self._scroll.ensureVisible(int(place.x()), int(place.y()), 0, look().px(60))
-        duration = self.moments.until - self.moments.begin
-        self.clock.say(f"{short_time(self.moments.clock(moment))} of {short_time(duration)}")
+        duration = self.moments.end_time - self.moments.begin_time
+        self.clock.show_text(f"{format_short_time(self.moments.elapsed_time(moment))} of {format_short_time(duration)}")
         self._describe_task()
 
     def _describe_task(self) -> None:
         """Describe the selected task, or else the task that has just ended."""
         if self.moments is None:
             return
-        now = self.moments.now(self.player.moment)
+        now = self.moments.task_ending_at(self.player.moment)
         if self._picked is not None:
             now = self.moments.layout.tasks[self._picked].record
-        self.of.say(
+        self.task_state.show_text(
             "Selected" if self._picked is not None else "Finished" if now is not None else "Before the first task"
         )
         # No line break between a number and its unit, or between "worker" and its number.
-        self.words.setText("" if now is None else _BREAKABLE.sub("\u00a0", self.moments.words(now)))
+        self.description.setText("" if now is None else _BREAKABLE.sub("\u00a0", self.moments.describe_task(now)))
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._restyle()
 
     def _restyle(self) -> None:
-        self.side.setFixedWidth(look().px(270))
+        self.side_card.setFixedWidth(look().px(270))

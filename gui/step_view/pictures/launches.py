@@ -9,33 +9,33 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
 from gui.painting.values import thread_name
 
 if TYPE_CHECKING:
     from gpu.stepping.launch_tree import Grid
 
-_LINES = 2
-_WIDEST = 170
+_MAX_LINES = 2
+_MAX_BOX_WIDTH = 170
 _FUTURE, _LAUNCHED, _RUNNING, _WAITING, _FINISHED = range(5)
 
 
 def state_of(grid: Grid, moment: int) -> int:
     """Return a grid's state at a moment: future, launched, running, waiting for child launches, or finished."""
-    if moment < grid.launched:
+    if moment < grid.launch_moment:
         return _FUTURE
     if moment <= grid.first:
         return _LAUNCHED
-    if moment <= grid.last and moment < grid.whole:
+    if moment <= grid.last and moment < grid.subtree_end:
         return _RUNNING
-    return _WAITING if moment < grid.whole else _FINISHED
+    return _WAITING if moment < grid.subtree_end else _FINISHED
 
 
 class LaunchesView(QWidget):
     """The launch tree with grids as boxes; the row is the nesting depth."""
 
-    moment_wanted = pyqtSignal(int)
+    moment_requested = pyqtSignal(int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,8 +45,8 @@ class LaunchesView(QWidget):
         self.grids: tuple[Grid, ...] = ()
         self.moment = 0
         self._centers: list[float] = []
-        self._leaves = 1
-        self._differing: frozenset[str] = frozenset()
+        self._leaf_count = 1
+        self._differing_arguments: frozenset[str] = frozenset()
 
     def open(self, grids: Sequence[Grid]) -> None:
         """Set the grids."""
@@ -56,20 +56,20 @@ class LaunchesView(QWidget):
             children.setdefault(grid.parent, []).append(number)
         self._centers = [0.0] * len(self.grids)
         leaves = 0
-        for number in _leaves_first(children):
+        for number in _list_in_post_order(children):
             child_numbers = children.get(number)
             if child_numbers:
                 self._centers[number] = (self._centers[child_numbers[0]] + self._centers[child_numbers[-1]]) / 2
             else:
                 self._centers[number] = leaves + 0.5
                 leaves += 1
-        self._leaves = max(leaves, 1)
+        self._leaf_count = max(leaves, 1)
         # Show only the arguments that differ between grids.
         values: dict[str, set[str]] = {}
         for grid in self.grids:
             for name, value in grid.arguments:
                 values.setdefault(name, set()).add(value)
-        self._differing = frozenset(name for name, each in values.items() if len(each) > 1)
+        self._differing_arguments = frozenset(name for name, each in values.items() if len(each) > 1)
         self.update()
 
     def show_moment(self, moment: int) -> None:
@@ -87,17 +87,17 @@ class LaunchesView(QWidget):
         grid = self.grids[number]
         rows = max(each.depth for each in self.grids) + 1
         side, gap = 14.0, 6.0
-        column = (self.width() - 2 * side) / self._leaves
+        column = (self.width() - 2 * side) / self._leaf_count
         line = self.height() / rows
-        height = min(line * 0.62, look().px(18) * (_LINES + 0.6))
-        width = max(min(column - gap, look().px(_WIDEST)), 3.0)
+        height = min(line * 0.62, look().px(18) * (_MAX_LINES + 0.6))
+        width = max(min(column - gap, look().px(_MAX_BOX_WIDTH)), 3.0)
         return QRectF(
             side + self._centers[number] * column - width / 2, grid.depth * line + (line - height) / 2, width, height
         )
 
-    def number_at(self, at: QPointF) -> int | None:
+    def grid_at(self, point: QPointF) -> int | None:
         """Return the number of the grid at a point, or None."""
-        return next((number for number in range(len(self.grids)) if self.box(number).contains(at)), None)
+        return next((number for number in range(len(self.grids)) if self.box(number).contains(point)), None)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
@@ -122,7 +122,7 @@ class LaunchesView(QWidget):
             _FUTURE: QColor(theme.surface),
             _LAUNCHED: QColor(theme.surface),
             _RUNNING: QColor(theme.accent),
-            _WAITING: mixed(theme.accent, theme.surface, 0.25),
+            _WAITING: mix_colors(theme.accent, theme.surface, 0.25),
             _FINISHED: QColor(theme.raised),
         }
         pen = QPen(QColor(theme.border if state in (_FUTURE, _FINISHED) else theme.accent), 1.4)
@@ -135,8 +135,10 @@ class LaunchesView(QWidget):
             return
         painter.setPen(QColor({_RUNNING: theme.on_accent, _FINISHED: theme.muted}.get(state, theme.text)))
         metrics = painter.fontMetrics()
-        lines = [f"{name} {value}" for name, value in grid.arguments if name in self._differing] or [grid.kernel]
-        lines = lines[: max(min(_LINES, int(box.height() // metrics.height())), 1)]
+        lines = [f"{name} {value}" for name, value in grid.arguments if name in self._differing_arguments] or [
+            grid.kernel
+        ]
+        lines = lines[: max(min(_MAX_LINES, int(box.height() // metrics.height())), 1)]
         if box.width() < max(map(metrics.horizontalAdvance, lines)) + 6:
             lines = [line.rsplit(" ", 1)[-1] for line in lines]  # the values alone
         if box.width() < max(map(metrics.horizontalAdvance, lines)) + 2 or box.height() < metrics.height():
@@ -145,23 +147,23 @@ class LaunchesView(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        number = self.number_at(event.position())
+        number = self.grid_at(event.position())
         if number is not None:
-            self.moment_wanted.emit(self.grids[number].first + 1)
+            self.moment_requested.emit(self.grids[number].first + 1)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        inside = self.number_at(event.position()) is not None
+        inside = self.grid_at(event.position()) is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if inside else Qt.CursorShape.ArrowCursor)
 
     def event(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent):
-            number = self.number_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), "" if number is None else self.words(number), self)
+            number = self.grid_at(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), "" if number is None else self.describe_grid(number), self)
             return True
         return super().event(event)
 
-    def words(self, number: int) -> str:
+    def describe_grid(self, number: int) -> str:
         """Return a grid's size, arguments and launching thread as text."""
         grid = self.grids[number]
         blocks = "1 block" if grid.blocks == 1 else f"{grid.blocks} blocks"
@@ -172,11 +174,13 @@ class LaunchesView(QWidget):
             lines.append("launched by the host")
         else:
             several_blocks = self.grids[grid.parent].blocks > 1
-            lines.append(f"launched by {thread_name(grid.by_block, grid.by_thread, several_blocks=several_blocks)}")
+            lines.append(
+                f"launched by {thread_name(grid.parent_block, grid.parent_thread, several_blocks=several_blocks)}"
+            )
         return "\n".join(lines)
 
 
-def _leaves_first(children: dict[int, list[int]]) -> list[int]:
+def _list_in_post_order(children: dict[int, list[int]]) -> list[int]:
     """Return all grids in post-order: each after its child launches."""
     order: list[int] = []
     stack = list(reversed(children.get(-1, [])))

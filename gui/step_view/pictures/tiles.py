@@ -10,19 +10,19 @@ from PyQt6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gpu.warp import WARP
-from gui.painting.colors import mixed, warp_color
+from gui.painting.colors import mix_colors, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 
 if TYPE_CHECKING:
     from gpu.stepping.moment.tiles import Tile, TileProduct
 
-_NOTHING = "No tiles here. Statements that load, multiply or store tiles show which lane holds which element."
-_DOCUMENTED = "layout as in NVIDIA's PTX ISA"
-_MODELED = "CUDA does not specify this layout: the simulator uses that of mma.sync"
-_SMALLEST, _LARGEST = 6, 13
-_WIDE, _WIDEST = 22.0, 30.0
+_NO_TILES = "No tiles here. Statements that load, multiply or store tiles show which lane holds which element."
+_DOCUMENTED_LAYOUT = "layout as in NVIDIA's PTX ISA"
+_UNSPECIFIED_LAYOUT = "CUDA does not specify this layout: the simulator uses that of mma.sync"
+_MIN_FONT_SIZE, _MAX_FONT_SIZE = 6, 13
+_MIN_LETTER_WIDTH, _MAX_CELL_WIDTH = 22.0, 30.0
 """Minimum width in pixels of a cell with a letter before its number, and maximum width of a cell."""
 _SIDE = 14.0
 
@@ -53,27 +53,27 @@ class TilesView(QWidget):
             The thread's warp, numbered through the grid, which determines the color.
         """
         self.product, self._block, self._thread, self._warp = product, block, thread, warp
-        self.setAccessibleDescription(_NOTHING if product is None else self._description(product))
+        self.setAccessibleDescription(_NO_TILES if product is None else self._describe_elements(product))
         self.update()
 
-    def _description(self, product: TileProduct) -> str:
+    def _describe_elements(self, product: TileProduct) -> str:
         """Return the elements of the followed lane in words."""
         lane, parts = self._thread % WARP, []
         for tile in product.tiles:
             rows, columns = (tile.lanes == lane).nonzero()
-            places = tile.places[rows, columns]
+            places = tile.element_indices[rows, columns]
             elements = sorted(zip(places.tolist(), rows.tolist(), columns.tolist(), strict=True))
             parts.append(f"{tile.use}: " + ", ".join(f"{at} is ({row}, {column})" for at, row, column in elements))
         return f"{product.name}; lane {lane} holds {'; '.join(parts)}"
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self.update()
 
     # --- positions
 
-    def _places(self) -> list[tuple[Tile, QRectF]]:
+    def _tile_boxes(self) -> list[tuple[Tile, QRectF]]:
         """Return the box of each tile, arranged as a written product: A to the left of C, and B above it."""
         if self.product is None:
             return []
@@ -86,7 +86,7 @@ class TilesView(QWidget):
         above, below = shapes["B"][0], max(shapes[use][0] for use in "AC")
         total_width = self.width() - 2 * _SIDE - (gap if left and right else 0)
         total_height = self.height() - head - title * (bool(above) + bool(below)) - (gap if above and below else 0) - 6
-        width = min(total_width / (left + right), _WIDEST)
+        width = min(total_width / (left + right), _MAX_CELL_WIDTH)
         height = min(total_height / (above + below), width)
         over = left * width + (gap if left and right else 0)
         under = (title + above * height + gap) if above and below else 0
@@ -102,9 +102,9 @@ class TilesView(QWidget):
             for rows, columns in (tile.lanes.shape,)
         ]
 
-    def place_at(self, point: QPointF) -> tuple[Tile, int, int] | None:
+    def element_at(self, point: QPointF) -> tuple[Tile, int, int] | None:
         """Return the tile under a point, with the row and the column of its element."""
-        for tile, box in self._places():
+        for tile, box in self._tile_boxes():
             if box.contains(point):
                 rows, columns = tile.lanes.shape
                 row = int((point.y() - box.y()) / box.height() * rows)
@@ -120,7 +120,7 @@ class TilesView(QWidget):
         if self.product is None:
             painter.setPen(QColor(theme.muted))
             box = QRectF(self.rect()).adjusted(2 * _SIDE, 0, -2 * _SIDE, 0)
-            painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), _NOTHING)
+            painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), _NO_TILES)
             painter.end()
             return
         line_height = float(look().px(22))
@@ -130,7 +130,7 @@ class TilesView(QWidget):
         for number, (text, color, font) in enumerate(
             (
                 (self.product.name, theme.text, bold),
-                (_DOCUMENTED if self.product.documented else _MODELED, theme.muted, self.font()),
+                (_DOCUMENTED_LAYOUT if self.product.documented else _UNSPECIFIED_LAYOUT, theme.muted, self.font()),
             )
         ):
             painter.setFont(font)
@@ -138,8 +138,8 @@ class TilesView(QWidget):
             elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(width))
             line = QRectF(_SIDE, number * line_height, width, line_height)
             painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), elided)
-        places = self._places()
-        letters = _letters(*_cell(places), look())
+        places = self._tile_boxes()
+        letters = _choose_fonts(*_cell_size(places), look())
         for tile, box in places:
             self._paint_tile(painter, tile, box, letters)
         painter.end()
@@ -158,7 +158,7 @@ class TilesView(QWidget):
         # The ISA's or C++'s name of a lane's element.
         letter = tile.use.lower() if self.product is not None and self.product.documented else "x"
         # Four lanes share a row or column: alternate the background of groups of four.
-        grounds = (QColor(theme.raised), mixed(theme.border, theme.surface, 0.9))
+        grounds = (QColor(theme.raised), mix_colors(theme.border, theme.surface, 0.9))
         for is_own in (False, True):
             for row in range(rows):
                 for column in range(columns):
@@ -168,10 +168,10 @@ class TilesView(QWidget):
                     cell = QRectF(box.x() + column * width + 0.5, box.y() + row * height + 0.5, width - 1, height - 1)
                     painter.fillRect(cell, color if is_own else grounds[holder // 4 % 2])
                     if letters is not None:
-                        text = f"{letter}{tile.places[row, column]}" if is_own else str(holder)
+                        text = f"{letter}{tile.element_indices[row, column]}" if is_own else str(holder)
                         painter.setFont(letters[is_own].font)
                         painter.setPen(QColor(theme.surface if is_own else theme.muted))
-                        letters[is_own].center(painter, cell, text)
+                        letters[is_own].paint_centered(painter, cell, text)
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(box)
@@ -180,34 +180,35 @@ class TilesView(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        hit = self.place_at(event.position())
+        hit = self.element_at(event.position())
         if hit is None:
             QToolTip.hideText()
             return
         tile, row, column = hit
-        text = f"{tile.use}[{row}][{column}]: lane {tile.lanes[row, column]}, its element {tile.places[row, column]}"
+        lane, element = tile.lanes[row, column], tile.element_indices[row, column]
+        text = f"{tile.use}[{row}][{column}]: lane {lane}, its element {element}"
         QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        hit = self.place_at(event.position())
+        hit = self.element_at(event.position())
         if hit is not None:
             tile, row, column = hit
             self.thread_clicked.emit(self._block, self._thread // WARP * WARP + int(tile.lanes[row, column]))
 
 
-def _cell(places: list[tuple[Tile, QRectF]]) -> tuple[float, float]:
-    tile, box = places[0]
+def _cell_size(tile_boxes: list[tuple[Tile, QRectF]]) -> tuple[float, float]:
+    tile, box = tile_boxes[0]
     rows, columns = tile.lanes.shape
     return box.width() / columns, box.height() / rows
 
 
 @lru_cache(maxsize=8)
-def _letters(width: float, height: float, _: object) -> tuple[Lettering, Lettering] | None:
+def _choose_fonts(width: float, height: float, _: object) -> tuple[Lettering, Lettering] | None:
     """Return the fonts of cells and of the followed thread's cells, or None if no text fits."""
-    for pixels in range(_LARGEST, _SMALLEST - 1, -1):
+    for pixels in range(_MAX_FONT_SIZE, _MIN_FONT_SIZE - 1, -1):
         plain = Lettering(code_font(pixels))
-        if plain.width("x00" if width > _WIDE else "00") <= width - 2 and pixels <= height - 1:
+        if plain.width("x00" if width > _MIN_LETTER_WIDTH else "00") <= width - 2 and pixels <= height - 1:
             bold = code_font(pixels)
             bold.setBold(True)
             return plain, Lettering(bold)

@@ -13,27 +13,27 @@ from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import QWidget
 
 from gpu.warp import WARP
-from gui.painting.colors import mixed, warp_color
+from gui.painting.colors import mix_colors, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import code_font, look
-from gui.painting.values import as_text
-from gui.qt.events import is_of
+from gui.painting.values import format_value
+from gui.qt.events import is_event_type
 
 if TYPE_CHECKING:
     from gpu.stepping.moment.warp_variables import WarpVariable
 
 
-def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:
-    """Return the texts of a variable's lanes in at most `room` characters; for a mask its bits, bit 0 in lane 0."""
+def format_cells(variable: WarpVariable, max_length: int) -> tuple[str, ...]:
+    """Return the texts of a variable's lanes, at most `max_length` characters; for a mask its bits, bit 0 in lane 0."""
     if variable.is_mask:
         mask = int(variable.values[variable.defined][0])
         return tuple(str(mask >> lane & 1) for lane in range(WARP))
-    return _cells(variable.values.tobytes(), variable.values.dtype, variable.defined.tobytes(), room)
+    return _format_values(variable.values.tobytes(), variable.values.dtype, variable.defined.tobytes(), max_length)
 
 
 @lru_cache(maxsize=1024)
-def _cells(values: bytes, dtype: np.dtype[Any], defined: bytes, room: int) -> tuple[str, ...]:
+def _format_values(values: bytes, dtype: np.dtype[Any], defined: bytes, max_length: int) -> tuple[str, ...]:
     """Return a variable's cell texts, cached because most do not change from one moment to the next."""
     text_of_value: dict[Any, str] = {}
     texts = []
@@ -43,13 +43,13 @@ def _cells(values: bytes, dtype: np.dtype[Any], defined: bytes, room: int) -> tu
             continue
         key = value or repr(value)  # 0.0 and -0.0 are equal, but have different texts
         if key not in text_of_value:
-            text = as_text(value, room)
-            text_of_value[key] = text if len(text) <= room else "…"
+            text = format_value(value, max_length)
+            text_of_value[key] = text if len(text) <= max_length else "…"
         texts.append(text_of_value[key])
     return tuple(texts)
 
 
-def name_of(variable: WarpVariable) -> str:
+def format_name(variable: WarpVariable) -> str:
     """Return a variable's name; for a mask also its value, since its lanes show bits."""
     if variable.is_mask:
         return f"{variable.name} = {int(variable.values[variable.defined][0])}"
@@ -82,13 +82,13 @@ class VariablesView(QWidget):
         """Show the variables of a warp, its active lanes, and its grid-wide number as color."""
         self.variables, self._active, self._warp = tuple(variables), tuple(active), warp
         self.setAccessibleDescription(
-            "; ".join(f"{name_of(each)}: {' '.join(cells_of(each, 12))}" for each in variables)
+            "; ".join(f"{format_name(each)}: {' '.join(format_cells(each, 12))}" for each in variables)
         )
         self.update()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._restyle()
 
     def _restyle(self) -> None:
@@ -101,27 +101,28 @@ class VariablesView(QWidget):
         painter.setFont(self._names.font)
         metrics = painter.fontMetrics()
         names = [
-            metrics.elidedText(name_of(each), Qt.TextElideMode.ElideRight, self.width() // 4) for each in self.variables
+            metrics.elidedText(format_name(each), Qt.TextElideMode.ElideRight, self.width() // 4)
+            for each in self.variables
         ]
         left = side + max([self._names.width(each) for each in (*names, "lane")]) + 10
         cell_width = (self.width() - left - side) / WARP
         room = max(int((cell_width - 2) / self._values.width("0")), 1)
         color = warp_color(theme, self._warp)
         painter.setPen(QColor(theme.muted))
-        self._names.left(painter, QRectF(side, 4, left, height), "lane")
+        self._names.paint_left(painter, QRectF(side, 4, left, height), "lane")
         painter.setFont(self._values.font)
         for lane, active in enumerate(self._active):
             painter.setPen(color if active else QColor(theme.faint))
-            self._values.center(painter, QRectF(left + lane * cell_width, 4, cell_width, height), str(lane))
+            self._values.paint_centered(painter, QRectF(left + lane * cell_width, 4, cell_width, height), str(lane))
         for number, (variable, name) in enumerate(zip(self.variables, names, strict=True), 1):
-            row = _VariableRow(name, cells_of(variable, room), tuple(variable.changed.tolist()))
+            row = _VariableRow(name, format_cells(variable, room), tuple(variable.changed.tolist()))
             # Cached, since most rows do not change from one moment to the next.
             key = (row, left, cell_width, color.rgb(), self.width(), self.devicePixelRatioF(), look())
-            picture = self._rows.at(key, partial(self._row, row, left, cell_width, color))
+            picture = self._rows.find_or_paint(key, partial(self._paint_row, row, left, cell_width, color))
             painter.drawPixmap(QPointF(0, 4 + number * height), picture)
         painter.end()
 
-    def _row(self, row: _VariableRow, left: float, cell_width: float, color: QColor) -> QPixmap:
+    def _paint_row(self, row: _VariableRow, left: float, cell_width: float, color: QColor) -> QPixmap:
         """Paint and return the picture of a row."""
         theme, height, ratio = look().theme, float(look().px(22)), self.devicePixelRatioF()
         picture = QPixmap(round(self.width() * ratio), round(height * ratio))
@@ -130,12 +131,12 @@ class VariablesView(QWidget):
         painter = QPainter(picture)
         painter.setFont(self._names.font)
         painter.setPen(QColor(theme.text if any(row.changed) else theme.muted))
-        self._names.left(painter, QRectF(14, 0, left, height), row.name)
+        self._names.paint_left(painter, QRectF(14, 0, left, height), row.name)
         painter.setFont(self._values.font)
         boxes = [QRectF(left + lane * cell_width + 0.5, 1, cell_width - 1, height - 2) for lane in range(WARP)]
         for changed, ground, ink in (
             (False, QColor(theme.raised), theme.muted),
-            (True, mixed(color.name(), theme.surface, 0.35), theme.text),
+            (True, mix_colors(color.name(), theme.surface, 0.35), theme.text),
         ):
             lanes = [lane for lane in range(WARP) if row.changed[lane] == changed]
             painter.setPen(Qt.PenStyle.NoPen)
@@ -144,6 +145,6 @@ class VariablesView(QWidget):
                 painter.drawRects(*(boxes[lane] for lane in lanes))
             painter.setPen(QColor(ink))
             for lane in lanes:
-                self._values.center(painter, boxes[lane], row.texts[lane])
+                self._values.paint_centered(painter, boxes[lane], row.texts[lane])
         painter.end()
         return picture

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Models:
+class RecordingModels:
     """A recording and the data derived from it.
 
     Parameters
@@ -65,12 +65,12 @@ class Models:
     races: tuple[Race, ...]
 
     @property
-    def launching(self) -> bool:
+    def has_child_launches(self) -> bool:
         """Return whether there are child launches."""
         return any(grid.parent >= 0 for grid in self.grids)
 
     @cached_property
-    def multiplying_tiles(self) -> bool:
+    def has_tile_products(self) -> bool:
         """Return whether any kernel multiplies tiles on tensor cores."""
         from gpu.stepping.moment.tiles import has_tiles
 
@@ -114,12 +114,12 @@ class Models:
                     races.setdefault(cell, race)
         return races
 
-    def given(self, launch: int) -> frozenset[str]:
+    def initialized_arrays(self, launch: int) -> frozenset[str]:
         """Return the names of the arrays that had values when a launch began."""
         before = {number for each in self.recording.launches[:launch] for number in each.buffers if number is not None}
         launched = self.recording.launches[launch]
         names = {array.name for array in launched.trace.arrays if launched.buffers[array.number] in before}
-        read = {row.storage.name for row in self.layout.rows if row.launch == launch and not row.made.any()}
+        read = {row.storage.name for row in self.layout.rows if row.launch == launch and not row.computed.any()}
         return frozenset(names | read)
 
     def next_execution(self, file: str, line: int, moment: int) -> int | None:
@@ -131,17 +131,17 @@ class Models:
         return int(later[0] if later.size else events[0]) + 1
 
 
-def with_text(models: Models, text: CountedText | None) -> Models:
+def add_text(models: RecordingModels, text: CountedText | None) -> RecordingModels:
     """Return the models of a histogram of a text with its characters, bin names, and lines between them."""
     if text is None:
         return models
-    from gpu.stepping.counted import counted_elements
+    from gpu.stepping.binned_elements import match_binned_elements
 
-    counted = counted_elements(models.recording, text.characters, text.bins)
+    counted = match_binned_elements(models.recording, text.characters, text.bins)
     return replace(models, layout=DataflowLayout(models.layout.dataflow, text, counted))
 
 
-def load(path: str | Path) -> Models:
+def load_models(path: str | Path) -> RecordingModels:
     """Read a recording from a trusted file, written by one of this program's processes.
 
     Raises
@@ -151,30 +151,30 @@ def load(path: str | Path) -> Models:
     """
     from gpu.stepping.recording import Recording
 
-    return models_of(Recording.load(path))
+    return build_models(Recording.load(path))
 
 
-def load_checked(data: bytes, path: Path) -> Models:
+def load_checked_models(data: bytes, path: Path) -> RecordingModels:
     """Read a recording from bytes that an `Inspector` has checked; raise InputError if they are still damaged."""
-    from gpu.stepping.recording import Recording, damaged
+    from gpu.stepping.recording import Recording, build_damage_error
 
     try:
-        return models_of(Recording.read(data, path))
+        return build_models(Recording.read(data, path))
     except LockstepError:
         raise
     except Exception as error:
-        raise damaged(path) from error
+        raise build_damage_error(path) from error
 
 
-def models_of(recording: Recording) -> Models:
+def build_models(recording: Recording) -> RecordingModels:
     """Return the models of a recording."""
-    from gpu.stepping.derived import derive
+    from gpu.stepping.derived_data import derive_data
 
-    derived = derive(recording)
+    derived = derive_data(recording)
     positions, _ = recording.statements
     lines = np.array([position.line for position in positions], np.int64)
     files = tuple(position.file for position in positions)
-    return Models(
+    return RecordingModels(
         recording, DataflowLayout(derived.dataflow), derived.lanes, derived.tally, lines, files, derived.segments,
-        derived.phases, derived.addresses, derived.grids, derived.races,
+        derived.phases, derived.max_address_count, derived.grids, derived.races,
     )  # fmt: skip

@@ -19,22 +19,22 @@ from gpu.declaration.pattern import (
     Pattern,
     Textbook,
     Variant,
-    with_role,
+    find_by_role,
 )
-from gpu.declaration.presentation import Kind
+from gpu.declaration.presentation import InputKind
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import Text
 from gpu.errors import InputError
 from gpu.messages.requests import StepKernel, StepPattern, StepWriter
 from gpu.messages.shared_arrays import SharedArray
 
-MOST_ELEMENTS = 2048
+MAX_ELEMENTS = 2048
 """Maximum number of elements, two per thread of the largest block, and of characters of a text."""
-MOST_ROWS = 32
+MAX_ROWS = 32
 """Maximum number of rows or columns of a matrix."""
 
 
-Checked = Callable[[Path], bytes]
+CheckedReader = Callable[[Path], bytes]
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class ReadRecording:
     Parameters
     ----------
     path : Path
-    checked : callable
+    read_checked : callable
         Returns the file's bytes after checking them; raises InputError if they are invalid.
     """
 
     path: Path
-    checked: Checked
+    read_checked: CheckedReader
 
 
 RunRequest = StepPattern | StepKernel
@@ -57,7 +57,7 @@ StepRequest = RunRequest | StepWriter | ReadRecording
 
 
 @dataclass(frozen=True)
-class Chosen:
+class StepSettings:
     """The settings of a Step tab; the fields are those of StepPattern."""
 
     params: Params
@@ -72,7 +72,7 @@ def _requested_threads(params: Params) -> int | None:
     return None
 
 
-def _no_input_kind(params: Params) -> Kind | None:
+def _no_input_kind(params: Params) -> InputKind | None:
     """Return None: no opened file is needed as input."""
     return None
 
@@ -83,7 +83,7 @@ def _uncut_input(inputs: Inputs) -> Inputs:
 
 
 @dataclass(frozen=True)
-class Figures:
+class ExpectedCounts:
     """Counts for `n` elements that are known without a run.
 
     Parameters
@@ -100,7 +100,7 @@ class Figures:
     sequential: int | None
 
 
-def _no_figures(request: StepRequest, n: int | None = None) -> Figures | None:
+def _no_expected_counts(request: StepRequest, n: int | None = None) -> ExpectedCounts | None:
     """Return None: no counts are known."""
     return None
 
@@ -131,30 +131,30 @@ class Steppable:
         Title of the pictures.
     file, kernel : str
         The kernel file, a name under `kernels/` or a path, and the function shown before any has run.
-    request : callable
+    make_request : callable
         Returns the request for a Chosen; raises InputError if it cannot be recorded.
     library : str
         The library of a routine that cannot be stepped through; "" for a kernel.
     parameters : tuple of Parameter
         The settings, limited to what is small enough to step through.
-    others : tuple of OtherVariant
+    other_variants : tuple of OtherVariant
         Variants to compare with on the same input, most similar first.
     random : bool
         The input depends on a seed.
-    threads : callable
+    threads_per_block : callable
         Returns the threads per block for some parameters if they differ from the requested number, else None.
-    takes : callable
+    input_kind : callable
         Returns the kind of opened file that some parameters need as input, or None.
-    cut : callable
+    cut_input : callable
         Returns the part of an input that is small enough to step through.
-    followed : tuple of str
+    followed_parameters : tuple of str
         Parameters that follow the Run tab: its input, and the operation on it.
-    along : tuple of str
+    always_copied : tuple of str
         Followed parameters that are copied whenever another one changes, since others are relative to them and their
         initial values differ from the Run tab's.
     text : callable
         Returns the names of a text's arrays and bins for a request, or None.
-    figures : callable
+    expected_counts : callable
         Returns the Figures of a request and a number of elements, by default the request's; None if nothing is known.
     """
 
@@ -163,51 +163,53 @@ class Steppable:
     title: str
     file: str
     kernel: str
-    request: Callable[[Chosen], StepRequest] = field(compare=False)
+    make_request: Callable[[StepSettings], StepRequest] = field(compare=False)
     library: str = ""
     parameters: tuple[Parameter, ...] = field(default=(), compare=False)
-    others: tuple[OtherVariant, ...] = ()
+    other_variants: tuple[OtherVariant, ...] = ()
     random: bool = False
-    threads: Callable[[Params], int | None] = field(default=_requested_threads, compare=False)
-    takes: Callable[[Params], Kind | None] = field(default=_no_input_kind, compare=False)
-    cut: Callable[[Inputs], Inputs] = field(default=_uncut_input, compare=False)
-    followed: tuple[str, ...] = ()
-    along: tuple[str, ...] = ()
-    figures: Callable[[StepRequest, int | None], Figures | None] = field(default=_no_figures, compare=False)
+    threads_per_block: Callable[[Params], int | None] = field(default=_requested_threads, compare=False)
+    input_kind: Callable[[Params], InputKind | None] = field(default=_no_input_kind, compare=False)
+    cut_input: Callable[[Inputs], Inputs] = field(default=_uncut_input, compare=False)
+    followed_parameters: tuple[str, ...] = ()
+    always_copied: tuple[str, ...] = ()
+    expected_counts: Callable[[StepRequest, int | None], ExpectedCounts | None] = field(
+        default=_no_expected_counts, compare=False
+    )
     text: Callable[[StepRequest], CountedText | None] = field(default=_no_text, compare=False)
 
 
-def _elements(pattern: Pattern, request: StepPattern) -> int | None:
+def _count_elements(pattern: Pattern, request: StepPattern) -> int | None:
     """Return a request's number of elements: pixels, characters, or generated or entered values; None if unknown."""
     text = pattern.parameter(Role.TEXT)
-    match pattern.takes(request.params):
+    match pattern.input_kind(request.params):
         case "image":
             return prod(request.inputs["image"].shape) if "image" in request.inputs else None
         case "text" if text is not None:
             return len(request.params[text.name])
         case "values" if pattern.dimensions == 1 and "values" in request.inputs:
             return prod(request.inputs["values"].shape)
-    return pattern.elements(request.params)
+    return pattern.count_elements(request.params)
 
 
-def _others(pattern: Pattern, variant: Variant) -> tuple[OtherVariant, ...]:
+def _list_other_variants(pattern: Pattern, variant: Variant) -> tuple[OtherVariant, ...]:
     """Return the other variants that can be stepped through, those below in the ladder first, nearest first."""
     place = pattern.variants.index(variant)
     variants = [each for each in (*pattern.variants[:place][::-1], *pattern.variants[place + 1 :]) if not each.library]
     return tuple(OtherVariant(each.name, each.title) for each in variants)
 
 
-def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
+def make_variant_steppable(pattern: Pattern, variant: Variant) -> Steppable:
     """Return a variant of a pattern as a Steppable with a small input."""
 
-    def figures(request: StepRequest, n: int | None = None) -> Figures | None:
+    def expected_counts(request: StepRequest, n: int | None = None) -> ExpectedCounts | None:
         if not isinstance(request, StepPattern):
             return None  # textbook counts are for a whole run, not for one block
-        n = _elements(pattern, request) if n is None else n
+        n = _count_elements(pattern, request) if n is None else n
         if n is None:
             return None
-        book, sequential = pattern.textbook_of(variant, request.params, n), pattern.sequential
-        return Figures(n, book, sequential(request.params, n) if sequential else None)
+        book, sequential = pattern.textbook_of(variant, request.params, n), pattern.sequential_operations
+        return ExpectedCounts(n, book, sequential(request.params, n) if sequential else None)
 
     followed = tuple(each.name for each in pattern.parameters if _is_followed(each, pattern))
     own_defaults = (pattern.parameter(Role.SOURCE), pattern.parameter(Role.TEXT))
@@ -215,9 +217,9 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
         subject=pattern.name,
         name=f"{pattern.name}-{variant.name}",
         title=f"{pattern.title}: {variant.title}",
-        file=pattern.file_of(variant.name),
+        file=pattern.kernel_file_of(variant.name),
         kernel=variant.kernels[0] if variant.kernels else "",
-        request=lambda chosen: StepPattern(
+        make_request=lambda chosen: StepPattern(
             pattern.name,
             variant.name,
             chosen.params,
@@ -227,29 +229,29 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
             chosen.sources,
         ),
         library=variant.library,
-        parameters=tuple(_watchable(parameter, pattern) for parameter in pattern.parameters),
-        others=_others(pattern, variant),
+        parameters=tuple(_limit_parameter(parameter, pattern) for parameter in pattern.parameters),
+        other_variants=_list_other_variants(pattern, variant),
         random=pattern.make_input is not None,
-        threads=variant.threads or _requested_threads,
-        takes=lambda params: _input_kind(pattern, params),
-        cut=pattern.step_input,
-        followed=followed,
-        along=tuple(
+        threads_per_block=variant.threads or _requested_threads,
+        input_kind=lambda params: _find_input_kind(pattern, params),
+        cut_input=pattern.step_input,
+        followed_parameters=followed,
+        always_copied=tuple(
             name
             for name in followed
             if name in pattern.step_params and name not in (each.name for each in own_defaults if each is not None)
         ),
-        figures=figures,
-        text=lambda request: pattern.text(request.params) if isinstance(request, StepPattern) else None,
+        expected_counts=expected_counts,
+        text=lambda request: pattern.describe_text(request.params) if isinstance(request, StepPattern) else None,
     )
 
 
-def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[StepPattern]:
+def list_smaller_requests(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[StepPattern]:
     """Return the request at all smaller powers of two, smallest first; an empty list if it has no size.
 
     Blocks are no larger than the size needs, so that the picture is small too.
     """
-    size, block = (with_role(parameters, role) for role in (Role.SIZE, Role.BLOCK))
+    size, block = (find_by_role(parameters, role) for role in (Role.SIZE, Role.BLOCK))
     if not isinstance(request, StepPattern) or not isinstance(size, Integer) or not size.applies(request.params):
         return []
     if request.inputs:
@@ -266,11 +268,11 @@ def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[Step
     return requests
 
 
-def _input_kind(pattern: Pattern, params: Params) -> Kind | None:
+def _find_input_kind(pattern: Pattern, params: Params) -> InputKind | None:
     """Return the kind of opened file that a run needs as input; None if it generates its input."""
-    if pattern.takes(params) == "image":
+    if pattern.input_kind(params) == "image":
         return "image"
-    return "values" if pattern.from_file(params) else None
+    return "values" if pattern.reads_file(params) else None
 
 
 def _is_followed(parameter: Parameter, pattern: Pattern) -> bool:
@@ -288,15 +290,15 @@ def _is_followed(parameter: Parameter, pattern: Pattern) -> bool:
     return True
 
 
-def _watchable(parameter: Parameter, pattern: Pattern) -> Parameter:
+def _limit_parameter(parameter: Parameter, pattern: Pattern) -> Parameter:
     """Return a parameter with the Step tab's default, limited to values that are small enough to step through."""
     start = pattern.step_params.get(parameter.name)
     if isinstance(parameter, Text):
-        parameter = replace(parameter, maximum=min(parameter.maximum, MOST_ELEMENTS))
+        parameter = replace(parameter, maximum=min(parameter.maximum, MAX_ELEMENTS))
     if start is None:
         return parameter
     changes: dict[str, Any] = {"default": start}
-    limit = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
+    limit = MAX_ROWS if pattern.dimensions == 2 else MAX_ELEMENTS
     if isinstance(parameter, Integer) and parameter.maximum > limit:
         changes["maximum"] = parameter.minimum + (limit - parameter.minimum) // parameter.step * parameter.step
     return replace(parameter, **changes)

@@ -12,9 +12,9 @@ from gpu.declaration.pattern import CountedText
 from gpu.errors import LockstepError
 from gpu.messages.requests import Failure, Result
 from gui.model.jobs import Jobs
-from gui.qt.background import in_background
+from gui.qt.background import run_in_background
 from gui.step_view.recording import models
-from gui.step_view.recording.models import Models
+from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import ReadRecording, RunRequest, StepRequest
 
 STALE_S = 2.0
@@ -45,11 +45,11 @@ class Stepper(QObject):
     ) -> None:
         super().__init__(parent)
         self._jobs, self._channel, self._priority = jobs, channel, priority
-        self._newest = 0
+        self._last_number = 0
         self.busy = False
         self.path = ""
-        self._handle: object = None
-        self._read.connect(self._take)
+        self._handles: object = None
+        self._read.connect(self._receive_models)
 
     @property
     def jobs(self) -> Jobs:
@@ -61,47 +61,49 @@ class Stepper(QObject):
 
         For a histogram of a text, `text` has the names of its arrays and bins.
         """
-        self._newest += 1
-        number = self._newest
+        self._last_number += 1
+        number = self._last_number
         self._set_busy(True)
         if isinstance(request, ReadRecording):
-            path, checked = request.path, request.checked
+            path, checked = request.path, request.read_checked
 
-            def read() -> Models:
-                return models.load_checked(checked(path), path)
+            def read() -> RecordingModels:
+                return models.load_checked_models(checked(path), path)
 
-            in_background(lambda: self._emit_read(number, request, (_try_load(read), str(path), None)))
+            run_in_background(lambda: self._emit_read(number, request, (_try_load(read), str(path), None)))
             return
         if self.jobs.age(self._channel) > STALE_S:
             # A request that is no longer needed may be a kernel that never ends.
             self.jobs.stop()
-        self.jobs.post(self._channel, request, lambda event: self._answer(number, request, text, event),
+        self.jobs.post(self._channel, request, lambda event: self._read_result(number, request, text, event),
                        priority=self._priority)  # fmt: skip
 
-    def rehearse(self, request: RunRequest) -> None:
+    def warm_up(self, request: RunRequest) -> None:
         """Record and read a run at low priority to warm up the process, and discard the result."""
 
         def read(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                in_background(lambda: _try_load(lambda: models.load(event.path)))
+                run_in_background(lambda: _try_load(lambda: models.load_models(event.path)))
 
         self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
 
     def forget(self) -> None:
         """Drop the current request; no signal is emitted for it."""
-        self._newest += 1
+        self._last_number += 1
         self.jobs.drop(self._channel)
         self._set_busy(False)
 
     def stop(self) -> bool:
         """Stop the current recording; return whether there was one."""
-        if self.busy and self.jobs.waits(self._channel):
+        if self.busy and self.jobs.has_request(self._channel):
             self.jobs.stop()
             return True
         return False
 
-    def _answer(self, number: int, request: StepRequest, text: CountedText | None, event: Result | Failure) -> None:
-        if number != self._newest:
+    def _read_result(
+        self, number: int, request: StepRequest, text: CountedText | None, event: Result | Failure
+    ) -> None:
+        if number != self._last_number:
             return
         if isinstance(event, Failure):
             self._set_busy(False)
@@ -111,20 +113,20 @@ class Stepper(QObject):
         # The handles keep the file alive while it is read.
         handles = event.arrays
 
-        def read() -> Models:
-            return models.with_text(models.load(event.path), text)
+        def read() -> RecordingModels:
+            return models.add_text(models.load_models(event.path), text)
 
-        in_background(lambda: self._emit_read(number, request, (_try_load(read), event.path, handles)))
+        run_in_background(lambda: self._emit_read(number, request, (_try_load(read), event.path, handles)))
 
     def _emit_read(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
         with suppress(RuntimeError):  # the page may have been deleted in the meantime
             self._read.emit(number, request, answer)
 
-    def _take(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
-        if number != self._newest:
+    def _receive_models(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
+        if number != self._last_number:
             return
         self._set_busy(False)
-        result, self.path, self._handle = answer
+        result, self.path, self._handles = answer
         if isinstance(result, Failure):
             self.failed.emit(result)
         else:
@@ -136,7 +138,7 @@ class Stepper(QObject):
             self.busy_changed.emit(busy)
 
 
-def _try_load(read: Callable[[], Models]) -> object:
+def _try_load(read: Callable[[], RecordingModels]) -> object:
     """Return the Models of a recording, or a Failure."""
     try:
         return read()

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-STEPS_A_SECOND = 4.0
+STEPS_PER_SECOND = 4.0
 """Playback rate in steps per second at speed 1."""
 _FRAME_MS = 16
-_REST_S = 1.2
+_LOOP_PAUSE_S = 1.2
 """Seconds for which a loop stays at the end before it restarts."""
 
 
@@ -27,7 +27,7 @@ class Player(QObject):
     moved = pyqtSignal(int)
     playing_changed = pyqtSignal(bool)
 
-    def __init__(self, parent: QObject | None = None, rate: float = STEPS_A_SECOND) -> None:
+    def __init__(self, parent: QObject | None = None, rate: float = STEPS_PER_SECOND) -> None:
         super().__init__(parent)
         self._rate = rate
         self.moment = 0
@@ -36,7 +36,7 @@ class Player(QObject):
         self.loop = False
         self._borders: tuple[int, ...] = (0,)
         self._phases: tuple[int, ...] = (0,)
-        self._due = 0.0
+        self._seconds_at_end = 0.0
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
 
@@ -61,41 +61,41 @@ class Player(QObject):
         self.moment = min(moment, end)
         self.moved.emit(self.moment)
 
-    def go(self, moment: int) -> None:
+    def go_to(self, moment: int) -> None:
         """Go to a moment, clamped to 0 and `end`."""
         moment = min(max(moment, 0), self.end)
         if moment != self.moment:
             self.moment = moment
             self.moved.emit(moment)
 
-    def step(self, by: int) -> None:
+    def step(self, count: int) -> None:
         """Pause, and go forward by some moments, or back if negative."""
         self.pause()
-        self.go(self.moment + by)
+        self.go_to(self.moment + count)
 
-    def to_border(self, direction: int) -> None:
+    def go_to_border(self, direction: int) -> None:
         """Pause, and go to the next barrier (1) or the previous one (-1)."""
         self.pause()
-        self.go(self.border(direction))
+        self.go_to(self.next_border(direction))
 
-    def to_phase(self, direction: int) -> None:
+    def go_to_phase(self, direction: int) -> None:
         """Pause, and go to the start of the next (1) or previous (-1) phase; without named phases, to a barrier."""
         self.pause()
-        self.go(self._next(self._phases, direction))
+        self.go_to(self._find_next(self._phases, direction))
 
-    def border(self, direction: int) -> int:
+    def next_border(self, direction: int) -> int:
         """Return the moment of the next barrier (1) or of the previous one (-1)."""
-        return self._next(self._borders, direction)
+        return self._find_next(self._borders, direction)
 
-    def _next(self, among: tuple[int, ...], direction: int) -> int:
+    def _find_next(self, moments: tuple[int, ...], direction: int) -> int:
         if direction > 0:
-            return among[min(bisect_right(among, self.moment), len(among) - 1)]
-        return among[max(bisect_left(among, self.moment) - 1, 0)]
+            return moments[min(bisect_right(moments, self.moment), len(moments) - 1)]
+        return moments[max(bisect_left(moments, self.moment) - 1, 0)]
 
-    def to_end(self, last: bool) -> None:
+    def go_to_end(self, last: bool) -> None:
         """Pause, and go to the end or to the start."""
         self.pause()
-        self.go(self.end if last else 0)
+        self.go_to(self.end if last else 0)
 
     @property
     def playing(self) -> bool:
@@ -107,8 +107,8 @@ class Player(QObject):
         if self.playing or not self.end:
             return
         if self.moment >= self.end:
-            self.go(0)
-        self._due = 0.0
+            self.go_to(0)
+        self._seconds_at_end = 0.0
         self._timer.start(self._interval)
         self.playing_changed.emit(True)
 
@@ -139,11 +139,11 @@ class Player(QObject):
 
     def _tick(self) -> None:
         if self.moment >= self.end:
-            self._due += self._interval / 1000
+            self._seconds_at_end += self._interval / 1000
             if not self.loop:
                 self.pause()
-            elif self._due >= _REST_S:
-                self._due = 0.0
-                self.go(0)
+            elif self._seconds_at_end >= _LOOP_PAUSE_S:
+                self._seconds_at_end = 0.0
+                self.go_to(0)
             return
-        self.go(self.moment + max(1, round(self._rate * self.speed * self._interval / 1000)))
+        self.go_to(self.moment + max(1, round(self._rate * self.speed * self._interval / 1000)))

@@ -16,10 +16,10 @@ from gui.painting.values import thread_name
 if TYPE_CHECKING:
     from gpu.stepping.moment.lanes import Lanes
     from gpu.stepping.moment.traffic import Traffic
-    from gui.step_view.recording.models import Models
+    from gui.step_view.recording.models import RecordingModels
 
 _MAX_SNAPSHOTS = 256
-_BEGINNING = "Space: play, →: one step"
+_START_HINT = "Space: play, →: one step"
 
 Thread = tuple[int, int]
 """A block and a thread; a negative thread means the block's first active one."""
@@ -39,7 +39,7 @@ class Snapshot:
         The thread that the texts are about.
     traffic : Traffic or None
         Memory accesses of the last statement; None at moment 0.
-    code, words, variables : str
+    code, effect, variables : str
         Source line, its effect in the thread, and the thread's variables.
     phase : str
         Name of the phase from the kernel's comments, or "".
@@ -52,7 +52,7 @@ class Snapshot:
     thread: int
     traffic: Traffic | None
     code: str
-    words: str
+    effect: str
     variables: str
     phase: str
 
@@ -61,32 +61,32 @@ Snapshots = Callable[[int, Thread | None], Snapshot]
 """Returns the snapshot of a moment for the followed thread, or else for the first active one."""
 
 
-def snapshots_of(models: Models) -> Snapshots:
+def make_snapshots(models: RecordingModels) -> Snapshots:
     """Return the snapshot function of a recording, with a cache of the most recent results."""
-    return lru_cache(maxsize=_MAX_SNAPSHOTS)(partial(_snapshot, models))
+    return lru_cache(maxsize=_MAX_SNAPSHOTS)(partial(_build_snapshot, models))
 
 
-def _snapshot(models: Models, moment: int, followed: Thread | None) -> Snapshot:
+def _build_snapshot(models: RecordingModels, moment: int, followed: Thread | None) -> Snapshot:
     # Imported late: this loads the simulator, which a window that only runs kernels does not need.
     from gpu.stepping.moment.traffic import traffic_at
 
     recording, event = models.recording, max(moment - 1, 0)
-    lanes = models.lanes.at(event)
+    lanes = models.lanes.lanes_at(event)
     traffic = traffic_at(recording, event) if moment else None
     _ = traffic and traffic.banks  # computed here, which may be in advance
-    block, thread = _selected_thread(lanes, followed)
-    code, words, variables = _words(models, moment, block, thread)
+    block, thread = _select_thread(lanes, followed)
+    code, words, variables = _describe_statement(models, moment, block, thread)
     return Snapshot(
-        lanes, lanes.state.shape[0], prod(recording.at(event)[0].trace.block), block, thread,
-        traffic, code, words, variables, models.phases.at(moment),
+        lanes, lanes.state.shape[0], prod(recording.locate_moment(event)[0].trace.block), block, thread,
+        traffic, code, words, variables, models.phases.phase_at(moment),
     )  # fmt: skip
 
 
-def _words(models: Models, moment: int, block: int, thread: int) -> tuple[str, str, str]:
-    from gpu.stepping.explain import explain
+def _describe_statement(models: RecordingModels, moment: int, block: int, thread: int) -> tuple[str, str, str]:
+    from gpu.stepping.explanation import explain
 
     if not moment:
-        return "", _BEGINNING, ""
+        return "", _START_HINT, ""
     event = moment - 1
     lines = models.recording.text(models.files[event]).split("\n")
     number = int(models.lines[event])
@@ -97,7 +97,7 @@ def _words(models: Models, moment: int, block: int, thread: int) -> tuple[str, s
     return code, f"{name}:  {explanation.text}" if explanation.text else f"{name} is not active", variables
 
 
-def _selected_thread(lanes: Lanes, followed: Thread | None) -> Thread:
+def _select_thread(lanes: Lanes, followed: Thread | None) -> Thread:
     """Return the block and thread that the snapshot is about."""
     from gpu.stepping.moment.lanes import LaneState
 

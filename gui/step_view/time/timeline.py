@@ -14,34 +14,34 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.stepping.segments import Segment
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 
 if TYPE_CHECKING:
     from gpu.stepping.phases import Phase
 
-_LEAST = 26.0
+_MIN_SEGMENT_WIDTH = 26.0
 _MIN_GAP = 12
 """Minimum distance in pixels between adjacent names, at the normal text size."""
-_FEWEST = 3
+_MIN_CHARACTERS = 3
 """Minimum number of characters of an elided word."""
 
 
-def shortened(label: str, metric: QFontMetricsF, room: float) -> str:
-    """Return a label elided to `room` pixels; of "distance = 64", only the number is kept."""
-    if metric.horizontalAdvance(label) <= room:
+def shorten_label(label: str, metric: QFontMetricsF, max_width: float) -> str:
+    """Return a label elided to `max_width` pixels; of "distance = 64", only the number is kept."""
+    if metric.horizontalAdvance(label) <= max_width:
         return label
-    text = metric.elidedText(label.rpartition(" = ")[2], Qt.TextElideMode.ElideRight, room)
+    text = metric.elidedText(label.rpartition(" = ")[2], Qt.TextElideMode.ElideRight, max_width)
     rest = text.removesuffix("…").strip()
-    return text if rest == text or rest.isdigit() or len(rest) >= _FEWEST else ""
+    return text if rest == text or rest.isdigit() or len(rest) >= _MIN_CHARACTERS else ""
 
 
 class Timeline(QWidget):
     """A slider over moments, controlled by clicks and drags."""
 
-    wanted = pyqtSignal(int)
+    moment_requested = pyqtSignal(int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,22 +101,22 @@ class Timeline(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._invalidate()
 
     def sizeHint(self) -> QSize:
         captions = look().px(16) * (bool(self.phases) + (len(self._names) > 1))
-        return QSize(300, look().px(42) + captions + (self._lower if captions else 0))
+        return QSize(300, look().px(42) + captions + (self._caption_offset if captions else 0))
 
     @property
-    def _lower(self) -> int:
+    def _caption_offset(self) -> int:
         """Return the vertical offset of phases and kernel names, which leaves space for findings above them."""
         return look().px(6) if self.findings else 0
 
     @property
-    def _names_at(self) -> int:
+    def _names_offset(self) -> int:
         """Return the offset of the kernel names below the segments, which leaves space for the phases."""
-        return 5 + self._lower + (look().px(16) if self.phases else 0)
+        return 5 + self._caption_offset + (look().px(16) if self.phases else 0)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(100, self.sizeHint().height())
@@ -129,7 +129,7 @@ class Timeline(QWidget):
             return self._cached_edges
         lengths = np.array([segment.last - segment.first for segment in self.segments], float)
         room = self.width() - 2.0 * look().px(4)
-        min_width = min(_LEAST, 0.6 * room / max(lengths.size, 1))
+        min_width = min(_MIN_SEGMENT_WIDTH, 0.6 * room / max(lengths.size, 1))
         # The square root keeps short segments readable next to long ones.
         shares = np.sqrt(np.maximum(lengths, 1))
         widths = min_width + shares / shares.sum() * (room - min_width * lengths.size)
@@ -190,7 +190,7 @@ class Timeline(QWidget):
     def _picture(self, name: str, paint: Callable[[QPainter], None]) -> QPixmap:
         """Return a cached picture of the timeline's size, painted if size or look changed."""
         key = (name, self.width(), self.height(), self._ratio, look())
-        return self._pictures.at(key, lambda: self._paint_picture(paint))
+        return self._pictures.find_or_paint(key, lambda: self._paint_picture(paint))
 
     def _paint_picture(self, paint: Callable[[QPainter], None]) -> QPixmap:
         picture = QPixmap(self.size() * self._ratio)
@@ -224,9 +224,9 @@ class Timeline(QWidget):
         theme, segment = look().theme, self.segments[number]
         single = len(self.segments) > 60
         box = QRectF(left, look().px(11), max(right - left - (0 if single else 2), 1), look().px(26))
-        ground = mixed(theme.accent, theme.surface, 0.16 if passed else 0.0)
+        ground = mix_colors(theme.accent, theme.surface, 0.16 if passed else 0.0)
         if single:
-            painter.fillRect(box, ground if not current else mixed(theme.accent, theme.surface, 0.4))
+            painter.fillRect(box, ground if not current else mix_colors(theme.accent, theme.surface, 0.4))
             return
         painter.setPen(QPen(QColor(theme.accent if current else theme.border), 1))
         painter.setBrush(ground)
@@ -234,14 +234,14 @@ class Timeline(QWidget):
         elapsed = QRectF(box.left() + 1, box.top() + 1, self.x_of(self.moment) - box.left() - 2, box.height() - 2)
         if current and elapsed.width() > 2:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(mixed(theme.accent, theme.surface, 0.36))
+            painter.setBrush(mix_colors(theme.accent, theme.surface, 0.36))
             painter.drawRoundedRect(elapsed, 3, 3)
         font = QFont(self.font())
         font.setPixelSize(look().small_px)
         painter.setFont(font)
         painter.setPen(QColor(theme.text if passed else theme.muted))
         painter.drawText(
-            box, Qt.AlignmentFlag.AlignCenter, shortened(segment.label, QFontMetricsF(font), box.width() - 6)
+            box, Qt.AlignmentFlag.AlignCenter, shorten_label(segment.label, QFontMetricsF(font), box.width() - 6)
         )
 
     def _paint_phase(self, painter: QPainter, phase: Phase, *, current: bool) -> None:
@@ -250,14 +250,14 @@ class Timeline(QWidget):
             return
         theme, small = look().theme, QFont(self.font())
         small.setPixelSize(look().small_px)
-        top = look().px(11) + look().px(26) + 3 + self._lower
+        top = look().px(11) + look().px(26) + 3 + self._caption_offset
         box = QRectF(self.x_of(phase.first), top, 0, look().px(16))
         box.setRight(self.x_of(phase.last) - 2)
         if box.width() < 1:
             return
         color = QColor(theme.accent if current else theme.border)
         painter.fillRect(QRectF(box.left(), box.top(), box.width(), 2), color)
-        text = shortened(phase.name, QFontMetricsF(small), box.width() + 2 - look().px(_MIN_GAP))
+        text = shorten_label(phase.name, QFontMetricsF(small), box.width() + 2 - look().px(_MIN_GAP))
         painter.setFont(small)
         painter.setPen(QColor(theme.text if current else theme.muted))
         if current:
@@ -277,7 +277,7 @@ class Timeline(QWidget):
                 continue
             last = max(other for other, each in enumerate(self.segments) if each.launch == segment.launch)
             left, right = edges[number], edges[last + 1]
-            box = QRectF(left, bottom + self._names_at, right - left - look().px(_MIN_GAP), look().px(15))
+            box = QRectF(left, bottom + self._names_offset, right - left - look().px(_MIN_GAP), look().px(15))
             painter.setPen(QColor(look().theme.muted))
             text = metric.elidedText(self._names[segment.launch], Qt.TextElideMode.ElideRight, box.width())
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
@@ -285,19 +285,19 @@ class Timeline(QWidget):
                 painter.setPen(QPen(QColor(look().theme.faint), 1))
                 painter.drawLine(
                     QPointF(left - 1, bottom - look().px(28)),
-                    QPointF(left - 1, bottom + self._names_at + look().px(11)),
+                    QPointF(left - 1, bottom + self._names_offset + look().px(11)),
                 )
 
     # --- mouse
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        self.wanted.emit(self.moment_at(event.position().x()))
+        self.moment_requested.emit(self.moment_at(event.position().x()))
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.buttons():
-            self.wanted.emit(self.moment_at(event.position().x()))
+            self.moment_requested.emit(self.moment_at(event.position().x()))
             return
         near = [text for moment, text in self.findings if abs(self.x_of(moment + 1) - event.position().x()) < 6]
         moment_here = self.moment_at(event.position().x())

@@ -8,9 +8,9 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QSiz
 
 from gui.painting.glyphs import glyph
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 from gui.step_view.time.player import SPEEDS, Player
-from gui.widgets.basic import ElidedLabel, restyle, role
+from gui.widgets.basic import ElidedLabel, restyle, set_role
 
 _BUTTONS = (
     ("first", "First", "Home"),
@@ -30,14 +30,14 @@ class Transport(QWidget):
     Parameters
     ----------
     player : Player
-    moment : str
+    moment_name : str
         Name of a moment, such as "step" or "cycle".
     """
 
-    def __init__(self, player: Player, moment: str = "step") -> None:
+    def __init__(self, player: Player, moment_name: str = "step") -> None:
         super().__init__()
         self.player = player
-        self._moment = moment
+        self._moment_name = moment_name
         self.buttons: dict[str, QPushButton] = {}
         self.count = ElidedLabel("card-title", "Step")
         # Its text does not determine its width, but its reserved minimum width does.
@@ -58,7 +58,7 @@ class Transport(QWidget):
         layout.setSpacing(_GAP)
         for name, text, key in _BUTTONS:
             button = QPushButton()
-            role(button, "primary" if name == "play" else "transport")
+            set_role(button, "primary" if name == "play" else "transport")
             button.setToolTip(f"{text}  ({key})")
             button.setAccessibleName(text)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -66,13 +66,13 @@ class Transport(QWidget):
             layout.addWidget(button)
         self.buttons["play"].setText("Play")
         press = {
-            "first": lambda: player.to_end(last=False),
-            "barrier back": lambda: player.to_border(-1),
+            "first": lambda: player.go_to_end(last=False),
+            "barrier back": lambda: player.go_to_border(-1),
             "back": lambda: player.step(-1),
             "play": player.toggle,
             "step": lambda: player.step(1),
-            "barrier on": lambda: player.to_border(1),
-            "last": lambda: player.to_end(last=True),
+            "barrier on": lambda: player.go_to_border(1),
+            "last": lambda: player.go_to_end(last=True),
         }
         for name, do in press.items():
             self.buttons[name].clicked.connect(lambda _=False, do=do: do())
@@ -123,30 +123,30 @@ class Transport(QWidget):
 
     def _show_moment(self, moment: int) -> None:
         end = self.player.end
-        self.count.say(self._count(moment, end))
+        self.count.show_text(self._format_count(moment, end))
         if end != self._end:
             self._end = end
-            self._reserve()
+            self._reserve_count_width()
         for name in ("first", "barrier back", "back"):
             self.buttons[name].setEnabled(moment > 0)
         for name in ("step", "barrier on", "last"):
             self.buttons[name].setEnabled(moment < end)
         self.buttons["play"].setEnabled(end > 0)
 
-    def _reserve(self) -> None:
+    def _reserve_count_width(self) -> None:
         """Reserve space for the longest count."""
         self.count.ensurePolished()
-        longest = self.count.fontMetrics().horizontalAdvance(self._count(self._end, self._end))
+        longest = self.count.fontMetrics().horizontalAdvance(self._format_count(self._end, self._end))
         self.count.setMinimumWidth(max(longest + look().px(4), look().px(96)))
 
     def event(self, event: QEvent | None) -> bool:
-        if is_of(event, QEvent.Type.LayoutRequest):
+        if is_event_type(event, QEvent.Type.LayoutRequest):
             self._share_width()  # a button's preferred width has changed with the text size
         return super().event(event)
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.StyleChange):
             self._restyle()
 
     def _restyle(self) -> None:
@@ -157,8 +157,8 @@ class Transport(QWidget):
                 button.setIcon(glyph(name, look().theme.text))
         self._show_playing(self.player.playing)
         self._share_width()
-        self._reserve()
+        self._reserve_count_width()
         restyle(self.buttons["play"], "role", "primary")
 
-    def _count(self, moment: int, end: int) -> str:
-        return f"{self._moment} {moment} of {end}" if end else ""
+    def _format_count(self, moment: int, end: int) -> str:
+        return f"{self._moment_name} {moment} of {end}" if end else ""

@@ -7,14 +7,14 @@ from PyQt6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent,
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.timing.timeline import LaunchTimelines, WarpState, WarpTimeline
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.theme import look
-from gui.step_view.warps.states import NAMES, SHORT, state_color
-from gui.widgets.basic import Card, ElidedLabel, as_count
+from gui.step_view.warps.states import SHORT_STATE_NAMES, STATE_NAMES, state_color
+from gui.widgets.basic import Card, ElidedLabel, format_count
 from gui.widgets.glossary_tip import add_definition
 from gui.widgets.wrapping import WrappingLayout
 
-WAYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
+RESIDENCY_KEYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 """Keys that change the number of resident blocks, and by how much."""
 
 
@@ -28,15 +28,15 @@ class ResidencyBars(QWidget):
         self.setAccessibleName("Resident blocks")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.found: LaunchTimelines | None = None
+        self.launch: LaunchTimelines | None = None
         self.resident = 1
 
-    def open(self, found: LaunchTimelines | None, resident: int) -> None:
+    def open(self, launch: LaunchTimelines | None, resident: int) -> None:
         """Set the launch, and the selected number of resident blocks."""
-        self.found, self.resident = found, resident
-        if found is not None:
-            most = len(found.timelines)
-            cycles = as_count(found.timelines[resident - 1].cycles)
+        self.launch, self.resident = launch, resident
+        if launch is not None:
+            most = len(launch.timelines)
+            cycles = format_count(launch.timelines[resident - 1].cycles)
             self.setAccessibleDescription(f"{resident} of at most {most} resident blocks: {cycles} cycles")
         self.update()
 
@@ -45,27 +45,27 @@ class ResidencyBars(QWidget):
 
     def _bar(self, number: int) -> QRectF:
         """Return the box of a bar, over the full height of the picture; the first is number 1."""
-        assert self.found is not None
-        width = self.width() / len(self.found.timelines)
+        assert self.launch is not None
+        width = self.width() / len(self.launch.timelines)
         return QRectF((number - 1) * width, 0, width, self.height() - look().px(14))
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
-        if self.found is None:
+        if self.launch is None:
             return
         theme = look().theme
         painter = QPainter(self)
-        max_cycles = max(each.cycles for each in self.found.timelines) or 1.0
+        max_cycles = max(each.cycles for each in self.launch.timelines) or 1.0
         font = self.font()
         font.setPixelSize(look().small_px)
         painter.setFont(font)
-        count = len(self.found.timelines)
+        count = len(self.launch.timelines)
         every = next(each for each in (1, 2, 4, 8) if self.width() / count * each >= look().px(20))
-        for each in self.found.timelines:
+        for each in self.launch.timelines:
             place = self._bar(each.resident)
             box = place.adjusted(1, 0, -1, 0)
             box.setTop(box.bottom() - max(each.cycles / max_cycles * box.height(), 1))
             is_selected = each.resident == self.resident
-            painter.fillRect(box, QColor(theme.accent) if is_selected else mixed(theme.accent, theme.surface, 0.3))
+            painter.fillRect(box, QColor(theme.accent) if is_selected else mix_colors(theme.accent, theme.surface, 0.3))
             if (
                 is_selected
                 or each.resident == 1
@@ -79,31 +79,31 @@ class ResidencyBars(QWidget):
             painter.drawRect(QRectF(0.5, 0.5, self.width() - 1, self.height() - 1))
         painter.end()
 
-    def _at(self, place: QPointF) -> int:
-        assert self.found is not None
-        count = len(self.found.timelines)
-        return min(max(int(place.x() / (self.width() / count)) + 1, 1), count)
+    def _resident_at(self, point: QPointF) -> int:
+        assert self.launch is not None
+        count = len(self.launch.timelines)
+        return min(max(int(point.x() / (self.width() / count)) + 1, 1), count)
 
-    def change_by(self, way: int) -> None:
+    def change_by(self, change: int) -> None:
         """Change the number of resident blocks."""
-        self._choose(self.resident + way)
+        self._choose(self.resident + change)
 
     def _choose(self, resident: int) -> None:
-        if self.found is not None and resident != self.resident and 1 <= resident <= len(self.found.timelines):
+        if self.launch is not None and resident != self.resident and 1 <= resident <= len(self.launch.timelines):
             self.chosen.emit(resident)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
-        if event is not None and self.found is not None:
-            self._choose(self._at(event.position()))
+        if event is not None and self.launch is not None:
+            self._choose(self._resident_at(event.position()))
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
-        if event is not None and event.buttons() and self.found is not None:
-            self._choose(self._at(event.position()))
+        if event is not None and event.buttons() and self.launch is not None:
+            self._choose(self._resident_at(event.position()))
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
-        if event.key() in WAYS:
-            self.change_by(WAYS[Qt.Key(event.key())])
+        if event.key() in RESIDENCY_KEYS:
+            self.change_by(RESIDENCY_KEYS[Qt.Key(event.key())])
         else:
             super().keyPressEvent(event)
 
@@ -112,18 +112,18 @@ class ResidencyBars(QWidget):
         self.update()
 
     def event(self, event: QEvent | None) -> bool:
-        if isinstance(event, QHelpEvent) and self.found is not None:
-            each = self.found.timelines[self._at(QPointF(event.pos())) - 1]
-            QToolTip.showText(event.globalPos(), _speed(self.found, each), self)
+        if isinstance(event, QHelpEvent) and self.launch is not None:
+            each = self.launch.timelines[self._resident_at(QPointF(event.pos())) - 1]
+            QToolTip.showText(event.globalPos(), _describe_speed(self.launch, each), self)
             return True
         return super().event(event)
 
 
-def _speed(launch: LaunchTimelines, timeline: WarpTimeline) -> str:
+def _describe_speed(launch: LaunchTimelines, timeline: WarpTimeline) -> str:
     """Return the duration of all blocks, and the speedup over one resident block."""
     blocks = "1 block" if launch.blocks == 1 else f"{launch.blocks} blocks"
-    per_block = as_count(timeline.cycles / max(launch.blocks, 1))
-    text = f"{blocks} in {as_count(timeline.cycles)} cycles, {per_block} per block"
+    per_block = format_count(timeline.cycles / max(launch.blocks, 1))
+    text = f"{blocks} in {format_count(timeline.cycles)} cycles, {per_block} per block"
     if timeline.resident > 1:
         text += f": {launch.timelines[0].cycles / timeline.cycles:.1f}× speedup over one at a time"
     return text
@@ -140,9 +140,11 @@ class StateShares(QWidget):
 
     def show_timeline(self, timeline: WarpTimeline) -> None:
         """Show the shares of a timeline."""
-        total = sum(timeline.cycles_in) or 1.0
-        self.shares = tuple(each / total for each in timeline.cycles_in)
-        self.setAccessibleDescription(", ".join(f"{NAMES[state]} {self.shares[state]:.0%}" for state in WarpState))
+        total = sum(timeline.state_cycles) or 1.0
+        self.shares = tuple(each / total for each in timeline.state_cycles)
+        self.setAccessibleDescription(
+            ", ".join(f"{STATE_NAMES[state]} {self.shares[state]:.0%}" for state in WarpState)
+        )
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -161,8 +163,8 @@ class StateShares(QWidget):
         painter.setFont(font)
         metrics = painter.fontMetrics()
         lines, line_height, chip = (len(WarpState) + 1) // 2, look().px(17), look().px(10)
-        percentages = [_percent(share) for share in self.shares]
-        for names, first in ((NAMES, 0.46), (SHORT, 0.52)):  # the share of the first column
+        percentages = [_format_percent(share) for share in self.shares]
+        for names, first in ((STATE_NAMES, 0.46), (SHORT_STATE_NAMES, 0.52)):  # the share of the first column
             columns = (first * self.width(), (1 - first) * self.width())
             rooms = [columns[state // lines] - chip - (16 if state < lines else 6) for state in WarpState]
             widths = [metrics.horizontalAdvance(f"{names[state]}  {percentages[state]}") for state in WarpState]
@@ -178,7 +180,7 @@ class StateShares(QWidget):
         painter.end()
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return "0 %" if not share else "<1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
@@ -189,34 +191,34 @@ class WarpsCard(Card):
         super().__init__("Resident blocks", margins=(12, 6, 12, 8))
         self.body.setSpacing(4)
         self.title.hide()
-        self.choices = WrappingLayout(across=8, down=4)
+        self.settings = WrappingLayout(across=8, down=4)
         """Layout for further settings of the model."""
-        self.body.addLayout(self.choices)
+        self.body.addLayout(self.settings)
         self.resident = ElidedLabel("card-title", "Resident blocks")
         self.bars = ResidencyBars()
         self.speed = ElidedLabel("caption", "Duration of the blocks")
         self.issue = ElidedLabel("card-title", "Issue rate")
         self.shares = StateShares()
-        self.now = ElidedLabel("code", "State of the warp")
-        for each in (self.resident, self.bars, self.speed, self.issue, self.shares, self.now):
+        self.state_label = ElidedLabel("code", "State of the warp")
+        for each in (self.resident, self.bars, self.speed, self.issue, self.shares, self.state_label):
             self.body.addWidget(each)
 
-    def show_timeline(self, found: LaunchTimelines, resident: int) -> None:
+    def show_timeline(self, launch: LaunchTimelines, resident: int) -> None:
         """Show a launch with a number of resident blocks."""
-        timeline = found.timelines[resident - 1]
-        max_blocks = len(found.timelines)
-        own_blocks = "1 block" if found.resident == 1 else f"{found.resident} blocks"
-        self.resident.say(f"{resident} of {max_blocks} blocks  ·  {resident * found.warps_per_block} warps")
+        timeline = launch.timelines[resident - 1]
+        max_blocks = len(launch.timelines)
+        own_blocks = "1 block" if launch.resident == 1 else f"{launch.resident} blocks"
+        self.resident.show_text(f"{resident} of {max_blocks} blocks  ·  {resident * launch.warps_per_block} warps")
         self.resident.setToolTip(
             f"Resident on one multiprocessor. This launch has {own_blocks} resident per multiprocessor. "
-            f"At most {max_blocks} fit, limited by {found.limited_by}."
+            f"At most {max_blocks} fit, limited by {launch.limiting_resource}."
         )
         add_definition(self.resident, "resident warps")
-        self.bars.open(found, resident)
-        self.speed.say(_speed(found, timeline))
-        self.issue.say(f"Issue in {100 * timeline.issuing(found.schedulers):.0f} % of cycles")
+        self.bars.open(launch, resident)
+        self.speed.show_text(_describe_speed(launch, timeline))
+        self.issue.show_text(f"Issue in {100 * timeline.compute_issue_utilization(launch.schedulers):.0f} % of cycles")
         self.issue.setToolTip(
-            f"Of all cycles of its {found.schedulers} warp schedulers; below, the states of its warps"
+            f"Of all cycles of its {launch.schedulers} warp schedulers; below, the states of its warps"
         )
         add_definition(self.issue, "instruction issue")
         self.shares.show_timeline(timeline)

@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class WarpNow:
+class WarpSpan:
     """A warp's state: warp number on the multiprocessor, block, state, first and last cycle, line and instruction."""
 
     warp: int
@@ -33,28 +33,28 @@ class WarpRows:
 
     Parameters
     ----------
-    found : LaunchTimelines
+    launch : LaunchTimelines
     resident : int
         Number of resident blocks.
     """
 
-    def __init__(self, found: LaunchTimelines, resident: int) -> None:
-        self.found, self.resident = found, resident
-        self.timeline = found.timelines[resident - 1]
-        self.spans = found.spans_of(resident)
-        self.count = resident * found.warps_per_block
+    def __init__(self, launch: LaunchTimelines, resident: int) -> None:
+        self.launch, self.resident = launch, resident
+        self.timeline = launch.timelines[resident - 1]
+        self.spans = launch.find_spans(resident)
+        self.count = resident * launch.warps_per_block
         order = np.arange(self.count)
-        self.warps = np.lexsort((order, found.scheduler_of(order)))
+        self.warps = np.lexsort((order, launch.find_schedulers(order)))
         self.row_of = np.argsort(self.warps)
-        self.schedulers = found.scheduler_of(self.warps)
-        self._span = float(self.timeline.until) + 2.0
+        self.schedulers = launch.find_schedulers(self.warps)
+        self._span = float(self.timeline.recorded_until) + 2.0
         self._begins, self._ends = (self.spans[name].astype(np.float64) for name in ("begin", "end"))
         self._states = np.ascontiguousarray(self.spans["state"])
         self._keys = self.spans["warp"] * self._span + self._begins
         self._first = np.searchsorted(self.spans["warp"], order)
         lengths = self._ends - self._begins
         gaps = np.append(self._begins[1:] - self._ends[:-1], 0.0)  # negative between spans of different warps
-        self._shortest = min((float(each[each > 0].min(initial=np.inf)) for each in (lengths, gaps)), default=0.0)
+        self._min_duration = min((float(each[each > 0].min(initial=np.inf)) for each in (lengths, gaps)), default=0.0)
         self._used_states = [state for state in WarpState if (self._states == state).any()]
         self._sums = np.zeros((len(WarpState), self.spans.size + 1))
         for state in self._used_states:
@@ -63,21 +63,21 @@ class WarpRows:
     @property
     def end(self) -> int:
         """Return the last cycle."""
-        return int(np.ceil(self.timeline.until))
+        return int(np.ceil(self.timeline.recorded_until))
 
-    def _places(self, cycles: Array) -> Array:
+    def _find_spans(self, cycles: Array) -> Array:
         """Return, by row and cycle, the last span that has begun; the one before its warp's first if none has."""
         keys = self.warps[:, None] * self._span + np.clip(cycles, 0, self._span - 1)[None, :]
         places: Array = np.searchsorted(self._keys, keys, side="right") - 1
         return places
 
-    def _spent(self, first: float, cycles: float, count: int, states: Iterable[int]) -> Iterator[Array]:
+    def _count_state_cycles(self, first: float, cycles: float, count: int, states: Iterable[int]) -> Iterator[Array]:
         """Yield, for each state, the number of a column's cycles that a warp spends in it, by row and column."""
         edges = first + cycles * np.arange(count + 1)
         if not self.spans.size:
             yield from (np.zeros((self.count, count)) for _ in states)
             return
-        places, firsts = self._places(edges), self._first[self.warps][:, None]
+        places, firsts = self._find_spans(edges), self._first[self.warps][:, None]
         at = np.maximum(places, firsts)
         begun = np.minimum(edges[None, :], self._ends.take(at)) - self._begins.take(at)
         begun[places < firsts] = 0.0
@@ -99,11 +99,13 @@ class WarpRows:
         count : int
             Number of columns.
         """
-        if self.spans.size and 2 * cycles <= self._shortest:  # at most one state change per column
-            return self._in_the_middle(first + cycles * (np.arange(count) + 0.5))
+        if self.spans.size and 2 * cycles <= self._min_duration:  # at most one state change per column
+            return self._states_at(first + cycles * (np.arange(count) + 0.5))
         states = np.full((self.count, count), len(WarpState), np.uint8)
         longest, absent = np.zeros(states.shape), np.full(states.shape, float(cycles))
-        for state, spent in zip(self._used_states, self._spent(first, cycles, count, self._used_states), strict=True):
+        for state, spent in zip(
+            self._used_states, self._count_state_cycles(first, cycles, count, self._used_states), strict=True
+        ):
             absent -= spent
             more = spent > longest
             states[more] = state
@@ -111,8 +113,8 @@ class WarpRows:
         states[absent > longest] = len(WarpState)
         return states
 
-    def _in_the_middle(self, cycles: Array) -> Array:
-        places, firsts = self._places(cycles), self._first[self.warps][:, None]
+    def _states_at(self, cycles: Array) -> Array:
+        places, firsts = self._find_spans(cycles), self._first[self.warps][:, None]
         at = np.maximum(places, firsts)
         is_present = (places >= firsts) & (self._ends.take(at) > cycles[None, :])
         return np.where(is_present, self._states.take(at), len(WarpState)).astype(np.uint8)
@@ -124,34 +126,34 @@ class WarpRows:
 
     def issuing(self, first: float, cycles: float, count: int) -> Array:
         """Return, by scheduler and column, the share of cycles in which the scheduler issues."""
-        (spent,) = self._spent(first, cycles, count, (WarpState.ISSUING,))
-        shares = np.zeros((self.found.schedulers, count))
+        (spent,) = self._count_state_cycles(first, cycles, count, (WarpState.ISSUING,))
+        shares = np.zeros((self.launch.schedulers, count))
         np.add.at(shares, self.schedulers, spent / cycles)
         return shares
 
-    def _at(self, cycle: float) -> Array:
+    def _current_spans(self, cycle: float) -> Array:
         """Return each warp's span in the cycle that begins at `cycle`; -1 if the warp is absent."""
         if not self.spans.size:
             return np.full(self.count, -1)
-        places = self._places(np.array([cycle + 0.5]))[self.row_of, 0]
+        places = self._find_spans(np.array([cycle + 0.5]))[self.row_of, 0]
         is_present = (places >= self._first) & (self.spans["end"][np.maximum(places, 0)] > cycle + 0.5)
         return np.where(is_present, places, -1)
 
-    def _state_of(self, place: int) -> WarpNow:
-        begin, end, number, block, warp, state = self.spans[place].item()
-        operation = self.found.operations[number]
-        return WarpNow(warp, block, WarpState(state), begin, end, operation.line, operation.text)
+    def _make_span(self, index: int) -> WarpSpan:
+        begin, end, number, block, warp, state = self.spans[index].item()
+        operation = self.launch.operations[number]
+        return WarpSpan(warp, block, WarpState(state), begin, end, operation.line, operation.text)
 
-    def now(self, warp: int, cycle: float) -> WarpNow | None:
+    def span_at(self, warp: int, cycle: float) -> WarpSpan | None:
         """Return a warp's state in the cycle that begins at `cycle`; None if the warp is absent."""
-        place = int(self._at(cycle)[warp])
-        return self._state_of(place) if place >= 0 else None
+        place = int(self._current_spans(cycle)[warp])
+        return self._make_span(place) if place >= 0 else None
 
-    def everyone(self, cycle: float) -> list[WarpNow]:
+    def spans_at(self, cycle: float) -> list[WarpSpan]:
         """Return the states of all present warps in a cycle."""
-        return [self._state_of(place) for place in self._at(cycle).tolist() if place >= 0]
+        return [self._make_span(place) for place in self._current_spans(cycle).tolist() if place >= 0]
 
-    def within(self, warp: int, first: float, last: float) -> Array:
+    def spans_between(self, warp: int, first: float, last: float) -> Array:
         """Return the spans of a warp that overlap a range of cycles."""
         begin = self._first[warp]
         end = self._first[warp + 1] if warp + 1 < self.count else self.spans.size

@@ -15,7 +15,7 @@ from gui.painting.theme import Theme
 ABSENT = len(WarpState)
 """Value next to the states for an absent warp: no block is resident, or the warp has finished."""
 
-NAMES = {
+STATE_NAMES = {
     WarpState.ISSUING: "issuing",
     WarpState.ELIGIBLE: "ready, not selected",
     WarpState.DEPENDENCY: "waits for a result",
@@ -25,7 +25,7 @@ NAMES = {
     WarpState.BARRIER: "waits at a barrier",
 }
 
-SHORT = {
+SHORT_STATE_NAMES = {
     WarpState.ISSUING: "issuing",
     WarpState.ELIGIBLE: "ready",
     WarpState.DEPENDENCY: "result",

@@ -10,10 +10,10 @@ from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixma
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.timing.timeline import WarpState
-from gui.painting.colors import mixed
+from gui.painting.colors import mix_colors
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.qt.events import is_event_type
 from gui.step_view.warps.rows import WarpRows
 from gui.step_view.warps.states import state_color
 
@@ -21,7 +21,7 @@ from gui.step_view.warps.states import state_color
 class IssueStrip(QWidget):
     """A slider over cycles, controlled by clicks and drags."""
 
-    cycle_wanted = pyqtSignal(int)
+    cycle_requested = pyqtSignal(int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,9 +44,9 @@ class IssueStrip(QWidget):
         self.cycle = cycle
         self.update()
 
-    def show_seen(self, seen: tuple[float, float]) -> None:
+    def show_visible_range(self, visible_range: tuple[float, float]) -> None:
         """Show the visible range of cycles."""
-        self._visible = seen
+        self._visible = visible_range
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -57,7 +57,7 @@ class IssueStrip(QWidget):
         return look().px(14)
 
     @property
-    def _per_cycle(self) -> float:
+    def _cycle_width(self) -> float:
         end = max(self.rows.end if self.rows is not None else 1, 1)
         return max(self.width() - 2 * self._left, 1) / end
 
@@ -71,17 +71,17 @@ class IssueStrip(QWidget):
         painter.fillRect(box, QColor(theme.raised))
         first, last = (min(max(each, 0), self.rows.end) for each in self._visible)
         if last - first < self.rows.end - 1:
-            shade = QRectF(self._left + first * self._per_cycle, 0, (last - first) * self._per_cycle, self.height())
-            painter.fillRect(shade, mixed(theme.accent, theme.surface, 0.28))
+            shade = QRectF(self._left + first * self._cycle_width, 0, (last - first) * self._cycle_width, self.height())
+            painter.fillRect(shade, mix_colors(theme.accent, theme.surface, 0.28))
         ratio = self.devicePixelRatioF()
         key = (self.rows, self.width(), self.height(), ratio, look())
-        painter.drawPixmap(QPointF(0, 0), self._pictures.at(key, lambda: self._issuing(box, ratio)))
-        x = self._left + self.cycle * self._per_cycle
+        painter.drawPixmap(QPointF(0, 0), self._pictures.find_or_paint(key, lambda: self._paint_issue_rate(box, ratio)))
+        x = self._left + self.cycle * self._cycle_width
         painter.setPen(QPen(QColor(theme.text), 1.5))
         painter.drawLine(QPointF(x, 0), QPointF(x, self.height()))
         painter.end()
 
-    def _issuing(self, box: QRectF, ratio: float) -> QPixmap:
+    def _paint_issue_rate(self, box: QRectF, ratio: float) -> QPixmap:
         """Return a picture of the issue rate."""
         assert self.rows is not None
         picture = QPixmap(ceil(self.width() * ratio), ceil(self.height() * ratio))
@@ -98,19 +98,19 @@ class IssueStrip(QWidget):
         return picture
 
     def event(self, event: QEvent | None) -> bool:
-        if is_of(event, QEvent.Type.Resize, QEvent.Type.StyleChange):
+        if is_event_type(event, QEvent.Type.Resize, QEvent.Type.StyleChange):
             self.updateGeometry()
         return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        self._go(event.position().x())
+        self._request_cycle(event.position().x())
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.buttons():
-            self._go(event.position().x())
+            self._request_cycle(event.position().x())
 
-    def _go(self, x: float) -> None:
+    def _request_cycle(self, x: float) -> None:
         if self.rows is not None:
-            self.cycle_wanted.emit(min(max(round((x - self._left) / self._per_cycle), 0), self.rows.end))
+            self.cycle_requested.emit(min(max(round((x - self._left) / self._cycle_width), 0), self.rows.end))

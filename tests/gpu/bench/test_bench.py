@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.bench import on_gpu, on_simulator
+from gpu.bench import gpu_benchmark, simulator_benchmark
 from gpu.bench.document import write_section
-from gpu.bench.ladder import amount_of, measure, prepare, prepared_ahead
-from gpu.bench.measurement import Measurement, table
+from gpu.bench.ladder import compute_amount, measure, prepare_case, prepare_cases_ahead
+from gpu.bench.measurement import Measurement, format_table
 from gpu.bench.peers import TIMERS
-from gpu.bench.programs import Programs
-from gpu.bench.record import RecordingEngine
+from gpu.bench.programs import PeerPrograms
+from gpu.bench.recording_engine import RecordingEngine
 from gpu.cli import main as cli
 from gpu.declaration.benchmark import Case, CudaProgram, random_image
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import PhaseTimes, kernel_text
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import all_patterns, find_pattern
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 OURS = Measurement("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
 PEER = Measurement("sum", "Library", False, (1.5, 1.5), 6.0, "GB/s")
@@ -40,7 +40,7 @@ def test_a_rate_is_that_of_the_median() -> None:
 
 
 def test_the_table_compares_with_the_best_peer() -> None:
-    lines = table([OURS, PEER, MISSING]).splitlines()
+    lines = format_table([OURS, PEER, MISSING]).splitlines()
     assert "| **Naive** | 3.000 | 2 to 4 | 2,000 GB/s | 0.50 x | verified |" in lines[2]
     assert "1.00 x" in lines[3]
     assert lines[4].endswith("| not installed here |")
@@ -48,9 +48,9 @@ def test_the_table_compares_with_the_best_peer() -> None:
 
 def test_a_section_replaces_its_own_and_keeps_the_others(tmp_path) -> None:
     page = tmp_path / "docs" / "page.md"
-    write_section(page, "GPU", "first device", table([OURS]))
-    write_section(page, "Simulator", "a processor", table([PEER]))
-    write_section(page, "GPU", "second device", table([OURS]))
+    write_section(page, "GPU", "first device", format_table([OURS]))
+    write_section(page, "Simulator", "a processor", format_table([PEER]))
+    write_section(page, "GPU", "second device", format_table([OURS]))
     text = page.read_text()
     assert text.startswith("# Benchmarks")
     assert "first device" not in text
@@ -60,8 +60,8 @@ def test_a_section_replaces_its_own_and_keeps_the_others(tmp_path) -> None:
 
 def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
     case = Case("small", make_inputs=random_image(64, 64))
-    rows = list(measure(engine, prepare(find_pattern("histogram"), case, 1), 2))
-    assert [row.who for row in rows] == [
+    rows = list(measure(engine, prepare_case(find_pattern("histogram"), case, 1), 2))
+    assert [row.name for row in rows] == [
         "Atomics, block partition",
         "Atomics, interleaved",
         "Privatized",
@@ -75,11 +75,11 @@ def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
 
 
 def test_a_variant_that_cannot_take_the_filter_is_left_out() -> None:
-    engine = engines.create("simulator")
+    engine = engines.create_engine("simulator")
     for name, there in (("gaussian", True), ("laplacian", False)):
         case = Case("small", {"filter": name, "size": 3}, random_image(9, 9), ("separable", "peak"))
-        rows = measure(engine, prepare(find_pattern("convolution"), case, 1), 1)
-        assert ("Separable" in [row.who for row in rows]) is there
+        rows = measure(engine, prepare_case(find_pattern("convolution"), case, 1), 1)
+        assert ("Separable" in [row.name for row in rows]) is there
 
 
 def test_cases_are_prepared_in_order_and_so_many_of_them_before_they_are_measured() -> None:
@@ -92,12 +92,12 @@ def test_cases_are_prepared_in_order_and_so_many_of_them_before_they_are_measure
 
         return Case(f"{side}", make_inputs=make)
 
-    found = prepared_ahead([(pattern, sized(side)) for side in range(1, 7)], 1, 2)
+    found = prepare_cases_ahead([(pattern, sized(side)) for side in range(1, 7)], 1, 2)
     first = next(found)
-    assert (first.case.work, first.inputs["image"].shape, int(first.exact.reference.sum())) == ("1", (1, 1), 1)
+    assert (first.case.work, first.inputs["image"].shape, int(first.expected.reference.sum())) == ("1", (1, 1), 1)
     assert [each.case.work for each in found] == ["2", "3", "4", "5", "6"]
     del begun[:]
-    found = prepared_ahead([(pattern, sized(side)) for side in range(1, 7)], 1, 2)
+    found = prepare_cases_ahead([(pattern, sized(side)) for side in range(1, 7)], 1, 2)
     next(found)
     found.close()
     assert sorted(begun) == [1, 2, 3]
@@ -110,24 +110,24 @@ def test_what_is_right_is_worked_out_once_for_all_variants() -> None:
         asked.append(params["n"])
         return pattern.tolerance(inputs, params)
 
-    prepared = prepare(dataclasses.replace(pattern, tolerance=tolerance), Case("small", {"n": 40}), 1)
-    assert len(list(measure(engines.create("simulator"), prepared, 1))) > 3
+    prepared = prepare_case(dataclasses.replace(pattern, tolerance=tolerance), Case("small", {"n": 40}), 1)
+    assert len(list(measure(engines.create_engine("simulator"), prepared, 1))) > 3
     assert asked == [40]
 
 
 def test_a_wrong_result_is_not_timed(monkeypatch) -> None:
-    monkeypatch.setattr("gpu.bench.ladder.verify.compare", lambda *arguments: (None, False))
+    monkeypatch.setattr("gpu.bench.ladder.verification.compare_results", lambda *arguments: (None, False))
     case = Case("small", make_inputs=random_image(8, 8))
-    (row, *_) = measure(engines.create("simulator"), prepare(find_pattern("histogram"), case, 1), 2)
+    (row, *_) = measure(engines.create_engine("simulator"), prepare_case(find_pattern("histogram"), case, 1), 2)
     assert row.times_ms == ()
     assert "WRONG" in row.remark
 
 
 def test_a_kernel_that_does_not_compile_is_told_and_the_others_are_timed() -> None:
-    engine = engines.create("simulator", "lockstep")
+    engine = engines.create_engine("simulator", "lockstep")
     engine.sources = {"nbody.cu": "#ifdef THREADS_PER_BODY\n#error none\n#endif\n" + kernel_text("nbody.cu", {})}
     case = Case("small", {"bodies": 64, "steps": 0})
-    rows = {row.who: row for row in measure(engine, prepare(find_pattern("nbody"), case, 1), 1)}
+    rows = {row.name: row for row in measure(engine, prepare_case(find_pattern("nbody"), case, 1), 1)}
     failed = rows.pop("Several threads per body")
     assert "none" in failed.remark
     assert not failed.times_ms
@@ -136,7 +136,7 @@ def test_a_kernel_that_does_not_compile_is_told_and_the_others_are_timed() -> No
 
 
 def test_a_replay_repeats_fills_and_launches_on_buffers_that_were_given_up() -> None:
-    recorder = RecordingEngine(engines.create("simulator"))
+    recorder = RecordingEngine(engines.create_engine("simulator"))
     module = recorder.build("histogram.cu", {"PIXEL": "unsigned char", "LEVELS": 256})
     pixels = recorder.upload(np.full(1000, 7, np.uint8))
     counts = recorder.allocate((256,), np.uint32)
@@ -161,7 +161,7 @@ def test_what_takes_seconds_is_timed_less_often() -> None:
 
 
 def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([OURS, PEER]))
+    monkeypatch.setattr(simulator_benchmark, "run", lambda seed, repetitions: iter([OURS, PEER]))
     page = tmp_path / "page.md"
     arguments = ["bench", "simulator", "--document", str(page), "--repetitions", "2", "--seed", "5"]
     assert cli.main(arguments, NO_WINDOW) == 0
@@ -170,7 +170,7 @@ def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys) -> None:
 
 
 def test_the_page_says_how_long_the_window_takes_to_open(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([OURS, PEER]))
+    monkeypatch.setattr(simulator_benchmark, "run", lambda seed, repetitions: iter([OURS, PEER]))
     asked = []
 
     def openings(repetitions: int):
@@ -186,7 +186,7 @@ def test_the_page_says_how_long_the_window_takes_to_open(tmp_path, monkeypatch) 
     ):
         page = tmp_path / "page.md"
         arguments = ["bench", "simulator", "--document", str(page)]
-        assert cli.main(arguments, NO_WINDOW._replace(openings=open_window)) == 0
+        assert cli.main(arguments, NO_WINDOW._replace(measure_openings=open_window)) == 0
         (row,) = (line for line in page.read_text().splitlines() if "first picture" in line)
         assert told in row
         assert ("1500.000" in row) is (open_window is openings)
@@ -195,7 +195,7 @@ def test_the_page_says_how_long_the_window_takes_to_open(tmp_path, monkeypatch) 
 
 def test_a_wrong_variant_fails_the_command(tmp_path, monkeypatch) -> None:
     wrong = Measurement("sum", "Naive", True, (), 1.0, "GB/s", "WRONG, so not timed")
-    monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([wrong]))
+    monkeypatch.setattr(simulator_benchmark, "run", lambda seed, repetitions: iter([wrong]))
     arguments = ["bench", "simulator", "--document", str(tmp_path / "page.md")]
     assert cli.main(arguments, NO_WINDOW) == 1
 
@@ -216,9 +216,9 @@ def test_every_case_is_one_that_its_pattern_takes(pattern: Pattern) -> None:
                 pattern.variant(variant)
             assert {*case.libraries} <= {*TIMERS}
             for program in case.programs:
-                assert Path(on_gpu.__file__).with_name(program.file).is_file()
+                assert Path(gpu_benchmark.__file__).with_name(program.file).is_file()
     assert benchmark.gpu
-    for variant in benchmark.wanted:
+    for variant in benchmark.goals:
         pattern.variant(variant)
 
 
@@ -229,10 +229,10 @@ def test_no_two_patterns_measure_the_same_work() -> None:
 
 def test_a_program_that_cannot_be_compiled_is_told(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "none"))
-    monkeypatch.setattr("gpu.bench.programs.newest_headers", lambda: None)  # which may be installed here
-    case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), versioned=True),))
-    (row,) = Programs((case,), tmp_path).run({"work": (1.0, "GB/s")}, 1, 2)
-    assert (row.who, row.times_ms) == ("CUB", ())
+    monkeypatch.setattr("gpu.bench.programs.find_newest_headers", lambda: None)  # which may be installed here
+    case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), prints_version=True),))
+    (row,) = PeerPrograms((case,), tmp_path).run({"work": (1.0, "GB/s")}, 1, 2)
+    assert (row.name, row.times_ms) == ("CUB", ())
     assert row.remark.startswith("failed: ")
 
 
@@ -245,9 +245,9 @@ def test_a_program_tells_its_times(tmp_path, monkeypatch, versioned) -> None:
                         'chmod +x "$last"\n')  # fmt: skip
     compiler.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(compiler))
-    monkeypatch.setattr("gpu.bench.programs.newest_headers", lambda: None)  # which may be installed here
-    case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), versioned=versioned),))
-    (row,) = Programs((case,), tmp_path).run({"work": (3.0, "GB/s")}, 1, 2)
+    monkeypatch.setattr("gpu.bench.programs.find_newest_headers", lambda: None)  # which may be installed here
+    case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), prints_version=versioned),))
+    (row,) = PeerPrograms((case,), tmp_path).run({"work": (3.0, "GB/s")}, 1, 2)
     assert row == Measurement("work", "CUB 1.2.3" if versioned else "CUB", False, (1.5, 2.0), 3.0, "GB/s")
 
 
@@ -257,11 +257,11 @@ def test_what_is_left_early_compiles_no_more_and_what_was_run_is_left_in_peace(t
     compiler.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(compiler))
     case = Case("work", programs=(CudaProgram("who", "gravity.cu", ()),))
-    with Programs((case,), tmp_path) as programs:
+    with PeerPrograms((case,), tmp_path) as programs:
         assert [row.times_ms for row in programs.run({}, 1, 2)] == [(1.0,)]
     compiler.write_text("#!/bin/sh\nexec sleep 60\n")
     begun = time.monotonic()
-    with Programs((case,), tmp_path):
+    with PeerPrograms((case,), tmp_path):
         pass
     assert time.monotonic() - begun < 30
 
@@ -274,7 +274,7 @@ def test_a_program_is_compiled_with_its_own_options(tmp_path, monkeypatch) -> No
     compiler.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(compiler))
     plain, fast = (CudaProgram("who", "gravity.cu", (1, 8), options=given) for given in ((), ("-ftz=true",)))
-    rows = [*Programs((Case("work", programs=(plain, fast)),), tmp_path).run({}, 1, 2)]
+    rows = [*PeerPrograms((Case("work", programs=(plain, fast)),), tmp_path).run({}, 1, 2)]
     assert rows[1].times_ms[0] == rows[0].times_ms[0] + 1
 
 
@@ -290,16 +290,16 @@ def test_a_program_with_a_version_is_measured_with_the_newest_headers_too(tmp_pa
     (headers / "cub" / "version.cuh").touch()
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     case = Case(
-        "work", programs=(CudaProgram("CUB", "cub.cu", (), versioned=True), CudaProgram("who", "gravity.cu", ()))
+        "work", programs=(CudaProgram("CUB", "cub.cu", (), prints_version=True), CudaProgram("who", "gravity.cu", ()))
     )
-    rows = [*Programs((case,), tmp_path).run({}, 1, 2)]
-    assert [row.who for row in rows] == ["CUB 0", f"CUB -I{headers.resolve()}", "who"]
+    rows = [*PeerPrograms((case,), tmp_path).run({}, 1, 2)]
+    assert [row.name for row in rows] == ["CUB 0", f"CUB -I{headers.resolve()}", "who"]
 
 
 def test_bodies_are_counted_by_20_operations_an_interaction() -> None:
     pattern = find_pattern("nbody")
     params = pattern.check({"preset": "plummer", "bodies": 100})
-    assert amount_of(pattern, pattern.inputs({}, params, 1), params) == (20 * 100**2 / 1e9, "GFLOP/s")
+    assert compute_amount(pattern, pattern.prepare_inputs({}, params, 1), params) == (20 * 100**2 / 1e9, "GFLOP/s")
 
 
 def test_what_is_overwritten_is_uploaded_anew_for_each_repetition() -> None:
@@ -315,7 +315,7 @@ def test_what_is_overwritten_is_uploaded_anew_for_each_repetition() -> None:
     sort = find_pattern("sort")
     for _ in sort.variant("bitonic").run(recorder, {"values": values}, sort.check({"input": "file", "block": 8})):
         pass
-    recorder.replay(2, 1, anew=True)
+    recorder.replay(2, 1, restore_inputs=True)
     assert seen == [[3, 1, 2]] * 4
     recorder.replay(1, 1)
     assert seen[4:] == [[1, 2, 3]] * 2
@@ -332,6 +332,6 @@ def test_a_librarys_calls_are_repeated_too() -> None:
     recorder = RecordingEngine(Calling())
     values = recorder.upload(np.array([3, 1], np.int32))
     recorder.call(lambda library, array: None, values)
-    recorder.replay(2, 1, anew=True)
+    recorder.replay(2, 1, restore_inputs=True)
     assert called == [[3, 1]] * 4
     recorder.finish()

@@ -10,34 +10,44 @@ import pytest
 from scipy import stats
 
 from gpu.bench.document import find_sections
-from gpu.bench.model import command, compare, elsewhere, measure
-from gpu.bench.model.described import description
-from gpu.bench.model.measured import MeasuredCase, MeasuredLaunch, MeasuredTimes, OneLaunch, load, summed
+from gpu.bench.model import command, compare, foreign_kernels, measure
+from gpu.bench.model.gpu_description import format_gpu_description
+from gpu.bench.model.measured_times import (
+    MeasuredCase,
+    MeasuredLaunch,
+    MeasuredTimes,
+    TimedLaunch,
+    combine_launches,
+    load_times,
+)
 from gpu.cli import main as cli
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns
 from gpu.timing import validation
-from gpu.timing.gpus import FOLDER, find_gpu, read
+from gpu.timing.gpus import FOLDER, find_gpu, read_gpu
 from tests import needs
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 LAUNCH = MeasuredLaunch("k", (4, 1, 1), (64, 1, 1), 0, 1, 0.0, registers=20)
 
 
-def few(monkeypatch, pattern: str, cases: int = 1) -> None:
+def shorten_benchmark(monkeypatch, pattern: str, cases: int = 1) -> None:
     """Leave one pattern, few cases of it, and no kernels from elsewhere but one that is small."""
     own = all_patterns()[pattern]
-    short = dataclasses.replace(own.benchmark, timed=own.benchmark.timed[:cases])
+    short = dataclasses.replace(own.benchmark, timing_model_cases=own.benchmark.timing_model_cases[:cases])
     monkeypatch.setattr(measure, "all_patterns", lambda: {pattern: dataclasses.replace(own, benchmark=short)})
-    small = next(case for case in elsewhere.all_cases() if case.kernel == "shortest_paths_round")
-    monkeypatch.setattr(elsewhere, "all_cases", lambda: iter([small]))
+    small = next(case for case in foreign_kernels.all_cases() if case.kernel == "shortest_paths_round")
+    monkeypatch.setattr(foreign_kernels, "all_cases", lambda: iter([small]))
 
 
 def test_launches_that_are_alike_are_put_together() -> None:
     other = dataclasses.replace(LAUNCH, grid=(8, 1, 1))
-    case = summed(
-        "p", "v", "w", [OneLaunch(LAUNCH, (1.0, 3.0, 2.0)), OneLaunch(other, (1.0,) * 3), OneLaunch(LAUNCH, (2.0,) * 3)]
+    case = combine_launches(
+        "p",
+        "v",
+        "w",
+        [TimedLaunch(LAUNCH, (1.0, 3.0, 2.0)), TimedLaunch(other, (1.0,) * 3), TimedLaunch(LAUNCH, (2.0,) * 3)],
     )
     assert [(each.grid[0], each.launches, each.time_us) for each in case.launches] == [(4, 2, 4000.0), (8, 1, 1000.0)]
     assert (case.time_us, case.spread_us) == (5000.0, (4000.0, 6000.0))
@@ -46,16 +56,16 @@ def test_launches_that_are_alike_are_put_together() -> None:
 def test_what_was_measured_is_read_as_it_was_written(tmp_path) -> None:
     times = MeasuredTimes("a GPU", 7, (MeasuredCase("p", "v", "w", 2.0, (1.0, 3.0), (LAUNCH,)),))
     times.save(tmp_path / "times.json")
-    assert load(tmp_path / "times.json") == times
+    assert load_times(tmp_path / "times.json") == times
 
 
-class Repetitions:
+class FakeRecorder:
     """What was measured in several tries, in the place of a recorder."""
 
     def __init__(self, *tries: tuple[float, ...]) -> None:
         self.tries = list(tries)
 
-    def replay_each(self, times: int, *, anew: bool) -> list[tuple[float, ...]]:
+    def replay_separately(self, times: int, *, restore_inputs: bool) -> list[tuple[float, ...]]:
         return [tuple(each / 2 for each in self.tries[0]), tuple(each / 2 for each in self.tries.pop(0))]
 
 
@@ -66,10 +76,10 @@ def test_what_was_disturbed_is_measured_again() -> None:
         ([late, steady, late], steady, 1),
         ([later, late, later, steady], late, 1),
     ):
-        found = Repetitions(*tries)
-        assert measure.steady_times(found, 3, anew=False) == [tuple(each / 2 for each in due)] * 2
+        found = FakeRecorder(*tries)
+        assert measure.measure_steady_times(found, 3, restore_inputs=False) == [tuple(each / 2 for each in due)] * 2
         assert len(found.tries) == left
-    assert measure.steady_times(Repetitions(()), 3, anew=False) == [(), ()]
+    assert measure.measure_steady_times(FakeRecorder(()), 3, restore_inputs=False) == [(), ()]
 
 
 def test_the_page_says_what_was_disturbed() -> None:
@@ -77,8 +87,8 @@ def test_the_page_says_what_was_disturbed() -> None:
     assert MeasuredTimes("a GPU", 7, tuple(cases[:1])).remark == ""
     remark = MeasuredTimes("a GPU", 7, tuple(cases)).remark
     assert remark.startswith("2 of the 3 cases were disturbed")
-    rows = [compare.Compared(compare.OURS, "reduction", "v", "n", 1.0, 1.1)]
-    for text in (compare.tables(rows, "NVIDIA X", remark), compare.without_nvcc(rows, remark)):
+    rows = [compare.ComparedCase(compare.OURS, "reduction", "v", "n", 1.0, 1.1)]
+    for text in (compare.format_tables(rows, "NVIDIA X", remark), compare.format_llvm_tables(rows, remark)):
         assert remark in text.replace("\n", " ")
 
 
@@ -88,11 +98,11 @@ def test_the_page_says_what_was_disturbed() -> None:
 def test_a_file_of_something_else_is_refused(tmp_path, text) -> None:
     (tmp_path / "times.json").write_text(text, "utf-8")
     with pytest.raises(InputError, match="does not contain measured times"):
-        load(tmp_path / "times.json")
+        load_times(tmp_path / "times.json")
 
 
 def test_every_variant_and_kernel_is_measured_launch_by_launch(monkeypatch) -> None:
-    few(monkeypatch, "scan")
+    shorten_benchmark(monkeypatch, "scan")
     engine = SimulatorEngine("compiled")
     found = list(measure.measure(engine, 1, 2))
     ours = [case.who for case in found if case.of == "scan"]
@@ -104,7 +114,7 @@ def test_every_variant_and_kernel_is_measured_launch_by_launch(monkeypatch) -> N
 
 
 def test_a_profiler_sees_each_kernel_a_few_times(monkeypatch) -> None:
-    few(monkeypatch, "sort", 2)
+    shorten_benchmark(monkeypatch, "sort", 2)
     looked: list[str] = []
     cases = list(
         measure.profile(SimulatorEngine("compiled"), 1, lambda: looked.append("<"), lambda: looked.append(">"))
@@ -128,19 +138,22 @@ def test_what_measures_alike_has_no_order() -> None:
 
 def test_a_ladder_without_an_order_is_left_out_of_the_mean() -> None:
     alike = [
-        compare.Compared(compare.OURS, "reduction", str(number), "16", 161.0, 160.0 + number) for number in (1, 2, 3)
+        compare.ComparedCase(compare.OURS, "reduction", str(number), "16", 161.0, 160.0 + number)
+        for number in (1, 2, 3)
     ]
-    apart = [compare.Compared(compare.OURS, "reduction", str(number), "32", number, number) for number in (1, 2, 4)]
-    assert "| reduction |  | 6 | " in (text := compare.tables([*alike, *apart], "NVIDIA X"))
+    apart = [compare.ComparedCase(compare.OURS, "reduction", str(number), "32", number, number) for number in (1, 2, 4)]
+    assert "| reduction |  | 6 | " in (text := compare.format_tables([*alike, *apart], "NVIDIA X"))
     assert " 1.00 | " in text
     assert "nan" not in text
 
 
 def test_the_table_says_what_is_held_out_and_what_failed() -> None:
-    rows = [compare.Compared(compare.OURS, "reduction", str(number), "n", number, 1.1 * number) for number in (1, 2, 4)]
-    rows.append(compare.Compared(compare.OURS, "sort", "quicksort", "n", 5.0, None, "not followed"))
-    rows.append(compare.Compared(compare.ELSEWHERE, "memory.cu", "copy", "n", 5.0, 15.0))
-    text = compare.tables(rows, "NVIDIA X")
+    rows = [
+        compare.ComparedCase(compare.OURS, "reduction", str(number), "n", number, 1.1 * number) for number in (1, 2, 4)
+    ]
+    rows.append(compare.ComparedCase(compare.OURS, "sort", "quicksort", "n", 5.0, None, "not followed"))
+    rows.append(compare.ComparedCase(compare.EXTERNAL, "memory.cu", "copy", "n", 5.0, 15.0))
+    text = compare.format_tables(rows, "NVIDIA X")
     assert "| reduction |  | 3 | 1.000 | 1.00 | 10% | 10% | 100% | 100% |" in text
     assert "| sort | yes | 0 |" in text
     assert "| foreign | yes | 1 |" in text
@@ -152,13 +165,13 @@ def test_the_table_says_what_is_held_out_and_what_failed() -> None:
 
 @needs.nvcc
 def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsys) -> None:
-    few(monkeypatch, "transpose")
+    shorten_benchmark(monkeypatch, "transpose")
     kept, page = tmp_path / "times.json", tmp_path / "page.md"
     MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
     data = tmp_path / "cases.json"
     command = ["bench", "model", "--from", str(kept), "--document", str(page), "--data", str(data)]
     assert cli.main(command, NO_WINDOW) == 0
-    cases = validation.read(data).cases
+    cases = validation.read_validation(data).cases
     assert {(case.group, case.of) for case in cases} >= {("ours", "transpose"), ("elsewhere", "matrices.cu")}
     (section,) = find_sections(page, "Timing model on h200")
     assert section.device == "NVIDIA H200"
@@ -168,7 +181,7 @@ def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsy
 
 
 def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_path) -> None:
-    few(monkeypatch, "transpose")
+    shorten_benchmark(monkeypatch, "transpose")
     kept, page = tmp_path / "times.json", tmp_path / "page.md"
     MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
     monkeypatch.setattr("gpu.timing.kernels.assemble", lambda *given: pytest.fail("nvcc was asked"))
@@ -181,13 +194,17 @@ def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_pa
 
 
 def test_without_nvcc_only_what_is_far_off_is_listed() -> None:
-    rows = [compare.Compared(compare.OURS, "sort", f"v{ratio}", "n", ratio, ratio**2) for ratio in (0.4, 0.6, 1.9, 2.1)]
-    text = compare.without_nvcc([*rows, compare.Compared(compare.OURS, "sort", "quicksort", "n", 5.0, None, "why")])
+    rows = [
+        compare.ComparedCase(compare.OURS, "sort", f"v{ratio}", "n", ratio, ratio**2) for ratio in (0.4, 0.6, 1.9, 2.1)
+    ]
+    text = compare.format_llvm_tables(
+        [*rows, compare.ComparedCase(compare.OURS, "sort", "quicksort", "n", 5.0, None, "why")]
+    )
     assert "Off by more than a factor of 2, or not modeled: 3 of 5." in text
     assert [name for name in ("v0.4", "v0.6", "v1.9", "v2.1", "why") if f"{name} |" in text] == ["v0.4", "v2.1", "why"]
 
 
-def figures(gpu: str) -> dict[str, float]:
+def measured_figures(gpu: str) -> dict[str, float]:
     """Return figures that lead to a description that is known, roughly."""
     known = find_gpu(gpu)
     found = dict.fromkeys(("attribute max_shared_memory_per_block", "memory written GB/s"), 1.0)
@@ -214,8 +231,8 @@ def figures(gpu: str) -> dict[str, float]:
 
 def test_what_was_measured_of_a_gpu_is_a_description(tmp_path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(description("My GPU", figures("h200")), "utf-8")
-    mine, known = read(path), read(FOLDER / "h200.toml")
+    path.write_text(format_gpu_description("My GPU", measured_figures("h200")), "utf-8")
+    mine, known = read_gpu(path), read_gpu(FOLDER / "h200.toml")
     assert (mine.name, mine.validated, mine.capability) == ("My GPU", False, "9.0")
     for name in ("float_lanes", "integer_lanes", "double_lanes", "special_lanes", "schedulers", "shared_sizes"):
         assert getattr(mine, name) == getattr(known, name)
@@ -223,9 +240,11 @@ def test_what_was_measured_of_a_gpu_is_a_description(tmp_path) -> None:
 
 def test_a_gpu_of_another_kind_is_refused() -> None:
     with pytest.raises(InputError, match=r"does not support GPUs of compute capability 12\.0"):
-        description("My GPU", figures("h200") | {"attribute capability": 120.0})
+        format_gpu_description("My GPU", measured_figures("h200") | {"attribute capability": 120.0})
     with pytest.raises(InputError, match="There is no measurement of 'clock GHz'"):
-        description("My GPU", {name: value for name, value in figures("h200").items() if name != "clock GHz"})
+        format_gpu_description(
+            "My GPU", {name: value for name, value in measured_figures("h200").items() if name != "clock GHz"}
+        )
 
 
 def test_where_there_is_no_file_to_write_to_that_is_said(capsys) -> None:

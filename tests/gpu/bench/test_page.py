@@ -11,7 +11,7 @@ from gpu.bench.document import data_folder, find_sections, write_page, write_sec
 from gpu.bench.sections import ResultSection, ResultTable, file_of, load_sections, parse_section, save_section
 from gpu.cli import main as cli
 from gpu.errors import InputError
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
 LADDER = """\

@@ -13,7 +13,7 @@ from gpu.cli import main as cli
 from gpu.files import images
 from gpu.patterns.nbody.files import read_bodies, write_bodies
 from gpu.patterns.nbody.presets import generate
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 SMALL = ("--engine", "simulator", "--preset", "plummer", "--bodies", "40", "--softening", "0.1", "--dt", "0.01")
 

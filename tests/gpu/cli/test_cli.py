@@ -13,31 +13,31 @@ import pytest
 
 from gpu import engines
 from gpu.cli import main as cli
-from gpu.cli.report import verdict_text
+from gpu.cli.report import format_verdict
 from gpu.devices import survey as devices
-from gpu.devices.probe import Facts
-from gpu.distributed.asked import Asked
+from gpu.devices.probe import ProbeResult
+from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.engines import libraries
 from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
 from gpu.errors import CompileError, EngineLostError, LaunchError, LockstepError, SourcePosition
 from gpu.files import images
-from gpu.messages.verdicts import verdict_of
+from gpu.messages.verdicts import decide_verdict
 from gpu.patterns import all_patterns
 from tests import needs
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 ROOT = Path(__file__).parents[3]
 
 
-class Finished:
+class FinishedCommand:
     """What a command printed, and its exit code."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
 
     @property
-    def complaint(self) -> str:
+    def error_line(self) -> str:
         """The one line on stderr, of a command that was refused."""
         assert self.out == ""
         assert "Traceback" not in self.err
@@ -48,12 +48,12 @@ class Finished:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]):
-    def run(*arguments: str) -> Finished:
+    def run(*arguments: str) -> FinishedCommand:
         try:
             code = cli.main(arguments, NO_WINDOW)
         except SystemExit as end:
             code = int(end.code or 0)
-        return Finished(code, *capsys.readouterr())
+        return FinishedCommand(code, *capsys.readouterr())
 
     return run
 
@@ -72,7 +72,7 @@ def colorful(tmp_path: Path) -> str:
     return str(path)
 
 
-class Failing(NullEngine):
+class FailingEngine(NullEngine):
     """Raises what a test has put here."""
 
     error: LockstepError | BaseException = LaunchError("")
@@ -81,9 +81,9 @@ class Failing(NullEngine):
         raise self.error
 
 
-def fail_by(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    monkeypatch.setattr(Failing, "error", error)
-    monkeypatch.setitem(engines.ENGINES, "simulator", f"{__name__}:Failing")
+def install_failing_engine(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    monkeypatch.setattr(FailingEngine, "error", error)
+    monkeypatch.setitem(engines.ENGINES, "simulator", f"{__name__}:FailingEngine")
 
 
 # What works
@@ -274,7 +274,7 @@ def test_a_variant_that_is_wrong_by_design_is_no_failure_and_says_why(command, s
 
 @pytest.mark.parametrize(("right", "expected"), [(False, "no; this variant is"), (True, "correct this time, but")])
 def test_a_result_that_is_wrong_by_design_is_never_verified(right: bool, expected: str):
-    assert verdict_text(verdict_of(right, lesson="It races.")) == f"{expected} wrong by design: It races."
+    assert format_verdict(decide_verdict(right, lesson="It races.")) == f"{expected} wrong by design: It races."
 
 
 @pytest.mark.parametrize("ending", ["pgm", "png"])
@@ -336,7 +336,7 @@ def test_list_and_run_say_where_a_library_cannot_be_called(command, monkeypatch:
     done = command("list")
     line = next(line for line in done.out.splitlines() if line.startswith("  cublas "))
     assert "cuBLAS (CuPy); NVIDIA GPU only." in line
-    monkeypatch.setattr(libraries, "why_none", lambda: "CuPy is away.")
+    monkeypatch.setattr(libraries, "explain_missing_library", lambda: "CuPy is away.")
     assert "cuBLAS (CuPy); NVIDIA GPU only. CuPy is away.\n" in command("list").out
     data = {pattern["name"]: pattern for pattern in json.loads(command("list", "--json").out)}
     assert [each["name"] for each in data["matmul"]["variants"] if each["library"]] == ["cublas"]
@@ -349,8 +349,10 @@ def test_list_and_run_say_where_a_library_cannot_be_called(command, monkeypatch:
 
 
 def test_devices_says_what_is_there_and_why_not(command, monkeypatch: pytest.MonkeyPatch):
-    survey = devices.survey
-    monkeypatch.setattr(devices, "survey", lambda: survey(lambda: Facts("linux", on_the_bus=True)))
+    survey = devices.list_device_statuses
+    monkeypatch.setattr(
+        devices, "list_device_statuses", lambda: survey(lambda: ProbeResult("linux", has_pci_device=True))
+    )
     done = command("devices")
     assert done.code == 0
     lines = done.out.splitlines()
@@ -413,7 +415,7 @@ def test_help_tells_the_parameters_and_the_exit_codes(command):
 def test_bad_input_is_refused_in_one_line(command, arguments: tuple[str, ...], sentence: str):
     done = command(*arguments)
     assert done.code == 2
-    assert sentence in done.complaint
+    assert sentence in done.error_line
 
 
 def test_coefficients_without_their_filter_are_refused(command, tmp_path: Path):
@@ -421,7 +423,7 @@ def test_coefficients_without_their_filter_are_refused(command, tmp_path: Path):
     path.write_text("1")
     done = command("run", "convolution", "--coefficients", str(path))
     assert done.code == 2
-    assert "--coefficients has no effect with --filter gaussian, only with custom." in done.complaint
+    assert "--coefficients has no effect with --filter gaussian, only with custom." in done.error_line
 
 
 @pytest.mark.parametrize(
@@ -433,25 +435,25 @@ def test_a_file_that_is_no_image_is_refused_in_one_line(command, tmp_path: Path,
     path.write_bytes(content)
     done = command("run", "histogram", "--engine", "simulator", "--input", str(path))
     assert done.code == 2
-    assert str(path) in done.complaint
+    assert str(path) in done.error_line
 
 
 def test_an_output_that_cannot_be_is_refused_before_the_run(command, colorful: str, monkeypatch):
-    fail_by(monkeypatch, AssertionError("it ran"))
+    install_failing_engine(monkeypatch, AssertionError("it ran"))
     done = command("run", "convolution", "--engine", "simulator", "--input", colorful, "--output", "a.pgm")
     assert done.code == 2
-    assert "a color image needs .ppm or .png" in done.complaint
+    assert "a color image needs .ppm or .png" in done.error_line
 
 
 def test_an_engine_that_is_not_there_is_refused_in_one_line(command, small: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(engines.ENGINES, "cuda", "tests.gpu.fake_engines:Unavailable")
+    monkeypatch.setitem(engines.ENGINES, "cuda", "tests.gpu.fake_engines:UnavailableEngine")
     done = command("run", "convolution", "--engine", "cuda", "--input", small)
     assert done.code == 2
-    assert done.complaint == "lockstep: There is no GPU. Buy one."
+    assert done.error_line == "lockstep: There is no GPU. Buy one."
 
 
 def test_auto_takes_the_simulator_where_there_is_no_gpu(command, small: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(engines.ENGINES, "cuda", "tests.gpu.fake_engines:Unavailable")
+    monkeypatch.setitem(engines.ENGINES, "cuda", "tests.gpu.fake_engines:UnavailableEngine")
     done = command("run", "convolution", "--input", small, "--json")
     assert json.loads(done.out)["engine"] == "simulator"
 
@@ -460,7 +462,7 @@ def test_auto_takes_the_simulator_where_there_is_no_gpu(command, small: str, mon
 
 
 def test_a_kernel_that_does_not_compile_shows_where_and_the_log(command, small: str, monkeypatch: pytest.MonkeyPatch):
-    fail_by(
+    install_failing_engine(
         monkeypatch, CompileError("';' is missing.", position=SourcePosition("a.cu", 3, 7), detail="line 1\nline 2")
     )
     done = command("run", "convolution", "--engine", "simulator", "--input", small)
@@ -470,10 +472,10 @@ def test_a_kernel_that_does_not_compile_shows_where_and_the_log(command, small: 
 
 @pytest.mark.parametrize("error", [LaunchError, EngineLostError])
 def test_a_kernel_that_fails_is_told_in_one_line(command, small: str, monkeypatch: pytest.MonkeyPatch, error):
-    fail_by(monkeypatch, error("Index 9 is\nout of bounds.", advice="Check it.", detail="a\nb"))
+    install_failing_engine(monkeypatch, error("Index 9 is\nout of bounds.", advice="Check it.", detail="a\nb"))
     done = command("run", "convolution", "--engine", "simulator", "--input", small)
     assert done.code == 1
-    assert done.complaint == "lockstep: Index 9 is out of bounds. Check it."
+    assert done.error_line == "lockstep: Index 9 is out of bounds. Check it."
 
 
 def test_a_result_that_is_not_right_fails(command, small: str, monkeypatch: pytest.MonkeyPatch):
@@ -484,17 +486,17 @@ def test_a_result_that_is_not_right_fails(command, small: str, monkeypatch: pyte
 
 
 def test_too_little_memory_is_told_in_one_line(command, small: str, monkeypatch: pytest.MonkeyPatch):
-    fail_by(monkeypatch, MemoryError())
+    install_failing_engine(monkeypatch, MemoryError())
     done = command("run", "convolution", "--engine", "simulator", "--input", small)
     assert done.code == 2
-    assert done.complaint == "lockstep: There is not enough memory for this. Use a smaller input."
+    assert done.error_line == "lockstep: There is not enough memory for this. Use a smaller input."
 
 
 def test_ctrl_c_is_told_in_one_line(command, small: str, monkeypatch: pytest.MonkeyPatch):
-    fail_by(monkeypatch, KeyboardInterrupt())
+    install_failing_engine(monkeypatch, KeyboardInterrupt())
     done = command("run", "convolution", "--engine", "simulator", "--input", small)
     assert done.code == 130
-    assert done.complaint == "lockstep: Stopped."
+    assert done.error_line == "lockstep: Stopped."
 
 
 # The program itself
@@ -548,7 +550,6 @@ def test_ctrl_c_ends_a_command_even_outside_python(where: str):
     script = f"""
 import ctypes, sys, time
 from gpu.cli import main as cli
-from gpu.cli.report import verdict_text
 from gpu.cli import run as cli_run
 
 lock = ctypes.create_string_buffer(64)
@@ -591,7 +592,7 @@ def test_run_in_an_order(command, schedule: str, right: bool):
 def test_run_refuses_an_order(command, words: tuple[str, ...], said: str):
     done = command("run", "reduction", "--n", "8", *words)
     assert done.code == 2
-    assert said in done.complaint
+    assert said in done.error_line
 
 
 def test_run_counts_the_letters_of_a_text_that_is_given_or_in_a_file(command, tmp_path: Path):
@@ -626,13 +627,13 @@ def test_run_counts_numbers_of_a_file_by_ranges(command, tmp_path: Path):
 def test_run_refuses_what_cannot_be_counted(command, options: list[str], why: str):
     done = command("run", "histogram", *options)
     assert done.code == 2
-    assert why in done.complaint
+    assert why in done.error_line
 
 
 # --- a pattern's kernel with another text
 
 
-def table_of(done):
+def parse_table(done):
     return {line[:14].strip(): line[14:] for line in done.out.splitlines()[1:]}
 
 
@@ -652,7 +653,7 @@ def edited(tmp_path):
 def test_a_pattern_runs_with_another_text_and_is_checked(command, edited):
     done = command("run", "reduction", "--n", "5000", "--source", edited("// ", "//  "))
     assert (done.code, done.err) == (0, "")
-    table = table_of(done)
+    table = parse_table(done)
     assert table["verified"] == "yes"
     assert table["checked"].endswith("nothing. 3 other schedules with n = 1025, block = 256 gave the same result.")
 
@@ -673,7 +674,7 @@ def test_a_right_result_of_a_kernel_that_races_fails(command, edited, as_json):
         assert report["verdict"]["words"].startswith("right here, but it races: line")
         assert report["verified"] is False
     else:
-        assert table_of(done)["verified"].startswith("NO: right here, but it races: line")
+        assert parse_table(done)["verified"].startswith("NO: right here, but it races: line")
         assert "Race reported between" in done.out
         assert "Insert __syncthreads(); before line" in done.out
 
@@ -688,7 +689,7 @@ def test_a_kernel_that_ends_at_a_mistake_has_findings_and_no_result(command, edi
     done = command("run", "reduction", "--variant", "interleaved", "--source", source)
     assert done.code == 1
     assert "NO: wrong" not in done.out
-    assert "it accesses memory out of bounds" in table_of(done)["verified"]
+    assert "it accesses memory out of bounds" in parse_table(done)["verified"]
 
 
 @pytest.mark.parametrize(
@@ -730,7 +731,7 @@ def test_a_file_alone_opens_the_window_with_it(small):
 
 
 def test_a_file_that_is_not_there_opens_nothing(command):
-    assert "nowhere.py" in command("nowhere.py").complaint
+    assert "nowhere.py" in command("nowhere.py").error_line
 
 
 def test_the_window_can_begin_with_a_cluster():
@@ -740,7 +741,7 @@ def test_the_window_can_begin_with_a_cluster():
     assert cli.main(["--engine", "dask", "--scheduler", "tcp://127.0.0.1:8786"], desktop) == 0
     assert cli.main(["--engine", "simulator"], desktop) == 0
     assert cli.main([], desktop) == 0
-    assert begun == [Asked(workers=3), Asked("tcp://127.0.0.1:8786"), "simulator", ""]
+    assert begun == [ClusterSettings(workers=3), ClusterSettings("tcp://127.0.0.1:8786"), "simulator", ""]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from gpu import engines
 from gpu.cli import main as cli
 from gpu.patterns import all_patterns
-from tests.gpu.cli.desktops import NO_WINDOW
-from tests.gpu.pretended_gpu import PretendedGpu
+from tests.gpu.cli.no_desktop import NO_WINDOW
+from tests.gpu.fake_gpu import FakeGpu
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def run(monkeypatch, capsys):
     """Run a reduction on a GPU of so few multiprocessors that its default stays small."""
 
     def call(*arguments: str, multiprocessors: int = 8) -> str:
-        made = PretendedGpu()
+        made = FakeGpu()
         made.device = made.device.__class__(**{**vars(made.device), "multiprocessors": multiprocessors})
-        monkeypatch.setattr(engines, "create", lambda *names: made)
+        monkeypatch.setattr(engines, "create_engine", lambda *names: made)
         assert cli.main(["run", "reduction", "--variant", "atomic", "--block", "64", *arguments], NO_WINDOW) == 0
         return capsys.readouterr().out
 
@@ -47,7 +47,7 @@ def test_text_says_how_it_was_timed_and_what_to_take_instead(run) -> None:
 
 
 def test_launches_that_bind_are_said(run, monkeypatch) -> None:
-    monkeypatch.setattr(PretendedGpu, "launch_ms", lambda self: 1.0)
+    monkeypatch.setattr(FakeGpu, "launch_ms", lambda self: 1.0)
     text = run("--n", "64")
     assert "Bound by launches: an empty launch would take 1 ms of these 6 ms." in text
 
@@ -58,7 +58,7 @@ def test_gaps_stand_apart(run) -> None:
 
 
 def test_the_default_grows_with_the_gpu_and_what_is_given_counts(run, monkeypatch) -> None:
-    growing = all_patterns()["reduction"].growing
+    growing = all_patterns()["reduction"].device_sized_parameter
     assert growing is not None
     monkeypatch.setitem(vars(growing), "on_gpu", lambda multiprocessors: 32 * multiprocessors)
     assert "256 x int32" in run()

@@ -19,7 +19,7 @@ from gpu.kernel.simulate import MAXIMUM_STEPS
 from gpu.simulator.counting.counters import METRICS
 from gpu.simulator.trace.trace import Trace
 from tests import needs
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,7 +48,7 @@ int main() { reduce<float, 64><<<2, 64>>>(nullptr, nullptr, 128); }
 """
 
 
-class Finished:
+class FinishedCommand:
     """What the command printed, and its exit code."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
@@ -57,12 +57,12 @@ class Finished:
 
 @pytest.fixture
 def simulate(capsys: pytest.CaptureFixture[str]):
-    def run(*arguments: Any) -> Finished:
+    def run(*arguments: Any) -> FinishedCommand:
         try:
             code = cli.main(["simulate", *map(str, arguments)], NO_WINDOW)
         except SystemExit as end:
             code = int(end.code or 0)
-        return Finished(code, *capsys.readouterr())
+        return FinishedCommand(code, *capsys.readouterr())
 
     return run
 
@@ -102,7 +102,7 @@ LAUNCH = (
 )
 
 
-def refused(done: Finished) -> str:
+def check_refusal(done: FinishedCommand) -> str:
     """Return what stands on stderr when nothing was run."""
     assert (done.code, done.out) == (2, "")
     assert "Traceback" not in done.err
@@ -287,7 +287,7 @@ def test_a_reader_that_has_gone_is_no_crash(reduce_cu: Path):
     ],
 )
 def test_what_does_not_compile_is_said_once_with_a_caret(simulate, kernel, body: str, line: str, words: str):
-    lines = refused(simulate(kernel(body), "f", *SHAPE, "--arg", "zeros:32")).splitlines()
+    lines = check_refusal(simulate(kernel(body), "f", *SHAPE, "--arg", "zeros:32")).splitlines()
     assert words in lines[0]
     assert lines[0].startswith("lockstep: test.cu:2:")
     assert lines[0].count("test.cu:2:") == 1
@@ -324,18 +324,18 @@ def test_what_does_not_compile_is_said_once_with_a_caret(simulate, kernel, body:
     ],
 )
 def test_bad_options_are_refused_in_one_line(simulate, kernel, arguments: tuple[str, ...], words: str):
-    err = refused(simulate(kernel("a[0] = 1;"), *arguments))
+    err = check_refusal(simulate(kernel("a[0] = 1;"), *arguments))
     assert words in err
     assert err.count("\n") == 1
 
 
 def test_a_file_that_is_not_there_is_refused(simulate):
-    assert "There is no file no/such.cu." in refused(simulate("no/such.cu", "f", *SHAPE))
+    assert "There is no file no/such.cu." in check_refusal(simulate("no/such.cu", "f", *SHAPE))
 
 
 def test_a_template_without_arguments_and_with_bad_ones(simulate, reduce_cu: Path):
-    assert "name an instantiation, such as reduce<float>" in refused(simulate(reduce_cu, "reduce", *LAUNCH[1:]))
-    assert refused(simulate(reduce_cu, "reduce<nothing, 64>", *LAUNCH[1:]))
+    assert "name an instantiation, such as reduce<float>" in check_refusal(simulate(reduce_cu, "reduce", *LAUNCH[1:]))
+    assert check_refusal(simulate(reduce_cu, "reduce<nothing, 64>", *LAUNCH[1:]))
 
 
 def test_help_lists_the_specifications(simulate):

@@ -11,7 +11,7 @@ import pytest
 
 from gpu.cli import main as cli
 from tests import needs
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 ROOT = Path(__file__).parents[3]
 unix = needs.full_device
@@ -41,7 +41,7 @@ def test_where_nobody_can_listen(line, code, said):
     assert shell(line) == (code, said)
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def find_refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     try:
         code = cli.main(arguments, NO_WINDOW)
     except SystemExit as end:
@@ -68,33 +68,33 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     ids=" ".join,
 )
 def test_a_name_that_is_empty_is_not_the_same_as_none(capsys, arguments):
-    assert "is empty: give a name" in refusal(capsys, *arguments)
+    assert "is empty: give a name" in find_refusal(capsys, *arguments)
 
 
 @pytest.mark.parametrize("word", ["a\nb", "\x1b[2J\x1b[31mred", "\u202egnp", "\udcff\udcfe", "x" * 10_000])
 def test_what_was_typed_breaks_no_line_and_colors_no_terminal(capsys, tmp_path, word):
-    refusal(capsys, "run", "reduction", word)
-    refusal(capsys, word)
-    refusal(capsys, "run", "reduction", "--n", word)
-    refusal(capsys, "run", "reduction", "--seed", word)
-    refusal(capsys, "run", "reduction", "--input", word)
-    refusal(capsys, "run", "reduction", "--n", "9", "--output", word)
-    refusal(capsys, "run", "convolution", "--input", word)
+    find_refusal(capsys, "run", "reduction", word)
+    find_refusal(capsys, word)
+    find_refusal(capsys, "run", "reduction", "--n", word)
+    find_refusal(capsys, "run", "reduction", "--seed", word)
+    find_refusal(capsys, "run", "reduction", "--input", word)
+    find_refusal(capsys, "run", "reduction", "--n", "9", "--output", word)
+    find_refusal(capsys, "run", "convolution", "--input", word)
     if len(word) < 200:
         (tmp_path / f"{word}.csv").write_text("not a number")
-        refusal(capsys, "run", "reduction", "--input", str(tmp_path / f"{word}.csv"))
+        find_refusal(capsys, "run", "reduction", "--input", str(tmp_path / f"{word}.csv"))
 
 
 @pytest.mark.parametrize("name", ["file", "file/below", "x" * 300, "loop/x"])
 def test_a_folder_that_cannot_be_made(capsys, tmp_path, name):
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
-    said = refusal(capsys, "run", "nbody", "--bodies", "9", "--steps", "1", "--frames", str(tmp_path / name))
+    said = find_refusal(capsys, "run", "nbody", "--bodies", "9", "--steps", "1", "--frames", str(tmp_path / name))
     assert "cannot be made a folder: " in said
 
 
 def test_a_page_of_measurements_that_cannot_be_written(capsys, tmp_path):
-    assert "is a folder" in refusal(capsys, "bench", "simulator", "--document", str(tmp_path))
+    assert "is a folder" in find_refusal(capsys, "bench", "simulator", "--document", str(tmp_path))
 
 
 @pytest.mark.parametrize("option", ["--grid", "--block", "--shared", "--max-steps", "--schedule", "--arg"])
@@ -103,7 +103,7 @@ def test_numbers_of_thousands_of_digits_are_no_numbers(capsys, tmp_path, option)
     many = "9" * 5000
     value = {"--schedule": f"shuffle:{many}", "--arg": f"zeros:{many}"}.get(option, many)
     given = ["--grid", "1", "--block", "1"]
-    said = refusal(capsys, "simulate", str(tmp_path / "k.cu"), "k", *given, option, value)
+    said = find_refusal(capsys, "simulate", str(tmp_path / "k.cu"), "k", *given, option, value)
     assert "invalid" not in said
 
 
@@ -119,15 +119,15 @@ def test_what_the_system_refuses_is_not_called_the_output(monkeypatch, capsys):
     def broken() -> None:
         raise OSError("no library llvm.\nThis could mean anything.")
 
-    monkeypatch.setattr("gpu.devices.survey.survey", broken)
-    said = refusal(capsys, "devices")
+    monkeypatch.setattr("gpu.devices.survey.list_device_statuses", broken)
+    said = find_refusal(capsys, "devices")
     assert said == "lockstep: The operating system reports: no library llvm. this could mean anything.\n"
 
 
 def test_lessons_whose_name_no_folder_can_have(capsys):
-    assert "There is no lesson 'xxx" in refusal(capsys, "grade", f"{'x' * 5000}/add", "x.cu")
+    assert "There is no lesson 'xxx" in find_refusal(capsys, "grade", f"{'x' * 5000}/add", "x.cu")
 
 
 def test_more_options_than_anybody_means(capsys):
-    said = refusal(capsys, "simulate", "k.cu", "k", *["--arg", "1"] * 6000)
+    said = find_refusal(capsys, "simulate", "k.cu", "k", *["--arg", "1"] * 6000)
     assert said == "lockstep: There are more than 5,000 options.\n"

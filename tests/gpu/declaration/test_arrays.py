@@ -10,14 +10,14 @@ from gpu.declaration.arrays import (
     KINDS,
     accept_values,
     block_parameter,
-    levels_of,
+    cast_values,
+    compute_distribution,
+    compute_quartiles,
     make_input,
     make_values,
-    middle_half,
     outline,
-    outline_of_kept,
+    outline_selected,
     present_error,
-    typed,
 )
 from gpu.declaration.pattern import Choice
 from gpu.errors import InputError
@@ -92,7 +92,7 @@ def test_values_that_do_not_fit_are_refused(values: list[float], dtype: str, mes
 
 
 def test_a_value_far_inside_is_named_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(array_inputs, "_CHECKED", 8)
+    monkeypatch.setattr(array_inputs, "_CHECK_CHUNK", 8)
     values = np.arange(30.0)
     values[27] = np.nan
     with pytest.raises(InputError, match="Element 27 "):
@@ -103,7 +103,7 @@ def test_a_value_far_inside_is_named_by_its_place(monkeypatch: pytest.MonkeyPatc
 def test_values_that_fit_become_the_type_that_is_asked_for(given: list[Any]) -> None:
     inputs = {"values": np.array(given)}
     accept_values(inputs, {"dtype": "int32"})
-    made = typed(inputs, {"dtype": "int32"})
+    made = cast_values(inputs, {"dtype": "int32"})
     assert made.dtype == np.int32
     assert made.tolist() == given
 
@@ -153,7 +153,7 @@ def test_the_outline_of_what_is_kept_leaves_out_the_rest(n: int) -> None:
     values = np.arange(n, dtype=np.int32)
     kept = values % 5 == 2
     kept[n // 2 :] = False
-    found = outline_of_kept(values, kept)
+    found = outline_selected(values, kept)
     columns = min(n, 1024)
     assert found.shape == (2, columns)
     for column in range(columns):
@@ -166,7 +166,7 @@ def test_the_outline_of_what_is_kept_leaves_out_the_rest(n: int) -> None:
 @pytest.mark.parametrize("n", [256, 1000])
 def test_the_middle_half_of_a_run_lies_between_its_quartiles(n: int) -> None:
     values = np.random.default_rng(3).integers(-50, 50, n).astype(np.int32)
-    low, high = middle_half(values, 4)
+    low, high = compute_quartiles(values, 4)
     for run, (first, last) in enumerate(zip(low, high, strict=True)):
         of_run = np.sort(values[run * n // 4 : (run + 1) * n // 4])
         assert first == of_run[of_run.size // 4]
@@ -176,7 +176,7 @@ def test_the_middle_half_of_a_run_lies_between_its_quartiles(n: int) -> None:
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "float32"])
 def test_every_value_is_counted_once_in_its_range(dtype: str) -> None:
     values = make_values("random", 5000, "float32" if dtype == "float32" else "int32", 1).astype(dtype)
-    levels, edges = levels_of(values)["levels"], levels_of(values)["level edges"]
+    levels, edges = compute_distribution(values)["levels"], compute_distribution(values)["level edges"]
     assert levels.sum() == 5000
     for count, low, high in zip(levels, edges[:-1], edges[1:], strict=True):
         within = (values >= low) & ((values < high) if high < edges[-1] else (values <= high))
@@ -184,15 +184,15 @@ def test_every_value_is_counted_once_in_its_range(dtype: str) -> None:
 
 
 def test_whole_numbers_have_ranges_of_one_width() -> None:
-    levels = levels_of(np.arange(100, dtype=np.int32))["levels"]
+    levels = compute_distribution(np.arange(100, dtype=np.int32))["levels"]
     assert len(set(levels.tolist())) == 1
-    assert levels_of(np.full(9, 7, np.int32))["levels"].tolist() == [9]
-    assert levels_of(np.array([-(2**31), 2**31 - 1], np.int32))["levels"].sum() == 2
+    assert compute_distribution(np.full(9, 7, np.int32))["levels"].tolist() == [9]
+    assert compute_distribution(np.array([-(2**31), 2**31 - 1], np.int32))["levels"].sum() == 2
     # Their difference is no float32; NumPy 2.5 takes it in the type of the values.
     ends = np.finfo(np.float32)
-    assert levels_of(np.array([ends.min, 0, ends.max], np.float32))["levels"][[0, -1]].tolist() == [1, 1]
+    assert compute_distribution(np.array([ends.min, 0, ends.max], np.float32))["levels"][[0, -1]].tolist() == [1, 1]
 
 
 def test_of_very_many_values_some_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(array_inputs, "READ_OUT", 1000)
-    assert levels_of(np.arange(3001, dtype=np.float32))["levels"].sum() == 751
+    monkeypatch.setattr(array_inputs, "MAX_READOUT_VALUES", 1000)
+    assert compute_distribution(np.arange(3001, dtype=np.float32))["levels"].sum() == 751

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.bench import recorded
-from gpu.declaration.gpu_sizes import cube, elements, side
+from gpu.bench import device_records
+from gpu.declaration.gpu_sizes import cube_edge_rule, elements_rule, square_side_rule
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import Device
@@ -19,10 +19,10 @@ SIMULATED = Device("simulator", "a processor", "compiled", 1024, 49152, 16)
 
 
 def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
-    assert [elements(100)(count) for count in (1, 10, 14, 15)] == [128, 1024, 1024, 2048]
-    assert [side(64)(count) for count in (1, 4, 6, 9)] == [8, 16, 16, 32]
-    assert [cube(64)(count) for count in (1, 8, 20, 27)] == [4, 8, 8, 16]
-    assert elements(1)(1) == 1
+    assert [elements_rule(100)(count) for count in (1, 10, 14, 15)] == [128, 1024, 1024, 2048]
+    assert [square_side_rule(64)(count) for count in (1, 4, 6, 9)] == [8, 16, 16, 32]
+    assert [cube_edge_rule(64)(count) for count in (1, 8, 20, 27)] == [4, 8, 8, 16]
+    assert elements_rule(1)(1) == 1
 
 
 @pytest.mark.parametrize(
@@ -45,22 +45,22 @@ def test_defaults_grow_with_the_gpu(name: str, parameter: str, on_h200: int, on_
     pattern = find_pattern(name)
     before = pattern.check({})
     for device, grown in ((H200, on_h200), (LAPTOP, on_laptop)):
-        params = pattern.on(device).check({})
+        params = pattern.with_device_defaults(device).check({})
         assert params.pop(parameter) == grown
         assert params == {key: value for key, value in before.items() if key != parameter}
-    assert pattern.on(SIMULATED).check({}) == before, "the simulator keeps its own"
-    assert pattern.on(H200).check({parameter: 64})[parameter] == 64, "what is given counts"
+    assert pattern.with_device_defaults(SIMULATED).check({}) == before, "the simulator keeps its own"
+    assert pattern.with_device_defaults(H200).check({parameter: 64})[parameter] == 64, "what is given counts"
 
 
 @pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
 def test_every_pattern_knows_from_which_size_it_can_be_compared(pattern: Pattern) -> None:
-    assert pattern.growing is not None or pattern.side_on_gpu is not None
-    assert not pattern.of_images or pattern.side_on_gpu is not None
+    assert pattern.device_sized_parameter is not None or pattern.side_on_gpu is not None
+    assert not pattern.is_image_pattern or pattern.side_on_gpu is not None
     assert len([each for each in pattern.parameters if getattr(each, "on_gpu", None)]) <= 1
     for device in (H200, replace(H200, multiprocessors=1), replace(H200, multiprocessors=1000)):
-        grown = pattern.on(device)
+        grown = pattern.with_device_defaults(device)
         grown.check({})
-        assert grown.on(SIMULATED) == grown
+        assert grown.with_device_defaults(SIMULATED) == grown
 
 
 def test_images_grow_too() -> None:
@@ -71,20 +71,25 @@ def test_images_grow_too() -> None:
 def test_what_is_typed_is_of_no_size_that_grows() -> None:
     pattern = find_pattern("reduction")
     typed = pattern.check({"input": "typed", "values": "1 2 3"})
-    assert pattern.comparable(pattern.inputs({}, typed, 0), typed, H200) == ("", 0, 0)
+    assert pattern.comparison_sizes(pattern.prepare_inputs({}, typed, 0), typed, H200) == ("", 0, 0)
     made = pattern.check({"n": 9})
-    assert pattern.comparable(pattern.inputs({}, made, 0), made, H200) == ("n", 9, 2**26)
-    assert pattern.comparable(pattern.inputs({}, made, 0), made, SIMULATED)[2] == 0
-    assert pattern.growing is pattern.parameter(Role.SIZE)
+    assert pattern.comparison_sizes(pattern.prepare_inputs({}, made, 0), made, H200) == ("n", 9, 2**26)
+    assert pattern.comparison_sizes(pattern.prepare_inputs({}, made, 0), made, SIMULATED)[2] == 0
+    assert pattern.device_sized_parameter is pattern.parameter(Role.SIZE)
 
 
 CLEARLY = 1.25
 """Times whose order counts differ by so much."""
 
 
-def contradictions(pattern: Pattern, size: int) -> list[tuple[str, str]]:
+def find_reordered_variants(pattern: Pattern, size: int) -> list[tuple[str, str]]:
     """Return pairs of variants that an H200 put into another order at a size than at the largest that it took."""
-    runs = [run for each in recorded.read_all() if each.device == H200.name for run in each.of(pattern.name)]
+    runs = [
+        run
+        for each in device_records.read_records()
+        if each.device == H200.name
+        for run in each.verified_runs(pattern.name)
+    ]
     if not runs:
         pytest.skip(f"no H200 has been recorded with {pattern.name}")
     largest = max(run.size for run in runs)
@@ -98,11 +103,11 @@ def contradictions(pattern: Pattern, size: int) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
 def test_at_the_default_size_an_h200_puts_variants_into_the_order_of_large_ones(pattern: Pattern) -> None:
     if pattern.side_on_gpu is not None:
-        assert contradictions(pattern, pattern.side_on_gpu(H200.multiprocessors)) == []
-    elif pattern.growing is pattern.size:
-        assert contradictions(pattern, pattern.comparable_from(H200)) == []
+        assert find_reordered_variants(pattern, pattern.side_on_gpu(H200.multiprocessors)) == []
+    elif pattern.device_sized_parameter is pattern.size:
+        assert find_reordered_variants(pattern, pattern.min_comparable_size(H200)) == []
 
 
 def test_at_the_simulators_default_it_does_not() -> None:
     # Which is why defaults grow: squares in registers lost against simple tiles.
-    assert ("registers-2d", "tiled") in contradictions(find_pattern("matmul"), 512)
+    assert ("registers-2d", "tiled") in find_reordered_variants(find_pattern("matmul"), 512)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu.declaration.text_parameters import BinEdges, Text, as_text
+from gpu.declaration.text_parameters import BinEdges, Text, format_edges
 from gpu.errors import InputError
 from gpu.files.text import read_text
 
@@ -16,7 +16,7 @@ EDGES = BinEdges(name="edges", label="BinEdges", default=(0, 1), maximum=4)
 def test_edges_are_read_as_people_write_them() -> None:
     assert EDGES.check("0, .5 1") == (0.0, 0.5, 1.0)
     assert EDGES.check(EDGES.check("-1e3,2")) == (-1000.0, 2.0)
-    assert EDGES.check(as_text((0.1, 1 / 3))) == EDGES.check((0.1, 1 / 3))
+    assert EDGES.check(format_edges((0.1, 1 / 3))) == EDGES.check((0.1, 1 / 3))
 
 
 @pytest.mark.parametrize(

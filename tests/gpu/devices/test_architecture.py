@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.devices.architecture import architecture, why_no_warpgroups
+from gpu.devices.architecture import explain_missing_warpgroups, target_architecture
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,9 @@ from gpu.devices.architecture import architecture, why_no_warpgroups
 def test_what_only_one_architecture_has_is_compiled_for_that_alone(
     capability: tuple[int, int], text: str, name: str
 ) -> None:
-    assert architecture(capability, text) == name
+    assert target_architecture(capability, text) == name
 
 
 def test_only_hopper_has_warpgroups() -> None:
-    assert why_no_warpgroups("9.0") == ""
-    assert why_no_warpgroups("10.0").endswith("this GPU has 10.0.")
+    assert explain_missing_warpgroups("9.0") == ""
+    assert explain_missing_warpgroups("10.0").endswith("this GPU has 10.0.")

@@ -9,13 +9,13 @@ import pytest
 
 from gpu.devices import probe
 from gpu.devices import survey as devices
-from gpu.devices.probe import Facts, Gpu
-from gpu.devices.survey import DeviceStatus, judge_gpus, judge_simulator, survey
+from gpu.devices.probe import Gpu, ProbeResult
+from gpu.devices.survey import DeviceStatus, check_gpus, check_simulator, list_device_statuses
 
 GPU = Gpu("NVIDIA H200", (9, 0))
-GOOD = Facts(
+GOOD = ProbeResult(
     system="linux",
-    on_the_bus=True,
+    has_pci_device=True,
     driver_library=True,
     driver_tool=True,
     driver_cuda=(13, 0),
@@ -25,13 +25,13 @@ GOOD = Facts(
     nvcc="/usr/local/cuda/bin/nvcc",
     host_compiler=True,
 )
-NOTHING = Facts("linux")
+NOTHING = ProbeResult("linux")
 
 
 def test_a_gpu_with_everything_is_usable():
-    assert judge_gpus(GOOD) == [DeviceStatus("cuda", "NVIDIA H200", True)]
-    assert judge_gpus(replace(GOOD, driver_cuda=(13, 0), toolkit_cuda=(13, 2)))[0].usable
-    assert judge_gpus(replace(GOOD, toolkit_cuda=(14, 0), driver_cuda=(14, 0)))[0].usable
+    assert check_gpus(GOOD) == [DeviceStatus("cuda", "NVIDIA H200", True)]
+    assert check_gpus(replace(GOOD, driver_cuda=(13, 0), toolkit_cuda=(13, 2)))[0].usable
+    assert check_gpus(replace(GOOD, toolkit_cuda=(14, 0), driver_cuda=(14, 0)))[0].usable
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_gpu_with_everything_is_usable():
             "The simulator runs all kernels without a GPU. With a GPU: Install",
         ),
         (
-            replace(NOTHING, on_the_bus=True),
+            replace(NOTHING, has_pci_device=True),
             "There is an NVIDIA GPU, but no NVIDIA driver is installed.",
             "Install NVIDIA's driver",
         ),
@@ -52,18 +52,22 @@ def test_a_gpu_with_everything_is_usable():
             "nvidia-smi is installed, but the driver's library libcuda is not found.",
             "In a container, start it with `--gpus all`",
         ),
-        (Facts("darwin"), "NVIDIA has no driver for macOS.", "The simulator runs all kernels"),
+        (ProbeResult("darwin"), "NVIDIA has no driver for macOS.", "The simulator runs all kernels"),
         (
             replace(GOOD, status=100, gpus=()),
             "The NVIDIA driver is installed, but it finds no GPU.",
             "Check the output of nvidia-smi -L; a container needs `--gpus all`.",
         ),
         (
-            replace(GOOD, status=100, gpus=(), visible="7"),
+            replace(GOOD, status=100, gpus=(), visible_devices="7"),
             "CUDA_VISIBLE_DEVICES=7 hides every GPU.",
             "Unset CUDA_VISIBLE_DEVICES",
         ),
-        (replace(GOOD, gpus=(), visible=""), "CUDA_VISIBLE_DEVICES= hides every GPU.", "Unset CUDA_VISIBLE_DEVICES"),
+        (
+            replace(GOOD, gpus=(), visible_devices=""),
+            "CUDA_VISIBLE_DEVICES= hides every GPU.",
+            "Unset CUDA_VISIBLE_DEVICES",
+        ),
         (
             replace(GOOD, status=803, gpus=()),
             "The NVIDIA driver's library and its kernel module do not match (CUDA error 803).",
@@ -107,14 +111,14 @@ def test_a_gpu_with_everything_is_usable():
             "Install an older toolkit",
         ),
         (
-            replace(NOTHING, complaint="the NVIDIA driver did not answer within 60 s"),
+            replace(NOTHING, failure="the NVIDIA driver did not answer within 60 s"),
             "The search for GPUs failed: the NVIDIA driver did not answer within 60 s.",
             "Restart the machine, then try nvidia-smi.",
         ),
     ],
 )
-def test_a_gpu_that_is_not_usable_has_its_reason_and_remedy(facts: Facts, reason: str, remedy: str):
-    (status,) = judge_gpus(facts)
+def test_a_gpu_that_is_not_usable_has_its_reason_and_remedy(facts: ProbeResult, reason: str, remedy: str):
+    (status,) = check_gpus(facts)
     assert status.engine == "cuda"
     assert not status.usable
     assert status.reason == reason
@@ -122,19 +126,19 @@ def test_a_gpu_that_is_not_usable_has_its_reason_and_remedy(facts: Facts, reason
 
 
 def test_each_gpu_is_judged_by_itself():
-    statuses = judge_gpus(replace(GOOD, gpus=(GPU, Gpu("GTX 1080", (6, 1)))))
+    statuses = check_gpus(replace(GOOD, gpus=(GPU, Gpu("GTX 1080", (6, 1)))))
     assert [(status.name, status.usable) for status in statuses] == [("NVIDIA H200", True), ("GTX 1080", False)]
 
 
 def test_the_simulator_comes_last_with_the_processor_s_name():
-    found = survey(lambda: GOOD)
+    found = list_device_statuses(lambda: GOOD)
     assert [status.engine for status in found] == ["cuda", "simulator"]
     assert found[1].usable
     assert found[1].name.endswith(("core", "cores"))
 
 
 def test_a_simulator_without_its_front_end_says_what_to_install():
-    status = judge_simulator(False)
+    status = check_simulator(False)
     assert not status.usable
     assert status.reason == "The package libclang, which reads the kernels, is not installed."
     assert "requirements.txt" in status.remedy
@@ -145,8 +149,8 @@ def test_facts_survive_the_way_between_processes():
 
 
 def test_the_real_probe_answers_and_leaves_nothing_in_this_process():
-    facts = probe.look_from_outside()
-    assert facts.complaint == ""
+    facts = probe.run_probe_in_subprocess()
+    assert facts.failure == ""
     assert facts.system == sys.platform
     assert "pycuda.driver" not in sys.modules
     libraries = Path("/proc/self/maps")
@@ -158,9 +162,9 @@ def test_a_driver_that_hangs_is_told(monkeypatch: pytest.MonkeyPatch):
         raise subprocess.TimeoutExpired("probe", 5)
 
     monkeypatch.setattr(subprocess, "run", hang)
-    facts = probe.look_from_outside(5)
-    assert facts.complaint == "the NVIDIA driver did not answer within 5 s"
-    assert not devices.judge_gpus(facts)[0].usable
+    facts = probe.run_probe_in_subprocess(5)
+    assert facts.failure == "the NVIDIA driver did not answer within 5 s"
+    assert not devices.check_gpus(facts)[0].usable
 
 
 def test_a_probe_that_dies_is_told(monkeypatch: pytest.MonkeyPatch):
@@ -168,12 +172,12 @@ def test_a_probe_that_dies_is_told(monkeypatch: pytest.MonkeyPatch):
         return subprocess.CompletedProcess([], -11, "", "")
 
     monkeypatch.setattr(subprocess, "run", die)
-    assert probe.look_from_outside().complaint == "looking for one failed: code -11"
+    assert probe.run_probe_in_subprocess().failure == "looking for one failed: code -11"
 
 
 @pytest.mark.gpu
 @pytest.mark.hardware
 def test_a_gpu_that_the_tests_use_is_usable():
-    gpus = [status for status in survey() if status.engine == "cuda"]
+    gpus = [status for status in list_device_statuses() if status.engine == "cuda"]
     assert gpus
     assert all(status.usable for status in gpus), gpus

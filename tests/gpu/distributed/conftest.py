@@ -13,17 +13,17 @@ HAS_DASK = importlib.util.find_spec("distributed") is not None
 DASK = ("run", "faults", "command", "streamed", "in_parts", "played", "sort", "nbody", "worker", "benchmark")
 collect_ignore = [] if HAS_DASK else [f"test_{each}.py" for each in DASK]
 
-ENGINE = "tests.gpu.distributed.lockstep:LockstepEngine"
-PLAIN = "tests.gpu.distributed.lockstep:PlainEngine"
+ENGINE = "tests.gpu.distributed.lockstep_engines:LockstepEngine"
+PLAIN = "tests.gpu.distributed.lockstep_engines:PlainEngine"
 
 
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[Any]:
     """Four workers that compile nothing: for arrays this small that takes longer than all else."""
-    from gpu.distributed.asked import Asked
-    from gpu.distributed.cluster import opened
-    from gpu.distributed.library import load_dask
+    from gpu.distributed.cluster import open_cluster
+    from gpu.distributed.cluster_settings import ClusterSettings
+    from gpu.distributed.dask_import import load_dask
 
     load_dask()
-    with opened(Asked(workers=4), ENGINE) as four:
+    with open_cluster(ClusterSettings(workers=4), ENGINE) as four:
         yield four

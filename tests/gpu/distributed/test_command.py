@@ -53,7 +53,7 @@ def test_a_file_larger_than_a_chunk_is_streamed(tmp_path):
 
 def test_bodies_are_moved_and_saved(tmp_path, capsys):
     from gpu.cli.main import main
-    from tests.gpu.cli.desktops import NO_WINDOW
+    from tests.gpu.cli.no_desktop import NO_WINDOW
 
     together, alone = tmp_path / "together.npy", tmp_path / "alone.npy"
     params = ("nbody", "--bodies", "40", "--steps", "2", "--dt", "0.01")
@@ -124,7 +124,7 @@ def test_ctrl_c_ends_all_workers(tmp_path):
 )
 def test_what_cannot_be_is_one_sentence(arguments, sentence, capsys):
     from gpu.cli.main import main
-    from tests.gpu.cli.desktops import NO_WINDOW
+    from tests.gpu.cli.no_desktop import NO_WINDOW
 
     assert main(["run", *arguments], NO_WINDOW) == 2
     complaint = capsys.readouterr().err

@@ -19,15 +19,15 @@ import pytest
 
 from gpu.distributed import cluster as cluster_module
 from gpu.distributed import tasks
-from gpu.distributed.asked import Asked, Tls
-from gpu.distributed.cluster import Cluster, opened
-from gpu.distributed.library import load_dask
-from gpu.distributed.run import run_distributed
+from gpu.distributed.cluster import Cluster, open_cluster
+from gpu.distributed.cluster_settings import ClusterSettings, Tls
+from gpu.distributed.dask_import import load_dask
+from gpu.distributed.distributed_run import run_distributed
 from gpu.errors import EngineUnavailableError, InputError
 from gpu.patterns import find_pattern
 from tests import needs
 from tests.gpu.distributed.conftest import PLAIN
-from tests.gpu.distributed.lockstep import LOSE, REFUSE
+from tests.gpu.distributed.lockstep_engines import LOSE, REFUSE
 
 ROOT = Path(__file__).parents[3]
 
@@ -36,11 +36,11 @@ ROOT = Path(__file__).parents[3]
 def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ended):
     pattern = find_pattern("scan")
     params = pattern.check({"n": 2**18, "dtype": "int32"})
-    inputs = pattern.inputs({}, params, 3)
+    inputs = pattern.prepare_inputs({}, params, 3)
     victim = cluster.client.run(os.getpid)
     told, killed = [], []
 
-    def tell(progress):
+    def report(progress):
         if progress.fraction and not killed:  # its chunks' scans lie in its memory, and somebody still wants them
             first = cluster.workers[0].address
             os.kill(victim[first], getattr(signal, ended))
@@ -49,13 +49,13 @@ def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ende
             told.append((progress.message, time.monotonic()))
 
     outcome, done = run_distributed(
-        cluster, pattern, pattern.variant("three-kernels"), inputs, params, tell, chunks=(16,)
+        cluster, pattern, pattern.variant("three-kernels"), inputs, params, report, chunks=(16,)
     )
     assert killed
     assert outcome.report.verified
     assert np.array_equal(outcome.outputs["result"], np.cumsum(inputs["values"], dtype=np.int32))
     address, at = killed[0]
-    assert [lost.address for lost in done.lost] == [address]
+    assert [lost.address for lost in done.lost_workers] == [address]
     assert address in told[0][0]
     assert told[0][1] - at < 10
     assert not psutil.pid_exists(victim[address])
@@ -65,7 +65,7 @@ def test_what_does_not_come_from_worker_to_worker_ends_the_run(cluster, monkeypa
     monkeypatch.setattr(tasks, "_TRANSFER_S", 0.1)
     pattern = find_pattern("sort")
     params = pattern.check({"n": 64, "dtype": "int32"})
-    variant, inputs = pattern.variant(pattern.default_variant), pattern.inputs({}, params, 3)
+    variant, inputs = pattern.variant(pattern.default_variant), pattern.prepare_inputs({}, params, 3)
     with pytest.raises(EngineUnavailableError, match=r"cannot be transferred between workers: no such memory\.$"):
         run_distributed(cluster, pattern, variant, inputs, params, lambda progress: None, sources={REFUSE: ""})
     outcome, _ = run_distributed(cluster, pattern, variant, inputs, params, lambda progress: None)
@@ -75,7 +75,7 @@ def test_what_does_not_come_from_worker_to_worker_ends_the_run(cluster, monkeypa
 def test_an_engine_that_is_lost_takes_its_worker_along_and_no_result(cluster, tmp_path):
     pattern = find_pattern("reduction")
     params = pattern.check({"n": 5000, "dtype": "int32"})
-    inputs = pattern.inputs({}, params, 4)
+    inputs = pattern.prepare_inputs({}, params, 4)
     marker = tmp_path / "once"
     marker.touch()
     variant = pattern.variant(pattern.default_variant)
@@ -84,7 +84,7 @@ def test_an_engine_that_is_lost_takes_its_worker_along_and_no_result(cluster, tm
     )
     assert outcome.report.verified
     assert not marker.exists()
-    assert len(done.lost) == 1
+    assert len(done.lost_workers) == 1
 
 
 def test_it_listens_on_this_machine_alone(cluster):
@@ -106,14 +106,14 @@ def test_nobody_at_an_address_is_one_sentence():
         port = taken.getsockname()[1]
     with (
         pytest.raises(EngineUnavailableError, match=f"No Dask scheduler answers at tcp://127.0.0.1:{port}"),
-        opened(Asked(scheduler=f"127.0.0.1:{port}")),
+        open_cluster(ClusterSettings(scheduler=f"127.0.0.1:{port}")),
     ):
         pass
 
 
 @pytest.mark.parametrize("says", [None, b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\0\0\0\0\x40" * 4])
 def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says):
-    monkeypatch.setattr(cluster_module, "GREETING_S", 1.0)
+    monkeypatch.setattr(cluster_module, "IDENTIFICATION_TIMEOUT_S", 1.0)
     begun = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as server:
         called = []
@@ -129,7 +129,7 @@ def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says):
         port = server.getsockname()[1]
         with (
             pytest.raises(EngineUnavailableError, match=f"No Dask scheduler answers at tcp://127.0.0.1:{port}"),
-            opened(Asked(scheduler=f"127.0.0.1:{port}")),
+            open_cluster(ClusterSettings(scheduler=f"127.0.0.1:{port}")),
         ):
             pass
         server.shutdown(socket.SHUT_RDWR)
@@ -142,12 +142,12 @@ def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says):
 
 @pytest.fixture
 def scheduler(tmp_path) -> Iterator[tuple[str, subprocess.Popen]]:
-    with _by_hand(tmp_path) as started:
+    with _start_by_hand(tmp_path) as started:
         yield started
 
 
 @contextlib.contextmanager
-def _by_hand(folder: Path, *tls: str) -> Iterator[tuple[str, subprocess.Popen]]:
+def _start_by_hand(folder: Path, *tls: str) -> Iterator[tuple[str, subprocess.Popen]]:
     """A scheduler and a worker as somebody starts them by hand, in Lockstep's folder."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -175,27 +175,27 @@ def test_a_scheduler_that_goes_away_is_one_sentence(scheduler):
     address, process = scheduler
     pattern = find_pattern("scan")
     params = pattern.check({"n": 2**20, "dtype": "int32"})
-    inputs = pattern.inputs({}, params, 3)
+    inputs = pattern.prepare_inputs({}, params, 3)
 
-    def tell(progress):
+    def report(progress):
         if progress.fraction:
             process.kill()
 
     variant = pattern.variant("three-kernels")
-    with _at(Asked(scheduler=address)) as there:
+    with _connect_to(ClusterSettings(scheduler=address)) as there:
         assert [each.device.engine for each in there.workers] == ["simulator"]
         with pytest.raises(EngineUnavailableError, match=r"The scheduler is gone\.") as gone:
-            run_distributed(there, pattern, variant, inputs, params, tell, chunks=(64,))
+            run_distributed(there, pattern, variant, inputs, params, report, chunks=(64,))
     assert "nothing was written" in gone.value.advice
 
 
 @contextlib.contextmanager
-def _at(asked):
+def _connect_to(asked):
     """Connect as soon as the scheduler and its worker are there."""
     end = time.monotonic() + 60
     while True:
         try:
-            with opened(asked, PLAIN) as there:
+            with open_cluster(asked, PLAIN) as there:
                 yield there
             return
         except EngineUnavailableError:
@@ -204,7 +204,7 @@ def _at(asked):
             time.sleep(0.1)
 
 
-def _certified(folder: Path, name: str, *authority: str) -> Path:
+def _make_certificate(folder: Path, name: str, *authority: str) -> Path:
     """Make a key and a certificate, signed by an authority's or by itself."""
     openssl = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     files = ("-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem", "-days", "2", "-subj", f"/CN={name}")
@@ -214,32 +214,35 @@ def _certified(folder: Path, name: str, *authority: str) -> Path:
 
 @needs.openssl
 def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
-    ca = _certified(tmp_path, "authority")
+    ca = _make_certificate(tmp_path, "authority")
     signed = ("-CA", str(ca), "-CAkey", str(tmp_path / "authority.key"))
     for name in ("server", "user"):
-        _certified(tmp_path, name, *signed, "-addext", "basicConstraints=critical,CA:FALSE")
-    stranger = _certified(tmp_path, "stranger")
+        _make_certificate(tmp_path, name, *signed, "-addext", "basicConstraints=critical,CA:FALSE")
+    stranger = _make_certificate(tmp_path, "stranger")
     options = ("--tls-ca-file", ca, "--tls-cert", tmp_path / "server.pem", "--tls-key", tmp_path / "server.key")
     mine = Tls(str(ca), str(tmp_path / "user.pem"), str(tmp_path / "user.key"))
-    with _by_hand(tmp_path, *map(str, options)) as (address, _):
-        with _at(Asked(scheduler=f"tls://{address}", tls=mine)) as there:
+    with _start_by_hand(tmp_path, *map(str, options)) as (address, _):
+        with _connect_to(ClusterSettings(scheduler=f"tls://{address}", tls=mine)) as there:
             assert there.workers[0].address.startswith("tls://")
             pattern = find_pattern("scan")
             params = pattern.check({"n": 1000, "dtype": "int32"})
-            inputs = pattern.inputs({}, params, 3)
+            inputs = pattern.prepare_inputs({}, params, 3)
             variant = pattern.variant(pattern.default_variant)
             outcome, _ = run_distributed(there, pattern, variant, inputs, params, lambda progress: None, chunks=(3,))
             assert outcome.report.verified
         for asked, said in (
-            (Asked(scheduler=address), "A TLS scheduler needs tls://"),
+            (ClusterSettings(scheduler=address), "A TLS scheduler needs tls://"),
             (
-                Asked(scheduler=address, tls=Tls(str(ca), str(stranger), str(tmp_path / "stranger.key"))),
+                ClusterSettings(scheduler=address, tls=Tls(str(ca), str(stranger), str(tmp_path / "stranger.key"))),
                 "does not trust",
             ),
-            (Asked(scheduler=address, tls=Tls(str(stranger), mine.cert, mine.key)), "does not trust"),
+            (ClusterSettings(scheduler=address, tls=Tls(str(stranger), mine.cert, mine.key)), "does not trust"),
         ):
             begun = time.monotonic()
-            with pytest.raises(EngineUnavailableError, match="No Dask scheduler answers") as refused, opened(asked):
+            with (
+                pytest.raises(EngineUnavailableError, match="No Dask scheduler answers") as refused,
+                open_cluster(asked),
+            ):
                 pass
             assert said in refused.value.advice
             assert time.monotonic() - begun < 30
@@ -257,7 +260,10 @@ def test_a_worker_with_several_threads_is_refused():
 
 @pytest.mark.parametrize("address", ["here", "http://host:8786", "tcp://host:0", "tcp://host:99999", "inproc://1"])
 def test_what_is_no_address_is_refused(address):
-    with pytest.raises(InputError, match="is not a scheduler's address"), opened(Asked(scheduler=address)):
+    with (
+        pytest.raises(InputError, match="is not a scheduler's address"),
+        open_cluster(ClusterSettings(scheduler=address)),
+    ):
         pass
 
 
@@ -265,14 +271,20 @@ def test_certificates_and_addresses_go_together(tmp_path):
     missing = Tls(*(str(tmp_path / name) for name in ("ca.pem", "cert.pem", "key.pem")))
     with (
         pytest.raises(InputError, match="contradicts the given certificates"),
-        opened(Asked(scheduler="tls://host:8786")),
+        open_cluster(ClusterSettings(scheduler="tls://host:8786")),
     ):
         pass
-    with pytest.raises(InputError, match="There is no file"), opened(Asked(scheduler="host:8786", tls=missing)):
+    with (
+        pytest.raises(InputError, match="There is no file"),
+        open_cluster(ClusterSettings(scheduler="host:8786", tls=missing)),
+    ):
         pass
     for name in ("ca.pem", "cert.pem", "key.pem"):
         (tmp_path / name).write_text("nothing")
-    with pytest.raises(InputError, match="no certificate"), opened(Asked(scheduler="host:8786", tls=missing)):
+    with (
+        pytest.raises(InputError, match="no certificate"),
+        open_cluster(ClusterSettings(scheduler="host:8786", tls=missing)),
+    ):
         pass
 
 
@@ -281,7 +293,7 @@ def test_certificates_and_addresses_go_together(tmp_path):
     [("", False), ("127.0.0.1:8786", False), ("tcp://localhost:8786", False), ("tcp://10.0.0.7:8786", True)],
 )
 def test_what_others_can_read_is_known(address, exposed):
-    assert Asked(scheduler=address).exposed == exposed
+    assert ClusterSettings(scheduler=address).is_exposed == exposed
 
 
 def test_nobodys_configuration_says_whom_to_ask(monkeypatch):

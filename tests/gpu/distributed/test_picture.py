@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from gpu.distributed.picture import MOST_CELLS, WORKERS, task_graph
+from gpu.distributed.picture import MAX_CELLS, WORKER_COLORS, draw_task_graph
 from gpu.drawing import THEMES
 from gpu.engines.base import Device, PhaseTimes
-from gpu.messages.distributed import DistributedRun, Taken, TaskRecord, WorkerStatus
+from gpu.messages.distributed import DistributedRun, TaskDependency, TaskRecord, WorkerStatus
 
 DEVICE = Device("simulator", "a CPU", "compiled", 1024, 49152, 4)
 SPACE = "{http://www.w3.org/2000/svg}"
@@ -29,20 +29,20 @@ def run(*tasks):
 SCAN = (
     task("chunk-0", 0, "tcp://0", 10, elements=(0, 5000)),
     task("chunk-1", 1, "tcp://1", 10, elements=(5000, 6000)),
-    task("totals-2", 0, "tcp://0", 11, [Taken("chunk-0"), Taken("chunk-1")]),
-    task("carry-3", 0, "tcp://0", 12, [Taken("chunk-0"), Taken("totals-2")]),
-    task("carry-4", 1, "tcp://1", 12, [Taken("chunk-1"), Taken("totals-2")]),
+    task("totals-2", 0, "tcp://0", 11, [TaskDependency("chunk-0"), TaskDependency("chunk-1")]),
+    task("carry-3", 0, "tcp://0", 12, [TaskDependency("chunk-0"), TaskDependency("totals-2")]),
+    task("carry-4", 1, "tcp://1", 12, [TaskDependency("chunk-1"), TaskDependency("totals-2")]),
 )
 
 
-def drawn(record):
-    root = ElementTree.fromstring(task_graph(record, "Scan <of> 2"))
+def draw_record(record):
+    root = ElementTree.fromstring(draw_task_graph(record, "Scan <of> 2"))
     kinds = Counter(word for each in root.iter() for word in each.get("class", "").split())
     return root, kinds, [each.text for each in root.iter(f"{SPACE}text")]
 
 
 def test_what_was_made_from_what_by_whom_is_drawn():
-    root, kinds, words = drawn(run(*SCAN))
+    root, kinds, words = draw_record(run(*SCAN))
     assert root.find(f"{SPACE}title").text == words[0] == "Scan <of> 2"
     assert (kinds["cell"], kinds["input"], kinds["w0"], kinds["w1"]) == (7, 2, 3, 2)
     # Of six things taken two went to the other worker, and a line of either kind explains them.
@@ -53,7 +53,7 @@ def test_what_was_made_from_what_by_whom_is_drawn():
 
 
 def test_time_goes_to_the_right_and_each_worker_has_its_lane():
-    root, _, words = drawn(run(*SCAN))
+    root, _, words = draw_record(run(*SCAN))
     bars = [each for each in root.iter(f"{SPACE}rect") if "busy" in each.get("class", "")]
     lanes = [each for each in root.iter(f"{SPACE}rect") if each.get("class") == "lane"]
     assert [float(bar.get("y")) for bar in bars] == [float(lanes[worker].get("y")) for worker in (0, 1, 0, 0, 1)]
@@ -64,19 +64,19 @@ def test_time_goes_to_the_right_and_each_worker_has_its_lane():
 
 def test_a_task_that_was_done_again_is_one_cell_and_two_bars():
     again = replace(SCAN[1], worker="tcp://0", begin=14, end=15)
-    _, kinds, _ = drawn(run(*SCAN, again))
+    _, kinds, _ = draw_record(run(*SCAN, again))
     assert (kinds["cell"], kinds["busy"], kinds["b0"]) == (7, 6, 4)
 
 
 def test_many_rounds_are_drawn_at_once_and_more_only_in_time():
     rounds = [task("step-0", 0, "tcp://0", 0), task("step-1", 1, "tcp://1", 0)]
-    for number in range(2, MOST_CELLS, 2):
-        taken = [Taken(f"step-{number - 2}"), Taken(f"step-{number - 1}")]
+    for number in range(2, MAX_CELLS, 2):
+        taken = [TaskDependency(f"step-{number - 2}"), TaskDependency(f"step-{number - 1}")]
         rounds += [task(f"step-{number + place}", place, f"tcp://{place}", number, taken) for place in range(2)]
-    _, kinds, _ = drawn(run(*rounds))  # it would never end if each way to a task were followed
-    assert kinds["cell"] == kinds["busy"] == MOST_CELLS
-    _, kinds, _ = drawn(run(*rounds, task("step-x", 0, "tcp://0", 1000)))
-    assert (kinds["cell"], kinds["busy"]) == (0, MOST_CELLS + 1)
+    _, kinds, _ = draw_record(run(*rounds))  # it would never end if each way to a task were followed
+    assert kinds["cell"] == kinds["busy"] == MAX_CELLS
+    _, kinds, _ = draw_record(run(*rounds, task("step-x", 0, "tcp://0", 1000)))
+    assert (kinds["cell"], kinds["busy"]) == (0, MAX_CELLS + 1)
 
 
 def test_it_has_the_colors_of_the_window():
@@ -85,4 +85,4 @@ def test_it_has_the_colors_of_the_window():
 
     for name, colors in THEMES.items():
         assert colors == {role: getattr(LOOKS[name], role) for role in colors}
-        assert [warp_color(LOOKS[name], number).name() for number in range(8)] == [*WORKERS[name]]
+        assert [warp_color(LOOKS[name], number).name() for number in range(8)] == [*WORKER_COLORS[name]]

@@ -7,17 +7,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpu.declaration.distributed import OnWorker, Piece
+from gpu.declaration.distributed import ChunkInput, WorkerContext
 from gpu.patterns import find_pattern
 from gpu.patterns.sort import sample_sort
-from tests.gpu.distributed.lockstep import PlainEngine
-from tests.gpu.distributed.test_run import on_all, on_one
+from tests.gpu.distributed.lockstep_engines import PlainEngine
+from tests.gpu.distributed.test_distributed_run import run_on_cluster, run_on_one_device
 
 RNG = np.random.default_rng(5)
 SPECIAL = np.array([np.nan, -0.0, 0.0, np.inf, -np.inf, -np.nan, 1.5, -2.0], np.float32)
 
 
-def in_order(keys, *, descending=False):
+def stable_order(keys, *, descending=False):
     """Return the places of the keys in their order, equal ones as they came, -0 before 0 and NaN last."""
     if keys.dtype.kind == "f":
         sign = -1 if descending else 1
@@ -43,30 +43,30 @@ def in_order(keys, *, descending=False):
 )
 def test_a_sort_is_that_of_one_device(cluster, keys, chunks, options):
     given = {**options, "dtype": str(keys.dtype)}
-    outcome, _ = on_all(cluster, "sort", {"values": keys}, chunks, **given)
-    places = in_order(keys, descending=options.get("order") == "descending")
+    outcome, _ = run_on_cluster(cluster, "sort", {"values": keys}, chunks, **given)
+    places = stable_order(keys, descending=options.get("order") == "descending")
     assert outcome.report.verified
     result = outcome.outputs["result"]
     assert outcome.outputs["keys"].tobytes() == keys[places].tobytes(), "to NaN's last bit"
     assert result.tobytes() == (places.astype(np.int32) if "result" in options else keys[places]).tobytes()
     if chunks == (3,):  # to compile for one engine takes longer than all else
-        assert result.tobytes() == on_one("sort", {"values": keys}, **given).tobytes()
+        assert result.tobytes() == run_on_one_device("sort", {"values": keys}, **given).tobytes()
 
 
 @pytest.mark.parametrize("variant", [each.name for each in find_pattern("sort").variants if not each.library])
 def test_every_rung_sorts_chunks(cluster, variant):
     keys = RNG.choice(np.arange(9, dtype=np.int32), 40)
     options = {"dtype": "int32", "result": "places", "block": "32"}
-    outcome, done = on_all(cluster, "sort", {"values": keys}, (15, 25), variant, **options)
-    assert np.array_equal(outcome.outputs["result"], in_order(keys))
+    outcome, done = run_on_cluster(cluster, "sort", {"values": keys}, (15, 25), variant, **options)
+    assert np.array_equal(outcome.outputs["result"], stable_order(keys))
     assert [record.step for record in done.tasks].count("sort bucket") == 2
 
 
 @pytest.mark.parametrize("kind", ["random", "equal", "sorted"])
 def test_buckets_are_shared_evenly_whatever_the_keys(cluster, kind):
-    outcome, done = on_all(cluster, "sort", n=2000, chunks=(800, 100, 300, 800), input=kind)
+    outcome, done = run_on_cluster(cluster, "sort", n=2000, chunks=(800, 100, 300, 800), input=kind)
     assert outcome.report.verified
-    sizes = [dict(record.made)[""] // 4 for record in done.tasks if record.step == "sort bucket"]
+    sizes = [dict(record.result_parts)[""] // 4 for record in done.tasks if record.step == "sort bucket"]
     assert sum(sizes) == 2000
     assert max(sizes) <= 2000 / 4 * 18 / 16 + 4
     assert done.gathered_bytes == 4 * 2000, "the keys once, which are the result too"
@@ -75,15 +75,15 @@ def test_buckets_are_shared_evenly_whatever_the_keys(cluster, kind):
 @pytest.mark.parametrize("made", [np.sort, lambda keys: keys % 3, lambda keys: keys], ids=["sorted", "few", "random"])
 def test_some_of_the_keys_say_where_buckets_begin(monkeypatch, made):
     """Six buckets of one chunk, each with its keys as they came, and nearly as many as any other."""
-    monkeypatch.setattr(sample_sort, "_FEWEST_SAMPLES", 64)
+    monkeypatch.setattr(sample_sort, "_MIN_SAMPLES_PER_BUCKET", 64)
     pattern, keys, buckets = find_pattern("sort"), made(RNG.integers(-(2**31), 2**31, 4000, np.int32)), 6
     params = pattern.check({"dtype": "int32", "input": "file", "result": "places"})
-    worker = OnWorker(PlainEngine(), params, "peak", pattern.variant("peak").run)
-    taken = sample_sort.sort_sample(worker, Piece({"values": keys}, 2, 100, 4100), buckets)
+    worker = WorkerContext(PlainEngine(), params, "peak", pattern.variant("peak").run)
+    taken = sample_sort.sample_chunk(worker, ChunkInput({"values": keys}, 2, 100, 4100), buckets)
     assert taken["samples"].size == 6 * 64
     assert (keys[taken["samples"]["place"]] == taken["samples"]["key"]).all()
-    splitters = sample_sort.sort_splitters(worker, [taken["samples"]], buckets)
-    shares = sample_sort.sort_share(worker, taken["keys"], taken["start"], splitters, buckets, 2)
+    splitters = sample_sort.choose_splitters(worker, [taken["samples"]], buckets)
+    shares = sample_sort.distribute_chunk(worker, taken["keys"], taken["start"], splitters, buckets, 2)
     found = [
         [worker.engine.download(shares[f"{name} {bucket}"]) for bucket in range(buckets)] for name in ("keys", "places")
     ]

@@ -125,4 +125,4 @@ def test_without_the_library_it_is_one_sentence(tmp_path, monkeypatch):
 
 def test_another_white_is_not_written(tmp_path):
     with pytest.raises(InputError, match="white is 1000, but must be 65535 in a TIFF image"):
-        check_streamed_target(str(tmp_path / "out.tif"), dtype="uint16", maxval=1000, sized=True)
+        check_streamed_target(str(tmp_path / "out.tif"), dtype="uint16", maxval=1000, is_input_sized=True)

@@ -12,9 +12,15 @@ from types import SimpleNamespace
 import pytest
 
 from gpu.distributed import worker
-from gpu.distributed.worker import PLUGIN, offer, reach, rotated, share_from_now_on
+from gpu.distributed.worker import (
+    PLUGIN,
+    can_copy_test_buffers,
+    export_test_buffer,
+    rotate_visible_devices,
+    set_buffer_sharing,
+)
 from gpu.errors import LaunchError
-from tests.gpu.distributed.lockstep import LockstepEngine, PlainEngine
+from tests.gpu.distributed.lockstep_engines import LockstepEngine, PlainEngine
 
 
 @pytest.mark.parametrize(
@@ -29,28 +35,28 @@ from tests.gpu.distributed.lockstep import LockstepEngine, PlainEngine
     ],
 )
 def test_each_worker_has_another_gpu_first_and_sees_all(visible, ordinal, gpus, expected):
-    assert rotated(visible, ordinal, gpus) == expected
+    assert rotate_visible_devices(visible, ordinal, gpus) == expected
 
 
 @pytest.mark.parametrize("known", [2, 0])
 def test_a_worker_looks_for_gpus_only_where_nobody_has(monkeypatch, known):
     looked = []
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr(worker, "settle", lambda plugin: None)
+    monkeypatch.setattr(worker, "set_local_owner", lambda plugin: None)
     monkeypatch.setattr(worker, "_engines", {})
-    monkeypatch.setattr(worker.engines, "create", lambda name: PlainEngine())
-    monkeypatch.setattr(worker, "look_from_outside", lambda: looked.append(1) or SimpleNamespace(gpus=(0, 1)))
+    monkeypatch.setattr(worker.engines, "create_engine", lambda name: PlainEngine())
+    monkeypatch.setattr(worker, "run_probe_in_subprocess", lambda: looked.append(1) or SimpleNamespace(gpus=(0, 1)))
     plugin = worker.EnginePlugin("cuda", {"1": (1, 2)}, known)
     plugin.setup(SimpleNamespace(name="1"))
     assert plugin.engine
     assert (os.environ["CUDA_VISIBLE_DEVICES"], len(looked)) == ("1,0", known == 0)
 
 
-class Keeping(PlainEngine):
-    kept = False
+class MemoryKeepingEngine(PlainEngine):
+    keeps_memory = False
 
-    def keep_memory(self):
-        self.kept = True
+    def enable_memory_pool(self):
+        self.keeps_memory = True
 
 
 @pytest.mark.parametrize(
@@ -59,33 +65,35 @@ class Keeping(PlainEngine):
 def test_who_has_a_gpu_for_itself_keeps_its_memory(monkeypatch, workers, gpus, kept):
     """Of a cluster of somebody's own it is not known how many there are, and others may use it."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr(worker, "settle", lambda plugin: None)
+    monkeypatch.setattr(worker, "set_local_owner", lambda plugin: None)
     monkeypatch.setattr(worker, "_engines", {})
-    monkeypatch.setattr(worker.engines, "create", lambda name: Keeping())
-    monkeypatch.setattr(worker, "look_from_outside", lambda: SimpleNamespace(gpus=(0, 1)))
+    monkeypatch.setattr(worker.engines, "create_engine", lambda name: MemoryKeepingEngine())
+    monkeypatch.setattr(worker, "run_probe_in_subprocess", lambda: SimpleNamespace(gpus=(0, 1)))
     plugin = worker.EnginePlugin("cuda", {"1": (0, workers)}, gpus)
     plugin.setup(SimpleNamespace(name="1"))
-    assert plugin.engine.kept == kept
+    assert plugin.engine.keeps_memory == kept
 
 
 @pytest.fixture
-def inside(monkeypatch):
+def fake_worker(monkeypatch):
     """The inside of a worker, without a worker."""
 
-    def of(engine, data=None):
+    def make_worker(engine, data=None):
         freed = deque()
-        plugin = SimpleNamespace(engine=engine, offered=None, shares=False, discard=freed.append, freed=freed)
+        plugin = SimpleNamespace(
+            engine=engine, test_buffer=None, sharing_enabled=False, discard=freed.append, freed=freed
+        )
         there = SimpleNamespace(plugins={PLUGIN: plugin}, data={} if data is None else data)
         monkeypatch.setattr(worker, "get_worker", lambda: there)
         return there
 
-    return of
+    return make_worker
 
 
 _closed_by = []
 
 
-class Closing(PlainEngine):
+class ClosingEngine(PlainEngine):
     def close(self):
         super().close()
         _closed_by.append(threading.get_ident())
@@ -93,11 +101,11 @@ class Closing(PlainEngine):
 
 @pytest.mark.parametrize(("status", "closed"), [("closing", True), ("running", False)])
 def test_a_worker_that_ends_closes_its_engine_in_its_thread(monkeypatch, status, closed):
-    monkeypatch.setattr(worker, "settle", lambda plugin: None)
+    monkeypatch.setattr(worker, "set_local_owner", lambda plugin: None)
     monkeypatch.setattr(worker, "_engines", {})
     with ThreadPoolExecutor(1) as thread:
         there = SimpleNamespace(status=SimpleNamespace(name=status), executors={"default": thread}, name="0")
-        plugin = worker.EnginePlugin(f"{__name__}:Closing", {})
+        plugin = worker.EnginePlugin(f"{__name__}:ClosingEngine", {})
         plugin.setup(there)
         _closed_by.clear()
         assert thread.submit(lambda: plugin.engine).result()
@@ -106,18 +114,18 @@ def test_a_worker_that_ends_closes_its_engine_in_its_thread(monkeypatch, status,
         assert _closed_by == [owner] * closed
 
 
-class Refusing(LockstepEngine):
+class RefusingEngine(LockstepEngine):
     def share(self, buffer):
         raise LaunchError("The driver rejected the run: operation not supported.")
 
 
-@pytest.mark.parametrize("engine", [PlainEngine(), Refusing()], ids=["none", "refused"])
-def test_who_cannot_share_offers_nothing(inside, engine):
-    inside(engine)
-    assert offer() is None
+@pytest.mark.parametrize("engine", [PlainEngine(), RefusingEngine()], ids=["none", "refused"])
+def test_who_cannot_share_offers_nothing(fake_worker, engine):
+    fake_worker(engine)
+    assert export_test_buffer() is None
 
 
-class Reaching(LockstepEngine):
+class PeerCheckingEngine(LockstepEngine):
     def copy_shared(self, handle, shape, dtype):
         if handle == b"far":
             raise OSError("another process's memory cannot be reached")
@@ -127,19 +135,19 @@ class Reaching(LockstepEngine):
 @pytest.mark.parametrize(
     ("handles", "reached"), [([b"near", b"near"], True), ([b"near", b"far"], False), ([b"other"], False)]
 )
-def test_every_other_worker_is_to_be_reached_with_what_it_offers(inside, handles, reached):
-    inside(Reaching())
-    assert reach(handles) == reached
+def test_every_other_worker_is_to_be_reached_with_what_it_offers(fake_worker, handles, reached):
+    fake_worker(PeerCheckingEngine())
+    assert can_copy_test_buffers(handles) == reached
 
 
-class Spilling(dict):
+class SpillingDict(dict):
     """What keeps a worker's data where some of it may go to a disk."""
 
 
-@pytest.mark.parametrize(("data", "shares"), [({}, True), (Spilling(), False)])
-def test_who_writes_data_to_a_disk_shares_no_memory(inside, data, shares):
-    there = inside(PlainEngine(), data)
+@pytest.mark.parametrize(("data", "shares"), [({}, True), (SpillingDict(), False)])
+def test_who_writes_data_to_a_disk_shares_no_memory(fake_worker, data, shares):
+    there = fake_worker(PlainEngine(), data)
     plugin = there.plugins[PLUGIN]
-    plugin.offered = "what it offered"
-    share_from_now_on(True, there)
-    assert (plugin.shares, plugin.offered, [*plugin.freed]) == (shares, None, ["what it offered"])
+    plugin.test_buffer = "what it offered"
+    set_buffer_sharing(True, there)
+    assert (plugin.sharing_enabled, plugin.test_buffer, [*plugin.freed]) == (shares, None, ["what it offered"])

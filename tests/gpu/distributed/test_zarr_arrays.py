@@ -14,7 +14,7 @@ from gpu.distributed.zarr_arrays import open_zarr, read_rows
 from gpu.errors import InputError
 
 
-class Harm:
+class HarmfulPickle:
     """Makes a folder when it is read by pickle."""
 
     def __init__(self, mark):
@@ -34,7 +34,7 @@ def folder(tmp_path):
     return path
 
 
-def describe(folder, **changes):
+def read_description(folder, **changes):
     path = folder / "zarr.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | changes), "utf-8")
 
@@ -56,16 +56,16 @@ def test_a_codec_that_runs_code_is_refused(folder, tmp_path, sharded):
     codecs = [{"name": "numcodecs.pickle", "configuration": {"protocol": 5}}]
     if sharded:
         codecs = [{"name": "sharding_indexed", "configuration": {"chunk_shape": [5], "codecs": codecs}}]
-    describe(folder, codecs=codecs)
+    read_description(folder, codecs=codecs)
     for chunk in (folder / "c").iterdir():
-        chunk.write_bytes(pickle.dumps(Harm(tmp_path / "ran")))
+        chunk.write_bytes(pickle.dumps(HarmfulPickle(tmp_path / "ran")))
     assert refusal(folder) == "x.zarr uses the codec 'numcodecs.pickle', which is not supported."
     old = tmp_path / "old.zarr"
     old.mkdir()
     about = {"zarr_format": 2, "shape": [20], "chunks": [20], "dtype": "|O", "fill_value": 0, "order": "C"}
     filters = [{"id": "pickle", "protocol": 5}]
     (old / ".zarray").write_text(json.dumps({**about, "compressor": None, "filters": filters}), "utf-8")
-    (old / "0").write_bytes(pickle.dumps(Harm(tmp_path / "ran")))
+    (old / "0").write_bytes(pickle.dumps(HarmfulPickle(tmp_path / "ran")))
     assert refusal(old) == "old.zarr uses the codec 'pickle', which is not supported."
     assert not (tmp_path / "ran").exists()
 
@@ -95,7 +95,7 @@ def test_a_chunk_that_is_a_pipe_a_device_or_damaged_is_refused(folder):
     ],
 )  # fmt: skip
 def test_what_a_description_says_is_not_believed(folder, changes, message):
-    describe(folder, **changes)
+    read_description(folder, **changes)
     assert refusal(folder) == message
 
 

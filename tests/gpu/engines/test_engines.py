@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.engines.base import KERNELS, Engine, whole_text
+from gpu.engines.base import KERNELS, Engine, inline_headers
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import CompileError, EngineUnavailableError, KernelError, LaunchError
-from gpu.run.execute import run_pattern
+from gpu.run.engine_requests import run_pattern
 
 SCALE = """
 __constant__ float FACTOR[2];
@@ -23,7 +23,7 @@ extern "C" __global__ void scale(const float *in, float *out, int n) {
 """
 
 
-def scaled(engine: Engine, source: str, offset: int = 3) -> np.ndarray:
+def run_scale(engine: Engine, source: str, offset: int = 3) -> np.ndarray:
     engine.sources = {"scale.cu": source}
     try:
         module = engine.build("scale.cu", {"OFFSET": offset})
@@ -41,19 +41,19 @@ def scaled(engine: Engine, source: str, offset: int = 3) -> np.ndarray:
 
 
 def test_text_that_replaces_a_file_constants_and_macros(engine: Engine) -> None:
-    np.testing.assert_array_equal(scaled(engine, SCALE), np.arange(100) * 2 + 3)
-    np.testing.assert_array_equal(scaled(engine, SCALE, offset=5), np.arange(100) * 2 + 5)
-    np.testing.assert_array_equal(scaled(engine, SCALE.replace("+ OFFSET", "- OFFSET")), np.arange(100) * 2 - 3)
+    np.testing.assert_array_equal(run_scale(engine, SCALE), np.arange(100) * 2 + 3)
+    np.testing.assert_array_equal(run_scale(engine, SCALE, offset=5), np.arange(100) * 2 + 5)
+    np.testing.assert_array_equal(run_scale(engine, SCALE.replace("+ OFFSET", "- OFFSET")), np.arange(100) * 2 - 3)
 
 
 def test_a_compile_error_names_our_line(engine: Engine) -> None:
     with pytest.raises(CompileError) as caught:
-        scaled(engine, SCALE.replace("in[i] *", "inn[i] *"))
+        run_scale(engine, SCALE.replace("in[i] *", "inn[i] *"))
     assert caught.value.position is not None
     assert (caught.value.position.file, caught.value.position.line) == ("scale.cu", 5)
     assert "inn" in caught.value.message
     assert "inn" in caught.value.detail
-    np.testing.assert_array_equal(scaled(engine, SCALE), np.arange(100) * 2 + 3)
+    np.testing.assert_array_equal(run_scale(engine, SCALE), np.arange(100) * 2 + 3)
 
 
 def test_a_compile_error_behind_an_included_header_names_our_line(engine: Engine) -> None:
@@ -69,7 +69,7 @@ def test_a_compile_error_behind_an_included_header_names_our_line(engine: Engine
 
 def test_a_whole_text_has_its_headers_written_out() -> None:
     text = '#include "none.cuh"\n#include "operators.cuh"\n#include <cstdio>\nint last;'
-    lines = whole_text("own.cu", text).split("\n")
+    lines = inline_headers("own.cu", text).split("\n")
     assert lines[:3] == ['#line 1 "own.cu"', '#include "none.cuh"', '#line 1 "operators.cuh"']
     assert lines[-3:] == ['#line 3 "own.cu"', "#include <cstdio>", "int last;"]
     header = (KERNELS / "operators.cuh").read_text("utf-8").split("\n")
@@ -113,7 +113,7 @@ def test_arrays_of_the_simulator_begin_where_those_of_cuda_do() -> None:
 
 
 def test_times_are_taken_once(engine: Engine) -> None:
-    scaled(engine, SCALE)
+    run_scale(engine, SCALE)
     times = engine.take_times()
     assert min(times.upload, times.kernel, times.download) > 0
     assert engine.take_times().kernel == 0
@@ -140,7 +140,7 @@ def test_progress_comes_while_a_launch_runs() -> None:
 
 def test_an_engine_that_is_not_there_says_so() -> None:
     with pytest.raises(EngineUnavailableError, match="There is no engine 'opencl'"):
-        engines.create("opencl")
+        engines.create_engine("opencl")
 
 
 def test_the_null_engine_runs_every_host_program() -> None:
@@ -149,8 +149,8 @@ def test_the_null_engine_runs_every_host_program() -> None:
     image = {"image": np.ones((5, 7), np.uint8), "maxval": np.array(255)}
     for pattern in all_patterns().values():
         for variant in pattern.variants:
-            given = pattern.step_params if variant.alone else {}  # at first it would have too much to do
-            inputs = pattern.inputs(image if pattern.of_images else {}, pattern.check(given), 0)
+            given = pattern.step_params if variant.is_single_thread else {}  # at first it would have too much to do
+            inputs = pattern.prepare_inputs(image if pattern.is_image_pattern else {}, pattern.check(given), 0)
             outcome = run_pattern(
                 NullEngine(), pattern, variant, inputs, given, lambda progress: None, with_reference=False
             )

@@ -20,8 +20,8 @@ from gpu.engines import libraries
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns
-from gpu.run.check import check_variant
-from gpu.run.execute import record, run_pattern
+from gpu.run.engine_requests import record_pattern, run_pattern
+from gpu.run.kernel_check import check_variant
 from tests import needs
 from tests.gpu.fake_libraries import LibraryEngine
 
@@ -52,7 +52,7 @@ def ndarray(shape: tuple[int, ...], dtype: Any, pointer: Pointer) -> Any:
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def fake_pool(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """CuPy as far as it is used, over the processor's memory; what its pool was told."""
     told: list[str] = []
     cupy = ModuleType("cupy")
@@ -71,11 +71,11 @@ def untimed() -> Iterator[None]:
     yield
 
 
-def memory_of(values: np.ndarray[Any, Any]) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
+def address_of(values: np.ndarray[Any, Any]) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
     return values.ctypes.data, values.shape, values.dtype
 
 
-def test_a_routine_works_in_the_memory_it_is_given_after_a_first_time_on_copies(pool: list[str]) -> None:
+def test_a_routine_works_in_the_memory_it_is_given_after_a_first_time_on_copies(fake_pool: list[str]) -> None:
     a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.full(5, 7, np.int32)
     calls: list[str] = []
 
@@ -91,30 +91,30 @@ def test_a_routine_works_in_the_memory_it_is_given_after_a_first_time_on_copies(
         first *= 2
         second += 1
 
-    libraries.call(routine, [memory_of(a), memory_of(b)], timed)
+    libraries.call(routine, [address_of(a), address_of(b)], timed)
     assert calls == ["(2, 3) int32 35", "begin", "(2, 3) int32 35", "end"]
     assert a.tolist() == [[0, 2, 4], [6, 8, 10]]
     assert b.tolist() == [8] * 5
-    assert pool == ["freed"]
+    assert fake_pool == ["freed"]
 
 
-def test_what_goes_wrong_in_a_library_is_one_sentence_with_the_evidence(pool: list[str]) -> None:
+def test_what_goes_wrong_in_a_library_is_one_sentence_with_the_evidence(fake_pool: list[str]) -> None:
     def broken(library: Any, array: Any) -> None:
         raise RuntimeError("out of memory allocating 8 bytes.\nmore of it")
 
     with pytest.raises(LaunchError, match=r"^CuPy failed: out of memory allocating 8 bytes\.$") as caught:
-        libraries.call(broken, [memory_of(np.zeros(3))], untimed)
+        libraries.call(broken, [address_of(np.zeros(3))], untimed)
     assert "in broken" in caught.value.detail
 
 
-def test_what_the_engine_says_meanwhile_stays_as_it_is(pool: list[str]) -> None:
+def test_what_the_engine_says_meanwhile_stays_as_it_is(fake_pool: list[str]) -> None:
     @contextmanager
     def refused() -> Iterator[None]:
         raise LaunchError("The driver refused it.")
         yield
 
     with pytest.raises(LaunchError, match=r"^The driver refused it\.$"):
-        libraries.call(lambda library, array: None, [memory_of(np.zeros(3))], refused)
+        libraries.call(lambda library, array: None, [address_of(np.zeros(3))], refused)
 
 
 def test_a_cupy_that_does_not_load_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,9 +132,9 @@ def test_a_cupy_that_does_not_load_says_why(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_whether_there_is_a_library_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert libraries.why_none().startswith("CuPy is not installed; run `pip install cupy-cuda13x`")
+    assert libraries.explain_missing_library().startswith("CuPy is not installed; run `pip install cupy-cuda13x`")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "cupy" or None)
-    assert libraries.why_none() == ""
+    assert libraries.explain_missing_library() == ""
 
 
 @pytest.mark.parametrize(("pattern", "variant"), LIBRARIES, ids=IDS)
@@ -143,7 +143,7 @@ def test_a_library_is_refused_where_there_is_none_and_has_nothing_to_step(patter
     words = rf"{variant.library} cannot be called here\. The simulator runs kernels from source"
     with pytest.raises(InputError, match=words):
         run_pattern(SimulatorEngine(), pattern, variant, {}, {}, tell)
-    for act in (record, check_variant):
+    for act in (record_pattern, check_variant):
         with pytest.raises(InputError, match=f"{variant.library} is a library: it has no source"):
             act(pattern, variant, {}, {}, tell)
     engine = SimulatorEngine()
@@ -164,7 +164,7 @@ def test_host_programs_of_libraries(pattern, variant) -> None:
 def test_libraries_on_the_gpu(pattern, variant) -> None:
     needs.module("cupy", "CuPy: pip install cupy-cuda13x")
     for _ in range(2):  # what CuPy keeps has to outlive an engine
-        engine = engines.create("cuda")
+        engine = engines.create_engine("cuda")
         try:
             for n in (1, 33, 1000):
                 outcome = run_pattern(engine, pattern, variant, {}, {"n": n}, lambda progress: None)

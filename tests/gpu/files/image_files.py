@@ -18,7 +18,7 @@ GRAY16 = RANDOM.integers(0, 65536, (19, 31), np.uint16)
 RGB16 = RANDOM.integers(0, 65536, (19, 31, 3), np.uint16)
 
 
-def stored(folder, data: bytes, name: str = "image.pgm"):
+def write_file(folder, data: bytes, name: str = "image.pgm"):
     path = folder / name
     path.write_bytes(data)
     return path

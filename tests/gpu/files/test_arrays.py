@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpu.errors import InputError
 from gpu.files.arrays import read_array
-from gpu.run.export import save
+from gpu.run.export import save_array
 
 Array = np.ndarray[Any, Any]
 
@@ -147,7 +147,7 @@ def test_what_was_saved_is_read_again(tmp_path_factory: pytest.TempPathFactory, 
     folder = tmp_path_factory.mktemp("saved")
     array = np.array(values, np.int64 if all(isinstance(value, int) for value in values) else np.float64)
     for ending in ("npy", "csv"):
-        save(str(folder / f"a.{ending}"), array)
+        save_array(str(folder / f"a.{ending}"), array)
         np.testing.assert_array_equal(read_array(folder / f"a.{ending}"), array)
 
 
@@ -161,7 +161,7 @@ def test_rows_of_a_matrix(tmp_path: Path, content: str) -> None:
 def test_a_matrix_that_was_saved_is_read_as_it_was(tmp_path: Path) -> None:
     values = np.random.default_rng(1).standard_normal((5, 7)).astype(np.float32)
     for name in ("matrix.csv", "matrix.npy"):
-        save(str(tmp_path / name), values)
+        save_array(str(tmp_path / name), values)
         np.testing.assert_array_equal(read_array(tmp_path / name, 2).astype(np.float32), values)
 
 

@@ -20,8 +20,8 @@ from gpu.files import decoder, netpbm, pillow
 from gpu.files.images import read_image
 from gpu.messages.requests import LoadImage
 from tests import needs
-from tests.gpu.files.image_files import RANDOM, png, refusal, stored
-from tests.gpu.process.hosting import listening, until
+from tests.gpu.files.image_files import RANDOM, png, refusal, write_file
+from tests.gpu.process.host_listener import listening, wait_until
 
 ROOT = Path(__file__).parents[3]
 MOST_MB = 260
@@ -53,7 +53,7 @@ def webp(width: int, height: int) -> bytes:
     return bytes(data)
 
 
-def with_chunk(name: bytes, data: bytes, count: int = 1) -> bytes:
+def png_with_chunk(name: bytes, data: bytes, count: int = 1) -> bytes:
     """Return a PNG of 2 x 1 pixels with other chunks before the pixels."""
     return png(2, 1, 8, 0, b"", size=chunk(name, data) * count + chunk(b"IDAT", zlib.compress(b"\0\1\2")))
 
@@ -74,10 +74,10 @@ def bombs() -> dict[str, tuple[bytes, str]]:
         "a.webp": (webp(16383, 16383), "is too large: the limit for WebP is 51 Mpixel"),
         "b.webp": (webp(2048, 2048), "(2048, 2048, 3)"),
         "a.gif": (animated.getvalue(), "(1500, 1500, 3)"),
-        "text.png": (with_chunk(b"zTXt", b"a\0\0" + ZEROS), "is damaged"),
-        "texts.png": (with_chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(900_000), 9), 200), "is damaged"),
-        "international.png": (with_chunk(b"iTXt", b"a\0\1\0\0\0" + ZEROS), "is damaged"),
-        "profile.png": (with_chunk(b"iCCP", b"a\0\0" + ZEROS), "is damaged"),
+        "text.png": (png_with_chunk(b"zTXt", b"a\0\0" + ZEROS), "is damaged"),
+        "texts.png": (png_with_chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(900_000), 9), 200), "is damaged"),
+        "international.png": (png_with_chunk(b"iTXt", b"a\0\1\0\0\0" + ZEROS), "is damaged"),
+        "profile.png": (png_with_chunk(b"iCCP", b"a\0\0" + ZEROS), "is damaged"),
         "pixels.png": (png(2, 1, 8, 0, b"", size=chunk(b"IDAT", ZEROS)), "(1, 2)"),
     }
 
@@ -85,7 +85,7 @@ def bombs() -> dict[str, tuple[bytes, str]]:
 @needs.linux
 def test_bombs_take_no_more_than_their_pixels(tmp_path):
     made = bombs()
-    paths = [stored(tmp_path, data, name) for name, (data, _) in made.items()]
+    paths = [write_file(tmp_path, data, name) for name, (data, _) in made.items()]
     done = subprocess.run(
         [sys.executable, "-c", _MEASURED, *map(str, paths)], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -100,7 +100,9 @@ def test_bombs_take_no_more_than_their_pixels(tmp_path):
 def test_16_bit_color_is_bounded_by_what_its_decoder_takes(tmp_path):
     """The limit of pixels alone would allow 256 Mpixel, of which a file of 2 MB took 5.2 GB."""
     data = png(16384, 16384, 16, 6, b"", size=chunk(b"IDAT", bytes(2**21)))
-    assert "16384 x 16384 is 256 Mpixel; the limit for this format is 128 Mpixel." in refusal(stored(tmp_path, data))
+    assert "16384 x 16384 is 256 Mpixel; the limit for this format is 128 Mpixel." in refusal(
+        write_file(tmp_path, data)
+    )
 
 
 @pytest.mark.parametrize("compression", ["tiff_lzw", "tiff_adobe_deflate", "packbits", "jpeg", "group4"])
@@ -115,7 +117,7 @@ def test_odd_tiffs_print_nothing(tmp_path, capfd, compression):
         for place in random.integers(8, len(data), 40):
             data[place] = random.integers(0, 256)
         with contextlib.suppress(InputError):
-            read_image(stored(tmp_path, bytes(data), "a.tif"))
+            read_image(write_file(tmp_path, bytes(data), "a.tif"))
     assert capfd.readouterr() == ("", "")
 
 
@@ -133,8 +135,8 @@ def test_a_decoder_that_does_not_answer_is_ended(tmp_path, monkeypatch, ends, sa
     (tmp_path / "decoder.py").write_text(ends)
     monkeypatch.setattr(decoder, "__file__", str(tmp_path / "decoder.py"))
     if "sleep" in ends:
-        monkeypatch.setattr(pillow, "LAST_SECONDS", 0.3)
-    path = stored(tmp_path, webp(3, 2), "a.webp")
+        monkeypatch.setattr(pillow, "TIMEOUT_SECONDS", 0.3)
+    path = write_file(tmp_path, webp(3, 2), "a.webp")
     assert refusal(path) == f"{path} {said}"
 
 
@@ -145,7 +147,7 @@ def test_a_decoder_that_ends_amid_the_pixels(tmp_path, monkeypatch):
     )
     (tmp_path / "decoder.py").write_text(f"print('''{facts}''')\nprint('x' * 50)\n")
     monkeypatch.setattr(decoder, "__file__", str(tmp_path / "decoder.py"))
-    assert "its decoder failed" in refusal(stored(tmp_path, webp(3, 2), "a.webp"))
+    assert "its decoder failed" in refusal(write_file(tmp_path, webp(3, 2), "a.webp"))
 
 
 @needs.linux
@@ -176,15 +178,17 @@ def test_small_pictures_and_others_are_decoded_alike(tmp_path, monkeypatch, mode
 def test_plain_numbers_without_an_end_are_not_put_together(tmp_path, monkeypatch, raster, said):
     """One long word was copied again with each block: 72 MB took 3 s, 720 MB 300 s."""
     monkeypatch.setattr(netpbm, "_BLOCK_BYTES", 64)
-    blocks, longest = netpbm._blocks, []
-    monkeypatch.setattr(netpbm, "_blocks", lambda file: (longest.append(len(block)) or block for block in blocks(file)))
-    path = stored(tmp_path, b"P2\n60 60\n255\n" + raster * (7200 // len(raster)), "a.pgm")
+    blocks, longest = netpbm._read_blocks, []
+    monkeypatch.setattr(
+        netpbm, "_read_blocks", lambda file: (longest.append(len(block)) or block for block in blocks(file))
+    )
+    path = write_file(tmp_path, b"P2\n60 60\n255\n" + raster * (7200 // len(raster)), "a.pgm")
     assert said in refusal(path)
     assert max(longest) <= 128
 
 
 def test_a_raw_image_that_shrinks_while_it_is_read(tmp_path, monkeypatch):
-    path = stored(tmp_path, b"P5\n60 60\n255\n" + bytes(3600), "a.pgm")
+    path = write_file(tmp_path, b"P5\n60 60\n255\n" + bytes(3600), "a.pgm")
     skip = netpbm._skip_comment_after_maxval
 
     def then_shrinks(*arguments):
@@ -203,7 +207,7 @@ def slow_jpeg() -> bytes:
     return data[:-2] + data[data.rindex(b"\xff\xda") : -2] * 1000 + data[-2:]
 
 
-def decoders(path: Path) -> list[str]:
+def list_decoder_pids(path: Path) -> list[str]:
     """Return the numbers of the processes that decode: those that have this file as their input."""
     found = []
     for link in Path("/proc").glob("[0-9]*/fd/0"):
@@ -215,9 +219,9 @@ def decoders(path: Path) -> list[str]:
 
 @needs.linux
 def test_an_image_that_is_being_decoded_is_stopped_with_the_engine(tmp_path):
-    path = stored(tmp_path, slow_jpeg(), "a.jpg")
+    path = write_file(tmp_path, slow_jpeg(), "a.jpg")
     with listening("null") as listener:
         listener.host.submit(LoadImage(str(path)))
-        assert until(lambda: decoders(path))
+        assert wait_until(lambda: list_decoder_pids(path))
         listener.host.cancel()
-        assert until(lambda: not decoders(path))
+        assert wait_until(lambda: not list_decoder_pids(path))

@@ -13,9 +13,9 @@ import pytest
 
 from gpu.errors import InputError
 from gpu.files import decoder
-from gpu.files.images import Image, picture, read_image
+from gpu.files.images import Image, convert_for_display, read_image
 from tests import needs
-from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, big_endian_rows, png, refusal, stored
+from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, big_endian_rows, png, refusal, write_file
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_lossless_formats_are_exact(tmp_path, name, pixels, options):
 
 
 def test_16_bit_color_png_keeps_both_bytes(tmp_path):
-    image = read_image(stored(tmp_path, png(31, 19, 16, 2, big_endian_rows(RGB16)), "a.png"))
+    image = read_image(write_file(tmp_path, png(31, 19, 16, 2, big_endian_rows(RGB16)), "a.png"))
     assert image.maxval == 65535
     np.testing.assert_array_equal(image.pixels, RGB16)
 
@@ -50,7 +50,7 @@ def test_16_bit_alpha_is_composited_on_white_in_16_bits(tmp_path, channels):
     values = RANDOM.integers(0, 65536, (19, 31, channels), np.uint16)
     values[:5, :, -1] = 65535
     values[5:9, :, -1] = 0
-    image = read_image(stored(tmp_path, png(31, 19, 16, {2: 4, 4: 6}[channels], big_endian_rows(values)), "a.png"))
+    image = read_image(write_file(tmp_path, png(31, 19, 16, {2: 4, 4: 6}[channels], big_endian_rows(values)), "a.png"))
     alpha = values[..., -1:] / 65535
     expected = np.floor(values[..., :-1] * alpha + 65535 * (1 - alpha) + 0.5)
     assert image.pixels.shape == ((19, 31) if channels == 2 else (19, 31, 3))
@@ -76,13 +76,13 @@ def test_16_bit_tiff_of_either_byte_order(tmp_path, order, inverted, channels):
         field = struct.pack(f"{order}HH", value, 0) if (kind, count) == (3, 1) else struct.pack(f"{order}I", value)
         head += struct.pack(f"{order}HHI", tag, kind, count) + field
     head = (head + bytes(4)).ljust(190, b"\0") + struct.pack(f"{order}HHH", 16, 16, 16)
-    image = read_image(stored(tmp_path, head.ljust(200, b"\0") + data, "a.tif"))
+    image = read_image(write_file(tmp_path, head.ljust(200, b"\0") + data, "a.tif"))
     np.testing.assert_array_equal(image.pixels, 65535 - values if inverted else values)
 
 
 def test_1_bit_2_bit_and_4_bit_png_fill_the_range(tmp_path):
     for depth, white in ((1, 1), (2, 3), (4, 15)):
-        image = read_image(stored(tmp_path, png(2, 1, depth, 0, bytes([0, white << (8 - 2 * depth)])), "a.png"))
+        image = read_image(write_file(tmp_path, png(2, 1, depth, 0, bytes([0, white << (8 - 2 * depth)])), "a.png"))
         assert image.pixels.tolist() == [[0, 255]], depth
         assert image.pixels.dtype == np.uint8
 
@@ -153,22 +153,22 @@ def test_cut_short(tmp_path, extension, kept):
     noise = np.random.default_rng(3).integers(0, 256, (80, 90), np.uint8)
     PIL.Image.fromarray(noise).save(buffer, {"jpg": "jpeg", "tif": "tiff"}.get(extension, extension))
     data = buffer.getvalue()
-    message = refusal(stored(tmp_path, data[: int(len(data) * kept)], f"a.{extension}"))
+    message = refusal(write_file(tmp_path, data[: int(len(data) * kept)], f"a.{extension}"))
     assert "truncated" in message or "is not a supported image" in message
 
 
 def test_png_that_promises_more_than_it_can_hold(tmp_path):
     data = png(16000, 16000, 8, 2, bytes(100))
-    assert "truncated: its header declares 16000 x 16000" in refusal(stored(tmp_path, data, "a.png"))
+    assert "truncated: its header declares 16000 x 16000" in refusal(write_file(tmp_path, data, "a.png"))
 
 
 @pytest.mark.parametrize("size", [(17000, 16384), (60000, 60000), (2**31 - 1, 1)])
 def test_png_above_the_limit(tmp_path, size):
-    assert "Mpixel" in refusal(stored(tmp_path, png(*size, 8, 0, bytes(100)), "a.png"))
+    assert "Mpixel" in refusal(write_file(tmp_path, png(*size, 8, 0, bytes(100)), "a.png"))
 
 
 def test_zero_sized_png(tmp_path):
-    refusal(stored(tmp_path, png(0, 3, 8, 0, b""), "a.png"))
+    refusal(write_file(tmp_path, png(0, 3, 8, 0, b""), "a.png"))
 
 
 def test_an_image_between_pillows_limit_and_ours_makes_no_noise(tmp_path):
@@ -188,7 +188,7 @@ def test_damaged_anywhere_is_an_image_or_one_sentence(tmp_path, monkeypatch, ext
         data = bytearray(whole)
         for position in random.integers(0, min(len(data), 400), random.integers(1, 6)):
             data[position] = random.integers(0, 256)
-        path = stored(tmp_path, bytes(data), f"a.{extension}")
+        path = write_file(tmp_path, bytes(data), f"a.{extension}")
         try:
             assert read_image(path).pixels.size
         except InputError:
@@ -213,7 +213,7 @@ def test_a_pipe_does_not_hang(tmp_path):
 
 
 def test_no_permission(tmp_path, monkeypatch):
-    path = stored(tmp_path, b"P5 1 1 255\n.")
+    path = write_file(tmp_path, b"P5 1 1 255\n.")
 
     def denied(*_arguments, **_options):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -228,7 +228,7 @@ def test_no_permission(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("dtype", "maxval"), [(np.uint8, 1), (np.uint8, 100), (np.uint16, 1023), (np.uint16, 65535)])
 def test_picture_scales_white_to_255(dtype, maxval):
     values = np.linspace(0, maxval, 200_000).round().astype(dtype).reshape(400, 500)
-    shown = picture(Image(values, maxval))
+    shown = convert_for_display(Image(values, maxval))
     assert shown.dtype == np.uint8
     expected = values.astype(np.int64) * 255 / maxval
     assert np.abs(shown - expected).max() <= 0.5
@@ -236,5 +236,5 @@ def test_picture_scales_white_to_255(dtype, maxval):
 
 
 def test_picture_of_color_and_of_what_needs_nothing():
-    assert picture(Image(RGB8, 255)) is RGB8
-    np.testing.assert_array_equal(picture(Image(RGB16, 65535)), np.floor(RGB16 / 257 + 0.5))
+    assert convert_for_display(Image(RGB8, 255)) is RGB8
+    np.testing.assert_array_equal(convert_for_display(Image(RGB16, 65535)), np.floor(RGB16 / 257 + 0.5))

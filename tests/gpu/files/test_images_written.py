@@ -10,9 +10,9 @@ import PIL.Image
 import pytest
 
 from gpu.errors import InputError
-from gpu.files import opening, png
+from gpu.files import file_access, png
 from gpu.files.images import read_image, write_image
-from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, stored
+from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, write_file
 
 
 @pytest.mark.parametrize("name", ["a.pgm", "a.ppm", "a.png", "A.PNG"])
@@ -82,13 +82,13 @@ def test_writing_over_a_folder(tmp_path):
 @pytest.mark.parametrize("name", ["a.png", "a.pgm"])
 @pytest.mark.parametrize("pixels", [GRAY8, GRAY16])
 def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, name, pixels):
-    stored(tmp_path, b"old", name)
+    write_file(tmp_path, b"old", name)
 
     class Full(io.FileIO):
         def write(self, _data):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(opening, "open", lambda path, _mode: Full(path, "x"), raising=False)
+    monkeypatch.setattr(file_access, "open", lambda path, _mode: Full(path, "x"), raising=False)
     with pytest.raises(InputError, match=r"a\.p.. cannot be written: no space left on device\."):
         write_image(tmp_path / name, pixels)
     assert [path.name for path in tmp_path.iterdir()] == [name]

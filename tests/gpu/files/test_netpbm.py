@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gpu.errors import InputError
 from gpu.files import images
 from gpu.files.images import read_image, write_image
-from tests.gpu.files.image_files import RANDOM, refusal, stored
+from tests.gpu.files.image_files import RANDOM, refusal, write_file
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,7 +34,7 @@ def test_netpbm_values_are_those_of_the_file(tmp_path, maxval, width, height, co
         raster = " ".join(map(str, values.ravel())).encode()
     else:
         raster = values.astype(">u2" if maxval > 255 else np.uint8).tobytes()
-    image = read_image(stored(tmp_path, f"{magic}\n{width} {height}\n{maxval}\n".encode() + raster))
+    image = read_image(write_file(tmp_path, f"{magic}\n{width} {height}\n{maxval}\n".encode() + raster))
     assert image.maxval == maxval
     assert image.pixels.dtype == (np.uint16 if maxval > 255 else np.uint8)
     assert image.pixels.dtype.isnative
@@ -61,13 +61,13 @@ def test_netpbm_values_are_those_of_the_file(tmp_path, maxval, width, height, co
     ],
 )
 def test_comments_anywhere_in_the_header(tmp_path, header):
-    image = read_image(stored(tmp_path, header + bytes([0, 35, 200, 10, 13, 32])))
+    image = read_image(write_file(tmp_path, header + bytes([0, 35, 200, 10, 13, 32])))
     assert image.maxval == 200
     assert image.pixels.tolist() == [[0, 35, 200], [10, 13, 32]]
 
 
 def test_a_comment_without_end_is_not_read_to_its_end(tmp_path):
-    path = stored(tmp_path, b"P5\n#" + b"x" * 70_000)
+    path = write_file(tmp_path, b"P5\n#" + b"x" * 70_000)
     os.truncate(path, 2**31)
     begun = time.process_time()
     with pytest.raises(InputError, match="invalid header: its width is not a number"):
@@ -76,18 +76,18 @@ def test_a_comment_without_end_is_not_read_to_its_end(tmp_path):
 
 
 def test_a_pixel_that_looks_like_a_comment_is_a_pixel(tmp_path):
-    image = read_image(stored(tmp_path, b"P5 4 1 255\n# \n!"))
+    image = read_image(write_file(tmp_path, b"P5 4 1 255\n# \n!"))
     assert bytes(image.pixels.ravel()) == b"# \n!"
 
 
 def test_comments_in_plain_pixels_and_trailing_text(tmp_path):
-    image = read_image(stored(tmp_path, b"P2\n2 2\n9\n1 2 # first 7 7\r\n3\n\n4 # last\nP2 and more"))
+    image = read_image(write_file(tmp_path, b"P2\n2 2\n9\n1 2 # first 7 7\r\n3\n\n4 # last\nP2 and more"))
     assert image.pixels.tolist() == [[1, 2], [3, 4]]
 
 
 def test_second_image_of_a_file_is_left_alone(tmp_path):
     one = b"P5 2 1 255\n\1\2"
-    assert read_image(stored(tmp_path, one + one)).pixels.tolist() == [[1, 2]]
+    assert read_image(write_file(tmp_path, one + one)).pixels.tolist() == [[1, 2]]
 
 
 @pytest.mark.parametrize("newlines", [True, False])
@@ -96,13 +96,13 @@ def test_plain_file_larger_than_a_block(tmp_path, newlines):
     separator = b"\n" if newlines else b" "
     raster = separator.join(b" ".join(b"%d" % value for value in row) for row in values)
     assert len(raster) > 2 * images.netpbm._BLOCK_BYTES
-    image = read_image(stored(tmp_path, b"P2 600 700 65535\n# a comment\n" + raster))
+    image = read_image(write_file(tmp_path, b"P2 600 700 65535\n# a comment\n" + raster))
     np.testing.assert_array_equal(image.pixels, values)
 
 
 @pytest.mark.parametrize("data", [b"P1\n# c\n5 2\n01 0 1 0\n1#c\n1111", b"P4 5 2\n" + bytes([0b01010111, 0b11111000])])
 def test_bitmaps_are_black_where_1(tmp_path, data):
-    image = read_image(stored(tmp_path, data, "bits.pbm"))
+    image = read_image(write_file(tmp_path, data, "bits.pbm"))
     assert image.maxval == 255
     assert image.pixels.tolist() == [[255, 0, 255, 0, 255], [0, 0, 0, 0, 0]]
 
@@ -145,12 +145,12 @@ def test_bitmaps_are_black_where_1(tmp_path, data):
     ],
 )
 def test_broken_netpbm(tmp_path, data, words):
-    assert words in refusal(stored(tmp_path, data))
+    assert words in refusal(write_file(tmp_path, data))
 
 
 @pytest.mark.parametrize("data", [b"P5\n16000 16000\n255\n....", b"P2\n16000 16000\n255\n1 2 3", b"P4 16000 16000\n.."])
 def test_promise_of_far_more_is_refused_before_memory_is_taken(tmp_path, data):
-    path = stored(tmp_path, data)
+    path = write_file(tmp_path, data)
     tracemalloc.start()
     message = refusal(path)
     peak = tracemalloc.get_traced_memory()[1]

@@ -23,7 +23,7 @@ def npy_file(folder, header: str, content: bytes = bytes(800)):
     return path
 
 
-def refused(read, path) -> str:
+def check_refusal(read, path) -> str:
     with pytest.raises(InputError) as raised:
         read(path)
     assert "\n" not in raised.value.message
@@ -31,7 +31,7 @@ def refused(read, path) -> str:
     return raised.value.message
 
 
-def attempt(read, path):
+def read_or_none(read, path):
     """Return what is read; None where one sentence says why that cannot be."""
     try:
         return read(path)
@@ -56,13 +56,13 @@ def test_npy_of_every_dtype_is_numbers_or_a_sentence(tmp_path, dtype, order):
         warnings.simplefilter("ignore")
         np.save(file, values)
     path.write_bytes(file.getvalue())
-    found = attempt(lambda path: read_array(path, 2), path)
+    found = read_or_none(lambda path: read_array(path, 2), path)
     assert (found is not None) == (kind.kind in "biuf")
     if found is not None:
         assert found.dtype in (np.int64, np.float64)
         assert found.tolist() == values.tolist()
-    attempt(read_npy, path)
-    attempt(read_bodies, path)
+    read_or_none(read_npy, path)
+    read_or_none(read_bodies, path)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_npy_of_every_dtype_is_numbers_or_a_sentence(tmp_path, dtype, order):
 )
 def test_npy_headers_that_numpy_never_writes(tmp_path, kind, shape):
     path = npy_file(tmp_path, f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}, }}")
-    refused(lambda path: read_array(path, 2), path)
-    refused(read_bodies, path)
+    check_refusal(lambda path: read_array(path, 2), path)
+    check_refusal(read_bodies, path)
 
 
 def test_wide_floats_that_float64_does_not_hold_are_no_noise(tmp_path):
@@ -94,9 +94,9 @@ def test_wide_floats_that_float64_does_not_hold_are_no_noise(tmp_path):
 
 def test_more_numbers_than_any_pattern_takes_are_not_widened(tmp_path, monkeypatch):
     """A file of one byte a number became eight times as large."""
-    monkeypatch.setattr(arrays, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(arrays, "MAX_NUMBERS", 10)
     np.save(tmp_path / "x.npy", np.zeros(11, np.uint8))
-    assert "contains 11 numbers; the limit is 10" in refused(read_array, tmp_path / "x.npy")
+    assert "contains 11 numbers; the limit is 10" in check_refusal(read_array, tmp_path / "x.npy")
 
 
 ODD_TEXTS = {
@@ -123,12 +123,12 @@ def test_odd_texts_are_numbers_or_a_sentence(tmp_path, content, expected):
     path = tmp_path / "x.csv"
     path.write_bytes(content)
     if expected is None:
-        refused(read_array, path)
+        check_refusal(read_array, path)
     else:
         np.testing.assert_array_equal(read_array(path), expected)
-    refused(read_bodies, path)
-    attempt(lambda path: read_array(path, 2), path)
-    attempt(read_text, path)
+    check_refusal(read_bodies, path)
+    read_or_none(lambda path: read_array(path, 2), path)
+    read_or_none(read_text, path)
 
 
 @pytest.mark.parametrize(("read", "longest"), [(read_array, "16"), (read_bodies, "65536")])
@@ -139,5 +139,5 @@ def test_a_line_without_an_end_is_not_read_to_its_end(tmp_path, read, longest):
         file.write(b"1 2 3\n" if read is read_array else b"1 2 3 4 5 6 7\n")
         for _ in range(20):
             file.write(b"1 " * 2**19)
-    said = refused(lambda path: read(path, 2), path) if read is read_array else refused(read, path)
+    said = check_refusal(lambda path: read(path, 2), path) if read is read_array else check_refusal(read, path)
     assert said.startswith(f"x.csv, line 2, is too long: the limit is {longest} ")

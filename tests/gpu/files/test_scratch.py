@@ -26,11 +26,11 @@ sys.stdin.read()
 
 
 @pytest.fixture(autouse=True)
-def _as_at_a_start():
-    scratch.remove_forgotten.cache_clear()
+def _reset_cleanup_cache():
+    scratch.remove_stale_folders.cache_clear()
 
 
-def held_by_another(parent: Path) -> tuple[subprocess.Popen[str], Path]:
+def start_holding_process(parent: Path) -> tuple[subprocess.Popen[str], Path]:
     root = Path(__file__).parents[3]
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(parent)], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -49,7 +49,7 @@ def test_a_folder_goes_with_all_that_is_in_it(tmp_path):
 
 
 def test_what_a_killed_process_left_is_removed_at_the_next_start_and_not_before(tmp_path):
-    process, left = held_by_another(tmp_path)
+    process, left = start_holding_process(tmp_path)
     with process:
         (left / "preamble-1a2b3c.pch").touch()
         with closing(ScratchFolder(str(tmp_path))):
@@ -57,7 +57,7 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start_and_not_before(
         process.kill()
         process.wait()
         assert left.exists(), "nobody has had the time to remove it"
-        scratch.remove_forgotten.cache_clear()
+        scratch.remove_stale_folders.cache_clear()
         with closing(ScratchFolder(str(tmp_path))) as folder:
             assert [path.name for path in tmp_path.iterdir()] == [Path(folder.path).name]
 
@@ -76,16 +76,16 @@ def test_neither_a_link_nor_what_another_user_left_is_removed(tmp_path, monkeypa
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / f"{PREFIX}link").symlink_to(home)
-    scratch.remove_forgotten(str(tmp_path))
+    scratch.remove_stale_folders(str(tmp_path))
     assert home.exists()
     (tmp_path / f"{PREFIX}theirs").mkdir()
-    scratch.remove_forgotten.cache_clear()
+    scratch.remove_stale_folders.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        scratch.remove_forgotten(str(tmp_path))
+        scratch.remove_stale_folders(str(tmp_path))
     assert (tmp_path / f"{PREFIX}theirs").exists()
-    scratch.remove_forgotten.cache_clear()
-    scratch.remove_forgotten(str(tmp_path))
+    scratch.remove_stale_folders.cache_clear()
+    scratch.remove_stale_folders(str(tmp_path))
     assert not (tmp_path / f"{PREFIX}theirs").exists()
 
 
@@ -97,7 +97,7 @@ def test_a_folder_that_is_removed_while_it_is_made_is_made_again(tmp_path, monke
         path = original(**options)
         made.append(path)
         if len(made) == 1:
-            scratch.remove(path)  # a process that starts at the same time takes it for a forgotten one
+            scratch.remove_folder(path)  # a process that starts at the same time takes it for a forgotten one
         return path
 
     original = tempfile.mkdtemp
@@ -152,5 +152,5 @@ def test_the_place_for_temporary_files_is_the_one_that_python_takes_and_no_file_
     monkeypatch.setattr(tempfile, "tempdir", None)
     with monkeypatch.context() as patch:
         patch.setattr(tempfile, "_get_default_tempdir", None)
-        found = scratch.place_for_temporaries()
+        found = scratch.find_temporary_folder()
     assert found == tempfile.gettempdir() == str(tmp_path / names[-1])

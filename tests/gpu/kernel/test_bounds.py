@@ -10,14 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu import bounds
+from gpu import resource_limits
 from gpu.errors import CompileError, InputError, LaunchError
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.simulator import nesting
-from gpu.simulator.executor import patience
+from gpu.simulator.executor import time_limit
 from gpu.simulator.executor.printf import PrintBuffer, format_c
-from gpu.simulator.frontend.diagnose import diagnose
-from gpu.stepping.explain import explain
+from gpu.simulator.frontend.editor_diagnostics import diagnose
+from gpu.stepping.explanation import explain
 from gpu.stepping.recording import Recording
 from tests import needs
 
@@ -73,7 +73,7 @@ class SlowMachine:
     [("while (true) a[0] += 1;", "", "is still in it after "), ("a[0] = fib(40);", FIB, "fib is still called after ")],
 )
 def test_somebody_waits_no_longer_where_the_machine_is_busy(body: str, before: str, words: str, monkeypatch):
-    monkeypatch.setattr(patience, "time", SlowMachine)
+    monkeypatch.setattr(time_limit, "time", SlowMachine)
     begun = time.process_time()
     message = run(body, before, max_seconds=1.5, max_steps=10**9).findings[0].message
     assert time.process_time() - begun < 1.4
@@ -84,7 +84,7 @@ def test_somebody_waits_no_longer_where_the_machine_is_busy(body: str, before: s
 
 
 def test_a_launch_that_would_take_too_long_is_refused_soon_where_the_machine_is_busy(monkeypatch):
-    monkeypatch.setattr(patience, "time", SlowMachine)
+    monkeypatch.setattr(time_limit, "time", SlowMachine)
     begun = time.process_time()
     with pytest.raises(LaunchError, match="its 1000000000 blocks would take"):
         run("for (int i = 0; i < 10; i++) a[threadIdx.x] = i;", grid=10**9, max_seconds=2)
@@ -93,27 +93,27 @@ def test_a_launch_that_would_take_too_long_is_refused_soon_where_the_machine_is_
 
 def test_a_wait_alone_ends_nothing(monkeypatch):
     clock = SimpleNamespace(process_time=lambda: 0.3, monotonic=lambda: 0.0)
-    monkeypatch.setattr(patience, "time", clock)
-    given = patience.Patience(2.0)
+    monkeypatch.setattr(time_limit, "time", clock)
+    given = time_limit.TimeLimit(2.0)
     clock.monotonic = lambda: 1000.0
-    assert not given.is_over, "it has hardly computed"
+    assert not given.is_exceeded, "it has hardly computed"
     clock.process_time = lambda: 0.3 + 0.41
-    assert given.is_over
+    assert given.is_exceeded
     clock.monotonic = lambda: 7.9
-    assert not given.is_over, "there is time yet"
+    assert not given.is_exceeded, "there is time yet"
     clock.process_time = lambda: 0.3 + 2.01
-    assert given.is_over
-    assert given.spent == "2 seconds"
+    assert given.is_exceeded
+    assert given.elapsed_text == "2 seconds"
 
 
 def test_what_starting_took_is_taken_off_the_first_wait(monkeypatch):
-    assert bounds.first_waiting(5) == bounds.waiting(5) == 8
-    assert bounds.waiting(100) == 160
-    monkeypatch.setattr(bounds, "_awaited_since", time.monotonic() - 2)
-    assert 5 < bounds.first_waiting(5) <= 6
-    monkeypatch.setattr(bounds, "_awaited_since", time.monotonic() - 60)
-    assert bounds.first_waiting(5) == 3, "but something is left"
-    monkeypatch.setattr(patience, "time", SlowMachine)
+    assert resource_limits.compute_first_wall_limit(5) == resource_limits.compute_wall_limit(5) == 8
+    assert resource_limits.compute_wall_limit(100) == 160
+    monkeypatch.setattr(resource_limits, "_supervised_since", time.monotonic() - 2)
+    assert 5 < resource_limits.compute_first_wall_limit(5) <= 6
+    monkeypatch.setattr(resource_limits, "_supervised_since", time.monotonic() - 60)
+    assert resource_limits.compute_first_wall_limit(5) == 3, "but something is left"
+    monkeypatch.setattr(time_limit, "time", SlowMachine)
     message = run("while (true) a[0] += 1;", max_seconds=0.5, max_steps=10**9).findings[0].message
     assert re.search(r"after [34] seconds of wall-clock time", message)
 
@@ -178,12 +178,12 @@ def test_a_pointer_is_printed_as_any_kind_of_number():
 # Nesting
 
 NESTED = {
-    "terms": ("a[0] = {};", "a[1] + ", "a[2]", 1, nesting.EXPRESSIONS - 10),
-    "choices": ("a[0] = {};", "a[0] == 3 ? 4 : ", "5", 1, nesting.EXPRESSIONS - 10),
-    "signs": ("a[0] = {};", "- ", "a[1]", 1, nesting.EXPRESSIONS // 2),
+    "terms": ("a[0] = {};", "a[1] + ", "a[2]", 1, nesting.MAX_EXPRESSION_DEPTH - 10),
+    "choices": ("a[0] = {};", "a[0] == 3 ? 4 : ", "5", 1, nesting.MAX_EXPRESSION_DEPTH - 10),
+    "signs": ("a[0] = {};", "- ", "a[1]", 1, nesting.MAX_EXPRESSION_DEPTH // 2),
     "calls": ("a[0] = {};", "g(", "1" + ")" * 120, 120, 120),
-    "else-ifs": ("{}", "if (a[0] == 3) a[1] = 4;\nelse ", ";", 1, nesting.STATEMENTS - 10),
-    "loops": ("{}", "for (int i = 0; i < 1; i++)\n", "a[0] = 1;", 1, nesting.STATEMENTS - 10),
+    "else-ifs": ("{}", "if (a[0] == 3) a[1] = 4;\nelse ", ";", 1, nesting.MAX_STATEMENT_DEPTH - 10),
+    "loops": ("{}", "for (int i = 0; i < 1; i++)\n", "a[0] = 1;", 1, nesting.MAX_STATEMENT_DEPTH - 10),
 }
 CALLED = "__device__ int g(int x) { return x + 1; }"
 
@@ -197,9 +197,9 @@ def nested(name: str, levels: int) -> str:
 def test_what_is_nested_as_deep_as_it_may_be_runs_and_can_be_looked_at(name: str, tmp_path: Path):
     trace = run(nested(name, NESTED[name][-1]), CALLED, traced=True).trace
     assert trace is not None
-    Recording.of_launch(trace, {"test.cu": ""}).save(tmp_path / "deep.lockstep")
+    Recording.from_trace(trace, {"test.cu": ""}).save(tmp_path / "deep.lockstep")
     recording = Recording.load(tmp_path / "deep.lockstep")
-    for moment in range(min(recording.moments, 5)):
+    for moment in range(min(recording.event_count, 5)):
         assert explain(recording, moment, 0, 0).text
 
 
@@ -209,14 +209,14 @@ def test_what_is_nested_deeper_is_refused_with_its_line(name: str, times: float)
     with pytest.raises(
         CompileError, match=r"this (expression|statement) of f is nested more than \d+ levels"
     ) as refusal:
-        run(nested(name, int(times * nesting.STATEMENTS)))
+        run(nested(name, int(times * nesting.MAX_STATEMENT_DEPTH)))
     assert refusal.value.position is not None
     assert refusal.value.position.line >= 3
     assert refusal.value.advice == "Divide it into several."
 
 
 def test_calls_within_nested_expressions_are_refused_where_they_nest_too_deep():
-    deep = " + ".join(["1"] * (nesting.EXPRESSIONS - 20))
+    deep = " + ".join(["1"] * (nesting.MAX_EXPRESSION_DEPTH - 20))
     with pytest.raises(
         LaunchError, match="recursive calls within deeply nested expressions exceed the simulator's stack"
     ):

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from gpu.cli.simulate_report import as_json
+from gpu.cli.simulate_report import format_json
 from gpu.kernel.simulate import simulate
 from gpu.messages.kernels import KernelLaunch
-from gpu.run.kernel import count_kernel, record_kernel
+from gpu.run.kernel_launch import count_kernel, record_kernel
 from gpu.stepping.tally import Tally
 
 TEXT = """
@@ -115,23 +115,23 @@ def test_every_count_of_an_own_kernel_is_the_same(kernel, grid, block, arguments
     launch = KernelLaunch("/nowhere/mine.cu", TEXT, kernel, grid, block, arguments, shared)
     simulation = simulate("mine.cu", kernel, grid, block, arguments, source=TEXT, shared_bytes=shared)
     assert not simulation.findings
-    total = json.loads(as_json(simulation))["counters"]["total"]
+    total = json.loads(format_json(simulation))["counters"]["total"]
     compared = count_kernel(launch)[1].counts
     recording = record_kernel(launch, "round-robin")
-    stepped = Tally(recording).at(recording.moments)
+    stepped = Tally(recording).counts_at(recording.event_count)
 
-    def of(*names: str) -> int:
+    def sum_counts(*names: str) -> int:
         return sum(total.get(name, 0) for name in names)
 
     memory = [f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")]
     banks = [f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st", "atom")]
     for name, in_all, beside, played in (
-        ("sectors", of(*memory), compared.sectors, stepped.sectors),
-        ("conflicts", of(*banks), compared.conflicts, stepped.bank_conflicts),
-        ("operations", of("operations"), compared.operations, stepped.operations),
-        ("branches", of("branches"), compared.branches, stepped.branches),
-        ("divergent", of("divergent_branches"), compared.divergent_branches, stepped.divergent_branches),
-        ("barriers", of("block_barriers"), compared.barriers, stepped.barriers),
+        ("sectors", sum_counts(*memory), compared.sectors, stepped.sectors),
+        ("conflicts", sum_counts(*banks), compared.conflicts, stepped.bank_conflicts),
+        ("operations", sum_counts("operations"), compared.operations, stepped.operations),
+        ("branches", sum_counts("branches"), compared.branches, stepped.branches),
+        ("divergent", sum_counts("divergent_branches"), compared.divergent_branches, stepped.divergent_branches),
+        ("barriers", sum_counts("block_barriers"), compared.barriers, stepped.barriers),
         ("lanes", total["lanes_per_warp_statement"], compared.lanes, stepped.lanes_per_warp),
     ):
         assert in_all == beside == pytest.approx(played), name

@@ -8,9 +8,9 @@ import pytest
 
 from gpu.cli import main as cli
 from gpu.errors import InputError
-from gpu.kernel.host_launches import FileLaunch, host_launch
+from gpu.kernel.host_launches import FileLaunch, find_host_launch
 from gpu.kernel.simulate import simulate
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 KERNEL = """#define BLOCK 64
 const int N = 1000;
@@ -49,40 +49,40 @@ KNOWN = {
 
 @pytest.mark.parametrize("body", KNOWN)
 def test_what_is_constant_is_known(body: str) -> None:
-    launch = host_launch(f"{KERNEL}void run(int *p) {{ {body} }}\nvoid other(int N, int n) {{ n = N; }}", "f")
+    launch = find_host_launch(f"{KERNEL}void run(int *p) {{ {body} }}\nvoid other(int N, int n) {{ n = N; }}", "f")
     assert (launch.grid, launch.block, launch.shared_bytes) == KNOWN[body]
 
 
 def test_a_parameter_of_the_host_function_is_no_constant() -> None:
     source = f"{KERNEL}void run(int *p, int N) {{ f<<<N, BLOCK>>>(p, N); }}"
-    assert host_launch(source, "f") == FileLaunch((5,), None, (64,), 0)
-    assert host_launch(source, "f", {"BLOCK": 32}).block == (32,), "a macro from outside goes first"
+    assert find_host_launch(source, "f") == FileLaunch((5,), None, (64,), 0)
+    assert find_host_launch(source, "f", {"BLOCK": 32}).block == (32,), "a macro from outside goes first"
 
 
 def test_an_instantiation_has_the_launches_that_name_it() -> None:
     source = """template <typename T, int B> __global__ void r(T *a) {}
 void run(int *p) { r<int, 32><<<1, 32>>>(p); r<int, 64><<<2, 64>>>(p); }"""
-    assert host_launch(source, "r<int,  64>") == FileLaunch((2,), (2,), (64,), 0)
-    assert host_launch(source, "r<int, 64>@1").grid == (2,)
-    assert host_launch(source, "r<int, 16>").grid is None
+    assert find_host_launch(source, "r<int,  64>") == FileLaunch((2,), (2,), (64,), 0)
+    assert find_host_launch(source, "r<int, 64>@1").grid == (2,)
+    assert find_host_launch(source, "r<int, 16>").grid is None
 
 
 def test_a_deep_chain_of_names_ends() -> None:
     chain = "".join(f"#define A{n} A{n + 1} + A{n + 1}\n" for n in range(60))
-    assert host_launch(chain + "void run() { f<<<A0, 1>>>(); }", "f").grid is None
-    assert host_launch("#define A A\nvoid run() { f<<<A, A + 1>>>(); }", "f").block is None
+    assert find_host_launch(chain + "void run() { f<<<A0, 1>>>(); }", "f").grid is None
+    assert find_host_launch("#define A A\nvoid run() { f<<<A, A + 1>>>(); }", "f").block is None
 
 
-def launched(body: str) -> str:
+def find_launches(body: str) -> str:
     return f"{KERNEL}int main() {{ int *p; {body} }}"
 
 
 def test_a_launch_takes_what_the_file_says() -> None:
-    source = launched("f<<<2, BLOCK, BLOCK * sizeof(int)>>>(p, 1);")
+    source = find_launches("f<<<2, BLOCK, BLOCK * sizeof(int)>>>(p, 1);")
     simulation = simulate("test.cu", "f", None, None, ["zeros:4", 1], source=source)
-    assert simulation.written[0].first == (64, 64, 0, 0)
+    assert simulation.written_arrays[0].first_elements == (64, 64, 0, 0)
     alone = simulate("test.cu", "f", 1, 32, ["zeros:4", 1], source=source, shared_bytes=128)
-    assert alone.written[0].first == (32, 0, 0, 0)
+    assert alone.written_arrays[0].first_elements == (32, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def test_a_launch_takes_what_the_file_says() -> None:
 )
 def test_what_is_not_known_is_asked_for(body: str, grid: int | None, said: str) -> None:
     with pytest.raises(InputError) as caught:
-        simulate("test.cu", "f", grid, None, ["zeros:4", 1], source=launched(body))
+        simulate("test.cu", "f", grid, None, ["zeros:4", 1], source=find_launches(body))
     assert caught.value.message == said
 
 
 def test_the_command_takes_the_files_own_launch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "test.cu"
-    path.write_text(launched("f<<<1, 32, 32 * sizeof(int)>>>(p, 1);"))
+    path.write_text(find_launches("f<<<1, 32, 32 * sizeof(int)>>>(p, 1);"))
     assert cli.main(["simulate", str(path), "f", "--arg", "zeros:2", "--arg", "3"], NO_WINDOW) == 0
     assert "out, 2 of int32: 32 0" in capsys.readouterr().out
-    path.write_text(launched(""))
+    path.write_text(find_launches(""))
     assert cli.main(["simulate", str(path), "f", "--arg", "zeros:2", "--arg", "3"], NO_WINDOW) == 2
     said = capsys.readouterr().err
     assert said == "lockstep: Give --grid: test.cu does not launch f.\n"

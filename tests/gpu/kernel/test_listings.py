@@ -15,7 +15,7 @@ from gpu.errors import KernelError
 from gpu.kernel.arguments import dtype_of
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import Pointer
 from tests import needs
 
@@ -56,29 +56,31 @@ WORDS = {
 @needs.needs(RUNS, needs.LISTINGS)
 @pytest.mark.parametrize("file", RUNS)
 def test_a_listing_gets_what_it_deserves(file: str, tmp_path: Path) -> None:
-    wrong = {run["case"]: difference for run in RUNS[file] if (difference := compared(run, tmp_path))}
+    wrong = {run["case"]: difference for run in RUNS[file] if (difference := compare_run(run, tmp_path))}
     assert wrong == {}
 
 
-def compared(run: Run, folder: Path) -> list[str]:
+def compare_run(run: Run, folder: Path) -> list[str]:
     """Simulate a run, and return where it differs from what is expected."""
     outcome = run["as_printed_outcome"]
     try:
-        simulation = simulated(run, folder)
+        simulation = simulate_run(run, folder)
     except KernelError as refusal:
-        return refusal_compared(refusal, outcome)
+        return compare_refusal(refusal, outcome)
     if outcome["outcome"] == "refused":
         return ["it runs"]
-    return [*findings_compared(simulation, run), *values_compared(simulation, outcome)]
+    return [*compare_findings(simulation, run), *compare_values(simulation, outcome)]
 
 
-def simulated(run: Run, folder: Path) -> Simulation:
+def simulate_run(run: Run, folder: Path) -> Simulation:
     path = LISTINGS / run["file"]
     text, defines = path.read_text(encoding="utf-8"), run.get("defines", {})
-    arguments = [textured(argument, folder) for argument in run["args"]]
+    arguments = [make_texture_argument(argument, folder) for argument in run["args"]]
     if any(isinstance(argument, list) for argument in arguments):
         parameters = SimulatedModule(text, path, defines, tolerant=True).kernel(run["kernel"]).parameters
-        arguments = [typed(argument, type) for argument, (_, type) in zip(arguments, parameters, strict=True)]
+        arguments = [
+            make_typed_argument(argument, type) for argument, (_, type) in zip(arguments, parameters, strict=True)
+        ]
     return simulate(
         path,
         run["kernel"],
@@ -91,7 +93,7 @@ def simulated(run: Run, folder: Path) -> Simulation:
     )
 
 
-def textured(argument: Any, folder: Path) -> Any:
+def make_texture_argument(argument: Any, folder: Path) -> Any:
     """Return a texture's description as the argument that makes it; anything else as it is."""
     if not isinstance(argument, dict):
         return argument
@@ -102,7 +104,7 @@ def textured(argument: Any, folder: Path) -> Any:
     return f"texture:{target}"
 
 
-def typed(argument: Any, type: Any) -> Any:
+def make_typed_argument(argument: Any, type: Any) -> Any:
     """Return a list as an array of what a pointer leads to; anything else as it is."""
     if not isinstance(argument, list):
         return argument
@@ -111,7 +113,7 @@ def typed(argument: Any, type: Any) -> Any:
     return np.array(argument).astype(dtype.base).reshape(-1, *dtype.shape)
 
 
-def refusal_compared(refusal: KernelError, outcome: Mapping[str, Any]) -> list[str]:
+def compare_refusal(refusal: KernelError, outcome: Mapping[str, Any]) -> list[str]:
     if outcome["outcome"] != "refused":
         return [f"refused: {refusal.message}"]
     said, wrong = f"{refusal.message} {refusal.advice} {refusal.detail}", []
@@ -124,28 +126,28 @@ def refusal_compared(refusal: KernelError, outcome: Mapping[str, Any]) -> list[s
     return wrong
 
 
-def findings_compared(simulation: Simulation, run: Run) -> list[str]:
+def compare_findings(simulation: Simulation, run: Run) -> list[str]:
     outcome, wrong = run["as_printed_outcome"], []
     more = outcome.get("more_findings_of_these_kinds_are_right_too", False)
     wanted = {(each["kind"], tuple(sorted(each["lines"]))) for each in outcome.get("findings", [])}
-    found = {(each.kind, lines_of(each)) for each in simulation.findings}
+    found = {(each.kind, finding_lines(each)) for each in simulation.findings}
     wrong += [f"not found: {each}" for each in wanted - found]
     wrong += [f"found: {each}" for each in found - wanted if not (more and each[0] in {kind for kind, _ in wanted})]
     notes = {
         (each["kind"], (NOTE_LINES.get((run["file"], each["kind"]), each["line"]),))
         for each in outcome.get("notes", [])
     }
-    warned = {(each.kind, lines_of(each)) for each in simulation.warnings}
+    warned = {(each.kind, finding_lines(each)) for each in simulation.warnings}
     wrong += [f"no warning: {each}" for each in notes - warned]
     unexpected = warned - notes - ALSO_RIGHT.get((run["file"], run["case"]), set())
     return wrong + [f"a warning: {each}" for each in unexpected]
 
 
-def lines_of(finding: Finding) -> tuple[int, ...]:
+def finding_lines(finding: Finding) -> tuple[int, ...]:
     return tuple(sorted(position.line for position in finding.positions))
 
 
-def values_compared(simulation: Simulation, outcome: Mapping[str, Any]) -> list[str]:
+def compare_values(simulation: Simulation, outcome: Mapping[str, Any]) -> list[str]:
     wrong = []
     for number, expected in outcome.get("values", {}).items():
         values = simulation.arrays[int(number)].reshape(-1)

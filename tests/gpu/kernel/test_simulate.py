@@ -161,29 +161,29 @@ def test_specifications(spec: str, type: str, expected: list[Any]) -> None:
 
 @pytest.mark.parametrize("type", ["float", "int", "unsigned char", "bool", "float4", "double"])
 def test_random_is_the_same_for_a_seed_and_different_for_another(type: str) -> None:
-    def of(spec: str) -> Any:
+    def run_with_spec(spec: str) -> Any:
         return run(f"__global__ void f({type} *a) {{}}", spec).arrays[0]
 
-    first = of("random:200:1")
-    np.testing.assert_array_equal(first, of("random:200:1"))
-    assert (first != of("random:200:2")).any()
-    np.testing.assert_array_equal(of("random:200"), of("random:200:0"))
+    first = run_with_spec("random:200:1")
+    np.testing.assert_array_equal(first, run_with_spec("random:200:1"))
+    assert (first != run_with_spec("random:200:2")).any()
+    np.testing.assert_array_equal(run_with_spec("random:200"), run_with_spec("random:200:0"))
     assert first.min() >= 0
     assert first.max() < (1 if first.dtype.kind == "f" else 100)
     assert len(np.unique(first)) > 1
 
 
 def test_files(tmp_path: Path) -> None:
-    def of(type: str, values: Any) -> Any:
+    def run_with_file(type: str, values: Any) -> Any:
         np.save(tmp_path / "data.npy", values)
         return run(f"__global__ void f({type} *a) {{}}", f"file:{tmp_path / 'data.npy'}").arrays[0]
 
-    assert of("float", np.ones((2, 3), np.float32)).tolist() == [1] * 6
-    assert of("unsigned char", np.array([0, 255], np.int64)).tolist() == [0, 255]
-    assert of("float", np.array([1, 2], np.int32)).tolist() == [1, 2]
-    assert of("float", np.array([0.1, np.nan])).dtype == np.float32
-    assert of("float4", np.arange(8, dtype=np.float32)).shape == (2, 4)
-    assert of("int", np.asfortranarray(np.arange(4).reshape(2, 2))).tolist() == [0, 1, 2, 3]
+    assert run_with_file("float", np.ones((2, 3), np.float32)).tolist() == [1] * 6
+    assert run_with_file("unsigned char", np.array([0, 255], np.int64)).tolist() == [0, 255]
+    assert run_with_file("float", np.array([1, 2], np.int32)).tolist() == [1, 2]
+    assert run_with_file("float", np.array([0.1, np.nan])).dtype == np.float32
+    assert run_with_file("float4", np.arange(8, dtype=np.float32)).shape == (2, 4)
+    assert run_with_file("int", np.asfortranarray(np.arange(4).reshape(2, 2))).tolist() == [0, 1, 2, 3]
 
 
 # What is found
@@ -378,25 +378,25 @@ RACY_SUM = """__global__ void f(const int *in, int *out) {
 }"""
 
 
-def racy_sum(sync: str = "", last: int = 0, **options: Any) -> Simulation:
+def run_racy_sum(sync: str = "", last: int = 0, **options: Any) -> Simulation:
     values = np.append(np.arange(127), last).astype(np.int32)
     return run(RACY_SUM, values, "zeros:128", block=128, defines={"SYNC": sync}, **options)
 
 
 def test_a_race_gives_other_answers_in_another_schedule() -> None:
     schedules = ["round-robin", *(f"shuffle:{seed}" for seed in range(6))]
-    answers = [racy_sum(schedule=schedule).arrays[1].tobytes() for schedule in schedules]
+    answers = [run_racy_sum(schedule=schedule).arrays[1].tobytes() for schedule in schedules]
     assert len(set(answers)) > 1
-    assert racy_sum(schedule="shuffle:3").arrays[1].tobytes() == answers[4]
-    right = [racy_sum("__syncthreads()", schedule=schedule).arrays[1][0] for schedule in schedules]
+    assert run_racy_sum(schedule="shuffle:3").arrays[1].tobytes() == answers[4]
+    right = [run_racy_sum("__syncthreads()", schedule=schedule).arrays[1][0] for schedule in schedules]
     assert right == [127 * 126 // 2] * 7
 
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2", "lanes:2", "cached:0"])
 def test_a_trace_changes_nothing_else(schedule: str) -> None:
     for last in (0, 1):
-        plain = racy_sum(last=last, schedule=schedule)
-        traced = racy_sum(last=last, schedule=schedule, traced=True)
+        plain = run_racy_sum(last=last, schedule=schedule)
+        traced = run_racy_sum(last=last, schedule=schedule, traced=True)
         assert plain.trace is None
         assert traced.trace is not None
         assert traced.findings == plain.findings

@@ -34,7 +34,7 @@ LINE = np.random.default_rng(8).normal(size=7).astype(np.float32)
 N = 256
 
 
-def element(values: Any, i: int, n: int, addressing: str) -> int | None:
+def find_element(values: Any, i: int, n: int, addressing: str) -> int | None:
     """Return which element stands for number i of n; None for the border."""
     if addressing == "clamp":
         return min(max(i, 0), n - 1)
@@ -45,7 +45,7 @@ def element(values: Any, i: int, n: int, addressing: str) -> int | None:
     return i % n if (i // n) % 2 == 0 else n - 1 - i % n
 
 
-def fetched(values: Any, places: tuple[float, ...], *, linear: bool, normalized: bool, addressing: str) -> float:
+def expected_fetch(values: Any, places: tuple[float, ...], *, linear: bool, normalized: bool, addressing: str) -> float:
     """Return what the guide says; `places` and the shape of `values` go x, y and rows, columns."""
     shape = values.shape[::-1]
     axes = []
@@ -60,15 +60,15 @@ def fetched(values: Any, places: tuple[float, ...], *, linear: bool, normalized:
     total = 0.0
     for j, of_y in axes[1] if len(axes) == 2 else [(0, 1.0)]:
         for i, of_x in axes[0]:
-            column = element(values, i, shape[0], addressing)
-            row = element(values, j, shape[1], addressing) if len(axes) == 2 else 0
+            column = find_element(values, i, shape[0], addressing)
+            row = find_element(values, j, shape[1], addressing) if len(axes) == 2 else 0
             if column is not None and row is not None:
                 total += of_x * of_y * float(values.reshape(-1, shape[0])[row, column])
     return total
 
 
 @pytest.fixture
-def saved(tmp_path: Path):
+def save_array(tmp_path: Path):
     def save(values: Any, name: str) -> Path:
         np.save(tmp_path / name, values)
         return tmp_path / name
@@ -86,12 +86,12 @@ WAYS = [(linear, normalized, addressing) for linear in (False, True) for normali
 
 @pytest.mark.parametrize("reference", [False, True])
 @pytest.mark.parametrize(("linear", "normalized", "addressing"), WAYS)
-def test_what_is_fetched_is_the_guides_formula(saved: Any, linear, normalized, addressing, reference) -> None:
+def test_what_is_fetched_is_the_guides_formula(save_array: Any, linear, normalized, addressing, reference) -> None:
     random = np.random.default_rng(3)
     reach = (-2.3, 3.1) if normalized else (-4.0, 11.0)
     x, y = (random.uniform(*reach, N).astype(np.float32) for _ in range(2))
     words = ",".join(["", *["linear"] * linear, *["normalized"] * normalized, addressing])
-    plane, line = f"{saved(PLANE, 'plane.npy')}{words}", f"{saved(LINE, 'line.npy')}{words}"
+    plane, line = f"{save_array(PLANE, 'plane.npy')}{words}", f"{save_array(LINE, 'line.npy')}{words}"
     arguments = (x, y, f"empty:{N}", f"empty:{N}")
     if reference:
         simulation = run("references", *arguments, grid=2, block=128, textures={"plane": plane, "line": line})
@@ -100,15 +100,17 @@ def test_what_is_fetched_is_the_guides_formula(saved: Any, linear, normalized, a
     assert simulation.findings == []
     how = {"linear": linear, "normalized": normalized, "addressing": addressing}
     first = 2 if reference else 4
-    due = [fetched(PLANE, (a, b), **how) for a, b in zip(x, y, strict=True)]
+    due = [expected_fetch(PLANE, (a, b), **how) for a, b in zip(x, y, strict=True)]
     assert simulation.arrays[first] == pytest.approx(np.array(due), abs=1e-5)
-    assert simulation.arrays[first + 1] == pytest.approx(np.array([fetched(LINE, (a,), **how) for a in x]), abs=1e-5)
+    assert simulation.arrays[first + 1] == pytest.approx(
+        np.array([expected_fetch(LINE, (a,), **how) for a in x]), abs=1e-5
+    )
     assert simulation.counters.total["operations"] == 0, "a texture unit's work is none of the kernel's"
 
 
-def test_weights_have_8_bits_and_the_middle_of_an_element_is_itself(saved: Any) -> None:
-    step = f"texture:{saved(np.array([0, 1], np.float32), 'step.npy')},linear"
-    plane = f"texture:{saved(np.zeros((2, 2), np.float32), 'none.npy')}"
+def test_weights_have_8_bits_and_the_middle_of_an_element_is_itself(save_array: Any) -> None:
+    step = f"texture:{save_array(np.array([0, 1], np.float32), 'step.npy')},linear"
+    plane = f"texture:{save_array(np.zeros((2, 2), np.float32), 'none.npy')}"
     x = np.array([0.5, 0.5 + 1 / 1024, 0.5 + 3 / 1024, 0.8, 1.5, np.nan], np.float32)
     along = run("objects", plane, step, x, x, "empty:6", "empty:6", block=6).arrays[5]
     assert along.tolist() == [0, 0, 1 / 256, 77 / 256, 1, 0]
@@ -121,13 +123,13 @@ def test_images_are_filtered_as_parts_of_the_greatest_level(tmp_path: Path) -> N
     assert out[0].tolist() == pytest.approx([0.75, 0.2 + 0.75 * 0.2, 1, 1])
 
 
-def test_what_made_a_filtered_value_are_the_elements_around_it(saved: Any) -> None:
-    plane = f"texture:{saved(PLANE, 'plane.npy')},linear"
-    line = f"texture:{saved(LINE, 'line.npy')},linear"
+def test_what_made_a_filtered_value_are_the_elements_around_it(save_array: Any) -> None:
+    plane = f"texture:{save_array(PLANE, 'plane.npy')},linear"
+    line = f"texture:{save_array(LINE, 'line.npy')},linear"
     x = np.array([2.25], np.float32)
     trace = run("objects", plane, line, x, x, "empty:1", "empty:1", traced=True).trace
     assert trace is not None
-    first, *others = trace.ancestry(trace.node_of("out", 0, step=len(trace.events))).groups
+    first, *others = trace.ancestry(trace.find_node("out", 0, step=len(trace.events))).groups
     # Columns 1 and 2 of rows 1 and 2, in bytes of an array that has 7 columns.
     assert first.elements.tolist() == [4 * each for each in (8, 9, 15, 16)]
     assert len(others) == 3, "two along x, one along y"
@@ -145,20 +147,20 @@ def test_what_made_a_filtered_value_are_the_elements_around_it(saved: Any) -> No
         ("linear,mirror", "mirror needs coordinates from 0 to 1, as on a GPU."),
     ],
 )
-def test_ways_that_no_gpu_has_are_refused(saved: Any, words: str, said: str) -> None:
+def test_ways_that_no_gpu_has_are_refused(save_array: Any, words: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
-        run("whole", f"texture:{saved(LINE, 'line.npy')},{words}", "empty:1")
+        run("whole", f"texture:{save_array(LINE, 'line.npy')},{words}", "empty:1")
     assert said in caught.value.message
 
 
-def test_whole_numbers_are_not_filtered(saved: Any) -> None:
-    path = saved(np.arange(4, dtype=np.int32), "whole.npy")
+def test_whole_numbers_are_not_filtered(save_array: Any) -> None:
+    path = save_array(np.arange(4, dtype=np.int32), "whole.npy")
     with pytest.raises(InputError, match=r"whole\.npy cannot be filtered: only float32 and 8- and 16-bit integers can"):
         run("whole", f"texture:{path},linear", "empty:1")
     with pytest.raises(LaunchError, match="t has linear filtering, which requires float, float2 or float4"):
-        run("whole", f"texture:{saved(LINE, 'line.npy')},linear", "empty:1")
+        run("whole", f"texture:{save_array(LINE, 'line.npy')},linear", "empty:1")
 
 
-def test_a_name_may_have_commas(saved: Any) -> None:
-    path = saved(np.arange(4, dtype=np.int32), "a,b.npy")
+def test_a_name_may_have_commas(save_array: Any) -> None:
+    path = save_array(np.arange(4, dtype=np.int32), "a,b.npy")
     assert run("whole", f"texture:{path},border", "empty:1").arrays[1].tolist() == [1]

@@ -12,7 +12,7 @@ import pytest
 from gpu.cli import main as cli
 from gpu.errors import InputError
 from gpu.kernel.simulate import Simulation, simulate
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 SOURCE = """__constant__ int k[3];
 __constant__ float2 scale;
@@ -95,13 +95,13 @@ def test_lists_that_do_not_fit_are_refused() -> None:
 
 
 def test_what_is_written_is_known_with_its_first_elements() -> None:
-    b, c, total = run(k="1,2", scale="2.5,-1").written
+    b, c, total = run(k="1,2", scale="2.5,-1").written_arrays
     assert (b.name, b.dtype, b.count) == ("b", "uint32", 5)
-    assert b.first == (ord("p") + 1, None, ord("r") + 2, None, None), "nobody wrote the others"
-    assert (c.name, c.dtype, c.count, len(c.first)) == ("c", "float32 x 2", 20, 16)
-    assert c.first[3:5] == ([2.5, -1], None)
-    assert (total.name, total.first) == ("total", (2.5,))
-    assert run(b="zeros:5").written[0].first == (ord("p"), 0, ord("r"), 0, 0), "zeros were there before"
+    assert b.first_elements == (ord("p") + 1, None, ord("r") + 2, None, None), "nobody wrote the others"
+    assert (c.name, c.dtype, c.count, len(c.first_elements)) == ("c", "float32 x 2", 20, 16)
+    assert c.first_elements[3:5] == ([2.5, -1], None)
+    assert (total.name, total.first_elements) == ("total", (2.5,))
+    assert run(b="zeros:5").written_arrays[0].first_elements == (ord("p"), 0, ord("r"), 0, 0), "zeros were there before"
 
 
 def test_the_command_prints_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ PHRASE = "programming massively parallel processors."
 pytestmark = needs.needs(KNOWN, needs.LISTINGS)
 
 
-def right(beginning: str, **inputs: Any) -> Any:
+def claimed_numbers(beginning: str, **inputs: Any) -> Any:
     """Return the numbers of the claim that begins so."""
     (only,) = [
         each["numbers"]["right"]
@@ -59,12 +59,12 @@ def letters(text: str) -> np.ndarray[Any, Any]:
 
 def test_threads_that_do_nothing_in_a_reduction_of_neighbors() -> None:
     simulation = run("0-neighbored.cu", "reduceNeighbored", 1, 8, "arange:8", "empty:1", 8)
-    idle = right("with tid % (2 * stride) == 0 half of the threads do nothing")
+    idle = claimed_numbers("with tid % (2 * stride) == 0 half of the threads do nothing")
     assert count(simulation, 12, "lane_statements") == sum(8 - 8 * each for each in idle)
 
 
 def test_warps_that_add_in_a_reduction_of_neighbors() -> None:
-    warps = right("index = 2 * stride * tid uses the threads better")
+    warps = claimed_numbers("index = 2 * stride * tid uses the threads better")
     first = run("0-neighbored.cu", "reduceNeighbored", 1, 128, "arange:128", "empty:1", 128)
     assert count(first, 12, "warp_statements") == sum(warps["neighbored"])
     second = run("0-neighbored-less.cu", "reduceNeighboredLess", 1, 128, "arange:128", "empty:1", 128)
@@ -73,31 +73,31 @@ def test_warps_that_add_in_a_reduction_of_neighbors() -> None:
 
 def test_a_block_that_is_no_power_of_two_loses_elements() -> None:
     simulation = run("1-two-stage-repaired.cu", "reductionKernel", 1, 96, "empty:1", "full:96:1", 96, shared=384)
-    assert simulation.arrays[0][0] == right("blockDim.x must be a multiple of 32")
+    assert simulation.arrays[0][0] == claimed_numbers("blockDim.x must be a multiple of 32")
 
 
 def test_two_launches_give_the_whole_sum() -> None:
     kernel = ("1-two-stage-repaired.cu", "reductionKernel")
     partial = run(*kernel, 4, 64, "empty:4", "arange:1000", 1000, shared=256).arrays[0]
     whole = run(*kernel, 1, 64, "empty:1", partial, 4, shared=256)
-    assert whole.arrays[0][0] == right("two calls of the kernel, the second with one block")
+    assert whole.arrays[0][0] == claimed_numbers("two calls of the kernel, the second with one block")
 
 
 def test_warps_that_work_and_diverge_in_the_naive_reduction() -> None:
-    wanted = right("after the 5th step entire warps fail the test")
+    wanted = claimed_numbers("after the 5th step entire warps fail the test")
     arguments = ("zeros:2048", "empty:1")
     simulation = run("2-reduction-naive-repaired.cu", "reduce_naive", 1, 1024, *arguments, BLOCK_SIZE=1024)
     assert count(simulation, 19, "warp_statements") == sum(wanted["warps that work"])
     assert count(simulation, 18, "divergent_branches") == sum(wanted["warps that diverge"])
-    active = right("after the first step half of the threads or fewer execute")
+    active = claimed_numbers("after the first step half of the threads or fewer execute")
     assert count(simulation, 19, "lane_statements") == sum(active)
 
 
 def test_the_better_reduction_diverges_in_its_last_steps_alone() -> None:
     arguments = ("zeros:2048", "empty:1")
     simulation = run("2-reduction-better-repaired.cu", "reduce_better", 1, 1024, *arguments, BLOCK_SIZE=1024)
-    assert count(simulation, 19, "divergent_branches") == right("the final 5 steps still diverge")
-    assert right("the better kernel has no divergence in the first 5 steps") == 11 - 5
+    assert count(simulation, 19, "divergent_branches") == claimed_numbers("the final 5 steps still diverge")
+    assert claimed_numbers("the better kernel has no divergence in the first 5 steps") == 11 - 5
 
 
 def inclusive(values: list[float]) -> list[float]:
@@ -106,19 +106,19 @@ def inclusive(values: list[float]) -> list[float]:
 
 
 def test_scans() -> None:
-    sausage = right("where to cut a sausage")
+    sausage = claimed_numbers("where to cut a sausage")
     assert inclusive([3, 5, 2, 7, 28, 4, 3, 0, 8, 1]) == sausage["cuts"]
     assert 100 - sausage["cuts"][-1] == sausage["left"]
-    assert inclusive([3, 1, 7, 0, 4, 1, 6, 3]) == right("inclusive scan")
-    assert inclusive([1, 2, 3, 4, 5, 6]) == right("prefix sums of 1 to 6")
+    assert inclusive([3, 1, 7, 0, 4, 1, 6, 3]) == claimed_numbers("inclusive scan")
+    assert inclusive([1, 2, 3, 4, 5, 6]) == claimed_numbers("prefix sums of 1 to 6")
     values = np.array([3, 1, 7, 0, 4, 1, 6, 3], np.float32)
     exclusive = run("2-scan-exclusive-efficient.cu", "scan_exclusive", 1, 4, values, "empty:8", 8, BLOCK_SIZE=4)
-    assert exclusive.arrays[1][:4].tolist() == right("exclusive scan")[:4], "the other half is not written"
+    assert exclusive.arrays[1][:4].tolist() == claimed_numbers("exclusive scan")[:4], "the other half is not written"
 
 
 @pytest.mark.parametrize("threads", [32, 512])
 def test_bank_conflicts_of_a_scan(threads: int) -> None:
-    wanted = right("threads of scan_v2 meet in banks", BLOCK_DIM=threads)
+    wanted = claimed_numbers("threads of scan_v2 meet in banks", BLOCK_DIM=threads)
     n = 2 * threads
     simulation = run(
         "4-scan-v2.cu", "scan_v2_kernel", 1, threads, f"empty:{n}", f"arange:{n}", n, shared=4 * n, BLOCK_DIM=threads
@@ -131,17 +131,17 @@ def test_bank_conflicts_of_a_scan(threads: int) -> None:
 @pytest.mark.parametrize("file", ["3-fig-9-6-repaired.cu", "3-fig-9-8.cu"])
 def test_letters_in_bins_of_four(file: str) -> None:
     for text, wanted in (
-        (PHRASE[:24], right("histogram of the first 24 characters")),
-        (PHRASE, right("bins of four letters")),
+        (PHRASE[:24], claimed_numbers("histogram of the first 24 characters")),
+        (PHRASE, claimed_numbers("bins of four letters")),
     ):
         simulation = run(file, "histo_kernel", 1, 4, letters(text), len(text), "zeros:7")
         assert simulation.arrays[2].tolist() == wanted
-    hottest = right("the phrase spreads worse than over 7 bins")
+    hottest = claimed_numbers("the phrase spreads worse than over 7 bins")
     assert (max(wanted), sum(wanted)) == (hottest["hottest bin"], hottest["letters"])
 
 
 def test_letters_of_neighbors_are_read_in_one_access() -> None:
-    wanted = right("interleaving reads neighbouring characters in one access")
+    wanted = claimed_numbers("interleaving reads neighbouring characters in one access")
     for figure, file, line in (("figure 9.6", "3-fig-9-6-repaired.cu", 12), ("figure 9.8", "3-fig-9-8.cu", 8)):
         simulation = run(file, "histo_kernel", 1, 32, "full:1024:97", 1024, "zeros:7")
         metric = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
@@ -149,7 +149,7 @@ def test_letters_of_neighbors_are_read_in_one_access() -> None:
 
 
 def test_sections_of_a_thousand_characters() -> None:
-    wanted = right("1000 characters, 256 threads")
+    wanted = claimed_numbers("1000 characters, 256 threads")
     simulation = run("3-fig-9-6-repaired.cu", "histo_kernel", 1, 256, "full:1000:97", 1000, "zeros:7")
     assert count(simulation, 12, "lane_statements") == 1000 == wanted["busy"] * wanted["section"]
     assert (256 - wanted["idle"], 8 * wanted["section"]) == (wanted["busy"], wanted["thread 8"])
@@ -161,11 +161,11 @@ def test_two_convolutions_differ_along_the_border() -> None:
     launch = ((2, 2), (4, 4), ("empty:64", image, weights, 8, 8, 3))
     first = simulate(LISTINGS / "4-conv-v1.cu", "convolution_kernel_v1", *launch)
     second = simulate(LISTINGS / "4-conv-v2.cu", "convolution_kernel_v2", *launch, constants={"c_filter": weights})
-    differing = right("versions 1 and 2 filter the same")["pixels that differ"]
+    differing = claimed_numbers("versions 1 and 2 filter the same")["pixels that differ"]
     assert np.count_nonzero(first.arrays[0] != second.arrays[0]) == differing
 
 
 def test_a_softmax() -> None:
     values = np.arange(4, dtype=np.float32)
     simulation = run("4-softmax.cu", "softmax", 1, 4, values, "empty:4", BLOCK_DIM=4)
-    np.testing.assert_allclose(simulation.arrays[1], right("reduction serves a softmax layer"), atol=1e-6)
+    np.testing.assert_allclose(simulation.arrays[1], claimed_numbers("reduction serves a softmax layer"), atol=1e-6)

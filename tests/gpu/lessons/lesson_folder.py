@@ -41,7 +41,7 @@ sizes = [1, 7, 8, 9, 33]
 """
 
 
-def lesson_in(folder: Path, *blocks: str, head: str = HEAD, kernel: str = KERNEL) -> Path:
+def write_lesson(folder: Path, *blocks: str, head: str = HEAD, kernel: str = KERNEL) -> Path:
     """Write a lesson whose steps have these blocks of TOML, and return its folder."""
     steps = "".join(f"## Step {number}\n\nWords.\n\n```toml\n{block}```\n\n" for number, block in enumerate(blocks, 1))
     (folder / "lesson.md").write_text(head + (steps or "## Step\n\nWords.\n"), "utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import InputError
-from gpu.lessons.expressions import evaluate, whole
+from gpu.lessons.expressions import evaluate, evaluate_integer
 
 X = np.array([3, 1, 7, 0])
 
@@ -62,6 +62,6 @@ def test_what_is_refused(text: str) -> None:
 
 
 def test_a_size_is_whole() -> None:
-    assert whole("n / 3", {"n": 75}) == 25
+    assert evaluate_integer("n / 3", {"n": 75}) == 25
     with pytest.raises(InputError, match="must be an integer"):
-        whole("n / 2", {"n": 75})
+        evaluate_integer("n / 2", {"n": 75})

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from gpu.cli import main as cli
-from gpu.lessons.checking import faults
-from gpu.lessons.reading import LIBRARY, read_lesson
-from tests.gpu.cli.desktops import NO_WINDOW
+from gpu.lessons.lesson_reader import LIBRARY, read_lesson
+from gpu.lessons.validation import find_faults
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "lessons.md").read_text("utf-8")
 SOLUTION = (LIBRARY / "06-reduction" / "tree.cu").read_text("utf-8")
 
 
-def shown_behind(words: str) -> str:
+def find_code_block(words: str) -> str:
     """Return the indented block that follows a paragraph."""
     found = re.search(r"\n\n((?: {4}[^\n]*\n|\n)+)", GUIDE[GUIDE.index(words) :])
     assert found is not None
@@ -30,18 +30,18 @@ def shown_behind(words: str) -> str:
 def test_the_template_is_a_sound_lesson(tmp_path: Path) -> None:
     folder = tmp_path / "turning"
     folder.mkdir()
-    text = shown_behind("Take this as")
+    text = find_code_block("Take this as")
     (folder / "lesson.md").write_text(text, "utf-8")
-    (folder / "reverse.cu").write_text(shown_behind("Save the kernel as"), "utf-8")
+    (folder / "reverse.cu").write_text(find_code_block("Save the kernel as"), "utf-8")
     lesson = read_lesson(folder)
     asked, wanted = lesson.steps
     assert asked.question is not None
     assert wanted.task is not None
-    assert not list(faults(lesson))
+    assert not list(find_faults(lesson))
 
 
 def test_the_workflow_s_command_grades_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = re.search(r"main\.py (grade .*)", shown_behind("**GitHub Classroom.**"))
+    said = re.search(r"main\.py (grade .*)", find_code_block("**GitHub Classroom.**"))
     assert said is not None
     (tmp_path / "tree.cu").write_text(SOLUTION.replace("half = 32", "half = 16"), "utf-8")
     arguments = [each.replace("..", str(tmp_path)) for each in shlex.split(said[1])]
@@ -54,7 +54,7 @@ def test_the_workflow_s_command_grades_and_reports(tmp_path: Path, capsys: pytes
 def test_the_notebook_s_cell_judges(tmp_path: Path, right: bool) -> None:
     (tmp_path / "tree.cu").write_text(SOLUTION if right else SOLUTION.replace("half > 0", "half > 1"), "utf-8")
     names = {"PYTHON": sys.executable, "LOCKSTEP": ROOT, "HERE": tmp_path}
-    cell = compile(shown_behind("**nbgrader.**"), "cell", "exec")
+    cell = compile(find_code_block("**nbgrader.**"), "cell", "exec")
     if right:
         exec(cell, names)
     else:

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from gpu.errors import InputError
-from gpu.messages.compiler_options import CompilerOptions, compiler_options
+from gpu.messages.compiler_options import CompilerOptions, parse_compiler_options
 
 
 def test_folders_and_macros_are_read(tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     (tmp_path / "inc").mkdir()
     text = f"-I inc -D N=16 -DFAST '-Ia b' -I {tmp_path} TEXT=a=b PLAIN"
-    assert compiler_options(text, tmp_path) == CompilerOptions(
+    assert parse_compiler_options(text, tmp_path) == CompilerOptions(
         (str(tmp_path / "inc"), str(tmp_path / "a b"), str(tmp_path)),
         {"N": "16", "FAST": "1", "TEXT": "a=b", "PLAIN": "1"},
     )
-    assert compiler_options("", tmp_path) == CompilerOptions()
+    assert parse_compiler_options("", tmp_path) == CompilerOptions()
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_folders_and_macros_are_read(tmp_path: Path) -> None:
 )
 def test_what_is_no_option_is_told(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        compiler_options(text, tmp_path)
+        parse_compiler_options(text, tmp_path)

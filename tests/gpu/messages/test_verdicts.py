@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from gpu.messages.verdicts import Check, Mistake, mistakes_in_words, verdict_of
+from gpu.messages.verdicts import Check, Mistake, decide_verdict, describe_mistakes
 
 RACE = Mistake("race", (129, 131))
 BOUNDS = Mistake("out-of-bounds", (7,))
@@ -27,7 +27,7 @@ CHECKS = [
     list(itertools.product((None, False, True), (False, True), CHECKS, ("", "It loses updates."))),
 )
 def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
-    said = verdict_of(right, edited=edited, check=check, lesson=lesson)
+    said = decide_verdict(right, edited=edited, check=check, lesson=lesson)
     clean = check is None or not (check.mistakes or check.differing)
     looked = not edited or (check is not None and not check.failure and not check.unreached)
     assert (said.kind == "verified") == (right is True and clean and looked and not lesson)
@@ -52,11 +52,11 @@ def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
     ],
 )
 def test_words_of_an_edited_kernel(right, check, words):
-    assert verdict_of(right, edited=True, check=check).words == words
+    assert decide_verdict(right, edited=True, check=check).words == words
 
 
 def test_mistakes_of_one_kind_are_said_once():
     found = (RACE, Mistake("race", (131, 140)), Mistake("uninitialized", ()), Mistake("odd", (3,)))
     assert (
-        mistakes_in_words(found) == "races: lines 129, 131 and 140; reads uninitialized memory; makes a mistake: line 3"
+        describe_mistakes(found) == "races: lines 129, 131 and 140; reads uninitialized memory; makes a mistake: line 3"
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpu.engines.base import KERNELS, Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run.engine_requests import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 
@@ -157,7 +157,7 @@ def test_pack_then_split_is_a_round_trip(numbers: list[int], variant: str, predi
 def test_large_arrays(n: int, variant: str) -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         values = np.random.default_rng(n).random(n, np.float32)
         for output in ("pack", "split"):

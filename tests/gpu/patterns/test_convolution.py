@@ -12,11 +12,11 @@ from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filters
-from gpu.patterns.convolution.filters import filter_of
-from gpu.patterns.convolution.pattern import row_and_column
-from gpu.run.execute import record
-from gpu.stepping.moment.touched import touched
-from tests.gpu.patterns.driving import run
+from gpu.patterns.convolution.filters import filter_from_params
+from gpu.patterns.convolution.pattern import factor_filter
+from gpu.run.engine_requests import record_pattern
+from gpu.stepping.moment.array_accesses import find_array_accesses
+from tests.gpu.patterns.variant_runner import run_variant
 
 VARIANTS = [variant.name for variant in find_pattern("convolution").variants]
 ANY_FILTER = [name for name in VARIANTS if name != "separable"]
@@ -49,7 +49,9 @@ def test_awkward_sizes(engine: Engine, variant: str, size: int, border: str) -> 
     weights = rng.uniform(-1, 1, (size, size)).astype(np.float32)
     for shape in SIZES:
         image = rng.integers(0, 256, shape, np.uint8)
-        outcome = run(engine, "convolution", variant, image, filter="custom", coefficients=weights, border=border)
+        outcome = run_variant(
+            engine, "convolution", variant, image, filter="custom", coefficients=weights, border=border
+        )
         assert_close(outcome.outputs["result"], expected(image, weights, border), weights)
         assert outcome.report.verified
 
@@ -62,9 +64,9 @@ def test_every_filter_in_gray_and_color(engine: Engine, variant: str, name: str)
     rng = np.random.default_rng(7)
     for shape in [(33, 50), (20, 37, 3)]:
         image = rng.integers(0, 256, shape, np.uint8)
-        outcome = run(engine, "convolution", variant, image, filter=name, size=7)
+        outcome = run_variant(engine, "convolution", variant, image, filter=name, size=7)
         each = filters.SOBELS if name == filters.GRADIENT else (name,)
-        right = [expected(image, filters.coefficients(one, 7), "clamp") for one in each]
+        right = [expected(image, filters.make_filter(one, 7), "clamp") for one in each]
         assert_close(outcome.outputs["result"], np.hypot(*right) if len(each) > 1 else right[0], np.array([[20.0]]))
 
 
@@ -73,29 +75,33 @@ def test_16_bit_values_reach_the_kernel_as_they_are(engine: Engine, variant: str
     image = np.arange(0, 65536, 131, np.uint16).reshape(-1, 3)[:, :3].copy()
     identity = np.zeros((3, 3))
     identity[1, 1] = 1
-    outcome = run(engine, "convolution", variant, image, filter="custom", coefficients=identity)
+    outcome = run_variant(engine, "convolution", variant, image, filter="custom", coefficients=identity)
     off = 0.05 if variant == "fft" else 0  # transforms are not exact
     np.testing.assert_allclose(outcome.outputs["result"], image.astype(np.float32), rtol=0, atol=off)
-    np.testing.assert_array_equal(outcome.presented["image"], image)
+    np.testing.assert_array_equal(outcome.presented_arrays["image"], image)
 
 
 def test_an_asymmetric_filter_is_laid_over_the_image_as_written(engine: Engine) -> None:
     """A correlation: the coefficient on the right takes the pixel on the right."""
     image = np.array([[10, 20, 30]], np.uint8)
     right = np.array([[0, 0, 0], [0, 0, 1], [0, 0, 0]])
-    outcome = run(engine, "convolution", "tiled", image, filter="custom", coefficients=right, border="zero")
+    outcome = run_variant(engine, "convolution", "tiled", image, filter="custom", coefficients=right, border="zero")
     np.testing.assert_array_equal(outcome.outputs["result"], [[20, 30, 0]])
 
 
 def test_an_edge_filter_is_shown_around_mid_gray_and_a_blur_is_not(engine: Engine) -> None:
     flat = np.full((8, 8), 100, np.uint8)
-    assert (run(engine, "convolution", "tiled", flat, filter="sobel-x", size=3).presented["picture"] == 128).all()
-    assert (run(engine, "convolution", "tiled", flat, filter="box", size=5).presented["picture"] == 100).all()
+    assert (
+        run_variant(engine, "convolution", "tiled", flat, filter="sobel-x", size=3).presented_arrays["picture"] == 128
+    ).all()
+    assert (
+        run_variant(engine, "convolution", "tiled", flat, filter="box", size=5).presented_arrays["picture"] == 100
+    ).all()
 
 
 def test_the_picture_of_a_deep_image_is_scaled_by_its_white(engine: Engine) -> None:
     image = np.full((4, 4), 1023, np.uint16)
-    presented = run(engine, "convolution", "naive", image, 1023, filter="box", size=3).presented
+    presented = run_variant(engine, "convolution", "naive", image, 1023, filter="box", size=3).presented_arrays
     assert presented["image"].dtype == np.uint16
     assert (presented["image"] == 1023).all()
     assert (presented["picture"] == 255).all()
@@ -104,7 +110,7 @@ def test_the_picture_of_a_deep_image_is_scaled_by_its_white(engine: Engine) -> N
 @pytest.mark.parametrize("name", filters.NAMES)
 @pytest.mark.parametrize("size", [3, 5, 31])
 def test_filters_sum_to_one_or_to_zero(name: str, size: int) -> None:
-    weights = filters.coefficients(name, size)
+    weights = filters.make_filter(name, size)
     assert weights.shape == (size, size)
     assert weights.dtype == np.float32
     edges = name in ("sobel-x", "sobel-y", "gradient", "laplacian")
@@ -112,7 +118,7 @@ def test_filters_sum_to_one_or_to_zero(name: str, size: int) -> None:
 
 
 def test_the_gaussian_is_the_separable_bell() -> None:
-    weights = filters.coefficients("gaussian", 9).astype(np.float64)
+    weights = filters.make_filter("gaussian", 9).astype(np.float64)
     assert np.linalg.matrix_rank(weights, tol=1e-6) == 1
     np.testing.assert_array_equal(weights, weights.T)
     assert weights[4, 4] == weights.max()
@@ -120,8 +126,8 @@ def test_the_gaussian_is_the_separable_bell() -> None:
 
 @pytest.mark.parametrize("name", SEPARABLE)
 def test_what_is_between_two_passes_has_the_sign_of_the_image(name: str) -> None:
-    row, column = row_and_column(filters.coefficients(name, 5))
-    np.testing.assert_allclose(np.outer(column, row), filters.coefficients(name, 5), atol=1e-6)
+    row, column = factor_filter(filters.make_filter(name, 5))
+    np.testing.assert_allclose(np.outer(column, row), filters.make_filter(name, 5), atol=1e-6)
     smooth = row if name not in ("sobel-x", "gradient") else column
     assert (smooth > 0).all()
 
@@ -129,24 +135,26 @@ def test_what_is_between_two_passes_has_the_sign_of_the_image(name: str) -> None
 def test_wider_sobel_is_the_usual_one() -> None:
     """Binomial smoothing across and a widened difference along, as OpenCV's getDerivKernels, normalized."""
     right = np.outer([1, 4, 6, 4, 1], [-1, -2, 0, 2, 1]) / 16
-    np.testing.assert_allclose(filters.coefficients("sobel-x", 5), right, rtol=1e-6)
+    np.testing.assert_allclose(filters.make_filter("sobel-x", 5), right, rtol=1e-6)
 
 
 def test_a_custom_filter_beats_the_size() -> None:
     params = find_pattern("convolution").check({"filter": "custom", "coefficients": np.ones((5, 5))})
-    assert filter_of(params).shape == (5, 5)
+    assert filter_from_params(params).shape == (5, 5)
 
 
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "fft"])
 def test_a_custom_filter_of_one_coefficient_scales(engine: Engine, variant: str) -> None:
     image = np.random.default_rng(6).integers(0, 256, (9, 20), np.uint8)
-    outcome = run(engine, "convolution", variant, image, filter="custom", coefficients=np.array([[0.5]]))
+    outcome = run_variant(engine, "convolution", variant, image, filter="custom", coefficients=np.array([[0.5]]))
     assert_close(outcome.outputs["result"], image * 0.5, np.array([[0.5]]))
 
 
 def test_a_custom_filter_of_an_even_size_is_refused(engine: Engine) -> None:
     with pytest.raises(InputError, match="odd number of rows"):
-        run(engine, "convolution", "tiled", np.zeros((3, 3), np.uint8), filter="custom", coefficients=np.ones((4, 4)))
+        run_variant(
+            engine, "convolution", "tiled", np.zeros((3, 3), np.uint8), filter="custom", coefficients=np.ones((4, 4))
+        )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +169,9 @@ def test_wide_loads_and_strips(engine: Engine, variant: str, size: int, border: 
     weights = np.outer(column, row).astype(np.float32)
     for shape in [(3, 4), (1, 129), (70, 36), (19, 138), (11, 43, 3)]:
         image = rng.integers(0, 256, shape, np.uint8)
-        outcome = run(engine, "convolution", variant, image, filter="custom", coefficients=weights, border=border)
+        outcome = run_variant(
+            engine, "convolution", variant, image, filter="custom", coefficients=weights, border=border
+        )
         assert_close(outcome.outputs["result"], expected(image, weights, border), weights)
         assert outcome.report.verified
 
@@ -171,17 +181,17 @@ def test_wide_loads_and_strips(engine: Engine, variant: str, size: int, border: 
 def test_what_separates_runs_and_what_does_not_says_why(engine: Engine, name: str, size: int) -> None:
     image = np.random.default_rng(5).integers(0, 256, (9, 20), np.uint8)
     if name in SEPARABLE:
-        assert run(engine, "convolution", "separable", image, filter=name, size=size).report.verified
+        assert run_variant(engine, "convolution", "separable", image, filter=name, size=size).report.verified
         return
-    first, second = np.linalg.svd(filters.coefficients(name, size).astype(np.float64), compute_uv=False)[:2]
+    first, second = np.linalg.svd(filters.make_filter(name, size).astype(np.float64), compute_uv=False)[:2]
     with pytest.raises(InputError, match=f"singular values are {first:.3g} and {second:.3g}") as raised:
-        run(engine, "convolution", "separable", image, filter=name, size=size)
+        run_variant(engine, "convolution", "separable", image, filter=name, size=size)
     assert "another variant" in raised.value.advice
 
 
 def test_a_filter_of_zeros_separates(engine: Engine) -> None:
     image = np.full((5, 6), 9, np.uint8)
-    outcome = run(engine, "convolution", "separable", image, filter="custom", coefficients=np.zeros((3, 3)))
+    outcome = run_variant(engine, "convolution", "separable", image, filter="custom", coefficients=np.zeros((3, 3)))
     np.testing.assert_array_equal(outcome.outputs["result"], np.zeros((5, 6)))
 
 
@@ -191,12 +201,12 @@ def test_a_filter_of_zeros_separates(engine: Engine) -> None:
 def test_large_images_on_the_gpu() -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         image = np.random.default_rng(1).integers(0, 256, (8192, 8192), np.uint8)
         for variant in VARIANTS:
             for size in (3, 5):
-                assert run(engine, "convolution", variant, image, filter="gaussian", size=size).report.verified
+                assert run_variant(engine, "convolution", variant, image, filter="gaussian", size=size).report.verified
     finally:
         engine.close()
 
@@ -205,14 +215,14 @@ def test_large_images_on_the_gpu() -> None:
 @pytest.mark.parametrize("size", [3, 5, 31])
 def test_a_tile_of_any_size_gives_the_same(engine: Engine, tile: str, size: int) -> None:
     image = np.random.default_rng(size).integers(0, 256, (37, 45), np.uint8)
-    assert run(engine, "convolution", "tiled", image, filter="gaussian", size=size, tile=tile).report.verified
+    assert run_variant(engine, "convolution", "tiled", image, filter="gaussian", size=size, tile=tile).report.verified
 
 
 def test_a_block_of_6_x_6_fetches_a_tile_of_8_x_8() -> None:
     pattern = find_pattern("convolution")
     preset = next(preset for preset in pattern.presets if "6 x 6" in preset.title)
     inputs = {"image": np.arange(96, dtype=np.uint8).reshape(8, 12), "maxval": np.array(255)}
-    recording = record(pattern, pattern.variant(preset.variant), inputs, preset.params, lambda progress: None)
+    recording = record_pattern(pattern, pattern.variant(preset.variant), inputs, preset.params, lambda progress: None)
     (launch,) = recording.launches
     assert (launch.trace.grid, launch.trace.block) == ((2, 2, 1), (6, 6, 1))
     shared = [array for array in launch.trace.arrays if array.space == "shared"]
@@ -220,8 +230,8 @@ def test_a_block_of_6_x_6_fetches_a_tile_of_8_x_8() -> None:
     numbers = {array.number for array in shared if array.block == 0}
     fills = []
     for event in range(len(launch.trace.events)):
-        for touch in touched(launch.trace, event):
-            if touch.writes and touch.number in numbers:
+        for touch in find_array_accesses(launch.trace, event):
+            if touch.is_write and touch.array_number in numbers:
                 fills.extend(touch.elements.tolist())
     assert sorted(fills) == list(range(64))
 
@@ -229,12 +239,12 @@ def test_a_block_of_6_x_6_fetches_a_tile_of_8_x_8() -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_gradient_is_the_length_of_both_sobels(engine: Engine, variant: str) -> None:
     image = np.random.default_rng(5).integers(0, 256, (33, 40), np.uint8)
-    outcome = run(engine, "convolution", variant, image, filter="gradient")
+    outcome = run_variant(engine, "convolution", variant, image, filter="gradient")
     x, y = (ndimage.sobel(image.astype(float), axis, mode="nearest") for axis in (1, 0))
     np.testing.assert_allclose(outcome.outputs["result"], np.hypot(x, y), rtol=1e-5, atol=1e-3)
     assert outcome.report.verified
     flat = np.full((9, 9), 100, np.uint8)
-    assert (run(engine, "convolution", variant, flat, filter="gradient").presented["picture"] == 0).all()
+    assert (run_variant(engine, "convolution", variant, flat, filter="gradient").presented_arrays["picture"] == 0).all()
 
 
 def test_filters_have_sizes_of_their_own() -> None:

@@ -10,9 +10,9 @@ from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filters
-from gpu.run.drive import drive
-from gpu.run.verify import comparable, compare
-from tests.gpu.patterns.driving import Array, run
+from gpu.run.host_program import run_host_program
+from gpu.run.verification import compare_results, prepare_comparison
+from tests.gpu.patterns.variant_runner import Array, run_variant
 
 # Rows that begin where words do, and that do not; in color too. Narrower than a word, and than a filter's reach.
 SHAPES = [(1, 1), (2, 4), (9, 1, 3), (5, 3, 3), (33, 70), (37, 8, 3), (11, 36, 3)]
@@ -26,18 +26,20 @@ def test_levels_are_those_that_the_host_rounds_floats_to(engine: Engine, variant
     given = {"filter": "custom", "coefficients": coefficients, "border": border}
     for shape in SHAPES:
         image = rng.integers(0, 256, shape, np.uint8)
-        levels = run(engine, "convolution", variant, image, **given, pixels="uint8")
-        floats = run(engine, "convolution", variant, image, **given)
+        levels = run_variant(engine, "convolution", variant, image, **given, pixels="uint8")
+        floats = run_variant(engine, "convolution", variant, image, **given)
         assert levels.outputs["result"].dtype == np.uint8
-        np.testing.assert_array_equal(levels.presented["image"], floats.presented["image"])
+        np.testing.assert_array_equal(levels.presented_arrays["image"], floats.presented_arrays["image"])
         assert levels.report.verified
         assert 4 * levels.report.least_bytes == floats.report.least_bytes
 
 
 def test_levels_are_scipys_of_each_channel(engine: Engine) -> None:
     image = np.random.default_rng(3).integers(0, 256, (21, 30, 3), np.uint8)
-    weights = filters.coefficients("emboss", 5)
-    found = run(engine, "convolution", "peak", image, filter="emboss", size=5, pixels="uint8").presented["image"]
+    weights = filters.make_filter("emboss", 5)
+    found = run_variant(engine, "convolution", "peak", image, filter="emboss", size=5, pixels="uint8").presented_arrays[
+        "image"
+    ]
     for channel in range(3):
         right = ndimage.correlate(image[..., channel].astype(np.float64), weights.astype(np.float64), mode="nearest")
         assert (np.abs(found[..., channel] - np.clip(right, 0, 255)) <= 0.5 + 1e-3).all()
@@ -48,13 +50,15 @@ def test_white_and_zero_are_the_images(engine: Engine, name: str) -> None:
     """White may be less than 255; an edge filter's zero is in the middle, of which a half is rounded to even."""
     image = np.random.default_rng(4).integers(0, 102, (20, 40), np.uint8)
     levels, floats = (
-        run(engine, "convolution", "peak", image, 101, filter=name, size=3, pixels=pixels)
+        run_variant(engine, "convolution", "peak", image, 101, filter=name, size=3, pixels=pixels)
         for pixels in ("uint8", "float32")
     )
-    np.testing.assert_array_equal(levels.presented["image"], floats.presented["image"])
-    np.testing.assert_array_equal(levels.presented["picture"], floats.presented["picture"])
-    assert levels.presented["image"].max() <= 101
-    flat = run(engine, "convolution", "peak", np.full((5, 8), 100, np.uint8), filter=name, size=3, pixels="uint8")
+    np.testing.assert_array_equal(levels.presented_arrays["image"], floats.presented_arrays["image"])
+    np.testing.assert_array_equal(levels.presented_arrays["picture"], floats.presented_arrays["picture"])
+    assert levels.presented_arrays["image"].max() <= 101
+    flat = run_variant(
+        engine, "convolution", "peak", np.full((5, 8), 100, np.uint8), filter=name, size=3, pixels="uint8"
+    )
     assert (flat.outputs["result"] == {"laplacian": 128, "sharpen": 100}[name]).all()
 
 
@@ -63,12 +67,12 @@ def test_a_level_too_many_is_no_verified_result(engine: Engine) -> None:
     params = pattern.check({"filter": "box", "size": 3, "pixels": "uint8"})
     inputs = {"image": np.full((8, 8), 100, np.uint8), "maxval": np.array(255)}
     variant = pattern.variant("peak")
-    outputs = drive(engine, variant, inputs, params, lambda progress: None)
+    outputs = run_host_program(engine, variant, inputs, params, lambda progress: None)
     for off, right in ((0, True), (1, False)):
         moved: Array = outputs["result"].copy()
         moved[3, 3] += off
-        compared = comparable(pattern, variant, inputs, params, {"result": moved})
-        assert compare(*compared, pattern.tolerance(inputs, params))[1] is right
+        compared = prepare_comparison(pattern, variant, inputs, params, {"result": moved})
+        assert compare_results(*compared, pattern.tolerance(inputs, params))[1] is right
 
 
 @pytest.mark.parametrize(
@@ -84,9 +88,9 @@ def test_what_does_not_take_bytes_says_why(
     engine: Engine, variant: str, params: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        run(engine, "convolution", variant, np.zeros((4, 4), np.uint8), **params, pixels="uint8")
+        run_variant(engine, "convolution", variant, np.zeros((4, 4), np.uint8), **params, pixels="uint8")
 
 
 def test_an_image_of_16_bits_is_not_taken_as_bytes(engine: Engine) -> None:
     with pytest.raises(InputError, match="16 bits per channel; --pixels uint8 needs 8"):
-        run(engine, "convolution", "peak", np.zeros((4, 4), np.uint16), filter="box", size=3, pixels="uint8")
+        run_variant(engine, "convolution", "peak", np.zeros((4, 4), np.uint16), filter="box", size=3, pixels="uint8")

@@ -12,8 +12,8 @@ from gpu.engines.base import Argument, Engine, Extent, Kernel
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.drive import drive
-from tests.gpu.patterns.driving import run
+from gpu.run.host_program import run_host_program
+from tests.gpu.patterns.variant_runner import run_variant
 
 
 @pytest.mark.parametrize("border", ["clamp", "zero"])
@@ -34,7 +34,7 @@ def test_filters_of_any_size(engine: Engine, size: int, shapes: list[tuple[int, 
     mode = {"clamp": "nearest", "zero": "constant"}[border]
     for shape in shapes:
         image = rng.integers(0, 256, shape, np.uint8)
-        outcome = run(engine, "convolution", "fft", image, filter="custom", coefficients=weights, border=border)
+        outcome = run_variant(engine, "convolution", "fft", image, filter="custom", coefficients=weights, border=border)
         channels = np.atleast_3d(image).astype(np.float64)
         right = np.stack(
             [
@@ -53,13 +53,15 @@ def test_filters_of_any_size(engine: Engine, size: int, shapes: list[tuple[int, 
 def test_a_bright_image_is_within_the_bound_of_sums(fast_engine: Engine, name: str) -> None:
     """The hardest for a transform, of which nearly all is one number; by machine code."""
     bright = np.random.default_rng(9).integers(230, 256, (150, 170), np.uint8)
-    outcome = run(fast_engine, "convolution", "fft", bright, filter=name, size=3)
+    outcome = run_variant(fast_engine, "convolution", "fft", bright, filter=name, size=3)
     assert outcome.report.verified
 
 
 def test_a_filter_of_one_coefficient_is_left_to_others(engine: Engine) -> None:
     with pytest.raises(InputError, match="one coefficient only scales the image"):
-        run(engine, "convolution", "fft", np.zeros((4, 4), np.uint8), filter="custom", coefficients=np.ones((1, 1)))
+        run_variant(
+            engine, "convolution", "fft", np.zeros((4, 4), np.uint8), filter="custom", coefficients=np.ones((1, 1))
+        )
 
 
 @pytest.mark.parametrize(("opt_in", "large", "parts"), [(0, 64, 2), (232_448, 128, 1)])
@@ -80,7 +82,7 @@ def test_tiles_and_parts_suit_the_filter_and_a_blocks_shared_memory(opt_in: int,
         asked.clear()
         inputs = {"image": np.zeros((side, side), np.uint8), "maxval": np.array(255)}
         params = pattern.check({"filter": "box", "size": size})
-        drive(engine, pattern.variant("fft"), inputs, params, lambda progress: None)
+        run_host_program(engine, pattern.variant("fft"), inputs, params, lambda progress: None)
         shared = 8 * tile * (tile + {16: 4, 64: 8, 128: 8}[tile])
         assert shared <= max(49152, opt_in)
         kept = tile - -(-size // divided) + 1
@@ -90,10 +92,10 @@ def test_tiles_and_parts_suit_the_filter_and_a_blocks_shared_memory(opt_in: int,
 @pytest.mark.parametrize("variant", ["separable", "register-tiled", "peak"])
 def test_rungs_that_are_unrolled_say_how_wide_a_filter_they_take(engine: Engine, variant: str) -> None:
     with pytest.raises(InputError, match=r"31 (rows|x 31)\. This filter is 33 x 33"):
-        run(engine, "convolution", variant, np.zeros((4, 4), np.uint8), filter="box", size=33)
+        run_variant(engine, "convolution", variant, np.zeros((4, 4), np.uint8), filter="box", size=33)
 
 
 @pytest.mark.parametrize("variant", ["naive", "constant", "tiled"])
 def test_other_rungs_take_the_largest_filter(engine: Engine, variant: str) -> None:
     image = np.random.default_rng(8).integers(0, 256, (9, 40), np.uint8)
-    assert run(engine, "convolution", variant, image, filter="gaussian", size=63).report.verified
+    assert run_variant(engine, "convolution", variant, image, filter="gaussian", size=63).report.verified

@@ -15,8 +15,8 @@ from gpu.engines.null import NullEngine
 from gpu.engines.tracing import TracingEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.execute import run_pattern
-from gpu.simulator.module import SimulatedModule
+from gpu.run.engine_requests import run_pattern
+from gpu.simulator.simulated_module import SimulatedModule
 
 _KERNEL = r"__global__ void\s+(?:__(?:launch_bounds|cluster_dims)__\([^)]+\)\s+|CLUSTER\s+)*(\w+)"
 PATTERNS = list(all_patterns().values())
@@ -28,9 +28,9 @@ def test_every_pattern_has_a_place_of_its_own() -> None:
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_every_kernel_belongs_to_a_variant(pattern: Pattern) -> None:
-    for file in pattern.files:
+    for file in pattern.kernel_files:
         in_file = re.findall(_KERNEL, (KERNELS / file).read_text())
-        launched = [variant.kernels for variant in pattern.variants if pattern.file_of(variant.name) == file]
+        launched = [variant.kernels for variant in pattern.variants if pattern.kernel_file_of(variant.name) == file]
         helpers = pattern.helpers.get(file, ())
         assert sorted(in_file) == sorted({kernel for kernels in launched for kernel in kernels} | {*helpers})
     first = [variant.kernels[0] for variant in pattern.variants if not variant.library]
@@ -38,7 +38,7 @@ def test_every_kernel_belongs_to_a_variant(pattern: Pattern) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "file"), [pytest.param(pattern, file, id=file) for pattern in PATTERNS for file in pattern.files]
+    ("pattern", "file"), [pytest.param(pattern, file, id=file) for pattern in PATTERNS for file in pattern.kernel_files]
 )
 def test_the_table_at_the_head_of_a_file_is_the_ladder(pattern: Pattern, file: str) -> None:
     """Each rung of the file has its row, in the order of the variants; other rows are what rungs launch beside."""
@@ -46,7 +46,7 @@ def test_the_table_at_the_head_of_a_file_is_the_ladder(pattern: Pattern, file: s
     rows = re.findall(
         r"^// (\w+)(?: and$| and +\S|  +\S)", head.split("\n// variant ")[1].split("\n", 1)[1], re.MULTILINE
     )
-    variants = [variant for variant in pattern.variants if pattern.file_of(variant.name) == file]
+    variants = [variant for variant in pattern.variants if pattern.kernel_file_of(variant.name) == file]
     rungs = [variant.kernels[0] for variant in variants]
     assert [row for row in rows if row in rungs] == rungs
     launched = {kernel for variant in variants for kernel in variant.kernels}
@@ -63,17 +63,17 @@ def test_what_a_pattern_does_is_said_in_a_line(pattern: Pattern) -> None:
 @pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
 def test_limits_are_lifted_by_rungs_until_the_hardware_is_the_limit(pattern: Pattern) -> None:
     assert pattern.first_rung.name == next(each.name for each in pattern.variants if each.name != "one-thread")
-    sound = [each for each in pattern.variants if not each.library and not each.cautionary]
-    assert pattern.lifts(sound[-1]) is None
+    sound = [each for each in pattern.variants if not each.library and not each.deliberate_error]
+    assert pattern.find_successor(sound[-1]) is None
     for variant in sound[:-1]:
-        lifts = pattern.lifts(variant)
+        lifts = pattern.find_successor(variant)
         assert lifts is not None, variant.name
         assert sound.index(lifts) > sound.index(variant), "by a rung above"
     for variant in pattern.variants:
         if variant.library:
-            assert pattern.lifts(variant) is None
-        if variant.cautionary:
-            assert pattern.lifts(variant) in sound
+            assert pattern.find_successor(variant) is None
+        if variant.deliberate_error:
+            assert pattern.find_successor(variant) in sound
 
 
 def test_a_library_has_no_kernels_and_no_file() -> None:
@@ -81,14 +81,14 @@ def test_a_library_has_no_kernels_and_no_file() -> None:
         for variant in pattern.variants:
             if variant.library:
                 assert not variant.kernels
-                assert not pattern.file_of(variant.name)
+                assert not pattern.kernel_file_of(variant.name)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_defaults_are_values_that_the_parameters_accept(pattern: Pattern) -> None:
     params = pattern.check({})
     assert set(params) == {parameter.name for parameter in pattern.parameters}
-    assert pattern.variant(pattern.default_variant).cautionary == ""
+    assert pattern.variant(pattern.default_variant).deliberate_error == ""
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
@@ -136,13 +136,13 @@ def test_examples_are_settings_that_the_pattern_takes(pattern: Pattern) -> None:
         assert preset.text.endswith(".")
         if preset.variant:
             pattern.variant(preset.variant)
-        if not pattern.of_images:
-            pattern.accept(pattern.inputs({}, params, 0), params)
+        if not pattern.is_image_pattern:
+            pattern.accept(pattern.prepare_inputs({}, params, 0), params)
     assert len({preset.title for preset in pattern.presets}) == len(pattern.presets)
 
 
 def test_every_kernel_file_belongs_to_a_pattern() -> None:
-    files = {file for pattern in PATTERNS for file in (*pattern.files, *pattern.helpers)}
+    files = {file for pattern in PATTERNS for file in (*pattern.kernel_files, *pattern.helpers)}
     assert {file.name for file in KERNELS.glob("*.cu")} == files
 
 
@@ -251,17 +251,17 @@ def test_every_kernel_of_a_file_fits_in_the_largest_block(pattern: Pattern) -> N
             builds[file, *sorted((defines or {}).items())] = None
             return super().build(file, defines)
 
-    image = {"image": np.ones((40, 70), np.uint8), "maxval": np.array(255)} if pattern.of_images else {}
+    image = {"image": np.ones((40, 70), np.uint8), "maxval": np.array(255)} if pattern.is_image_pattern else {}
     largest = {each.name: each.options[-1] for each in pattern.parameters if each.name in ("block", "tile")}
     for variant in pattern.variants:
-        inputs = pattern.inputs(image, pattern.check(largest), 0)
+        inputs = pattern.prepare_inputs(image, pattern.check(largest), 0)
         if not variant.library and not variant.obstacle(inputs, pattern.check(largest)):
             run_pattern(Watched(), pattern, variant, inputs, largest, lambda progress: None, with_reference=False)
     assert builds
     for file, *defines in builds:
         module = SimulatedModule((KERNELS / file).read_text(), KERNELS / file, dict(defines))
         for name in module.kernels:
-            module.kernel(name).check((8, 1, 1), (1, 1, 1), 0)  # as many blocks as a cluster has at most
+            module.kernel(name).check_launch((8, 1, 1), (1, 1, 1), 0)  # as many blocks as a cluster has at most
 
 
 STEPPED = [
@@ -275,12 +275,12 @@ STEPPED = [
 
 @pytest.mark.parametrize(("pattern", "variant"), STEPPED)
 def test_a_variant_says_how_many_threads_its_blocks_have(pattern: Pattern, variant: Variant) -> None:
-    of_letters = {"of": "letters"} if pattern.of_images else {}
+    of_letters = {"of": "letters"} if pattern.is_image_pattern else {}
     params = pattern.check({**pattern.step_params, **of_letters, "block": "16"})
     engine = TracingEngine()
-    for _ in variant.run(engine, pattern.inputs({}, params, 0), params):
+    for _ in variant.run(engine, pattern.prepare_inputs({}, params, 0), params):
         pass
     threads = 16 if variant.threads is None else variant.threads(params)
-    traces = [launch.trace for launch in engine.recording().launches]
+    traces = [launch.trace for launch in engine.build_recording().launches]
     # What merges histograms has blocks of its own.
     assert {math.prod(trace.block) for trace in traces if trace.kernel != "histogram_merge"} == {threads}

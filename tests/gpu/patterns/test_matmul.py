@@ -12,16 +12,16 @@ from gpu.engines.base import Engine
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run import verify
-from gpu.run.drive import drive
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run import verification
+from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.host_program import run_host_program
 from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]
 
 PATTERN = find_pattern("matmul")
 VARIANTS = [variant.name for variant in PATTERN.variants if not variant.library]
-THREADS = [variant.name for variant in PATTERN.variants if not variant.library and not variant.alone]
+THREADS = [variant.name for variant in PATTERN.variants if not variant.library and not variant.is_single_thread]
 SIDES = [(1, 1, 1), (1, 33, 31), (33, 31, 70), (40, 36, 20)]
 SLOW = [(257, 131, 33), (128, 256, 64), (300, 1, 300)]
 
@@ -33,7 +33,7 @@ def run(engine: Engine, variant: str, inputs: dict[str, Array] | None = None, **
     return run_pattern(engine, PATTERN, chosen, inputs or {}, params, lambda progress: None)
 
 
-def given(m: int, n: int, k: int, seed: int = 5) -> dict[str, Array]:
+def random_matrices(m: int, n: int, k: int, seed: int = 5) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     return {name: rng.uniform(-1, 1, shape).astype(np.float32)
             for name, shape in (("values", (m, k)), ("b", (k, n)), ("c", (m, n)))}  # fmt: skip
@@ -57,7 +57,7 @@ def assert_product(outcome: Outcome, inputs: dict[str, Array], alpha: float, bet
 @pytest.mark.parametrize(("tile", "alpha", "beta"), [("4", 1, 0), ("32", -0.7, 0.3)])
 def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, beta: float) -> None:
     for m, n, k in SIDES:
-        inputs = given(m, n, k)
+        inputs = random_matrices(m, n, k)
         outcome = run(engine, variant, inputs, tile=tile, alpha=alpha, beta=beta)
         assert_product(outcome, inputs, alpha, beta)
 
@@ -65,14 +65,14 @@ def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, be
 @pytest.mark.parametrize("variant", THREADS)
 @pytest.mark.parametrize(("m", "n", "k"), SLOW)
 def test_several_blocks_and_steps(fast_engine: Engine, variant: str, m: int, n: int, k: int) -> None:
-    inputs = given(m, n, k)
+    inputs = random_matrices(m, n, k)
     assert_product(run(fast_engine, variant, inputs, beta=2), inputs, 1, 2)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("tile", ["8", "16"])
 def test_whole_numbers_come_out_exactly(engine: Engine, variant: str, tile: str) -> None:
-    inputs = dict(PATTERN.inputs({}, PATTERN.check({"input": "digits", "n": 37, "m": 29, "k": 18}), 3))
+    inputs = dict(PATTERN.prepare_inputs({}, PATTERN.check({"input": "digits", "n": 37, "m": 29, "k": 18}), 3))
     outcome = run(engine, variant, inputs, alpha=3, beta=-2, tile=tile)
     a, b, c = (inputs[name].astype(int) for name in ("values", "b", "c"))
     np.testing.assert_array_equal(outcome.outputs["result"], 3 * (a @ b) - 2 * c)
@@ -97,7 +97,7 @@ def test_with_beta_0_nothing_is_read_from_c(engine: Engine, variant: str) -> Non
             engine.launch(*arguments, **options)
 
     for n in (20, 33):
-        outcome = run(Spoiled(), variant, given(n, n, n))
+        outcome = run(Spoiled(), variant, random_matrices(n, n, n))
         assert np.isfinite(outcome.outputs["result"]).all()
         assert outcome.report.verified
 
@@ -133,7 +133,7 @@ def test_what_is_too_little_for_all_is_made_by_blocks_that_share_k(
             shares.append(grid[2])
             fast_engine.launch(kernel, grid, *rest)
 
-    inputs = given(m, n, k)
+    inputs = random_matrices(m, n, k)
     assert_product(run(Wide(), "peak", inputs, alpha=-0.7, beta=0.3), inputs, -0.7, 0.3)
     assert (max(shares) > 1) == shared
     assert clusters or max(splits) == 1
@@ -155,16 +155,16 @@ def test_few_halves_of_long_rows_are_made_in_parts(fast_engine: Engine, m: int, 
         pytest.skip(fast_engine.device.no_warpgroups)
     pattern = find_pattern("matmul")
     params = pattern.check({"m": m, "n": n, "k": k, "dtype": "float16", "alpha": 0.5, "beta": -2.0})
-    inputs = pattern.inputs({}, params, 5)
-    outputs = drive(Counting(), pattern.variant("warpgroups"), inputs, params, lambda progress: None)
-    ours, right = verify.comparable(pattern, pattern.variant("warpgroups"), inputs, params, outputs)
-    assert verify.compare(ours, right, pattern.tolerance(inputs, params))[1]
+    inputs = pattern.prepare_inputs({}, params, 5)
+    outputs = run_host_program(Counting(), pattern.variant("warpgroups"), inputs, params, lambda progress: None)
+    ours, right = verification.prepare_comparison(pattern, pattern.variant("warpgroups"), inputs, params, outputs)
+    assert verification.compare_results(ours, right, pattern.tolerance(inputs, params))[1]
     assert max(parts) == k // 1024
 
 
 def test_sums_of_two_halves_err_no_more_than_sums_of_floats(fast_engine: Engine) -> None:
     """Of floats that are added up one after the other, as the rungs without tensor cores do; rows of any magnitude."""
-    inputs = given(70, 40, 300)
+    inputs = random_matrices(70, 40, 300)
     inputs["values"] *= np.float32(2.0) ** np.arange(-60, 80, 2, np.float32)[:, None]
     exact = inputs["values"].astype(np.float64) @ inputs["b"].astype(np.float64)
     largest = np.abs(exact).max(axis=1, keepdims=True)
@@ -183,7 +183,7 @@ def test_a_device_without_warpgroups_is_told(fast_engine: Engine) -> None:
             return getattr(fast_engine, name)
 
     with pytest.raises(InputError, match=r"'Tensor cores: tiles by warpgroups' cannot run here\. This GPU has 8\.6\."):
-        run(Older(), "warpgroups", given(4, 4, 4))
+        run(Older(), "warpgroups", random_matrices(4, 4, 4))
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_warpgroups_have_tiles_that_fit_the_device(
             seen.append((grid, shared_bytes))
 
     params = PATTERN.check({"n": n, "m": m, "k": 8})
-    for _ in PATTERN.variant("warpgroups").run(Watched(), given(m, n, 8), params):
+    for _ in PATTERN.variant("warpgroups").run(Watched(), random_matrices(m, n, 8), params):
         pass
     assert shape in seen
     assert seen[-1] == (grid, shape[2] * (sum(shape[:2]) * 64 * 2 * 2 + 16))
@@ -224,25 +224,25 @@ def test_warpgroups_have_tiles_that_fit_the_device(
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (-0.7, 0.3)])
 def test_what_the_library_is_asked_for(alpha: float, beta: float) -> None:
     for m, n, k in SIDES:
-        inputs = given(m, n, k)
+        inputs = random_matrices(m, n, k)
         assert_product(run(LibraryEngine(), "cublas", inputs, alpha=alpha, beta=beta), inputs, alpha, beta)
 
 
 def test_the_tolerance_is_tight_enough_to_miss_no_product() -> None:
     """A product that is left out is seen; whole numbers have to be right to the last digit."""
     params = PATTERN.check({"input": "random", "n": 64})
-    inputs = PATTERN.inputs({}, params, 0)
+    inputs = PATTERN.prepare_inputs({}, params, 0)
     assert 0 < PATTERN.tolerance(inputs, params) < 1e-3
     params = PATTERN.check({"input": "digits", "n": 64})
-    assert PATTERN.tolerance(PATTERN.inputs({}, params, 0), params) == 0
+    assert PATTERN.tolerance(PATTERN.prepare_inputs({}, params, 0), params) == 0
     halved = PATTERN.check({"input": "digits", "n": 64, "alpha": 0.5})
-    assert PATTERN.tolerance(PATTERN.inputs({}, halved, 0), halved) > 0
+    assert PATTERN.tolerance(PATTERN.prepare_inputs({}, halved, 0), halved) > 0
 
 
 def test_sides_that_are_not_said_are_those_of_a_square() -> None:
-    made = PATTERN.inputs({}, PATTERN.check({"n": 5}), 0)
+    made = PATTERN.prepare_inputs({}, PATTERN.check({"n": 5}), 0)
     assert [made[name].shape for name in ("values", "b", "c")] == [(5, 5)] * 3
-    made = PATTERN.inputs({}, PATTERN.check({"n": 5, "m": 3, "k": 2}), 0)
+    made = PATTERN.prepare_inputs({}, PATTERN.check({"n": 5, "m": 3, "k": 2}), 0)
     assert [made[name].shape for name in ("values", "b", "c")] == [(3, 2), (2, 5), (3, 5)]
 
 
@@ -251,9 +251,9 @@ def test_a_matrix_that_is_given_is_a_and_the_rest_is_made_to_fit(engine: Engine)
     outcome = run(engine, "tiled", {"values": a}, n=7, input="file")
     assert outcome.outputs["result"].shape == (3, 7)
     assert outcome.report.verified
-    assert outcome.presented["A shape"].tolist() == [3, 4]
-    assert outcome.presented["B shape"].tolist() == [4, 7]
-    assert outcome.presented["C picture"].shape == (3, 7, 3)
+    assert outcome.presented_arrays["A shape"].tolist() == [3, 4]
+    assert outcome.presented_arrays["B shape"].tolist() == [4, 7]
+    assert outcome.presented_arrays["C picture"].shape == (3, 7, 3)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_what_is_no_matrix_of_float32_is_refused(engine: Engine, values: Array, 
 
 
 def test_factors_that_do_not_fit_are_refused(engine: Engine) -> None:
-    inputs = given(3, 4, 5) | {"b": np.zeros((6, 4), np.float32)}
+    inputs = random_matrices(3, 4, 5) | {"b": np.zeros((6, 4), np.float32)}
     with pytest.raises(InputError, match=r"A is 3 x 5 and B is 6 x 4: A's columns have to match B's rows\."):
         run(engine, "tiled", inputs)
 
@@ -287,11 +287,11 @@ def test_a_file_that_is_not_there_is_asked_for(engine: Engine) -> None:
 def test_large_matrices_on_the_gpu() -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         for sides in ({"n": 2048}, {"n": 1023, "m": 2049, "k": 777}, {"n": 4096, "m": 1, "k": 513}):
             for variant in THREADS:
-                if not PATTERN.variant(variant).missing(engine.device):
+                if not PATTERN.variant(variant).unsupported_reason(engine.device):
                     assert run(engine, variant, **sides, beta=0.5).report.verified
     finally:
         engine.close()

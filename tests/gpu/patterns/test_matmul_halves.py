@@ -13,8 +13,8 @@ from gpu.engines.base import Engine
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.execute import Outcome, run_pattern
-from gpu.run.verify import compare
+from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.verification import compare_results
 from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +32,7 @@ def run(engine: Engine, variant: str, inputs: dict[str, Array] | None = None, **
     return run_pattern(engine, PATTERN, chosen, inputs or {}, asked, lambda progress: None)
 
 
-def given(m: int, n: int, k: int) -> dict[str, Array]:
+def random_matrices(m: int, n: int, k: int) -> dict[str, Array]:
     rng = np.random.default_rng(m + n + k)
     return {name: rng.uniform(-1, 1, shape).astype(np.float16)
             for name, shape in (("values", (m, k)), ("b", (k, n)), ("c", (m, n)))}  # fmt: skip
@@ -54,7 +54,7 @@ def assert_product(outcome: Outcome, inputs: dict[str, Array], alpha: float = 1,
 @pytest.mark.parametrize(("tile", "alpha", "beta"), [("4", 1, 0), ("16", 0.5, 0), ("32", -0.7, 0.3)])
 def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, beta: float) -> None:
     for m, n, k in SIDES:
-        inputs = given(m, n, k)
+        inputs = random_matrices(m, n, k)
         outcome = run(engine, variant, inputs, tile=tile, alpha=alpha, beta=beta)
         assert_product(outcome, inputs, alpha, beta)
         assert outcome.report.least_bytes == 2 * (m * k + k * n + m * n * (2 if beta else 1))
@@ -63,7 +63,7 @@ def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, be
 @pytest.mark.parametrize("variant", ["tiled", "warpgroups"])
 def test_whole_numbers_that_fit_a_half_come_out_exactly(fast_engine: Engine, variant: str) -> None:
     """And with beta 0 nothing is read from C."""
-    inputs = dict(PATTERN.inputs({}, PATTERN.check({"input": "digits", "n": 21, "m": 29, "k": 18}), 3))
+    inputs = dict(PATTERN.prepare_inputs({}, PATTERN.check({"input": "digits", "n": 21, "m": 29, "k": 18}), 3))
     inputs["c"] = np.full_like(inputs["c"], 60_000)
     outcome = run(fast_engine, variant, inputs)
     product = inputs["values"].astype(int) @ inputs["b"].astype(int)
@@ -72,14 +72,14 @@ def test_whole_numbers_that_fit_a_half_come_out_exactly(fast_engine: Engine, var
 
 
 def test_what_the_library_is_asked_for() -> None:
-    inputs = given(5, 9, 17)
+    inputs = random_matrices(5, 9, 17)
     assert_product(run(LibraryEngine(), "cublas", inputs), inputs)
     with pytest.raises(InputError, match="alpha has to be 1, and beta 0"):
         run(LibraryEngine(), "cublas", inputs, beta=1)
 
 
 def test_a_half_that_is_not_the_nearest_one_is_not_verified() -> None:
-    inputs, params = given(20, 24, 33), PATTERN.check({"dtype": "float16"})
+    inputs, params = random_matrices(20, 24, 33), PATTERN.check({"dtype": "float16"})
     right = PATTERN.reference(inputs, params)
     bound = PATTERN.tolerance(inputs, params)
     nearest = right.astype(np.float16)
@@ -91,13 +91,13 @@ def test_a_half_that_is_not_the_nearest_one_is_not_verified() -> None:
     ):
         result = nearest.copy()
         result[place] = moved
-        assert compare(result, right, bound)[1] is verified, moved
-    assert compare(right, right, PATTERN.tolerance({**inputs, "values": np.zeros((20, 33))}, params))[1]
+        assert compare_results(result, right, bound)[1] is verified, moved
+    assert compare_results(right, right, PATTERN.tolerance({**inputs, "values": np.zeros((20, 33))}, params))[1]
 
 
 @pytest.mark.parametrize("variant", [each.name for each in PATTERN.variants])
 def test_who_does_not_take_halves_says_who_does(variant: str) -> None:
-    obstacle = PATTERN.variant(variant).obstacle(given(3, 4, 5), PATTERN.check({"dtype": "float16"}))
+    obstacle = PATTERN.variant(variant).obstacle(random_matrices(3, 4, 5), PATTERN.check({"dtype": "float16"}))
     assert bool(obstacle) is (variant not in ("tiled", "warpgroups", "cublas"))
     assert not obstacle or "choose Tiled, Tiles by warpgroups or cuBLAS for float16" in obstacle
 
@@ -117,7 +117,7 @@ def test_what_no_half_holds_is_refused(inputs: dict[str, Array], params: dict[st
 
 def test_several_devices_are_told_to_take_floats() -> None:
     with pytest.raises(InputError, match="a float16 sum would be rounded each time"):
-        PATTERN.over_devices().plan(SimpleNamespace(params=PATTERN.check({"dtype": "float16"})))
+        PATTERN.require_distributed().plan(SimpleNamespace(params=PATTERN.check({"dtype": "float16"})))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,9 @@ def test_blocks_have_tiles_that_keep_a_device_busy(
             seen.setdefault("launches", []).append((grid[0], shared_bytes))
 
     m, n, k = sides
-    for _ in PATTERN.variant("warpgroups").run(Watched(), given(m, n, k), PATTERN.check({"n": n, "dtype": "float16"})):
+    for _ in PATTERN.variant("warpgroups").run(
+        Watched(), random_matrices(m, n, k), PATTERN.check({"n": n, "dtype": "float16"})
+    ):
         pass
     assert seen["tile"] == tile
     assert len(seen["launches"]) == 1 + (k % 8 > 0) + (n % 8 > 0)
@@ -163,7 +165,7 @@ def test_blocks_have_tiles_that_keep_a_device_busy(
 def test_large_halves_on_the_gpu() -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         for sides in ({"n": 2048}, {"n": 4096}, {"n": 1023, "m": 2049, "k": 777}, {"n": 520, "m": 300, "k": 65}):
             for variant in ("tiled", "warpgroups"):

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.bench import on_gpu, on_simulator
+from gpu.bench import gpu_benchmark, simulator_benchmark
 from gpu.cli import main as cli
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.check import check_variant
-from gpu.run.execute import record
-from tests.gpu.cli.desktops import NO_WINDOW
-from tests.new_pattern import declared
+from gpu.run.engine_requests import record_pattern
+from gpu.run.kernel_check import check_variant
+from tests.gpu.cli.no_desktop import NO_WINDOW
+from tests.new_pattern import declare_pattern
 
 RUN = ["run", "doubling", "--engine", "simulator"]
 
 
 @pytest.fixture(autouse=True)
-def _declared(tmp_path: Path) -> Iterator[None]:
-    with declared(tmp_path):
+def _declare_pattern(tmp_path: Path) -> Iterator[None]:
+    with declare_pattern(tmp_path):
         yield
 
 
@@ -55,17 +55,17 @@ def test_it_takes_numbers_of_a_file(capsys: pytest.CaptureFixture[str], tmp_path
 def test_it_is_recorded_and_checked() -> None:
     pattern = find_pattern("doubling")
     (variant,) = pattern.variants
-    recording = record(pattern, variant, {}, pattern.step_params, lambda progress: None)
+    recording = record_pattern(pattern, variant, {}, pattern.step_params, lambda progress: None)
     assert [launch.trace.kernel for launch in recording.launches] == ["doubled"]
     assert check_variant(pattern, variant, {}, {"amount": 100_000}, lambda progress: None)[0] == []
 
 
 def test_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, peer = itertools.islice(on_simulator.run(1, 2), 2)
-    assert (ours.work, ours.who, ours.remark) == ("doubling, 2^12 float32", "Plain", "verified")
-    assert (peer.who, peer.ours) == ("NumPy add", False)
+    ours, peer = itertools.islice(simulator_benchmark.run(1, 2), 2)
+    assert (ours.work, ours.name, ours.remark) == ("doubling, 2^12 float32", "Plain", "verified")
+    assert (peer.name, peer.is_variant) == ("NumPy add", False)
     assert peer.amount == ours.amount == 8 * 2**12 / 1e9
-    create = engines.create
-    monkeypatch.setattr(engines, "create", lambda name: create("simulator"))
-    first = next(on_gpu.run(1, 2))
-    assert (first.work, first.who, first.remark) == ("doubling, 2^10 float32", "Plain", "verified")
+    create = engines.create_engine
+    monkeypatch.setattr(engines, "create_engine", lambda name: create("simulator"))
+    first = next(gpu_benchmark.run(1, 2))
+    assert (first.work, first.name, first.remark) == ("doubling, 2^10 float32", "Plain", "verified")

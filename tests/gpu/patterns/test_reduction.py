@@ -15,13 +15,15 @@ from gpu.declaration.arrays import make_values
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run.engine_requests import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 
 PATTERN = find_pattern("reduction")
-VARIANTS = [variant.name for variant in PATTERN.variants if not variant.cautionary]
-THREADS = [variant.name for variant in PATTERN.variants if not variant.cautionary and not variant.alone]
+VARIANTS = [variant.name for variant in PATTERN.variants if not variant.deliberate_error]
+THREADS = [
+    variant.name for variant in PATTERN.variants if not variant.deliberate_error and not variant.is_single_thread
+]
 OPERATORS = ("sum", "product", "min", "max")
 SIZES = (0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097)
 IDENTITIES = {
@@ -42,7 +44,7 @@ COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def halve(values: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
+def combine_halves(values: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
     """Combine the first half with the second, pair by pair, and the rest again; an odd last element joins the first."""
     if len(values) == 1:
         return values[0]
@@ -50,29 +52,29 @@ def halve(values: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
     pairs = [combine(values[i], values[i + half]) for i in range(half)]
     if len(values) % 2:
         pairs[0] = combine(pairs[0], values[-1])
-    return halve(pairs, combine)
+    return combine_halves(pairs, combine)
 
 
-def in_a_loop(values: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
+def combine_sequentially(values: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
     total = values[0]
     for value in values[1:]:
         total = combine(total, value)
     return total
 
 
-def wrapped(number: int) -> int:
+def wrap_int32(number: int) -> int:
     return (number + 2**31) % 2**32 - 2**31
 
 
-def reduce(engine: Engine, variant: str, values: Array, operator: str, block: int = 256) -> Outcome:
+def run_reduction(engine: Engine, variant: str, values: Array, operator: str, block: int = 256) -> Outcome:
     params = {"operator": operator, "dtype": values.dtype.name, "block": block}
     return run_pattern(engine, PATTERN, PATTERN.variant(variant), {"values": values}, params, lambda progress: None)
 
 
-def assert_whole(engine: Engine, variant: str, values: Array, operator: str, block: int = 256) -> None:
-    outcome = reduce(engine, variant, values, operator, block)
+def assert_reduction(engine: Engine, variant: str, values: Array, operator: str, block: int = 256) -> None:
+    outcome = run_reduction(engine, variant, values, operator, block)
     numbers = values.tolist()
-    right = wrapped(in_a_loop(numbers, COMBINE[operator])) if numbers else IDENTITIES[operator, "int32"]
+    right = wrap_int32(combine_sequentially(numbers, COMBINE[operator])) if numbers else IDENTITIES[operator, "int32"]
     assert outcome.outputs["result"].dtype == np.int32
     assert outcome.outputs["result"].tolist() == [right]
     assert outcome.report.verified
@@ -86,7 +88,7 @@ def test_whole_numbers_are_exact_and_wrap_around(engine: Engine, variant: str, o
         values = rng.integers(-(2**31), 2**31, n, np.int32)
         if operator == "product":
             values |= 1
-        assert_whole(engine, variant, values, operator)
+        assert_reduction(engine, variant, values, operator)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -94,7 +96,7 @@ def test_whole_numbers_are_exact_and_wrap_around(engine: Engine, variant: str, o
 def test_floats_are_within_rounding(engine: Engine, variant: str, operator: str) -> None:
     for n in SIZES:
         values = make_values("random", n, "float32", n, operator=operator)
-        outcome = reduce(engine, variant, values, operator)
+        outcome = run_reduction(engine, variant, values, operator)
         assert outcome.outputs["result"].dtype == np.float32
         (result,) = outcome.outputs["result"].tolist()
         numbers = values.tolist()
@@ -104,7 +106,9 @@ def test_floats_are_within_rounding(engine: Engine, variant: str, operator: str)
             case "product":
                 assert abs(result / math.prod(numbers) - 1) <= n * 2.0**-24
             case _:
-                assert result == in_a_loop(numbers or [float(IDENTITIES[operator, "float32"])], COMBINE[operator])
+                assert result == combine_sequentially(
+                    numbers or [float(IDENTITIES[operator, "float32"])], COMBINE[operator]
+                )
         assert outcome.report.verified
 
 
@@ -113,7 +117,7 @@ def test_floats_are_within_rounding(engine: Engine, variant: str, operator: str)
 def test_blocks_of_every_size(engine: Engine, variant: str, block: int) -> None:
     rng = np.random.default_rng(block)
     for n in (1, 7, block - 1, block, block + 1, 2 * block + 1, 5000):
-        assert_whole(engine, variant, rng.integers(-1000, 1000, n, np.int32), "sum", block)
+        assert_reduction(engine, variant, rng.integers(-1000, 1000, n, np.int32), "sum", block)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -123,22 +127,22 @@ def test_every_element_counts(engine: Engine, variant: str) -> None:
     for place in (0, 1, 31, 32, 255, 256, 511, 512, 2047, 4095, 4096, 4352, n - 2, n - 1):
         values = np.full(n, -7, np.int32)
         values[place] = 11
-        assert reduce(engine, variant, values, "max").outputs["result"].tolist() == [11]
+        assert run_reduction(engine, variant, values, "max").outputs["result"].tolist() == [11]
 
 
 @pytest.mark.parametrize("variant", THREADS)
 def test_a_grid_that_walks_over_the_array_leaves_nothing_out(engine: Engine, variant: str) -> None:
     for n in (2**17 - 1, 2**17, 2**17 + 1, 300_007):
         values = np.random.default_rng(n).integers(-(2**31), 2**31, n, np.int32)
-        outcome = reduce(engine, variant, values, "sum")
-        assert outcome.outputs["result"].tolist() == [wrapped(int(values.sum(dtype=np.int64)))]
+        outcome = run_reduction(engine, variant, values, "sum")
+        assert outcome.outputs["result"].tolist() == [wrap_int32(int(values.sum(dtype=np.int64)))]
 
 
 @pytest.mark.parametrize("variant", ["grid-stride", "unrolled", "shuffle", "atomic", "last-block", "peak"])
 @pytest.mark.parametrize(("operator", "dtype"), [("product", "int32"), ("product", "float32"), ("sum", "float32")])
 def test_ten_million(fast_engine: Engine, variant: str, operator: str, dtype: str) -> None:
     values = make_values("random", 10**7, dtype, 2, operator=operator)
-    outcome = reduce(fast_engine, variant, values, operator)
+    outcome = run_reduction(fast_engine, variant, values, operator)
     assert outcome.report.verified
     if dtype == "float32":
         wide = values.astype(np.longdouble)
@@ -154,8 +158,10 @@ def test_ten_million(fast_engine: Engine, variant: str, operator: str, dtype: st
     block=st.sampled_from([8, 32, 64]),
 )
 def test_any_whole_numbers(simulator: Engine, values: list[int], variant: str, operator: str, block: int) -> None:
-    assert_whole(simulator, variant, np.array(values, np.int32), operator, block)
-    assert wrapped(halve(values, COMBINE[operator])) == wrapped(in_a_loop(values, COMBINE[operator]))
+    assert_reduction(simulator, variant, np.array(values, np.int32), operator, block)
+    assert wrap_int32(combine_halves(values, COMBINE[operator])) == wrap_int32(
+        combine_sequentially(values, COMBINE[operator])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +179,7 @@ def test_negative_zero_and_both_signs(engine: Engine, variant: str, operator: st
     """What a comparison of the bits of floats as whole numbers would get wrong."""
     for numbers in ([-1.5, -2.5, -0.5], [0.0, -3.0, 2.0], [-0.0, 1.0], [1e-45, -1e-45]):
         values = np.array(numbers, np.float32)
-        (result,) = reduce(engine, variant, values, operator).outputs["result"].tolist()
+        (result,) = run_reduction(engine, variant, values, operator).outputs["result"].tolist()
         assert result == getattr(np, operator)(values)
 
 
@@ -181,7 +187,7 @@ def test_the_cautionary_variant_is_right_where_a_warp_runs_in_lockstep(simulator
     for block in (8, 32, 64, 256):
         for n in SIZES:
             values = np.random.default_rng(n).integers(-(2**31), 2**31, n, np.int32)
-            assert_whole(simulator, "volatile", values, "sum", block)
+            assert_reduction(simulator, "volatile", values, "sum", block)
 
 
 def test_loaded_values_become_the_type_that_is_asked_for(engine: Engine) -> None:
@@ -195,12 +201,12 @@ def test_loaded_values_become_the_type_that_is_asked_for(engine: Engine) -> None
 
 
 def test_a_product_past_the_largest_float_is_not_called_right(engine: Engine) -> None:
-    report = reduce(engine, "shuffle", np.full(400, 1e30, np.float32), "product").report
+    report = run_reduction(engine, "shuffle", np.full(400, 1e30, np.float32), "product").report
     assert report.verified is False
 
 
 def test_what_is_presented(engine: Engine) -> None:
-    presented = reduce(engine, "shuffle", np.arange(5000, dtype=np.int32), "max").presented
+    presented = run_reduction(engine, "shuffle", np.arange(5000, dtype=np.int32), "max").presented_arrays
     assert presented["elements"] == 5000
     assert presented["output"].tolist() == [[4999], [4999]]
     assert presented["input"].shape == (2, 1024)
@@ -228,14 +234,14 @@ def test_the_tolerance_would_catch_a_lost_block_and_lets_no_float_off_for_min_an
 def test_large_arrays_on_the_gpu() -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         for n in (10**7, 2**28 + 3):
             for dtype in ("int32", "float32"):
                 for operator in OPERATORS:
                     values = make_values("random", n, dtype, 1, operator=operator)
                     for variant in THREADS:
-                        outcome = reduce(engine, variant, values, operator)
+                        outcome = run_reduction(engine, variant, values, operator)
                         assert outcome.report.verified
     finally:
         engine.close()

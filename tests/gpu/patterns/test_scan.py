@@ -16,16 +16,16 @@ from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.execute import Outcome, record, run_pattern
+from gpu.run.engine_requests import Outcome, record_pattern, run_pattern
 from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
-from tests.gpu.simulator.checking import WatchedEngine
+from tests.gpu.simulator.watched_launch import WatchedEngine
 
 Array = np.ndarray[Any, Any]
 
 SCAN = find_pattern("scan")
 VARIANTS = [variant.name for variant in SCAN.variants]
-THREADS = [variant.name for variant in SCAN.variants if not variant.alone]
+THREADS = [variant.name for variant in SCAN.variants if not variant.is_single_thread]
 OPERATORS = ("sum", "product", "min", "max")
 SIZES = (0, 1, 2, 31, 32, 33, 63, 127, 128, 129, 511, 1000, 4097)
 WHOLE = st.integers(-(2**31), 2**31 - 1)
@@ -124,7 +124,7 @@ def test_factors_that_stay_in_the_range_of_floats_are_multiplied(factors: list[f
 def test_factors_that_are_made_can_be_multiplied(kind: str, n: int) -> None:
     for dtype in ("float32", "int32"):
         params = SCAN.check({"input": kind, "n": n, "dtype": dtype, "operator": "product"})
-        inputs = SCAN.inputs({}, params, 5)
+        inputs = SCAN.prepare_inputs({}, params, 5)
         SCAN.accept(inputs, params)
         right = SCAN.reference(inputs, params)
         assert np.isfinite(right).all()
@@ -249,8 +249,8 @@ def test_the_textbook_for_several_sections() -> None:
 def test_what_is_counted_is_what_the_textbook_says(variant: str, n: int, block: int) -> None:
     chosen = SCAN.variant(variant)
     params = SCAN.check({"n": n, "block": block})
-    recording = record(SCAN, chosen, {}, params, lambda progress: None)
-    counted = Tally(recording).at(recording.moments)
+    recording = record_pattern(SCAN, chosen, {}, params, lambda progress: None)
+    counted = Tally(recording).counts_at(recording.event_count)
     assert chosen.textbook is not None
     assert chosen.textbook(params, n) == Textbook(counted.operations, counted.steps, counted.peak)
     counters = Counters()
@@ -261,8 +261,8 @@ def test_what_is_counted_is_what_the_textbook_says(variant: str, n: int, block: 
 def test_gaps_do_away_with_most_bank_conflicts() -> None:
     conflicts = []
     for variant in ("brent-kung", "brent-kung-padded"):
-        recording = record(SCAN, SCAN.variant(variant), {}, {"n": 512, "block": 256}, lambda progress: None)
-        conflicts.append(Tally(recording).at(recording.moments).bank_conflicts)
+        recording = record_pattern(SCAN, SCAN.variant(variant), {}, {"n": 512, "block": 256}, lambda progress: None)
+        conflicts.append(Tally(recording).counts_at(recording.event_count).bank_conflicts)
     assert conflicts[1] < conflicts[0] / 10
 
 
@@ -273,7 +273,7 @@ def test_gaps_do_away_with_most_bank_conflicts() -> None:
 def test_large_arrays(n: int, variant: str) -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         for dtype in ("int32", "float32"):
             for kind in ("inclusive", "exclusive"):

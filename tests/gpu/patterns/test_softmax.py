@@ -12,7 +12,7 @@ from scipy import special
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run.engine_requests import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +30,7 @@ def run(engine: Engine, variant: str, values: Array, **params: Any) -> Array:
     return result
 
 
-def assert_right(result: Array, values: Array) -> None:
+def assert_close(result: Array, values: Array) -> None:
     """Each quotient is right to a few units in the last place, and the row's sum to as many as it has terms."""
     with np.errstate(invalid="ignore"):
         exact = values.astype(np.float64)
@@ -48,7 +48,7 @@ def test_awkward_sizes(engine: Engine, variant: str, block: str) -> None:
     rng = np.random.default_rng(2)
     for shape in SHAPES:
         values = rng.normal(0, 5, shape).astype(np.float32)
-        assert_right(run(engine, variant, values, block=block), values)
+        assert_close(run(engine, variant, values, block=block), values)
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_awkward_sizes(engine: Engine, variant: str, block: str) -> None:
 def test_long_rows(engine: Engine, variant: str, columns: int) -> None:
     """The last are longer than a block of the last rung has registers for, and are several blocks'."""
     values = np.random.default_rng(3).normal(0, 5, (3, columns)).astype(np.float32)
-    assert_right(run(engine, variant, values), values)
+    assert_close(run(engine, variant, values), values)
 
 
 def test_long_rows_on_a_device_without_clusters(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "device", replace(engine.device, has_clusters=False))
     values = np.random.default_rng(8).normal(0, 5, (2, 16501)).astype(np.float32)
-    assert_right(run(engine, "peak", values), values)
+    assert_close(run(engine, "peak", values), values)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -77,7 +77,7 @@ def test_infinities_as_scipy_has_them(engine: Engine, variant: str) -> None:
         values[2, columns // 2] = np.inf
         values[3] = np.inf
         values[4, :-1] = -np.inf
-        assert_right(run(engine, variant, values, block="8"), values)
+        assert_close(run(engine, variant, values, block="8"), values)
 
 
 @pytest.mark.parametrize(("lowest", "columns"), [(-300, 16388), (0, 16388), (-300, 400_004)])
@@ -91,7 +91,7 @@ def test_infinities_of_a_row_that_blocks_share(engine: Engine, lowest: int, colu
     values[1, :-2] = -np.inf
     values[2, ::3] = -np.inf
     values[3, -1] = np.inf
-    assert_right(run(engine, "peak", values), values)
+    assert_close(run(engine, "peak", values), values)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -103,14 +103,14 @@ def test_numbers_whose_exponentials_overflow_or_vanish(engine: Engine, variant: 
     )
     result = run(engine, variant, values, block="8")
     assert np.isfinite(result).all()
-    assert_right(result, values)
+    assert_close(result, values)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_row_that_rises_scales_its_sum_at_every_element(engine: Engine, variant: str) -> None:
     values = np.linspace(-20, 20, 2 * 300, dtype=np.float32).reshape(2, 300)
-    assert_right(run(engine, variant, values, block="8"), values)
-    assert_right(run(engine, variant, values[:, ::-1].copy(), block="8"), values[:, ::-1])
+    assert_close(run(engine, variant, values, block="8"), values)
+    assert_close(run(engine, variant, values[:, ::-1].copy(), block="8"), values[:, ::-1])
 
 
 def test_what_is_wrong_in_one_element_is_seen(engine: Engine) -> None:
@@ -148,9 +148,9 @@ def test_what_has_no_softmax_is_refused(engine: Engine, values: Array, message: 
 @pytest.mark.parametrize("kind", ["random", "digits", "ones", "large", "infinities"])
 def test_every_kind_of_input(engine: Engine, kind: str) -> None:
     params = {"input": kind, "n": 20, "rows": 9, "block": "32"}
-    made = PATTERN.inputs({}, PATTERN.check(params), 1)["values"]
+    made = PATTERN.prepare_inputs({}, PATTERN.check(params), 1)["values"]
     assert made.shape == (9, 20)
-    assert_right(run(engine, "shuffle", made), made)
+    assert_close(run(engine, "shuffle", made), made)
 
 
 @pytest.mark.gpu
@@ -159,7 +159,7 @@ def test_every_kind_of_input(engine: Engine, kind: str) -> None:
 def test_large_matrices_on_the_gpu() -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         rng = np.random.default_rng(6)
         for shape in ((4096, 4096), (3, 2**20), (2**18, 33), (1000, 16384), (1000, 16385)):

@@ -17,7 +17,7 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_keys
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run.engine_requests import Outcome, run_pattern
 from gpu.run.frames import Frames
 from tests.gpu.fake_libraries import LibraryEngine
 
@@ -130,7 +130,7 @@ def test_every_input(variant: str, kind: str) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_engine(engine: Engine, variant: str) -> None:
-    n = 150 if SORT.variant(variant).alone else 700
+    n = 150 if SORT.variant(variant).is_single_thread else 700
     keys = keys_of("uint32", n)
     outcome = run(engine, variant, keys, block=64, result="places")
     assert outcome.outputs["result"].tolist() == sorted(range(n), key=keys.tolist().__getitem__)
@@ -162,7 +162,7 @@ def test_a_key_more_than_a_block_sorts_alone(dtype: str, n: int) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_is_not_in_order_is_not_verified(variant: str) -> None:
-    header, file = (KERNELS / "sort_keys.cuh").read_text(), SORT.file_of(variant)
+    header, file = (KERNELS / "sort_keys.cuh").read_text(), SORT.kernel_file_of(variant)
     text = (KERNELS / file).read_text().replace('#include "sort_keys.cuh"', header)
     right = "return DESCENDING ? ~bits : bits;"
     assert text.count(right) == 1
@@ -270,7 +270,7 @@ def gpu() -> Iterator[Engine]:
     """One for all tests here: what nvcc has made is kept in it."""
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     yield engine
     engine.close()
 
@@ -323,13 +323,13 @@ def test_a_quicksort_ends_however_many_parts_wait(gpu: Engine, result: str) -> N
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_pictures_are_taken_between_launches(variant: str) -> None:
-    keys = keys_of("uint32", n := 150 if SORT.variant(variant).alone else 700)
+    keys = keys_of("uint32", n := 150 if SORT.variant(variant).is_single_thread else 700)
     params = {"input": "file", "dtype": "uint32", "block": 32}
     outcome = run_pattern(
         ENGINE, SORT, SORT.variant(variant), {"values": keys}, params, lambda progress: None, frames=Frames()
     )
-    frames = outcome.presented["frames"]
-    captions = bytes(outcome.presented["captions"]).decode().split("\n")
+    frames = outcome.presented_arrays["frames"]
+    captions = bytes(outcome.presented_arrays["captions"]).decode().split("\n")
     assert len(frames) == len(captions)
     assert frames.shape[1] == min(n, 512)
     assert set(frames[0].tolist()) <= set(keys.tolist())
@@ -377,7 +377,7 @@ class NullTimes(NullEngine):
 def test_an_examples_keys_fill_their_axis(preset) -> None:
     """Where few of them are large, a plot of all is empty."""
     params = SORT.check(preset.params)
-    keys = SORT.inputs({}, params, 0)["values"].astype(np.float64)
+    keys = SORT.prepare_inputs({}, params, 0)["values"].astype(np.float64)
     assert np.median(keys) > np.min(keys) + 0.1 * np.ptp(keys)
 
 

@@ -12,8 +12,8 @@ from gpu.engines.base import KERNELS, Engine
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.count import count_pattern
-from gpu.run.execute import run_pattern
+from gpu.run.engine_requests import run_pattern
+from gpu.run.work_count import count_pattern
 
 Array = np.ndarray[Any, Any]
 
@@ -22,11 +22,11 @@ VARIANTS = [variant.name for variant in PATTERN.variants]
 MATRICES = ["random", "power-law", "poisson"]
 
 
-def made(**params: Any) -> dict[str, Array]:
-    return dict(PATTERN.inputs({}, PATTERN.check(params), 1))
+def make_inputs(**params: Any) -> dict[str, Array]:
+    return dict(PATTERN.prepare_inputs({}, PATTERN.check(params), 1))
 
 
-def dense(inputs: dict[str, Array]) -> Array:
+def to_dense(inputs: dict[str, Array]) -> Array:
     n = inputs["values"].size
     matrix = np.zeros((n, n))
     for row in range(n):
@@ -43,10 +43,10 @@ def run(engine: Engine, variant: str, inputs: dict[str, Array], **params: Any) -
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_awkward_sizes(engine: Engine, variant: str, matrix: str) -> None:
     for n, block, entries in ((0, "8", 1), (1, "32", 16), (31, "8", 3), (33, "64", 1), (130, "32", 40)):
-        inputs = made(n=n, matrix=matrix, entries=entries, input="signed")
+        inputs = make_inputs(n=n, matrix=matrix, entries=entries, input="signed")
         outcome = run(engine, variant, inputs, block=block)
         assert outcome.report.verified
-        np.testing.assert_allclose(outcome.outputs["result"], dense(inputs) @ inputs["values"], atol=1e-4)
+        np.testing.assert_allclose(outcome.outputs["result"], to_dense(inputs) @ inputs["values"], atol=1e-4)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -68,7 +68,7 @@ def test_rows_without_entries_and_one_row_with_all(engine: Engine, variant: str)
 
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_made_matrices(matrix: str) -> None:
-    inputs = made(n=400, matrix=matrix, entries=10)
+    inputs = make_inputs(n=400, matrix=matrix, entries=10)
     lengths = np.diff(inputs["offsets"])
     assert inputs["offsets"][-1] == inputs["columns"].size == inputs["entries"].size
     assert (inputs["columns"] >= 0).all()
@@ -84,7 +84,7 @@ def test_made_matrices(matrix: str) -> None:
 
 
 def test_poissons_equation_is_minus_the_laplacian_of_a_square() -> None:
-    matrix = dense(made(n=25, matrix="poisson"))
+    matrix = to_dense(make_inputs(n=25, matrix="poisson"))
     grid = np.random.default_rng(5).random((5, 5))
     padded = np.pad(grid, 1)
     right = 4 * grid - padded[2:, 1:-1] - padded[:-2, 1:-1] - padded[1:-1, 2:] - padded[1:-1, :-2]
@@ -93,28 +93,28 @@ def test_poissons_equation_is_minus_the_laplacian_of_a_square() -> None:
 
 def test_a_file_is_the_vector_and_what_is_cut_gets_a_matrix_of_its_own() -> None:
     params = PATTERN.check({"input": "file"})
-    inputs = PATTERN.inputs({"values": np.arange(9.0)}, params, 1)
+    inputs = PATTERN.prepare_inputs({"values": np.arange(9.0)}, params, 1)
     assert inputs["offsets"].size == 10
-    assert PATTERN.inputs(inputs, params, 1) is inputs
+    assert PATTERN.prepare_inputs(inputs, params, 1) is inputs
     for cut in ({"values": inputs["values"][:4]}, {"columns": inputs["columns"][:5], "entries": inputs["entries"][:5]}):
-        again = PATTERN.inputs({**inputs, **cut}, params, 1)
+        again = PATTERN.prepare_inputs({**inputs, **cut}, params, 1)
         assert again["offsets"].size == again["values"].size + 1
         assert again["offsets"][-1] == again["columns"].size == again["entries"].size
 
 
 def test_what_ell_would_have_to_fill_up_is_refused(engine: Engine) -> None:
-    inputs = made(n=3000, matrix="power-law")
+    inputs = make_inputs(n=3000, matrix="power-law")
     with pytest.raises(InputError, match=r"ELL pads all rows to the longest one, which has \d+ entries"):
         run(engine, "ell", inputs, matrix="power-law")
     with pytest.raises(InputError, match="Element 1 of the input, nan, is not a finite number"):
         run(engine, "scalar", {"values": np.array([1, np.nan])}, input="file")
     with pytest.raises(InputError, match="The matrix has 4294967296 entries; up to 268435456 are allowed"):
-        made(n=2**24, entries=256)
+        make_inputs(n=2**24, entries=256)
 
 
 def test_ell_is_filled_part_by_part(fast_engine: Engine) -> None:
     """It is as large as the matrix; the numbers of its places, eight bytes each, would be twice as much again."""
-    inputs = made(n=2**16, matrix="poisson", input="signed")
+    inputs = make_inputs(n=2**16, matrix="poisson", input="signed")
     assert run(fast_engine, "ell", inputs, matrix="poisson").report.verified
     filled = 5 * 2**16 * (4 + 4)
     tracemalloc.start()
@@ -134,16 +134,16 @@ def test_ell_is_filled_part_by_part(fast_engine: Engine) -> None:
     ],
 )
 def test_an_entry_that_is_lost_or_meets_another_element_is_seen(engine: Engine, right: str, wrong: str) -> None:
-    text = (KERNELS / PATTERN.kernels).read_text()
+    text = (KERNELS / PATTERN.kernel_file).read_text()
     assert right in text
     outcome = run_pattern(
         engine,
         PATTERN,
         PATTERN.variant("scalar"),
-        made(n=40),
+        make_inputs(n=40),
         {},
         lambda progress: None,
-        sources={PATTERN.kernels: text.replace(right, wrong, 1)},
+        sources={PATTERN.kernel_file: text.replace(right, wrong, 1)},
     )
     assert outcome.report.verified is False
 
@@ -168,7 +168,7 @@ def test_what_each_rung_is_there_for() -> None:
 def test_large_matrices_on_the_gpu() -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         for params in (
             {"n": 2**20},
@@ -176,7 +176,7 @@ def test_large_matrices_on_the_gpu() -> None:
             {"n": 1_000_003, "matrix": "poisson"},
             {"n": 3001, "entries": 256},
         ):
-            inputs = made(**params)
+            inputs = make_inputs(**params)
             for variant in VARIANTS:
                 if not PATTERN.variant(variant).obstacle(inputs, PATTERN.check(params)):
                     assert run(engine, variant, inputs, **params).report.verified

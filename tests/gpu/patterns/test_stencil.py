@@ -11,8 +11,8 @@ from scipy import ndimage
 from gpu.engines.base import KERNELS, Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.count import count_pattern
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.work_count import count_pattern
 
 Array = np.ndarray[Any, Any]
 
@@ -28,7 +28,7 @@ def run(engine: Engine, variant: str, grid: Array, **params: Any) -> Outcome:
     return run_pattern(engine, PATTERN, chosen, values, params, lambda progress: None)
 
 
-def right(grid: Array, center: float, around: float) -> Array:
+def expected(grid: Array, center: float, around: float) -> Array:
     weights = around * ndimage.generate_binary_structure(3, 1).astype(np.float64)
     weights[1, 1, 1] = center
     return ndimage.correlate(grid.astype(np.float64), weights, mode="constant")
@@ -42,19 +42,19 @@ def test_awkward_sizes(engine: Engine, variant: str, tile: str) -> None:
         grid = rng.normal(0, 5, shape).astype(np.float32)
         outcome = run(engine, variant, grid, tile=tile, center=0.5, around=0.125)
         assert outcome.report.verified
-        np.testing.assert_allclose(outcome.outputs["result"].reshape(shape), right(grid, 0.5, 0.125), atol=2e-5)
+        np.testing.assert_allclose(outcome.outputs["result"].reshape(shape), expected(grid, 0.5, 0.125), atol=2e-5)
 
 
 def test_the_reference_is_another_library_s_too() -> None:
     grid = np.random.default_rng(3).normal(0, 1, (5, 6, 7)).astype(np.float32)
     params = PATTERN.check({"n": 7, "rows": 6})
     ours = PATTERN.reference({"values": grid.reshape(30, 7)}, params)
-    np.testing.assert_allclose(ours.reshape(grid.shape), right(grid, -6, 1), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(ours.reshape(grid.shape), expected(grid, -6, 1), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("lost", ["z - 1", "z + 1", "y - 1", "y + 1", "x - 1", "x + 1"])
 def test_a_neighbor_that_is_lost_is_seen(engine: Engine, lost: str) -> None:
-    text = (KERNELS / PATTERN.kernels).read_text()
+    text = (KERNELS / PATTERN.kernel_file).read_text()
     wrong = text.replace(lost, lost[0], 1) if lost in text else ""
     assert wrong
     grid = np.random.default_rng(4).random((4, 5, 6), np.float32)
@@ -65,7 +65,7 @@ def test_a_neighbor_that_is_lost_is_seen(engine: Engine, lost: str) -> None:
         {"values": grid.reshape(20, 6)},
         {"n": 6, "rows": 5},
         lambda progress: None,
-        sources={PATTERN.kernels: wrong},
+        sources={PATTERN.kernel_file: wrong},
     )
     assert outcome.report.verified is False
 
@@ -83,14 +83,14 @@ def test_rows_that_make_no_whole_plane_are_refused(engine: Engine) -> None:
             )
         assert "the number of rows per plane" in refused.value.advice
     with pytest.raises(InputError, match="The grid has 1073741824 points; up to 268435456 are allowed"):
-        PATTERN.inputs({}, PATTERN.check({"n": 512, "rows": 512, "planes": 4096}), 0)
+        PATTERN.prepare_inputs({}, PATTERN.check({"n": 512, "rows": 512, "planes": 4096}), 0)
     with pytest.raises(InputError, match="Row 1, column 0 of the grid, nan, is not a finite number"):
         run(engine, "naive", np.array([[[1.0], [np.nan]]]))
 
 
 def test_the_middle_plane_is_shown_with_the_number_of_its_first_row() -> None:
     params = PATTERN.check({"n": 4, "rows": 3, "planes": 5, "input": "random"})
-    inputs = PATTERN.inputs({}, params, 1)
+    inputs = PATTERN.prepare_inputs({}, params, 1)
     shown = PATTERN.present(inputs, params, {"result": 2 * inputs["values"]})
     np.testing.assert_array_equal(shown["Result"], 2 * inputs["values"][6:9])
     assert shown["Input first"] == shown["Result first"] == 6
@@ -99,7 +99,12 @@ def test_the_middle_plane_is_shown_with_the_number_of_its_first_row() -> None:
 def test_each_rung_loads_less_of_global_memory() -> None:
     counted = {
         name: count_pattern(
-            PATTERN, PATTERN.variant(name), {}, {"n": 128, "rows": 8, "planes": 4}, lambda progress: None, whole=True
+            PATTERN,
+            PATTERN.variant(name),
+            {},
+            {"n": 128, "rows": 8, "planes": 4},
+            lambda progress: None,
+            full_input=True,
         )
         for name in VARIANTS
     }
@@ -115,7 +120,7 @@ def test_each_rung_loads_less_of_global_memory() -> None:
 def test_large_grids_on_the_gpu() -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         for shape in ((256, 256, 256), (1, 1000, 500), (500, 1, 499), (67, 131, 257), (2049, 3, 5)):
             grid = np.random.default_rng(6).normal(0, 1, shape).astype(np.float32)

@@ -12,25 +12,25 @@ import pytest
 
 from gpu.declaration.pattern import Textbook
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.execute import record
+from gpu.run.engine_requests import record_pattern
 from gpu.stepping.tally import Tally
 from tests import needs
 
 EXAMPLES = Path(__file__).parents[4] / "shared" / "listings" / "examples.json"
 
 
-def _claim(pattern: str, variant: str, n: int, /, **params: Any) -> Textbook:
+def _textbook_counts(pattern: str, variant: str, n: int, /, **params: Any) -> Textbook:
     found = find_pattern(pattern)
     book = found.textbook_of(found.variant(variant), found.check({**found.step_params, **params}), n)
     assert book is not None
     return book
 
 
-def _counted(pattern: str, variant: str, inputs: Mapping[str, Any], /, **params: Any) -> Textbook:
+def _recorded_counts(pattern: str, variant: str, inputs: Mapping[str, Any], /, **params: Any) -> Textbook:
     found = find_pattern(pattern)
     values = found.check({**found.step_params, **params})
-    recording = record(found, found.variant(variant), inputs, values, lambda progress: None)
-    counts = Tally(recording).at(recording.moments)
+    recording = record_pattern(found, found.variant(variant), inputs, values, lambda progress: None)
+    counts = Tally(recording).counts_at(recording.event_count)
     return Textbook(counts.operations, counts.steps, counts.peak)
 
 
@@ -56,23 +56,25 @@ def test_the_textbook_s_algorithm_is_counted_as_the_textbook_says(
     size = find_pattern(pattern).size
     assert size is not None
     params = {size.name: n, **params}
-    assert _counted(pattern, variant, {}, **params) == _claim(pattern, variant, n, **params)
+    assert _recorded_counts(pattern, variant, {}, **params) == _textbook_counts(pattern, variant, n, **params)
 
 
 @pytest.mark.parametrize("n", [1, 24])
 def test_one_thread_counts_one_letter_after_the_other(n: int) -> None:
     text = {"of": "letters", "text": "programming massively parallel processors"[:n]}
-    assert _counted("histogram", "one-thread", {}, **text) == _claim("histogram", "one-thread", n, **text)
+    assert _recorded_counts("histogram", "one-thread", {}, **text) == _textbook_counts(
+        "histogram", "one-thread", n, **text
+    )
 
 
 def test_one_thread_has_no_parallelism() -> None:
     for pattern in all_patterns().values():
         params = pattern.check({**pattern.step_params})
         for variant in pattern.variants:
-            if variant.alone:
+            if variant.is_single_thread:
                 book = pattern.textbook_of(variant, params, 1000)
                 assert book is not None
-                assert (book.average, book.peak) == (1, 1)
+                assert (book.average_parallelism, book.peak) == (1, 1)
 
 
 @pytest.mark.parametrize("variant", ["naive", "constant", "tiled"])
@@ -80,18 +82,20 @@ def test_a_convolution_is_counted_as_the_textbook_says(variant: str) -> None:
     image = np.arange(96, dtype=np.uint8).reshape(8, 12)
     found = find_pattern("convolution")
     inputs = found.step_input({"image": image, "maxval": np.array(255, np.uint32)})
-    assert _counted("convolution", variant, inputs) == _claim("convolution", variant, inputs["image"].size)
-    passes = _claim("convolution", "separable", 96)
+    assert _recorded_counts("convolution", variant, inputs) == _textbook_counts(
+        "convolution", variant, inputs["image"].size
+    )
+    passes = _textbook_counts("convolution", "separable", 96)
     assert (passes.operations, passes.steps) == (2 * 6 * 96, 6)
 
 
 def test_a_histogram_in_the_best_case_spreads_evenly() -> None:
     """One atomic an element; how many queue for a bin is what a textbook calls its steps."""
-    assert _claim("histogram", "interleaved", 24, of="letters", letters=4) == Textbook(24, 4, 7)
-    assert _claim("histogram", "interleaved", 1000, of="levels", bins=256) == Textbook(1000, 4, 256)
+    assert _textbook_counts("histogram", "interleaved", 24, of="letters", letters=4) == Textbook(24, 4, 7)
+    assert _textbook_counts("histogram", "interleaved", 1000, of="levels", bins=256) == Textbook(1000, 4, 256)
     text = "aeimquy" * 3
-    counted = _counted("histogram", "interleaved", {}, of="letters", text=text)
-    assert counted.operations == _claim("histogram", "interleaved", len(text), of="letters").operations
+    counted = _recorded_counts("histogram", "interleaved", {}, of="letters", text=text)
+    assert counted.operations == _textbook_counts("histogram", "interleaved", len(text), of="letters").operations
 
 
 @pytest.mark.parametrize(
@@ -107,7 +111,7 @@ def test_a_histogram_in_the_best_case_spreads_evenly() -> None:
     ],
 )
 def test_for_any_number_of_elements_without_a_run(pattern: str, variant: str, n: int, expected: Textbook) -> None:
-    assert _claim(pattern, variant, n) == expected
+    assert _textbook_counts(pattern, variant, n) == expected
 
 
 def test_every_pattern_has_a_textbook() -> None:
@@ -130,16 +134,16 @@ def test_the_texts_worked_numbers() -> None:
         ]
         return only
 
-    million = _claim("reduction", "neighbored", 10**6)
-    assert million.average is not None
+    million = _textbook_counts("reduction", "neighbored", 10**6)
+    assert million.average_parallelism is not None
     assert million.steps == right("a reduction tree takes log(N) steps")
-    assert round(million.average) == right("average parallelism (N - 1) / log(N)")
+    assert round(million.average_parallelism) == right("average parallelism (N - 1) / log(N)")
     assert million.peak == right("peak resource requirement")
     block = {"block": "512"}
     inefficient = right("steps do n-1, n-2, n-4", n=16)
-    claim = _claim("scan", "kogge-stone", 16, **block)
+    claim = _textbook_counts("scan", "kogge-stone", 16, **block)
     assert (claim.operations, claim.steps) == (inefficient["adds"], inefficient["steps"])
     for n in (16, 1024):
-        efficient, claim = right("log(n) steps with n-1 adds", n=n), _claim("scan", "brent-kung", n, **block)
+        efficient, claim = right("log(n) steps with n-1 adds", n=n), _textbook_counts("scan", "brent-kung", n, **block)
         assert (claim.operations, claim.steps) == (sum(efficient["adds"]), sum(efficient["steps"]))
-    assert _claim("histogram", "interleaved", 700, of="letters").average == 17.5 / 2.5
+    assert _textbook_counts("histogram", "interleaved", 700, of="letters").average_parallelism == 17.5 / 2.5

@@ -9,10 +9,10 @@ import pytest
 
 from gpu.engines.base import KERNELS, Engine
 from gpu.errors import InputError
-from gpu.messages.counted import RunCounts
+from gpu.messages.run_counts import RunCounts
 from gpu.patterns import find_pattern
-from gpu.run.count import count_pattern
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.work_count import count_pattern
 
 Array = np.ndarray[Any, Any]
 
@@ -39,19 +39,23 @@ def test_awkward_sizes(engine: Engine, variant: str, tile: str) -> None:
 
 @pytest.mark.parametrize("kind", ["random", "digits", "ones", "ramp"])
 def test_every_kind_of_input(kind: str) -> None:
-    made = PATTERN.inputs({}, PATTERN.check({"input": kind, "n": 20, "rows": 9}), 1)["values"]
+    made = PATTERN.prepare_inputs({}, PATTERN.check({"input": kind, "n": 20, "rows": 9}), 1)["values"]
     assert (made.shape, made.dtype) == ((9, 20), np.float32)
-    assert PATTERN.inputs({}, PATTERN.check({"input": kind, "n": 20}), 1)["values"].shape == (20, 20)
+    assert PATTERN.prepare_inputs({}, PATTERN.check({"input": kind, "n": 20}), 1)["values"].shape == (20, 20)
 
 
 def test_a_ramp_counts_places() -> None:
-    made = PATTERN.inputs({}, PATTERN.check({"input": "ramp", "n": 5, "rows": 3}), 1)["values"]
+    made = PATTERN.prepare_inputs({}, PATTERN.check({"input": "ramp", "n": 5, "rows": 3}), 1)["values"]
     assert made.tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11, 12, 13, 14]]
 
 
 def test_an_element_that_went_to_its_neighbor_is_seen(engine: Engine) -> None:
-    values = PATTERN.inputs({}, PATTERN.check({"n": 6, "rows": 4}), 1)
-    text = (KERNELS / PATTERN.kernels).read_text().replace("out[column * rows + row]", "out[column * rows + (row ^ 1)]")
+    values = PATTERN.prepare_inputs({}, PATTERN.check({"n": 6, "rows": 4}), 1)
+    text = (
+        (KERNELS / PATTERN.kernel_file)
+        .read_text()
+        .replace("out[column * rows + row]", "out[column * rows + (row ^ 1)]")
+    )
     outcome = run_pattern(
         engine,
         PATTERN,
@@ -59,7 +63,7 @@ def test_an_element_that_went_to_its_neighbor_is_seen(engine: Engine) -> None:
         values,
         {},
         lambda progress: None,
-        sources={PATTERN.kernels: text},
+        sources={PATTERN.kernel_file: text},
     )
     assert outcome.report.verified is False
 
@@ -85,7 +89,9 @@ def test_what_each_rung_is_there_for() -> None:
 
 def test_what_is_watched_has_the_conflicts_of_the_whole() -> None:
     watched = {
-        name: count_pattern(PATTERN, PATTERN.variant(name), {}, PATTERN.step_params, lambda progress: None, whole=True)
+        name: count_pattern(
+            PATTERN, PATTERN.variant(name), {}, PATTERN.step_params, lambda progress: None, full_input=True
+        )
         for name in ("scatter", "tiled", "padded", "swizzled")
     }
     assert watched["tiled"].conflicts == 2 * 7
@@ -111,7 +117,7 @@ def test_what_is_no_matrix_of_numbers_is_refused(engine: Engine, values: Array, 
 def test_large_matrices_on_the_gpu() -> None:
     from gpu import engines
 
-    engine = engines.create("cuda")
+    engine = engines.create_engine("cuda")
     try:
         for rows, columns in ((4096, 4096), (1, 16384), (16384, 1), (5003, 7001), (1028, 16380)):
             values = np.random.default_rng(6).random((rows, columns), np.float32)

@@ -13,7 +13,7 @@ import pytest
 from gpu.declaration.pattern import Array, Pattern, Variant
 from gpu.engines.null import NullEngine
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.execute import run_pattern
+from gpu.run.engine_requests import run_pattern
 
 # The settings under which results are bent: each kind of number, of bound and of reference that a pattern has.
 SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -63,15 +63,15 @@ class Case:
     pattern: Pattern
     params: Mapping[str, Any]
     inputs: Mapping[str, Array]
-    right: Array
+    expected: Array
     bound: Array
 
     @property
-    def result(self) -> Array:
+    def make_result(self) -> Array:
         """What a variant returns that makes no mistake but rounding."""
-        return self.right.astype(np.float32) if self.right.dtype == np.float64 else self.right.copy()
+        return self.expected.astype(np.float32) if self.expected.dtype == np.float64 else self.expected.copy()
 
-    def verified(self, variant: Variant, result: Array) -> bool | None:
+    def is_verified(self, variant: Variant, result: Array) -> bool | None:
         """Whether a run of a variant is verified that returns this."""
 
         def run(*_: object) -> Any:
@@ -91,8 +91,8 @@ def cases(name: str) -> tuple[Case, ...]:
     made = []
     for given in SETTINGS[name]:
         params = pattern.check(given)
-        of_image = pattern.takes(params) == "image"
-        inputs = pattern.inputs({"image": image, "maxval": np.array(255)} if of_image else {}, params, 1)
+        of_image = pattern.input_kind(params) == "image"
+        inputs = pattern.prepare_inputs({"image": image, "maxval": np.array(255)} if of_image else {}, params, 1)
         right = np.asarray(pattern.reference(inputs, params))
         bound = np.broadcast_to(np.asarray(pattern.tolerance(inputs, params), np.float64), right.shape)
         made.append(Case(pattern, params, inputs, right, bound))
@@ -106,13 +106,13 @@ VARIANTS = [
 ]
 
 
-def places(case: Case) -> list[tuple[int, ...]]:
+def sample_indices(case: Case) -> list[tuple[int, ...]]:
     """Return the first, a middle and the last place of a result that has a number there."""
-    numbers = np.argwhere(np.isfinite(case.right.astype(np.float64)))
+    numbers = np.argwhere(np.isfinite(case.expected.astype(np.float64)))
     return [tuple(numbers[at].tolist()) for at in sorted({0, len(numbers) // 2, len(numbers) - 1})]
 
 
-def just_within(right: float, bound: float, way: int) -> np.float32:
+def closest_within_bound(right: float, bound: float, way: int) -> np.float32:
     """Return the float32 that is furthest from a number, upwards or downwards, but no further than the bound."""
     edge = np.float32(right + way * bound)
     while abs(float(edge) - right) > bound:
@@ -122,7 +122,7 @@ def just_within(right: float, bound: float, way: int) -> np.float32:
     return edge
 
 
-def next_to(number: np.generic, way: int) -> np.generic:
+def adjacent_value(number: np.generic, way: int) -> np.generic:
     """Return the next number of its type, upwards or downwards; whole numbers wrap around."""
     if number.dtype == np.float32:
         return np.nextafter(number, np.float32(way * np.inf))
@@ -137,100 +137,100 @@ def test_no_pattern_is_left_out() -> None:
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_a_right_result_is_verified(name: str, variant: Variant) -> None:
     for case in cases(name):
-        assert case.verified(variant, case.result)
+        assert case.is_verified(variant, case.make_result)
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_one_element_beyond_its_bound_is_not_verified_and_at_the_bound_it_is(name: str, variant: Variant) -> None:
     for case in cases(name):
-        if case.right.dtype != np.float64:
+        if case.expected.dtype != np.float64:
             continue
-        for place in places(case):
+        for place in sample_indices(case):
             for way in (1, -1):
-                result = case.result
-                result[place] = just_within(case.right[place], case.bound[place], way)
-                assert case.verified(variant, result)
+                result = case.make_result
+                result[place] = closest_within_bound(case.expected[place], case.bound[place], way)
+                assert case.is_verified(variant, result)
                 result[place] = np.nextafter(result[place], np.float32(way * np.inf))
-                assert case.verified(variant, result) is False
+                assert case.is_verified(variant, result) is False
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_one_exact_element_off_by_the_least_step_is_not_verified(name: str, variant: Variant) -> None:
     for case in cases(name):
-        if case.right.dtype == np.float64:
+        if case.expected.dtype == np.float64:
             continue
-        for place in places(case):
+        for place in sample_indices(case):
             for way in (1, -1):
-                result = case.result
-                result[place] = next_to(result[place], way)
-                assert result[place] != case.right[place]
-                assert case.verified(variant, result) is False
+                result = case.make_result
+                result[place] = adjacent_value(result[place], way)
+                assert result[place] != case.expected[place]
+                assert case.is_verified(variant, result) is False
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_what_is_not_a_number_or_infinite_is_not_verified(name: str, variant: Variant) -> None:
     for case in cases(name):
-        if case.result.dtype != np.float32:
+        if case.make_result.dtype != np.float32:
             continue
-        for place in places(case):
+        for place in sample_indices(case):
             for wrong in (np.nan, np.inf, -np.inf):
-                result = case.result
+                result = case.make_result
                 result[place] = wrong
-                assert case.verified(variant, result) is False
+                assert case.is_verified(variant, result) is False
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_an_element_too_few_or_too_many_is_not_verified(name: str, variant: Variant) -> None:
     for case in cases(name):
-        result = case.result
-        assert case.verified(variant, result[:-1]) is False
-        assert case.verified(variant, np.concatenate([result, result[-1:]])) is False
+        result = case.make_result
+        assert case.is_verified(variant, result[:-1]) is False
+        assert case.is_verified(variant, np.concatenate([result, result[-1:]])) is False
 
 
 @pytest.mark.parametrize("variant", list(find_pattern("sort").variants), ids=lambda each: each.name)
 def test_equal_keys_out_of_the_order_they_came_in_are_not_verified(variant: Variant) -> None:
     (case,) = (each for each in cases("sort") if each.params["result"] == "places")
-    keys = case.inputs["values"][case.right]
+    keys = case.inputs["values"][case.expected]
     for first in np.flatnonzero(keys[1:] == keys[:-1])[[0, 50, -1]].tolist():
-        result = case.result
+        result = case.make_result
         result[[first, first + 1]] = result[[first + 1, first]]
-        assert case.verified(variant, result) is False
+        assert case.is_verified(variant, result) is False
 
 
 @pytest.mark.parametrize("variant", list(find_pattern("sort").variants), ids=lambda each: each.name)
 def test_neighbors_in_the_wrong_order_are_not_verified(variant: Variant) -> None:
     for case in cases("sort")[:3]:
-        result = case.result
+        result = case.make_result
         (first, *_) = np.flatnonzero(result[1:] != result[:-1])
         result[[first, first + 1]] = result[[first + 1, first]]
-        assert case.verified(variant, result) is False
+        assert case.is_verified(variant, result) is False
 
 
 def test_an_update_that_went_to_the_neighboring_bin_is_not_verified() -> None:
     for variant in find_pattern("histogram").variants:
         for case in cases("histogram"):
-            result = case.result
+            result = case.make_result
             result[0, 0] += 1
             result[0, 1] -= 1
-            assert case.verified(variant, result) is False
+            assert case.is_verified(variant, result) is False
 
 
 def test_packed_elements_may_change_places_only_where_a_variant_leaves_the_order_open() -> None:
     for variant in find_pattern("compaction").variants:
         for case in cases("compaction"):
-            result = case.result[::-1]
+            result = case.make_result[::-1]
             left_open = variant.name == "ballot" and case.params["result"] == "pack"
-            assert case.verified(variant, result) is left_open
-            doubled = case.result
+            assert case.is_verified(variant, result) is left_open
+            doubled = case.make_result
             doubled[1] = doubled[0] if doubled[0] != doubled[1] else doubled[1] + 1
-            assert case.verified(variant, doubled) is False
+            assert case.is_verified(variant, doubled) is False
 
 
 def test_a_row_that_is_no_number_by_definition_has_to_be_one_all_along() -> None:
     case = next(each for each in cases("softmax") if each.params["input"] == "infinities")
     for variant in find_pattern("softmax").variants:
-        place = tuple(np.argwhere(np.isnan(case.right))[0])
+        place = tuple(np.argwhere(np.isnan(case.expected))[0])
         for wrong in (0.0, 1.0, -1.0, np.inf):
-            result = case.result
+            result = case.make_result
             result[place] = wrong
-            assert case.verified(variant, result) is (wrong == -1.0), "no softmax is -1: it stands for what is none"
+            assert case.is_verified(variant, result) is (wrong == -1.0), "no softmax is -1: it stands for what is none"

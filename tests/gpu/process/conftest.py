@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gpu.process.hosting import EARLIER_CHILDREN, children
+from tests.gpu.process.host_listener import EARLIER_CHILDREN, children
 
 
 @pytest.fixture(autouse=True)

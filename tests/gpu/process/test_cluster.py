@@ -12,10 +12,10 @@ import pytest
 
 from tests import needs
 
-pytest.importorskip("distributed", reason=needs.reason(needs.DASK))
+pytest.importorskip("distributed", reason=needs.skip_reason(needs.DASK))
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.asked import Asked
+from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.messages.distributed import is_loss
 from gpu.messages.requests import (
     AdvanceBodies,
@@ -28,39 +28,39 @@ from gpu.messages.requests import (
     SaveBodies,
 )
 from gpu.patterns import find_pattern
-from gpu.process.host import EngineHost
+from gpu.process.engine_host import EngineHost
 
 PATIENCE_S = 90
 
 
-class OnCluster:
+class ClusterHost:
     """A host, and what it has told."""
 
     def __init__(self, asked):
         self.events = queue.Queue()
         self.host = EngineHost(asked, deliver=lambda number, event: self.events.put((number, event)))
-        self.told = []
+        self.events_by_job = []
 
     def ready(self):
         self.host.start()
-        return self.until(0)
+        return self.wait_for_event(0)
 
-    def until(self, number, *kinds):
+    def wait_for_event(self, number, *kinds):
         """Return the next event of a job that is of these kinds, or its last one."""
         while True:
             found, event = self.events.get(timeout=PATIENCE_S)
-            self.told.append(event)
+            self.events_by_job.append(event)
             if found == number and isinstance(event, (Ready, Result, Failure, *kinds)):
                 return event
 
     def run(self, request):
-        self.told.clear()
-        return self.until(self.host.submit(request))
+        self.events_by_job.clear()
+        return self.wait_for_event(self.host.submit(request))
 
 
 @pytest.fixture(scope="module")
 def two():
-    there = OnCluster(Asked(workers=2))
+    there = ClusterHost(ClusterSettings(workers=2))
     there.started = there.ready()
     yield there
     there.host.close()
@@ -75,25 +75,27 @@ def test_a_run_comes_with_its_result_and_with_what_the_workers_did(two):
     assert two.started.device.name.startswith("2 x ")
     assert bool(two.started.dashboard) == (find_spec("bokeh") is not None), "what Dask draws its page with"
     done = two.run(scan(5000))
-    values = find_pattern("scan").inputs({}, find_pattern("scan").check({"n": 5000, "dtype": "int32"}), 0)["values"]
+    values = find_pattern("scan").prepare_inputs({}, find_pattern("scan").check({"n": 5000, "dtype": "int32"}), 0)[
+        "values"
+    ]
     assert np.array_equal(done.arrays["result"].open(), np.cumsum(values))
     assert done.report.verified
     assert done.report.simulated
     assert {each.worker for each in done.distributed.tasks} == {each.address for each in two.started.workers}
     assert done.distributed.exchanged_bytes > 0
-    shown = [each for each in two.told if isinstance(each, Progress) and each.fraction is not None]
+    shown = [each for each in two.events_by_job if isinstance(each, Progress) and each.fraction is not None]
     assert shown[-1].message.endswith(f"of {len(done.distributed.tasks)} tasks")
 
 
 def test_stop_leaves_the_workers_where_they_are(two):
     number = two.host.submit(scan(2**23))
-    two.until(number, Progress)
+    two.wait_for_event(number, Progress)
     two.host.cancel()
-    assert two.until(number, Failure).kind == "cancelled"
-    two.told.clear()
+    assert two.wait_for_event(number, Failure).kind == "cancelled"
+    two.events_by_job.clear()
     after = two.run(scan(1000))
     assert {each.worker for each in after.distributed.tasks} <= {each.address for each in two.started.workers}
-    assert not any(isinstance(each, Ready) for each in two.told), "nothing was started anew"
+    assert not any(isinstance(each, Ready) for each in two.events_by_job), "nothing was started anew"
 
 
 def test_what_one_device_does_is_refused_in_a_sentence(two):
@@ -107,9 +109,9 @@ def test_bodies_are_played_saved_and_picked(two, tmp_path):
     played = two.run(replace(frame, steps=2))
     assert (played.bodies.steps, played.bodies.bodies) == (2, 64)
     number = two.host.submit(replace(frame, steps=200))
-    two.until(number, Progress)
+    two.wait_for_event(number, Progress)
     two.host.cancel()
-    assert two.until(number, Failure).kind == "cancelled"
+    assert two.wait_for_event(number, Failure).kind == "cancelled"
     assert two.run(replace(frame, steps=1)).bodies.steps == 3
     assert isinstance(two.run(SaveBodies(str(tmp_path / "bodies.npy"), 1)), Result)
     saved = two.run(LoadBodies(str(tmp_path / "bodies.npy"))).arrays["bodies"].open()
@@ -124,40 +126,40 @@ def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two):
     import psutil
 
     address = two.started.workers[0].address
-    worker = psutil.Process(_listening(int(address.rpartition(":")[2])))
-    two.told.clear()
+    worker = psutil.Process(_is_port_open(int(address.rpartition(":")[2])))
+    two.events_by_job.clear()
     # A suspended worker keeps its tasks, so that the run cannot end before the worker is killed.
     worker.suspend()
     number = two.host.submit(scan(2**23))
-    two.until(number, Progress)
+    two.wait_for_event(number, Progress)
     worker.kill()
-    done = two.until(number)
+    done = two.wait_for_event(number)
     assert isinstance(done, Result)
     assert done.report.verified
-    (lost,) = done.distributed.lost
+    (lost,) = done.distributed.lost_workers
     assert (lost.address, lost.again > 0) == (address, True)
-    assert any(is_loss(each) for each in two.told if isinstance(each, Progress))
+    assert any(is_loss(each) for each in two.events_by_job if isinstance(each, Progress))
 
 
 def test_nobody_at_an_address_is_one_sentence():
-    nowhere = OnCluster(Asked("tcp://127.0.0.1:1"))
+    nowhere = ClusterHost(ClusterSettings("tcp://127.0.0.1:1"))
     failed = nowhere.ready()
     nowhere.host.close()
     assert (failed.kind, failed.message) == ("engine", "No Dask scheduler answers at tcp://127.0.0.1:1.")
 
 
 def test_workers_end_with_the_host():
-    there = OnCluster(Asked(workers=1))
+    there = ClusterHost(ClusterSettings(workers=1))
     port = int(there.ready().workers[0].address.rpartition(":")[2])
-    worker = _listening(port)
+    worker = _is_port_open(port)
     there.host.close()
     end = time.monotonic() + 10
-    while _alive(worker) and time.monotonic() < end:
+    while _is_alive(worker) and time.monotonic() < end:
         time.sleep(0.05)
-    assert not _alive(worker)
+    assert not _is_alive(worker)
 
 
-def _listening(port):
+def _is_port_open(port):
     import psutil
 
     return next(
@@ -165,7 +167,7 @@ def _listening(port):
     )
 
 
-def _alive(process):
+def _is_alive(process):
     import psutil
 
     return psutil.pid_exists(process) and psutil.Process(process).status() != psutil.STATUS_ZOMBIE

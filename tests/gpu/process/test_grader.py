@@ -13,9 +13,9 @@ import pytest
 
 from gpu.cli import main as cli
 from gpu.errors import InputError
-from gpu.process.grader import grade, submitted
-from tests.gpu.cli.desktops import NO_WINDOW
-from tests.gpu.lessons.lesson_folder import KERNEL, TASK, lesson_in
+from gpu.process.grader import find_submissions, grade_submissions
+from tests.gpu.cli.no_desktop import NO_WINDOW
+from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson
 
 HEAD = "__global__ void add(const float *a, const float *b, float *c, int n) "
 SUBMISSIONS = {
@@ -45,7 +45,7 @@ SAID = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("grading")
     (folder / "adding").mkdir()
-    lesson_in(folder / "adding", TASK)
+    write_lesson(folder / "adding", TASK)
     (folder / "class").mkdir()
     for name, text in SUBMISSIONS.items():
         (folder / "class" / name).write_text(text, "utf-8")
@@ -80,8 +80,8 @@ def test_a_process_that_judges_opens_no_file_of_others(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             (
-                "import sys; from pathlib import Path; from gpu.process.submission import _drop_privileges\n"
-                f"_drop_privileges({str(tmp_path / 'scratch')!r})\n"
+                "import sys; from pathlib import Path; from gpu.process.submission import _restrict_process\n"
+                f"_restrict_process({str(tmp_path / 'scratch')!r})\n"
                 f"try: print(Path({str(secret)!r}).read_text())\n"
                 "except PermissionError: print('refused')\n"
                 "import socket\n"
@@ -93,9 +93,9 @@ def test_a_process_that_judges_opens_no_file_of_others(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    from gpu.process.files import offered
+    from gpu.process.file_access import is_supported
 
-    assert told.stdout.split() == (["refused", "refused"] if offered() else told.stdout.split())
+    assert told.stdout.split() == (["refused", "refused"] if is_supported() else told.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -112,22 +112,22 @@ def test_a_process_that_judges_opens_no_file_of_others(tmp_path: Path) -> None:
     ],
 )
 def test_what_reaches_out_is_refused_unread(tmp_path: Path, text: str) -> None:
-    lesson_in(tmp_path, TASK)
+    write_lesson(tmp_path, TASK)
     path = tmp_path / "submission.cu"
     path.write_text(f"{text}\n{KERNEL}", "utf-8")
-    (found,) = grade(tmp_path, "add", [path])
+    (found,) = grade_submissions(tmp_path, "add", [path])
     assert not found.accepted
     assert "has a forbidden include" in found.words
 
 
 def test_odd_names_of_files_are_told_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lesson_in(tmp_path, TASK)
+    write_lesson(tmp_path, TASK)
     for name in (b"\xff.cu", b"a\nb.cu", b"\x1b[2J.cu"):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text('#include "x.h"\n' + KERNEL)
     (tmp_path / "add.cu").unlink()
     lesson = tmp_path / "lesson"
     lesson.mkdir()
-    lesson_in(lesson, TASK)
+    write_lesson(lesson, TASK)
     submissions = [str(each) for each in tmp_path.glob("*.cu")]
     table, report = tmp_path / "table.csv", tmp_path / "report.xml"
     assert (
@@ -145,7 +145,7 @@ def test_a_folder_for_each_student_is_graded_and_what_is_no_submission_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "adding").mkdir()
-    lesson_in(tmp_path / "adding", TASK)
+    write_lesson(tmp_path / "adding", TASK)
     for student in ("anna", "ben"):
         (tmp_path / "class" / student).mkdir(parents=True)
         (tmp_path / "class" / student / "add.cu").write_text('#include "x.h"\n' + KERNEL, "utf-8")
@@ -159,12 +159,12 @@ def test_a_folder_for_each_student_is_graded_and_what_is_no_submission_is_told(
 
 
 def test_a_file_that_is_not_there_fails_alone(tmp_path: Path) -> None:
-    lesson_in(tmp_path, TASK)
-    (found,) = grade(tmp_path, "add", [tmp_path / "nobody.cu"])
+    write_lesson(tmp_path, TASK)
+    (found,) = grade_submissions(tmp_path, "add", [tmp_path / "nobody.cu"])
     assert "cannot be read" in found.words
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="There is no submission"):
-        submitted([str(tmp_path / "empty")])
+        find_submissions([str(tmp_path / "empty")])
 
 
 def test_a_task_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from tests import needs
-from tests.gpu.process.hosting import guards, is_alive, until
+from tests.gpu.process.host_listener import is_alive, list_guards, wait_until
 
 posix = needs.posix
 
 PARENT = """
 import multiprocessing, sys, time
-from tests.gpu.process.hosting import Listener
+from tests.gpu.process.host_listener import Listener
 
 if __name__ == "__main__":
     try:
-        listener = Listener("tests.gpu.fake_engines:Fake")
-        listener.do(sys.argv[1])
+        listener = Listener("tests.gpu.fake_engines:FakeEngine")
+        listener.run_action(sys.argv[1])
         listener.wait_for_progress(sys.argv[1])
         print(multiprocessing.active_children()[0].pid, listener.host.folder.path, flush=True)
         time.sleep({seconds})
@@ -59,9 +59,9 @@ def test_no_process_and_no_file_outlives_a_killed_parent(tmp_path: Path, deed: s
         assert is_alive(child)
         assert folder.exists()
         parent.send_signal(getattr(signal, name))
-        assert until(lambda: not is_alive(child), 2)
-        assert until(lambda: not folder.exists(), 2)
-        assert until(lambda: not guards(folder), 2)
+        assert wait_until(lambda: not is_alive(child), 2)
+        assert wait_until(lambda: not folder.exists(), 2)
+        assert wait_until(lambda: not list_guards(folder), 2)
 
 
 @posix
@@ -70,7 +70,7 @@ def test_no_file_outlives_a_parent_and_an_engine_that_are_killed_together(tmp_pa
     with parent:
         os.kill(child, signal.SIGKILL)
         parent.kill()
-        assert until(lambda: not folder.exists(), 2)
+        assert wait_until(lambda: not folder.exists(), 2)
 
 
 @posix
@@ -82,7 +82,7 @@ def test_no_process_and_no_file_outlives_a_parent_that_forgets_to_close(tmp_path
         assert parent.stderr.read() == ""
         assert not is_alive(child)
         assert not folder.exists()
-        assert not guards(folder)
+        assert not list_guards(folder)
 
 
 @posix
@@ -95,4 +95,4 @@ def test_ctrl_c_in_the_terminal_prints_nothing_from_the_engine(tmp_path: Path):
         assert parent.stderr.read() == ""
         assert not is_alive(child)
         assert not folder.exists()
-        assert not guards(folder)
+        assert not list_guards(folder)

@@ -14,7 +14,7 @@ from gpu.engines.base import KERNELS
 from gpu.files import images
 from gpu.messages.requests import Failure, LoadImage, Ready, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
-from tests.gpu.process.hosting import Listener, listening
+from tests.gpu.process.host_listener import Listener, listening
 
 LONG = 4096
 
@@ -25,7 +25,7 @@ LONG = 4096
 def engine(request: pytest.FixtureRequest) -> Iterator[Listener]:
     with listening(request.param) as listener:
         listener.host.start()
-        _, event = listener.next()
+        _, event = listener.next_event()
         assert isinstance(event, Ready), event
         assert event.device.engine == request.param
         yield listener
@@ -35,11 +35,11 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Listener]:
 def simulator() -> Iterator[Listener]:
     with listening("simulator") as listener:
         listener.host.start()
-        assert isinstance(listener.next()[1], Ready)
+        assert isinstance(listener.next_event()[1], Ready)
         yield listener
 
 
-def put(listener: Listener, pixels: np.ndarray) -> dict[str, SharedArray]:
+def submit_image(listener: Listener, pixels: np.ndarray) -> dict[str, SharedArray]:
     folder = listener.host.folder
     return {
         "image": folder.adopt(folder.put(pixels)),
@@ -47,7 +47,7 @@ def put(listener: Listener, pixels: np.ndarray) -> dict[str, SharedArray]:
     }
 
 
-def edited(old: str, new: str) -> dict[str, str]:
+def edit_kernel(old: str, new: str) -> dict[str, str]:
     text = (KERNELS / "convolution.cu").read_text()
     assert text.count(old) >= 1
     return {"convolution.cu": text.replace(old, new)}
@@ -61,12 +61,12 @@ def test_a_file_is_loaded_run_and_verified(engine: Listener, tmp_path: Path):
     path = tmp_path / "a.pgm"
     images.write_image(path, noise(40))
     engine.host.submit(LoadImage(str(path)))
-    _, loaded = engine.next()
+    _, loaded = engine.next_event()
     assert isinstance(loaded, Result)
     inputs = {name: loaded.arrays[name] for name in ("image", "maxval")}
     for pattern, variant in (("convolution", "tiled"), ("histogram", "privatized")):
         engine.host.submit(RunPattern(pattern, variant, inputs=inputs))
-        _, event = engine.next()
+        _, event = engine.next_event()
         assert isinstance(event, Result), event
         assert event.report is not None
         assert event.report.verified is True
@@ -76,8 +76,8 @@ def test_a_file_is_loaded_run_and_verified(engine: Listener, tmp_path: Path):
 
 @pytest.mark.alone
 def test_an_endless_kernel_is_cancelled_within_two_seconds(engine: Listener):
-    sources = edited("float sum = 0.0f", "while (true) { atomicAdd(out, 1.0f); } float sum = 0.0f")
-    request = RunPattern("convolution", "naive", inputs=put(engine, noise(64)), sources=sources)
+    sources = edit_kernel("float sum = 0.0f", "while (true) { atomicAdd(out, 1.0f); } float sum = 0.0f")
+    request = RunPattern("convolution", "naive", inputs=submit_image(engine, noise(64)), sources=sources)
     number = engine.host.submit(request)
     engine.wait_for_progress("uploaded")
     time.sleep(0.3)
@@ -85,24 +85,24 @@ def test_an_endless_kernel_is_cancelled_within_two_seconds(engine: Listener):
     engine.host.cancel()
     answered, failure = engine.failure()
     assert (answered, failure.kind) == (number, "cancelled"), failure
-    assert isinstance(engine.next()[1], Ready)
+    assert isinstance(engine.next_event()[1], Ready)
     assert time.monotonic() - began < 2.0
-    engine.host.submit(RunPattern("convolution", "tiled", inputs=put(engine, noise(8))))
-    assert isinstance(engine.next()[1], Result)
+    engine.host.submit(RunPattern("convolution", "tiled", inputs=submit_image(engine, noise(8))))
+    assert isinstance(engine.next_event()[1], Result)
 
 
 @pytest.fixture
 def machine_code() -> Iterator[Listener]:
-    with listening("tests.gpu.fake_engines:MachineCode") as listener:
+    with listening("tests.gpu.fake_engines:CompilingEngine") as listener:
         listener.host.start()
-        assert isinstance(listener.next()[1], Ready)
+        assert isinstance(listener.next_event()[1], Ready)
         yield listener
 
 
 @pytest.mark.alone
 def test_an_endless_loop_of_machine_code_ends_with_its_process(machine_code: Listener):
-    sources = edited("float sum = 0.0f", "while (true) { atomicAdd(out, 1.0f); } float sum = 0.0f")
-    request = RunPattern("convolution", "naive", inputs=put(machine_code, noise(64)), sources=sources)
+    sources = edit_kernel("float sum = 0.0f", "while (true) { atomicAdd(out, 1.0f); } float sum = 0.0f")
+    request = RunPattern("convolution", "naive", inputs=submit_image(machine_code, noise(64)), sources=sources)
     number = machine_code.host.submit(request)
     machine_code.wait_for_progress("uploaded")
     time.sleep(0.5)
@@ -111,55 +111,55 @@ def test_an_endless_loop_of_machine_code_ends_with_its_process(machine_code: Lis
     answered, failure = machine_code.failure()
     assert (answered, failure.kind) == (number, "cancelled"), failure
     assert time.monotonic() - began < 2.0
-    assert isinstance(machine_code.next()[1], Ready)
+    assert isinstance(machine_code.next_event()[1], Ready)
     assert_runs_as_machine_code(machine_code)
 
 
 def test_machine_code_that_writes_anywhere_harms_its_own_process_alone(machine_code: Listener):
-    inputs = put(machine_code, noise(64))
-    sources = edited("float sum = 0.0f", "out[1LL << 45] = 1.0f; float sum = 0.0f")
+    inputs = submit_image(machine_code, noise(64))
+    sources = edit_kernel("float sum = 0.0f", "out[1LL << 45] = 1.0f; float sum = 0.0f")
     number = machine_code.host.submit(RunPattern("convolution", "naive", inputs=inputs, sources=sources))
     answered, failure = machine_code.failure()
     assert (answered, failure.kind) == (number, "crash"), failure
-    assert isinstance(machine_code.next()[1], Ready)
+    assert isinstance(machine_code.next_event()[1], Ready)
     np.testing.assert_array_equal(inputs["image"].open(), noise(64))
     assert_runs_as_machine_code(machine_code)
 
 
 def assert_runs_as_machine_code(listener: Listener) -> None:
-    listener.host.submit(RunPattern("convolution", "naive", inputs=put(listener, noise(8))))
-    _, event = listener.next()
+    listener.host.submit(RunPattern("convolution", "naive", inputs=submit_image(listener, noise(8))))
+    _, event = listener.next_event()
     assert isinstance(event, Result)
     assert event.report is not None
     assert (event.report.executor, event.report.verified) == ("compiled", True)
 
 
 def test_an_edit_that_does_not_compile_is_told_with_its_place(engine: Listener):
-    sources = edited("float sum = 0.0f", "float sum = nought")
-    engine.host.submit(RunPattern("convolution", "naive", inputs=put(engine, noise(8)), sources=sources))
-    _, event = engine.next()
+    sources = edit_kernel("float sum = 0.0f", "float sum = nought")
+    engine.host.submit(RunPattern("convolution", "naive", inputs=submit_image(engine, noise(8)), sources=sources))
+    _, event = engine.next_event()
     assert isinstance(event, Failure)
     assert event.kind == "compile"
     assert "nought" in event.message
     assert event.position is not None
     assert event.position.file == "convolution.cu"
-    engine.host.submit(RunPattern("convolution", "naive", inputs=put(engine, noise(8))))
-    assert isinstance(engine.next()[1], Result), "the edit was for one run"
+    engine.host.submit(RunPattern("convolution", "naive", inputs=submit_image(engine, noise(8))))
+    assert isinstance(engine.next_event()[1], Result), "the edit was for one run"
 
 
 def test_an_edit_that_reads_out_of_bounds_is_told_and_the_next_run_works(engine: Listener):
-    sources = edited("float sum = 0.0f", "float sum = image[2000000000]")
-    engine.host.submit(RunPattern("convolution", "naive", inputs=put(engine, noise(8)), sources=sources))
-    number, event = engine.next()
+    sources = edit_kernel("float sum = 0.0f", "float sum = image[2000000000]")
+    engine.host.submit(RunPattern("convolution", "naive", inputs=submit_image(engine, noise(8)), sources=sources))
+    number, event = engine.next_event()
     assert isinstance(event, Failure)
     assert event.kind == "launch"
     assert event.message
     if event.position is not None:  # the simulator's; a GPU does not tell
         assert "2000000000" in event.message + event.detail
-    engine.host.submit(RunPattern("convolution", "naive", inputs=put(engine, noise(8))))
-    _, event = engine.next()
+    engine.host.submit(RunPattern("convolution", "naive", inputs=submit_image(engine, noise(8))))
+    _, event = engine.next_event()
     if isinstance(event, Ready):  # the GPU's context was lost, and with it the process
-        answered, event = engine.next()
+        answered, event = engine.next_event()
         assert answered == number + 1
     assert isinstance(event, Result)
     assert event.report is not None
@@ -168,11 +168,11 @@ def test_an_edit_that_reads_out_of_bounds_is_told_and_the_next_run_works(engine:
 
 @pytest.mark.alone
 def test_a_long_run_tells_how_far_it_is_and_is_cancelled_within_two_seconds(simulator: Listener):
-    request = RunPattern("convolution", "naive", {"filter": "box", "size": 31}, put(simulator, noise(LONG)))
+    request = RunPattern("convolution", "naive", {"filter": "box", "size": 31}, submit_image(simulator, noise(LONG)))
     number = simulator.host.submit(request)
     told: list[float] = []
     while len(told) < 5:
-        _, event = simulator.next(progress=True)
+        _, event = simulator.next_event(progress=True)
         assert isinstance(event, Progress), event
         told += [event.fraction] if event.fraction is not None else []
     assert told == sorted(told)
@@ -181,5 +181,5 @@ def test_a_long_run_tells_how_far_it_is_and_is_cancelled_within_two_seconds(simu
     simulator.host.cancel()
     cancelled, failure = simulator.failure()
     assert (cancelled, failure.kind) == (number, "cancelled")
-    assert isinstance(simulator.next()[1], Ready)
+    assert isinstance(simulator.next_event()[1], Ready)
     assert time.monotonic() - began < 2.0

@@ -16,17 +16,17 @@ from gpu.errors import InputError
 from gpu.process import inspector
 from gpu.process.inspector import Inspector
 from gpu.stepping import inspection
-from gpu.stepping.demand import least_bytes
-from gpu.stepping.derived import derive
+from gpu.stepping.derived_data import derive_data
 from gpu.stepping.inspection import inspect
+from gpu.stepping.memory_demand import estimate_minimum_bytes
 from gpu.stepping.recording import Recording
 from tests import needs
-from tests.attacks.recordings import attack, expect_an_answer, honest, with_members
-from tests.gpu.stepping.recordings import launch
+from tests.attacks.recordings import attack, change_members, check_answer, list_valid_recordings
+from tests.gpu.stepping.recordings import record_launch
 
 
 @pytest.fixture
-def looking():
+def live_inspector():
     made = Inspector()
     yield made
     made.close()
@@ -35,37 +35,37 @@ def looking():
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "a.lockstep"
-    path.write_bytes(honest()[0])
+    path.write_bytes(list_valid_recordings()[0])
     return path
 
 
-def refused(looking, path, advice="Record it again"):
+def check_refusal(looking, path, advice="Record it again"):
     with pytest.raises(InputError) as caught:
         looking.read(path)
     assert advice in caught.value.advice
     return caught.value.message
 
 
-def test_what_was_looked_at_is_what_is_given(looking, path, monkeypatch):
-    looking.prepare()
-    assert looking.read(path) == honest()[0]
-    asked = inspector._inspect
+def test_what_was_looked_at_is_what_is_given(live_inspector, path, monkeypatch):
+    live_inspector.prepare()
+    assert live_inspector.read(path) == list_valid_recordings()[0]
+    asked = inspector._inspect_recording
 
     def exchange(*given):
         path.write_bytes(b"something else")
         return asked(*given)
 
-    monkeypatch.setattr(inspector, "_inspect", exchange)
-    assert looking.read(path) == honest()[0]
+    monkeypatch.setattr(inspector, "_inspect_recording", exchange)
+    assert live_inspector.read(path) == list_valid_recordings()[0]
 
 
-def change(path, name, edit):
+def edit_member(path, name, edit):
     """Edit a member of a recording that is JSON."""
 
     def edited(members):
         members[name] = json.dumps(edit(json.loads(members[name]))).encode()
 
-    path.write_bytes(with_members(path.read_bytes(), edited))
+    path.write_bytes(change_members(path.read_bytes(), edited))
 
 
 def widen(manifest, key):
@@ -75,16 +75,16 @@ def widen(manifest, key):
 
 
 HUGE = {
-    "blocks": lambda path: change(path, "0/manifest.json", lambda found: widen(found, "blocks")),
-    "stride": lambda path: change(path, "0/manifest.json", lambda found: widen(found, "stride")),
-    "a grid": lambda path: change(
+    "blocks": lambda path: edit_member(path, "0/manifest.json", lambda found: widen(found, "blocks")),
+    "stride": lambda path: edit_member(path, "0/manifest.json", lambda found: widen(found, "stride")),
+    "a grid": lambda path: edit_member(
         path, "0/manifest.json", lambda found: {**found, "launches": [{**found["launches"][0], "grid": [10**9, 1, 1]}]}
     ),
     "a manifest that unpacks to 64 MB": lambda path: path.write_bytes(
-        with_members(path.read_bytes(), lambda members: members.update({"0/manifest.json": bytes(64 << 20)}))
+        change_members(path.read_bytes(), lambda members: members.update({"0/manifest.json": bytes(64 << 20)}))
     ),
     "a text of many brackets": lambda path: path.write_bytes(
-        with_members(path.read_bytes(), lambda members: members.update({"recording.json": b"[" * (1 << 20)}))
+        change_members(path.read_bytes(), lambda members: members.update({"recording.json": b"[" * (1 << 20)}))
     ),
 }
 
@@ -97,7 +97,7 @@ def test_what_would_take_all_memory_is_damaged(path, kind):
     assert isinstance(caught.value.__cause__, ValueError | RecursionError), "before anything is made of that size"
 
 
-def tell_of(data, name, size):
+def declare_member_size(data, name, size):
     """Return an archive that says of a member that it unpacks to so many bytes."""
     place = data.index(b"PK\x01\x02")
     while not data[place + 46 :].startswith(name.encode()):
@@ -109,12 +109,12 @@ def blocks(path, count):
     def wider(found):
         return {**found, "launches": [{**found["launches"][0], "grid": [count, 1, 1]}]}
 
-    change(path, "0/manifest.json", wider)
-    change(path, "1/manifest.json", wider)
+    edit_member(path, "0/manifest.json", wider)
+    edit_member(path, "1/manifest.json", wider)
 
 
 DEMANDING = {
-    "members of 1.5 GB": lambda path: path.write_bytes(tell_of(path.read_bytes(), "1/arrays.bin", 3 << 29)),
+    "members of 1.5 GB": lambda path: path.write_bytes(declare_member_size(path.read_bytes(), "1/arrays.bin", 3 << 29)),
     "a grid of 2^28 threads": lambda path: blocks(path, 2**22),
 }
 
@@ -122,7 +122,7 @@ DEMANDING = {
 @pytest.mark.parametrize("kind", DEMANDING)
 def test_what_takes_too_much_is_refused_before_anything_is_derived(path, kind, monkeypatch):
     DEMANDING[kind](path)
-    monkeypatch.setattr(inspection, "derive", lambda _recording: pytest.fail("it was derived"))
+    monkeypatch.setattr(inspection, "derive_data", lambda _recording: pytest.fail("it was derived"))
     with pytest.raises(InputError, match=r"least \d\.\d GiB of memory; the limit for a file of its size is 1\.\d GiB"):
         inspect(path.read_bytes(), str(path))
 
@@ -136,14 +136,14 @@ def test_what_is_derived_takes_at_least_what_is_said_before():
         for (int i = 0; i < 20; i++) { s[threadIdx.x] = own + i; own += s[threadIdx.x]; }
         a[blockIdx.x * 64 + threadIdx.x] = own;
     }"""
-    made = launch(source, [np.arange(64 * 200, dtype=np.int32)], grid=200, block=64)
+    made = record_launch(source, [np.arange(64 * 200, dtype=np.int32)], grid=200, block=64)
     file = io.BytesIO()
     made.save(file)
     recording = Recording.read(file.getvalue(), "a.lockstep")
-    wanted = least_bytes(recording.launches[0].trace.data)
+    wanted = estimate_minimum_bytes(recording.launches[0].trace.data)
     tracemalloc.start()
     try:
-        derive(recording).lanes.at(recording.moments // 2)
+        derive_data(recording).lanes.lanes_at(recording.event_count // 2)
         assert 10 << 20 < wanted < tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -153,18 +153,18 @@ def test_what_runs_out_of_memory_says_so(path, monkeypatch):
     def full(_recording):
         raise MemoryError
 
-    monkeypatch.setattr(inspection, "derive", full)
+    monkeypatch.setattr(inspection, "derive_data", full)
     with pytest.raises(InputError, match="needs more memory than is available"):
         inspect(path.read_bytes(), str(path))
 
 
-def test_what_is_damaged_is_refused_in_a_sentence(looking, path):
+def test_what_is_damaged_is_refused_in_a_sentence(live_inspector, path):
     HUGE["blocks"](path)
-    assert refused(looking, path) == f"{path} is not a recording, or is damaged."
+    assert check_refusal(live_inspector, path) == f"{path} is not a recording, or is damaged."
 
 
 @pytest.mark.parametrize("end", ["it never answers", "it computes too long", "it dies", "it says nothing", "nonsense"])
-def test_a_process_that_does_not_come_back_is_not_waited_for(looking, path, monkeypatch, end):
+def test_a_process_that_does_not_come_back_is_not_waited_for(live_inspector, path, monkeypatch, end):
     does = {
         "it never answers": "import time; time.sleep(600)",
         "it computes too long": "import os, signal; os.kill(os.getpid(), signal.SIGXCPU)",
@@ -178,19 +178,19 @@ def test_a_process_that_does_not_come_back_is_not_waited_for(looking, path, monk
         started.append(subprocess.Popen([sys.executable, "-c", does], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         return started[-1]
 
-    monkeypatch.setattr(inspector, "_start", start)
+    monkeypatch.setattr(inspector, "_start_process", start)
     if end == "it never answers":
         monkeypatch.setattr(inspector, "_WALL_TIME_FACTOR", 0.1)
     if end in ("it never answers", "it computes too long"):
         said = f"{path} exceeds the 10 s that reading a file of its size may take."
-        assert refused(looking, path, "Record fewer statements") == said
+        assert check_refusal(live_inspector, path, "Record fewer statements") == said
     else:
-        assert refused(looking, path) == f"{path} is not a recording, or is damaged."
+        assert check_refusal(live_inspector, path) == f"{path} is not a recording, or is damaged."
     assert started[0].returncode is not None
 
 
 @needs.posix
-def test_it_has_limits(looking, path):
+def test_it_has_limits(live_inspector, path):
     """More memory than a file of its size may take is refused to it, and after so many seconds it is ended."""
     ask = (
         "import io, json, resource, sys; from gpu.stepping import inspection as i;"
@@ -204,28 +204,28 @@ def test_it_has_limits(looking, path):
     assert 0 < seconds < 20
 
 
-def test_one_that_waits_goes_with_its_window(looking):
-    looking.prepare()
-    process = looking._waiting
-    looking.prepare()
-    assert looking._waiting is process
-    looking.close()
+def test_one_that_waits_goes_with_its_window(live_inspector):
+    live_inspector.prepare()
+    process = live_inspector._idle_process
+    live_inspector.prepare()
+    assert live_inspector._idle_process is process
+    live_inspector.close()
     assert process.returncode is not None
-    assert looking._waiting is None
+    assert live_inspector._idle_process is None
 
 
-def test_one_that_waits_ends_where_its_window_was_killed(looking):
-    looking.prepare()
-    process = looking._waiting
+def test_one_that_waits_ends_where_its_window_was_killed(live_inspector):
+    live_inspector.prepare()
+    process = live_inspector._idle_process
     process.stdin.close()
     assert process.wait(60) == 0
 
 
 @needs.named_pipes
-def test_a_pipe_is_no_recording(looking, tmp_path):
+def test_a_pipe_is_no_recording(live_inspector, tmp_path):
     os.mkfifo(tmp_path / "pipe.lockstep")
     with pytest.raises(InputError, match="is a pipe, not a file"):
-        looking.read(tmp_path / "pipe.lockstep")
+        live_inspector.read(tmp_path / "pipe.lockstep")
 
 
 def test_a_hundred_changed_recordings(tmp_path):
@@ -235,4 +235,4 @@ def test_a_hundred_changed_recordings(tmp_path):
 
 def test_an_attack_that_succeeds_is_noticed():
     with pytest.raises(AssertionError, match="ZeroDivisionError instead of a sentence"):
-        expect_an_answer(lambda: 1 // 0)
+        check_answer(lambda: 1 // 0)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gpu.errors import EngineUnavailableError
-from gpu.program.host_compiler import compiler
+from gpu.program.host_compiler import find_compiler
 from tests import needs
 
 ROOT = Path(__file__).parents[3]
@@ -30,12 +30,12 @@ CHECK = """\
 
 
 @dataclass
-class EndedProgram:
+class FinishedProgram:
     """What a program left."""
 
     code: int
-    said: str
-    complained: str
+    stdout: str
+    stderr: str
     report: dict[str, Any] = field(default_factory=dict)
 
 
@@ -43,7 +43,7 @@ class EndedProgram:
 def program(tmp_path):
     """Return what compiles and runs a program's text."""
     try:
-        compiler()
+        find_compiler()
     except EngineUnavailableError:
         needs.skip(needs.COMPILER)
 
@@ -53,7 +53,7 @@ def program(tmp_path):
         arguments: tuple[str, ...] = (),
         report: bool = False,
         beside: dict[str, str] | None = None,
-    ) -> EndedProgram:
+    ) -> FinishedProgram:
         file, target = tmp_path / "program.cu", tmp_path / "report.json"
         file.write_text(CHECK + text)
         more = ["--report", str(target)] if report else []
@@ -64,6 +64,6 @@ def program(tmp_path):
         command = [sys.executable, str(ROOT / "main.py"), "program", str(file), *more, *options, "--", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
         written = json.loads(target.read_text()) if report and target.exists() else {}
-        return EndedProgram(done.returncode, done.stdout, done.stderr, written)
+        return FinishedProgram(done.returncode, done.stdout, done.stderr, written)
 
     return run

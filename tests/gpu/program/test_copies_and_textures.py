@@ -29,7 +29,7 @@ def test_copies_by_rows_keep_what_lies_between(program):
     )
     row = "{:x} {:x} {:x} 1010101 1010101 ffffffff ffffffff ffffffff "
     rows = "".join(row.format(5 * y, 5 * y + 1, 5 * y + 2) for y in range(4))
-    assert (ended.code, ended.said) == (0, f"{rows}1 cudaErrorInvalidPitchValue\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, f"{rows}1 cudaErrorInvalidPitchValue\n"), ended.stderr
 
 
 def test_copies_of_boxes(program):
@@ -73,7 +73,7 @@ def test_copies_of_boxes(program):
         }
         """
     )
-    assert (ended.code, ended.said) == (0, "1 0\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "1 0\n"), ended.stderr
 
 
 def test_texture_objects_over_memory_and_arrays(program):
@@ -146,7 +146,7 @@ def test_texture_objects_over_memory_and_arrays(program):
     image = [[(4 * y + x) ** 2 for x in range(4)] for y in range(3)]
     between = (image[0][1] + image[0][2] + image[1][1] + image[1][2]) / 4
     right = [image[1][2], image[2][2], 9, image[2][1], between, image[2][0], image[1][2]]
-    assert (ended.code, ended.said) == (0, "".join(f"{x:g} " for x in right) + "\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "".join(f"{x:g} " for x in right) + "\n"), ended.stderr
 
 
 def test_blocks_of_a_cooperative_launch_wait_for_each_other(program):
@@ -182,7 +182,7 @@ def test_blocks_of_a_cooperative_launch_wait_for_each_other(program):
         """,
         "--check",
     )
-    assert (ended.code, ended.said) == (0, f"{sum(range(256))} 1 1\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, f"{sum(range(256))} 1 1\n"), ended.stderr
 
 
 @pytest.mark.parametrize("options", [(), ("--check",)], ids=["machine code", "checked"])
@@ -223,7 +223,7 @@ def test_a_launch_puts_blocks_into_clusters(program, options):
         """,
         *options,
     )
-    assert (ended.code, ended.said) == (0, "20 40 0 80 100 60 50 cudaErrorInvalidConfiguration\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "20 40 0 80 100 60 50 cudaErrorInvalidConfiguration\n"), ended.stderr
 
 
 def test_a_texture_of_rows_reads_what_they_hold_when_a_kernel_is_launched(program):
@@ -253,10 +253,10 @@ def test_a_texture_of_rows_reads_what_they_hold_when_a_kernel_is_launched(progra
         }
         """
     )
-    assert ended.said == "5 6 refused\n"
+    assert ended.stdout == "5 6 refused\n"
     assert (
         "does not support textures that convert integers to fractions (cudaReadModeNormalizedFloat). Read the elements"
-        in ended.complained
+        in ended.stderr
     )
 
 
@@ -336,9 +336,9 @@ def test_surface_objects_are_written_and_read(program):
     )
     clamped, zeroed = "4 4 4 5 6 7 7 7", "0 0 4 5 6 7 0 0"
     refused = "cudaErrorInvalidValue cudaErrorInvalidValue cudaErrorIllegalAddress"
-    assert (ended.code, ended.said) == (0, f"0: {clamped} {zeroed}; 6 {refused}\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, f"0: {clamped} {zeroed}; 6 {refused}\n"), ended.stderr
     assert "accesses x = 16, y = 2 of a surface, which has 16 x 3 (x in bytes): out of bounds" in " ".join(
-        ended.complained.split()
+        ended.stderr.split()
     )
 
 
@@ -461,4 +461,4 @@ def test_arrays_of_slices_are_copied_and_read_between_their_elements(program):
         """
     )
     told = "1 11111111 0 32 1 4 3 2 1 cudaErrorInvalidValue\n"
-    assert (ended.code, ended.said) == (0, told), ended.complained
+    assert (ended.code, ended.stdout) == (0, told), ended.stderr

@@ -63,7 +63,7 @@ int main() {
 """,
         report=True,
     )
-    assert ended.said == "1 0, 0 0, 7\n330 36 39 42, 3\n5 5\ncudaErrorInvalidValue\n", ended.complained
+    assert ended.stdout == "1 0, 0 0, 7\n330 36 39 42, 3\n5 5\ncudaErrorInvalidValue\n", ended.stderr
     assert [each["kernel"] for each in ended.report["launches"]] == ["add", "add", "times"] * 3
 
 
@@ -114,7 +114,7 @@ int main() {
 }
 """
     )
-    assert ended.said == "7 7 1\n20 2\n7 3, 4\ncudaErrorInvalidValue\n", ended.complained
+    assert ended.stdout == "7 7 1\n20 2\n7 3, 4\ncudaErrorInvalidValue\n", ended.stderr
 
 
 def test_what_no_capture_takes_is_refused_and_ends_it(program):
@@ -159,7 +159,7 @@ int main() {
 }
 """
     )
-    assert ended.said.replace("cudaError", "").replace("cudaS", "S").splitlines() == [
+    assert ended.stdout.replace("cudaError", "").replace("cudaS", "S").splitlines() == [
         "IllegalState 0",
         "StreamCaptureUnsupported IllegalState Success 1",
         "StreamCaptureUnsupported StreamCaptureInvalidated 0",
@@ -174,4 +174,4 @@ int main() {
         "StreamCaptureUnmatched StreamCaptureInvalidated 0",
         "StreamCaptureUnjoined 0",
     ]
-    assert ended.code == 0, ended.complained
+    assert ended.code == 0, ended.stderr

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from gpu.program.host_text import rewritten
-from gpu.simulator.frontend.child_launches import closing_brackets, launches
+from gpu.program.host_text import rewrite_host_text
+from gpu.simulator.frontend.child_launches import find_closing_brackets, find_launches
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ from gpu.simulator.frontend.child_launches import closing_brackets, launches
     ],
 )
 def test_a_text_that_is_cut_off_ends(text: bytes) -> None:
-    assert isinstance(rewritten(b'# 1 "a.cu"\n' + text, 0, b"/headers"), bytes)
+    assert isinstance(rewrite_host_text(b'# 1 "a.cu"\n' + text, 0, b"/headers"), bytes)
 
 
 def test_brackets_are_paired_in_one_pass():
     """Each that is open was once looked for to the end of the text: 45 s for this one."""
-    assert closing_brackets(b"f(a[1], {2}) ( ] ( )") == {1: 11, 3: 5, 8: 10, 17: 19}
+    assert find_closing_brackets(b"f(a[1], {2}) ( ] ( )") == {1: 11, 3: 5, 8: 10, 17: 19}
     begun = time.process_time()
-    assert list(launches(b"a<<<(((((" * 4000)) == []
-    rewritten(b"int f(int x);\n" + b"__device__ int a = f(\n" * 4000, 0, b"/none")
+    assert list(find_launches(b"a<<<(((((" * 4000)) == []
+    rewrite_host_text(b"int f(int x);\n" + b"__device__ int a = f(\n" * 4000, 0, b"/none")
     assert time.process_time() - begun < 3

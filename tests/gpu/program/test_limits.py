@@ -31,8 +31,8 @@ ENDLESS = {
 def test_what_does_not_end_is_ended_in_time(program, what):
     text, said = ENDLESS[what]
     ended = program(text, "--max-seconds", "6")
-    assert (ended.code, ended.said) == (124, said)
-    assert "lockstep: Stopped: it took longer than the 6 s of --max-seconds.\n" in ended.complained
+    assert (ended.code, ended.stdout) == (124, said)
+    assert "lockstep: Stopped: it took longer than the 6 s of --max-seconds.\n" in ended.stderr
 
 
 def test_a_flood_of_output_is_ended_in_time(program):
@@ -46,8 +46,8 @@ def test_a_flood_of_output_is_ended_in_time(program):
         "6",
     )
     assert ended.code == 124
-    assert ended.said.startswith("0\n" * 32 + "host 0\n" + "1\n" * 32)
-    assert "launches on the simulator" in ended.complained
+    assert ended.stdout.startswith("0\n" * 32 + "host 0\n" + "1\n" * 32)
+    assert "launches on the simulator" in ended.stderr
 
 
 def test_memory_of_the_host_without_end_is_refused(program):
@@ -63,7 +63,7 @@ def test_memory_of_the_host_without_end_is_refused(program):
         "600",
     )
     assert ended.code == 128 + 6
-    assert "The program crashed: SIGABRT. The limit of --max-memory is 600 MB.\n" in ended.complained
+    assert "The program crashed: SIGABRT. The limit of --max-memory is 600 MB.\n" in ended.stderr
 
 
 def test_memory_of_the_device_without_end_is_an_error_of_cudas(program):
@@ -79,4 +79,4 @@ def test_memory_of_the_device_without_end_is_an_error_of_cudas(program):
         "--max-memory",
         "600",
     )
-    assert (ended.code, ended.said) == (0, "cudaErrorMemoryAllocation 1\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "cudaErrorMemoryAllocation 1\n"), ended.stderr

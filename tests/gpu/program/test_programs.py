@@ -37,8 +37,8 @@ int main(int argc, char **argv) {
 """,
         arguments=("1000", "--check"),
     )
-    assert (ended.code, ended.said) == (3, "3 --check 1\n"), ended.complained
-    assert ended.complained.startswith("lockstep: 1 launch on the simulator")
+    assert (ended.code, ended.stdout) == (3, "3 --check 1\n"), ended.stderr
+    assert ended.stderr.startswith("lockstep: 1 launch on the simulator")
 
 
 def test_templates_are_launched_as_their_arguments_say(program):
@@ -81,11 +81,11 @@ int main() {
         "--check",
     )
     floats, most = sum(i / 2 for i in range(64)), 31 / 2
-    assert (ended.code, ended.said) == (0, f"{floats:g} {most:g} {sum(i // 2 for i in range(256))} 15\n"), (
-        ended.complained
+    assert (ended.code, ended.stdout) == (0, f"{floats:g} {most:g} {sum(i // 2 for i in range(256))} 15\n"), (
+        ended.stderr
     )
-    assert "4 launches on the simulator" in ended.complained
-    assert "no findings" in ended.complained
+    assert "4 launches on the simulator" in ended.stderr
+    assert "no findings" in ended.stderr
 
 
 def test_symbols_are_written_and_read_by_their_names(program):
@@ -118,7 +118,7 @@ int main() {
 }
 """
     )
-    assert (ended.code, ended.said) == (0, "3 3 11 0 1\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "3 3 11 0 1\n"), ended.stderr
 
 
 def test_what_a_kernel_prints_stands_between_what_the_program_does(program):
@@ -134,7 +134,7 @@ int main() {
 }
 """
     )
-    assert (ended.code, ended.said) == (4, "before\nkernel 7\nafter\n")
+    assert (ended.code, ended.stdout) == (4, "before\nkernel 7\nafter\n")
 
 
 def test_an_access_out_of_bounds_is_the_error_of_who_asks_next_and_a_finding(program):
@@ -151,11 +151,11 @@ int main() {
 """,
         report=True,
     )
-    assert (ended.code, ended.said) == (1, "cudaSuccess\n")
-    assert "program.cu:17 an illegal memory access was encountered" in ended.complained
+    assert (ended.code, ended.stdout) == (1, "cudaSuccess\n")
+    assert "program.cu:17 an illegal memory access was encountered" in ended.stderr
     (launch,) = ended.report["launches"]
     assert launch["findings"][0]["kind"] == "out-of-bounds"
-    assert "element 16 of out, which has 16" in ended.complained
+    assert "element 16 of out, which has 16" in ended.stderr
     assert launch["place"] == "program.cu:15"
 
 
@@ -172,7 +172,7 @@ int main() {
 """
     ended = program(text, "--check")
     assert ended.code == 1
-    assert "race, launched at program.cu:16:" in ended.complained
+    assert "race, launched at program.cu:16:" in ended.stderr
     assert program(text).code == 0
 
 
@@ -190,8 +190,8 @@ int main() {
 """
     )
     assert ended.code == 128 + 11
-    assert "The program crashed: SIGSEGV." in ended.complained
-    assert "1 launch on the simulator" in ended.complained
+    assert "The program crashed: SIGSEGV." in ended.stderr
+    assert "1 launch on the simulator" in ended.stderr
 
 
 def test_errors_of_calls_have_cudas_names(program):
@@ -216,7 +216,7 @@ int main() {
 """
     )
     assert ended.code == 0
-    assert [line.partition(":")[0].removeprefix("cuda") for line in ended.said.splitlines()] == [
+    assert [line.partition(":")[0].removeprefix("cuda") for line in ended.stdout.splitlines()] == [
         *("ErrorInvalidValue", "ErrorInvalidValue", "ErrorMemoryAllocation", "Success", "ErrorInvalidValue"),
         *("ErrorInvalidDevice", "ErrorInvalidConfiguration", "Success"),
     ]
@@ -247,7 +247,7 @@ int main() {
 }
 """
     )
-    assert (ended.code, ended.said) == (0, "-20 -80 8 1024 1024\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "-20 -80 8 1024 1024\n"), ended.stderr
 
 
 def test_several_files_headers_macros_and_streams(program):
@@ -286,14 +286,14 @@ int main() {
             "offset.cpp": "int offset() { return 5; }\n",
         },
     )
-    assert (ended.code, ended.said) == (0, "105 114 1\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "105 114 1\n"), ended.stderr
 
 
 def test_host_code_that_does_not_compile_is_told_with_its_line(program):
     ended = program("int main() { undeclared(); }\n")
     assert ended.code == 1
-    assert "program.cu:10:" in ended.complained
-    assert "undeclared" in ended.complained
+    assert "program.cu:10:" in ended.stderr
+    assert "undeclared" in ended.stderr
 
 
 def test_what_the_simulator_refuses_is_said_once_and_fails_the_launch(program):
@@ -309,8 +309,8 @@ int main() {
 }
 """
     )
-    assert ended.said == "cudaErrorInvalidDeviceFunction\n"
-    assert ended.complained.count("virtual function") == 1
+    assert ended.stdout == "cudaErrorInvalidDeviceFunction\n"
+    assert ended.stderr.count("virtual function") == 1
     assert ended.code == 2
 
 
@@ -349,8 +349,8 @@ int main() {
 }
 """
     )
-    assert ended.code == 0, ended.complained
-    assert ended.said == f"248 20 200 3 0.25 -7 1 {2.0**40:g} 1.5 "
+    assert ended.code == 0, ended.stderr
+    assert ended.stdout == f"248 20 200 3 0.25 -7 1 {2.0**40:g} 1.5 "
 
 
 def test_fast_launches_give_the_same_and_pointers_in_memory_are_still_followed(program):
@@ -382,26 +382,26 @@ int main() {
     said = "11 15 15 18 12 14 16 cudaErrorAssert"
     for options in ((), ("--fast",)):
         ended = program(text, *options)
-        assert (ended.code, ended.said) == (0, said), ended.complained
+        assert (ended.code, ended.stdout) == (0, said), ended.stderr
     refused = program(text, "--fast", "--check")
     assert refused.code == 2
-    assert "--fast runs without checks" in refused.complained
+    assert "--fast runs without checks" in refused.stderr
 
 
 def test_a_file_without_main_is_no_program(program):
     ended = program("__global__ void k() {}")
-    assert (ended.code, ended.said) == (2, "")
-    assert ended.complained.startswith("lockstep: The program has no function main. ")
+    assert (ended.code, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("lockstep: The program has no function main. ")
 
 
 def test_a_program_whose_reader_goes_ends_without_a_word(program):
     ended = program("#include <csignal>\nint main() { raise(SIGPIPE); }")
-    assert (ended.code, ended.complained) == (128 + 13, "")
+    assert (ended.code, ended.stderr) == (128 + 13, "")
 
 
 def test_a_compiler_that_says_nothing_is_named(program, monkeypatch):
     monkeypatch.setenv("CXX", "/bin/false")
-    assert program("int main() {}").complained.startswith(
+    assert program("int main() {}").stderr.startswith(
         "lockstep: The host code does not compile: false exited with code 1"
     )
 
@@ -420,8 +420,8 @@ def test_a_compiler_that_says_nothing_is_named(program, monkeypatch):
 def test_libraries_of_the_toolkit_are_refused_with_a_sentence(program, text, sentence):
     ended = program(text)
     assert ended.code == 1
-    assert "program.cu:" in ended.complained
-    assert sentence in ended.complained
+    assert "program.cu:" in ended.stderr
+    assert sentence in ended.stderr
 
 
 THRUST = next((each for each in Path("/usr/local").glob("cuda*/include/cccl") if (each / "thrust").is_dir()), None)
@@ -462,7 +462,7 @@ int main() {
         "-I",
         str(THRUST),
     )
-    assert (ended.code, ended.said) == (0, "30 8 18 32, 32 8\n")
+    assert (ended.code, ended.stdout) == (0, "30 8 18 32, 32 8\n")
 
 
 def test_the_device_says_that_it_is_a_gpu_that_is_described(program):
@@ -477,7 +477,7 @@ def test_the_device_says_that_it_is_a_gpu_that_is_described(program):
         "--gpu",
         "a100",
     )
-    assert (ended.code, ended.said) == (0, "8.0 108 41943040\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "8.0 108 41943040\n"), ended.stderr
 
 
 def test_host_and_kernels_share_an_atomic(program):
@@ -507,7 +507,7 @@ int main() {
 }
 """
     )
-    assert (ended.code, ended.said) == (0, "1 7 2 17\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "1 7 2 17\n"), ended.stderr
 
 
 def test_what_only_the_simulator_does_not_launch_is_said(program):
@@ -527,10 +527,10 @@ int main() {
 }
 """
     )
-    assert ended.said == "cudaErrorInvalidConfiguration cudaErrorInvalidConfiguration\n"
+    assert ended.stdout == "cudaErrorInvalidConfiguration cudaErrorInvalidConfiguration\n"
     complaint = "program.cu:14:14: own is read in elements of 1 bytes but was written in another size"
-    assert complaint in " ".join(ended.complained.split())
-    assert ended.complained.count("lockstep: ") == 1
+    assert complaint in " ".join(ended.stderr.split())
+    assert ended.stderr.count("lockstep: ") == 1
 
 
 def test_a_specialization_is_launched_whatever_its_signature_names(program):
@@ -557,7 +557,7 @@ int main() {
 }
 """
     )
-    assert (ended.code, ended.said) == (0, "3 101.5 207\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "3 101.5 207\n"), ended.stderr
 
 
 def test_lambdas_are_launched_from_macros_and_templates(program):
@@ -593,7 +593,7 @@ int main() {
 }
 """
     )
-    assert (ended.code, ended.said) == (0, "4 20.5 32 -1 10 7 6\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "4 20.5 32 -1 10 7 6\n"), ended.stderr
 
 
 def test_memory_without_values_is_found_behind_pointers_in_structs_and_lambdas(program):
@@ -616,6 +616,6 @@ int main() {
         "--check",
     )
     assert ended.code == 1
-    assert ended.complained.count("Uninitialized __global__ memory read") == 2
-    assert "element 0 of both.in.data" in ended.complained
-    assert "element 0 of f.a" in ended.complained
+    assert ended.stderr.count("Uninitialized __global__ memory read") == 2
+    assert "element 0 of both.in.data" in ended.stderr
+    assert "element 0 of f.a" in ended.stderr

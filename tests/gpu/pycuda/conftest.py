@@ -19,29 +19,29 @@ ROOT = Path(__file__).parents[3]
 
 
 @dataclass
-class Ended:
+class FinishedScript:
     """What a script left."""
 
     code: int
-    said: str
-    complained: str
+    stdout: str
+    stderr: str
     report: dict[str, Any] = field(default_factory=dict)
 
 
 @pytest.fixture
 def script(tmp_path):
     """Return what runs a script's text."""
-    if driver.complaint():
+    if driver.explain_unavailable():
         needs.skip(needs.PYCUDA)
 
-    def run(text: str, *options: str, arguments: tuple[str, ...] = (), report: bool = False) -> Ended:
+    def run(text: str, *options: str, arguments: tuple[str, ...] = (), report: bool = False) -> FinishedScript:
         file, target = tmp_path / "script.py", tmp_path / "report.json"
         file.write_text(textwrap.dedent(text))
         more = ["--report", str(target)] if report else []
         command = [sys.executable, str(ROOT / "main.py"), "pycuda", *options, *more, str(file), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=100)
         found = json.loads(target.read_text()) if target.exists() else {}
-        return Ended(done.returncode, done.stdout, done.stderr, found)
+        return FinishedScript(done.returncode, done.stdout, done.stderr, found)
 
     return run
 

@@ -84,7 +84,7 @@ def test_objects_over_arrays_and_linear_memory(script):
         print("done")
         '''
     )
-    assert (ended.code, ended.said) == (0, "done\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "done\n"), ended.stderr
 
 
 def test_surfaces_of_three_dimensions_and_what_is_no_place_of_one(script):
@@ -141,4 +141,4 @@ def test_surfaces_of_three_dimensions_and_what_is_no_place_of_one(script):
         print("done")
         '''
     )
-    assert (ended.code, ended.said) == (0, "done\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "done\n"), ended.stderr

@@ -59,4 +59,4 @@ engine.close()
 print("done")
 '''
     )
-    assert (ended.code, ended.said) == (0, "done\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "done\n"), ended.stderr

@@ -133,7 +133,7 @@ def test_who_detaches_the_primary_context_leaves_it_to_others(context):
 def test_every_attribute_has_a_number_and_a_value(context):
     device = NAMES["Device"](0)
     for attribute in NAMES["device_attribute"]:
-        assert device.get_attribute(attribute) == attributes.OF_NUMBER[attribute]
+        assert device.get_attribute(attribute) == attributes.VALUE_BY_NUMBER[attribute]
     assert device.compute_capability() == (9, 0)
 
 
@@ -188,16 +188,16 @@ def test_the_compiler_takes_nvccs_options(tmp_path):
     (tmp_path / "include" / "of.h").write_text("#define OF_HEADER 3\n")
     (tmp_path / "kernel.cu").write_text('#include "of.h"\n__global__ void k(int *a) { *a = N + OF_HEADER; }\n')
     options = ["--cubin", "-arch", "sm_90", "-Iinclude", "-D", "N=4", "-O3", "-std=c++17", "--ptxas-options=-v"]
-    assert compiler.nvcc([*options, "kernel.cu"], tmp_path) == (0, b"", b"")
+    assert compiler.run_nvcc([*options, "kernel.cu"], tmp_path) == (0, b"", b"")
     image = compiler.SourceImage.load((tmp_path / "kernel.cubin").read_bytes())
     assert image is not None
     assert image.defines == {"N": "4"}
-    assert compiler.loaded(image).kernels == ("k",)
-    status, _, said = compiler.nvcc(["--ptx", "kernel.cu"], tmp_path)
+    assert compiler.load_module(image).kernels == ("k",)
+    status, _, said = compiler.run_nvcc(["--ptx", "kernel.cu"], tmp_path)
     assert status == 1
     assert b"undeclared identifier" in said
     assert compiler.SourceImage.load(b"\x7fELF...") is None
-    assert compiler.nvcc(["--version"], tmp_path)[1].startswith(b"nvcc: Lockstep")
+    assert compiler.run_nvcc(["--version"], tmp_path)[1].startswith(b"nvcc: Lockstep")
 
 
 def test_a_launch_takes_its_arguments_out_of_bytes(context, tmp_path):
@@ -210,7 +210,7 @@ extern "C" __global__ void fill(Row row, float2 by, float shift) {
     row.values[threadIdx.x] = by.x * threadIdx.x + by.y + s + pow(2, 3u) + pow((short)2, 0.5f) - pow(2.0f, 0.5);
 }
 """)
-    assert compiler.nvcc(["--cubin", "kernel.cu"], tmp_path)[0] == 0
+    assert compiler.run_nvcc(["--cubin", "kernel.cu"], tmp_path)[0] == 0
     module = NAMES["module_from_buffer"]((tmp_path / "kernel.cubin").read_bytes())
     function, memory = module.get_function("fill"), NAMES["mem_alloc"](32)
     packed = struct.pack("@bPfff", 1, int(memory), 3, 1, 0)
@@ -229,7 +229,7 @@ def test_machine_code_is_refused(context):
 
 def test_set_up_places_the_files_where_the_driver_looks():
     assert pycuda_files.VERSION == driver.VERSION
-    assert pycuda_files.folder(Path("venv")).parts[1:] == driver.python_layer().parts[-3:]
+    assert pycuda_files.files_folder(Path("venv")).parts[1:] == driver.python_layer().parts[-3:]
 
 
 def marsaglia(seed: int, steps: int) -> list[int]:
@@ -271,7 +271,7 @@ extern "C" __global__ void numbers(unsigned int *out) {
     out[27] = curand(&a) == curand(&b);
 }
 """)
-    assert compiler.nvcc(["--cubin", "kernel.cu"], tmp_path) == (0, b"", b"")
+    assert compiler.run_nvcc(["--cubin", "kernel.cu"], tmp_path) == (0, b"", b"")
     function = NAMES["module_from_buffer"]((tmp_path / "kernel.cubin").read_bytes()).get_function("numbers")
     memory, out = NAMES["mem_alloc"](112), np.empty(28, np.uint32)
     function._launch_kernel((1, 1), (1, 1, 1), struct.pack("P", int(memory)), 0, None)
@@ -293,7 +293,7 @@ extern "C" __global__ void read(float *out) {
     out[threadIdx.x + 4] = tex2D(plane, threadIdx.x + 1.0f, 0.5f);
 }
 """)
-    assert compiler.nvcc(["--cubin", "kernel.cu"], tmp_path) == (0, b"", b"")
+    assert compiler.run_nvcc(["--cubin", "kernel.cu"], tmp_path) == (0, b"", b"")
     module = NAMES["module_from_buffer"]((tmp_path / "kernel.cubin").read_bytes())
     descriptor = NAMES["ArrayDescriptor"]()
     descriptor.width, descriptor.height, descriptor.format = 4, 2, NAMES["array_format"].FLOAT

@@ -36,10 +36,10 @@ sys.exit(3)
 ''',
         arguments=("1000", "--check"),
     )
-    said, seconds = ended.said.splitlines()
+    said, seconds = ended.stdout.splitlines()
     assert (ended.code, said) == (3, "['1000', '--check'] True")
     assert float(seconds) < 3
-    assert ended.complained.startswith("lockstep: 1 launch on the simulator")
+    assert ended.stderr.startswith("lockstep: 1 launch on the simulator")
 
 
 def test_constants_globals_and_two_dimensions(script):
@@ -73,7 +73,7 @@ cuda.memcpy_dtoh(count, module.get_global("launches")[0])
 assert count[0] == 2
 '''
     )
-    assert ended.code == 0, ended.complained
+    assert ended.code == 0, ended.stderr
 
 
 def test_arrays_kernels_of_elements_reductions_and_scans(script):
@@ -103,7 +103,7 @@ InclusiveScanKernel(np.int32, "a+b")(whole)
 assert (whole.get() == np.cumsum(np.arange(2000))).all()
 """
     )
-    assert ended.code == 0, ended.complained
+    assert ended.code == 0, ended.stderr
 
 
 def test_pointers_in_structs_and_in_arrays_are_followed(script):
@@ -135,7 +135,7 @@ module.get_function("by_value")(parts[1], block=(5, 1, 1))
 assert (cuda.from_device(second, 5, np.float32) == 3).all()
 '''
     )
-    assert ended.code == 0, ended.complained
+    assert ended.code == 0, ended.stderr
 
 
 def test_streams_events_pools_and_memory_of_the_host(script):
@@ -176,7 +176,7 @@ free, total = cuda.mem_get_info()
 assert 0 < free < total
 """
     )
-    assert ended.code == 0, ended.complained
+    assert ended.code == 0, ended.stderr
 
 
 RACE = (
@@ -204,17 +204,17 @@ def test_a_race_is_found_where_it_is_looked_for(script):
     line = launch["findings"][0]["lines"][0]
     assert "*sum += x[i]" in ended.report["sources"][launch["source"]].splitlines()[line - 1]
     assert launch["counters"]["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] > 0
-    assert "total, launched at script.py:16:" in ended.complained
-    assert "if (i < n) *sum += x[i];" in ended.complained
+    assert "total, launched at script.py:16:" in ended.stderr
+    assert "if (i < n) *sum += x[i];" in ended.stderr
 
 
 def test_a_schedule_changes_what_a_race_gives_and_a_bad_one_is_refused(script):
     text = RACE + "print(int(sum.get()[0]))\n"
-    given = {script(text, "--schedule", schedule).said for schedule in ("round-robin", "shuffle:1", "lanes:3")}
+    given = {script(text, "--schedule", schedule).stdout for schedule in ("round-robin", "shuffle:1", "lanes:3")}
     assert len(given) > 1
     ended = script(text, "--schedule", "sometimes")
     assert ended.code == 2
-    assert "'sometimes' is not a schedule" in ended.complained
+    assert "'sometimes' is not a schedule" in ended.stderr
 
 
 def test_memory_without_values_is_a_finding_until_somebody_wrote_it(script):
@@ -259,16 +259,16 @@ fill(cuda.mem_alloc(16), block=(2000, 1, 1))
 '''
     )
     assert ended.code == 1
-    first, second = ended.said.splitlines()
+    first, second = ended.stdout.splitlines()
     assert "an illegal memory access was encountered" in first
     assert "thread (4,0,0) in block (0,0,0): element 4 of a, which has 4" in first
     assert "kernel.cu:4" in first
     assert "an illegal memory access was encountered" in second
-    last = ended.complained.splitlines()
+    last = ended.stderr.splitlines()
     assert any("LogicError: cuLaunchKernel failed: invalid argument - fill: a block of 2000" in line for line in last)
-    assert 'script.py", line 26' in ended.complained
-    assert "runpy" not in ended.complained
-    assert "launches.py" not in ended.complained
+    assert 'script.py", line 26' in ended.stderr
+    assert "runpy" not in ended.stderr
+    assert "launches.py" not in ended.stderr
 
 
 def test_a_text_that_does_not_compile_is_pycudas_own_error(script):
@@ -289,18 +289,18 @@ for name in ("other", "k"):
 module.get_function("_Z1kPi")(cuda.mem_alloc(4), block=(1, 1, 1))
 """
     )
-    assert ended.code == 0, ended.complained
-    assert "[command: nvcc --cubin -arch sm_90" in ended.said
-    assert "kernel.cu(2): error: use of undeclared identifier 'tix'" in ended.said
-    assert "other: available: _Z1kPi" in ended.said
-    assert 'k: without extern "C" its name is _Z1kPi' in ended.said
+    assert ended.code == 0, ended.stderr
+    assert "[command: nvcc --cubin -arch sm_90" in ended.stdout
+    assert "kernel.cu(2): error: use of undeclared identifier 'tix'" in ended.stdout
+    assert "other: available: _Z1kPi" in ended.stdout
+    assert 'k: without extern "C" its name is _Z1kPi' in ended.stdout
 
 
 def test_every_launch_is_recorded(script, tmp_path):
     from gpu.simulator.trace.trace import Trace
 
     ended = script(RACE, "--trace", str(tmp_path / "steps"))
-    assert ended.code == 0, ended.complained
+    assert ended.code == 0, ended.stderr
     (file,) = (tmp_path / "steps").iterdir()
     assert file.name == "0001-total.trace"
     trace = Trace.load(file)
@@ -322,17 +322,17 @@ module.get_function("parent")(cuda.InOut(x), block=(4, 1, 1))
 assert (x == np.arange(1, 5)).all()
 '''
     )
-    assert ended.code == 0, ended.complained
+    assert ended.code == 0, ended.stderr
 
 
 def test_a_script_or_a_module_that_is_not_there(script, tmp_path):
     ended = script("print('found')", "--check")
-    assert (ended.code, ended.said, ended.complained) == (0, "found\n", "")
-    assert script("", "absent.py").complained == "lockstep: There is no script 'absent.py'.\n"
+    assert (ended.code, ended.stdout, ended.stderr) == (0, "found\n", "")
+    assert script("", "absent.py").stderr == "lockstep: There is no script 'absent.py'.\n"
     (tmp_path / "mine.py").write_text("import sys; print(__name__, sys.argv[1:])")
     ended = script("", "-m", "mine", "-x")
     assert ended.code == 0
-    assert ended.said.startswith("__main__ ['-x'")
+    assert ended.stdout.startswith("__main__ ['-x'")
 
 
 def test_a_script_without_end_is_ended_in_time_and_its_launches_are_told(script):
@@ -351,8 +351,8 @@ def test_a_script_without_end_is_ended_in_time_and_its_launches_are_told(script)
         "--max-seconds",
         "6",
     )
-    assert (ended.code, ended.said) == (124, "1\n"), ended.complained
-    assert "lockstep: Stopped: it took longer than the 6 s of --max-seconds.\nlockstep: 1 launch" in ended.complained
+    assert (ended.code, ended.stdout) == (124, "1\n"), ended.stderr
+    assert "lockstep: Stopped: it took longer than the 6 s of --max-seconds.\nlockstep: 1 launch" in ended.stderr
 
 
 def test_a_script_that_takes_all_memory_sees_pythons_own_error(script):
@@ -369,7 +369,7 @@ def test_a_script_that_takes_all_memory_sees_pythons_own_error(script):
         "--max-memory",
         "1000",
     )
-    assert (ended.code, ended.said) == (0, "True\n"), ended.complained
+    assert (ended.code, ended.stdout) == (0, "True\n"), ended.stderr
 
 
 def test_the_device_says_that_it_is_a_gpu_that_is_described(script):
@@ -385,7 +385,7 @@ for name in ("MULTIPROCESSOR_COUNT", "L2_CACHE_SIZE", "MAX_THREADS_PER_MULTIPROC
         "t4",
     )
     said = ["Lockstep's simulator of an NVIDIA T4 (7, 5)", "40", "4194304", "1024", "5"]
-    assert (ended.code, ended.said.splitlines()) == (0, said), ended.complained
+    assert (ended.code, ended.stdout.splitlines()) == (0, said), ended.stderr
     refused = script(HEAD, "--gpu", "voodoo")
     assert refused.code == 2
-    assert "There is no GPU description for 'voodoo'" in refused.complained
+    assert "There is no GPU description for 'voodoo'" in refused.stderr

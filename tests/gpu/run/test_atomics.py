@@ -11,11 +11,19 @@ import pytest
 
 from gpu.cli import main as cli
 from gpu.errors import InputError
-from gpu.messages.atomics import AtomicCounts, Chain, Contended, Latencies, chain, chain_in_words, model
+from gpu.messages.atomics import (
+    AtomicCounts,
+    ContentionCounts,
+    Latencies,
+    LatencyChain,
+    compute_latency_chain,
+    describe_latency_chain,
+    model_atomics,
+)
 from gpu.patterns import find_pattern
 from gpu.run import atomics as atomics_lesson
-from gpu.run.atomics import count_atomics, interleavings, study
-from tests.gpu.cli.desktops import NO_WINDOW
+from gpu.run.atomics import count_atomics, enumerate_interleavings, study_atomics
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 PATTERN = find_pattern("histogram")
 
@@ -25,7 +33,7 @@ def counts_of(values: np.ndarray[Any, Any], **params: Any) -> dict[str, AtomicCo
     return {each.variant: each for each in count_atomics(PATTERN, inputs, params, lambda progress: None)}
 
 
-def most_equal(values: np.ndarray[Any, Any], together: int) -> int:
+def max_equal_lanes(values: np.ndarray[Any, Any], together: int) -> int:
     return max(np.bincount(values[start : start + together]).max() for start in range(0, values.size, together))
 
 
@@ -34,9 +42,11 @@ def test_queues_at_addresses_are_those_of_the_pixels_side_by_side() -> None:
     found = counts_of(image)
     flat = image.ravel()
     per = np.bincount(flat)
-    due = Contended(flat.size, np.count_nonzero(per), per.max(), most_equal(flat, 32), most_equal(flat, 256))
+    due = ContentionCounts(
+        flat.size, np.count_nonzero(per), per.max(), max_equal_lanes(flat, 32), max_equal_lanes(flat, 256)
+    )
     assert found["interleaved"].of_global == due
-    assert found["interleaved"].of_shared == Contended()
+    assert found["interleaved"].of_shared == ContentionCounts()
     private = found["privatized"]
     assert (private.of_shared.warp_queue, private.of_shared.block_queue) == (due.warp_queue, due.block_queue)
     assert private.of_shared.operations == flat.size
@@ -51,18 +61,18 @@ def test_queues_at_addresses_are_those_of_the_pixels_side_by_side() -> None:
 
 def test_a_sky_is_what_privatizing_and_copies_are_for() -> None:
     found = counts_of(np.full((256, 256), 200, np.uint8))
-    assert found["interleaved"].of_global == Contended(65536, 1, 65536, 32, 256)
-    assert found["privatized"].of_shared == Contended(65536, 128, 512, 32, 256)
-    assert found["privatized"].of_global == Contended(128, 1, 128, 1, 1)
+    assert found["interleaved"].of_global == ContentionCounts(65536, 1, 65536, 32, 256)
+    assert found["privatized"].of_shared == ContentionCounts(65536, 128, 512, 32, 256)
+    assert found["privatized"].of_global == ContentionCounts(128, 1, 128, 1, 1)
     # Each thread has two pixels, which are a run.
-    assert found["aggregated"].of_shared == Contended(32768, 128, 256, 32, 256)
+    assert found["aggregated"].of_shared == ContentionCounts(32768, 128, 256, 32, 256)
     assert found["peak"].of_shared.warp_queue == 1
 
 
 def test_what_is_too_large_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomics_lesson, "MOST_ELEMENTS", 1000)
+    monkeypatch.setattr(atomics_lesson, "MAX_ELEMENTS", 1000)
     inputs = {"image": np.zeros((50, 30, 3), np.uint8), "maxval": np.array(255)}
-    found = study(PATTERN, inputs, {}, lambda progress: None)
+    found = study_atomics(PATTERN, inputs, {}, lambda progress: None)
     assert found.elements == 4500
     assert {counts.elements for counts in found.counts} == {990}
     assert found.counts[0].of_global.operations == 990
@@ -70,10 +80,10 @@ def test_what_is_too_large_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_input_that_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match="needs an image"):
-        study(PATTERN, {}, {}, lambda progress: None)
+        study_atomics(PATTERN, {}, {}, lambda progress: None)
 
 
-def _by_hand(order: tuple[int, ...]) -> int:
+def _execute_interleaving(order: tuple[int, ...]) -> int:
     """Carry out two threads' three steps in an order."""
     counter, values, steps = 0, [0, 0], [0, 0]
     for thread in order:
@@ -88,8 +98,8 @@ def _by_hand(order: tuple[int, ...]) -> int:
 
 
 def test_every_order_of_a_race_is_run_and_is_what_it_should_be() -> None:
-    due = {order: _by_hand(order) for order in set(itertools.permutations((0, 0, 0, 1, 1, 1)))}
-    found = interleavings("update_racy")
+    due = {order: _execute_interleaving(order) for order in set(itertools.permutations((0, 0, 0, 1, 1, 1)))}
+    found = enumerate_interleavings("update_racy")
     assert {tuple(moment.thread for moment in each.moments): each.result for each in found} == due
     assert len(found) == len(due) == 20
     for each in found:
@@ -97,26 +107,28 @@ def test_every_order_of_a_race_is_run_and_is_what_it_should_be() -> None:
             own = [moment for moment in each.moments if moment.thread == thread]
             assert [moment.step for moment in own] == ["read", "add", "write"]
             assert own[1].value == own[2].value == own[0].value + 1
-    assert sum(each.right for each in found) == 2
+    assert sum(each.is_correct for each in found) == 2
 
 
 def test_an_atomic_is_right_in_every_order() -> None:
-    found = interleavings("update_atomic")
+    found = enumerate_interleavings("update_atomic")
     assert [[moment.thread for moment in each.moments] for each in found] == [[0, 1], [1, 0]]
-    assert all(each.right for each in found)
+    assert all(each.is_correct for each in found)
 
 
 def test_the_model_is_latency_over_the_clock() -> None:
     """Kirk and Hwu's example: 200 cycles each way at 1 GHz let one address have 2.5 million atomics a second."""
     latencies = Latencies(1.0, 200, 4)
     assert latencies.per_second(200) == 2.5e6
-    counts = AtomicCounts("x", 10_000, Contended(hottest=2500, operations=5000), Contended(hottest=125_000))
-    found = model(counts, latencies)
+    counts = AtomicCounts(
+        "x", 10_000, ContentionCounts(hottest=2500, operations=5000), ContentionCounts(hottest=125_000)
+    )
+    found = model_atomics(counts, latencies)
     assert found.time_ms == pytest.approx(1.0 + 1.0)
     assert found.per_second == pytest.approx(5e6)
-    assert model(counts, Latencies(2.0, 200, 4)).time_ms == pytest.approx(1.0)
-    assert model(counts, Latencies(1.0, 200, 8)).bound_by == "shared"
-    assert model(AtomicCounts("x", 0, Contended(), Contended()), latencies).bound_by == ""
+    assert model_atomics(counts, Latencies(2.0, 200, 4)).time_ms == pytest.approx(1.0)
+    assert model_atomics(counts, Latencies(1.0, 200, 8)).bound_by == "shared"
+    assert model_atomics(AtomicCounts("x", 0, ContentionCounts(), ContentionCounts()), latencies).bound_by == ""
 
 
 def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,15 +158,17 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_phrase_is_38_letters_on_seven_addresses_and_the_chain_is_the_chapter_s() -> None:
     """Kirk and Hwu: 2.5 M, evenly 17.5 M, and far less where ten letters of the 38 are in one bin."""
     given = {"of": "letters", "text": "programming massively parallel processors", "letters": 4}
-    found = study(PATTERN, {}, given, lambda progress: None)
+    found = study_atomics(PATTERN, {}, given, lambda progress: None)
     assert (found.elements, found.ignored) == (38, 3)
     for counts in found.counts[:2]:
         of = counts.of_global
         assert (of.operations, of.addresses, of.hottest) == (38, 7, 10)
-    assert chain(found.of_memory, Latencies()) == Chain(2.5e6, 25e6, 17.5e6, 9.5e6, 105e6, 128e9, 32e9)
+    assert compute_latency_chain(found.global_memory_counts, Latencies()) == LatencyChain(
+        2.5e6, 25e6, 17.5e6, 9.5e6, 105e6, 128e9, 32e9
+    )
 
 
 def test_a_text_without_letters_has_no_chain() -> None:
-    found = study(PATTERN, {}, {"of": "letters", "text": "1, 2; 3!"}, lambda progress: None)
+    found = study_atomics(PATTERN, {}, {"of": "letters", "text": "1, 2; 3!"}, lambda progress: None)
     assert (found.elements, found.ignored) == (0, 8)
-    assert chain_in_words(found.of_memory, Latencies()) == ()
+    assert describe_latency_chain(found.global_memory_counts, Latencies()) == ()

@@ -17,7 +17,7 @@ from gpu.messages.bodies import Camera
 from gpu.messages.requests import AdvanceBodies, LoadBodies, PickBody, Result, SaveBodies
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.run import bodies as execute_bodies
-from gpu.run.execute import execute
+from gpu.run.engine_requests import execute_request
 
 Array = np.ndarray[Any, Any]
 
@@ -34,11 +34,11 @@ def folder() -> Iterator[SharedFolder]:
 
 @pytest.fixture
 def ask(engine: Engine, folder: SharedFolder) -> Iterator[Any]:
-    yield lambda request: execute(engine, request, folder, lambda progress: None)
-    execute_bodies.forget(engine)
+    yield lambda request: execute_request(engine, request, folder, lambda progress: None)
+    execute_bodies.discard_simulation(engine)
 
 
-def bodies_of(ask: Any, simulation: int, tmp_path: Path) -> Array:
+def read_bodies(ask: Any, simulation: int, tmp_path: Path) -> Array:
     ask(SaveBodies(str(tmp_path / "now.csv"), simulation))
     found: Array = ask(LoadBodies(str(tmp_path / "now.csv"))).arrays["bodies"].open()
     return found
@@ -50,9 +50,9 @@ def test_a_simulation_goes_on_where_it_was(ask: Any, tmp_path: Path) -> None:
     assert result.bodies.steps == 6
     assert result.bodies.time == pytest.approx(0.06)
     assert result.bodies.bodies == 60
-    at_once = bodies_of(ask, 1, tmp_path)
+    at_once = read_bodies(ask, 1, tmp_path)
     ask(replace(ASKED, simulation=2, steps=6))
-    np.testing.assert_array_equal(bodies_of(ask, 2, tmp_path), at_once)
+    np.testing.assert_array_equal(read_bodies(ask, 2, tmp_path), at_once)
 
 
 def test_what_is_compiled_is_told_and_only_while_the_request_runs(folder, tmp_path, monkeypatch) -> None:
@@ -60,8 +60,8 @@ def test_what_is_compiled_is_told_and_only_while_the_request_runs(folder, tmp_pa
     engine = SimulatorEngine()
     said: list[str] = []
     for _ in range(2):
-        execute(engine, ASKED, folder, lambda progress: said.append(progress.message))
-    execute_bodies.forget(engine)
+        execute_request(engine, ASKED, folder, lambda progress: said.append(progress.message))
+    execute_bodies.discard_simulation(engine)
     told = [message for message in said if message.startswith("compiling")]
     assert "compiling nbody_tiled for this processor" in told
     assert len(set(told)) == len(told), "the second time all is there"
@@ -110,7 +110,7 @@ def test_steps_are_timed_and_the_rest_is_not(ask: Any) -> None:
 def test_given_bodies_are_simulated(ask: Any, folder: SharedFolder, tmp_path: Path) -> None:
     given = np.random.default_rng(1).random((5, 7), np.float32)
     ask(replace(ASKED, bodies=folder.put(given), steps=0))
-    np.testing.assert_array_equal(bodies_of(ask, 1, tmp_path), given)
+    np.testing.assert_array_equal(read_bodies(ask, 1, tmp_path), given)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_kernel_that_fails_ends_the_simulation(folder: SharedFolder) -> None:
     edited = (KERNELS / "nbody.cu").read_text().replace("accelerations[i] = ", "accelerations[i + n] = ")
 
     def ask(request: AdvanceBodies) -> Result:
-        return execute(engine, request, folder, lambda progress: None)
+        return execute_request(engine, request, folder, lambda progress: None)
 
     ask(ASKED)
     with pytest.raises(LaunchError):
@@ -158,7 +158,7 @@ def test_a_kernel_that_fails_ends_the_simulation(folder: SharedFolder) -> None:
     figures = ask(ASKED).bodies
     assert figures is not None
     assert figures.steps == 3, "it begins anew"
-    execute_bodies.forget(engine)
+    execute_bodies.discard_simulation(engine)
 
 
 def test_the_body_is_picked_that_the_picture_shows(ask: Any, folder: SharedFolder) -> None:

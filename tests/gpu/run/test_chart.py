@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.run.chart import HEIGHT, LEAST_WIDTH, draw_counts
+from gpu.run.chart import HEIGHT, MIN_WIDTH, draw_counts
 
 
 def test_bars_stand_on_the_lower_edge_and_the_highest_reaches_the_top():
@@ -11,7 +11,7 @@ def test_bars_stand_on_the_lower_edge_and_the_highest_reaches_the_top():
     third = picture.shape[1] // 3
     bright = picture == 255
     assert picture.shape[0] == HEIGHT
-    assert picture.shape[1] >= LEAST_WIDTH
+    assert picture.shape[1] >= MIN_WIDTH
     assert not bright[:, :third].any()
     assert bright[HEIGHT // 2 :, third : 2 * third].all()
     assert not bright[: HEIGHT // 2, third : 2 * third].any()

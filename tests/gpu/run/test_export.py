@@ -15,7 +15,7 @@ from gpu.run import export
 def test_npy_keeps_everything(tmp_path: Path, shape: tuple[int, ...], dtype):
     path = tmp_path / "a.npy"
     values = np.asarray(np.random.default_rng(1).random(shape) * 1000).astype(dtype)
-    export.save(str(path), values)
+    export.save_array(str(path), values)
     found = np.load(path)
     assert found.dtype == dtype
     assert found.shape == shape
@@ -27,13 +27,13 @@ def test_npy_keeps_everything(tmp_path: Path, shape: tuple[int, ...], dtype):
 def test_csv_gives_the_same_numbers_again(tmp_path: Path, shape: tuple[int, ...], dtype):
     path = tmp_path / "a.csv"
     values = np.asarray(np.random.default_rng(1).random(shape) * 1e9 / 7).astype(dtype)
-    export.save(str(path), values)
+    export.save_array(str(path), values)
     assert np.array_equal(np.loadtxt(path, delimiter=",", dtype=dtype).reshape(shape), values)
 
 
 def test_csv_of_a_color_image_says_how_it_is_laid_out(tmp_path: Path):
     path = tmp_path / "a.csv"
-    export.save(str(path), np.arange(12, dtype=np.uint8).reshape(2, 2, 3))
+    export.save_array(str(path), np.arange(12, dtype=np.uint8).reshape(2, 2, 3))
     assert path.read_text().splitlines() == [
         "# 2 rows, 2 columns, 3 values in each, side by side",
         "0,1,2,3,4,5",
@@ -44,14 +44,14 @@ def test_csv_of_a_color_image_says_how_it_is_laid_out(tmp_path: Path):
 def test_csv_has_no_room_for_four_dimensions(tmp_path: Path):
     path = tmp_path / "a.csv"
     with pytest.raises(InputError, match="a table cannot have 4 dimensions"):
-        export.save(str(path), np.zeros((1, 1, 1, 1)))
+        export.save_array(str(path), np.zeros((1, 1, 1, 1)))
     assert not list(tmp_path.iterdir())
 
 
 def test_an_image_keeps_its_levels(tmp_path: Path):
     path = tmp_path / "a.pgm"
     values = np.array([[0, 700, 1000]], np.uint16)
-    export.save(str(path), values, maxval=1000)
+    export.save_array(str(path), values, maxval=1000)
     found = images.read_image(path)
     assert found.maxval == 1000
     assert np.array_equal(found.pixels, values)
@@ -59,7 +59,7 @@ def test_an_image_keeps_its_levels(tmp_path: Path):
 
 def test_numbers_that_are_no_picture_are_refused_as_one(tmp_path: Path):
     with pytest.raises(InputError, match="float32 values of shape"):
-        export.save(str(tmp_path / "a.png"), np.zeros((3, 3), np.float32))
+        export.save_array(str(tmp_path / "a.png"), np.zeros((3, 3), np.float32))
 
 
 @pytest.mark.parametrize(

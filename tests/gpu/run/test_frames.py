@@ -11,7 +11,7 @@ import pytest
 from gpu import engines
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
-from gpu.run.execute import Outcome, run_pattern
+from gpu.run.engine_requests import Outcome, run_pattern
 from gpu.run.frames import Frames
 
 REDUCTION = find_pattern("reduction")
@@ -21,11 +21,11 @@ FOLDED = [each for each in REDUCTION.variants if not each.library and each.name 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    with closing(engines.create("simulator")) as made:
+    with closing(engines.create_engine("simulator")) as made:
         yield made
 
 
-def folded(engine: Engine, variant: str, **params: object) -> Outcome:
+def run_and_fold(engine: Engine, variant: str, **params: object) -> Outcome:
     given = {"n": 1000, "block": "32", "dtype": "int32", "operator": "sum", **params}
     taken = Frames()
     return run_pattern(engine, REDUCTION, REDUCTION.variant(variant), {}, given, lambda progress: None, frames=taken)
@@ -33,39 +33,39 @@ def folded(engine: Engine, variant: str, **params: object) -> Outcome:
 
 @pytest.mark.parametrize("variant", [each.name for each in FOLDED])
 def test_the_partial_results_of_each_launch_come_to_the_result(engine: Engine, variant: str) -> None:
-    outcome = folded(engine, variant)
-    counts = outcome.presented["partial counts"].tolist()
+    outcome = run_and_fold(engine, variant)
+    counts = outcome.presented_arrays["partial counts"].tolist()
     assert counts
     assert counts == sorted(counts, reverse=True)
     for number, count in enumerate(counts):
-        left = outcome.presented[f"partials {number}"]
+        left = outcome.presented_arrays[f"partials {number}"]
         assert left.shape == (2, count)
         assert left[0].sum() == outcome.outputs["result"][0]
     assert outcome.report.time_ms.download < 1e3
 
 
 def test_each_block_of_a_pass_folds_its_own_elements(engine: Engine) -> None:
-    outcome = folded(engine, "neighbored", input="ramp", operator="max")
-    assert outcome.presented["partials 0"][0].tolist() == [*range(31, 999, 32), 999]
+    outcome = run_and_fold(engine, "neighbored", input="ramp", operator="max")
+    assert outcome.presented_arrays["partials 0"][0].tolist() == [*range(31, 999, 32), 999]
 
 
 @pytest.mark.parametrize("variant", KEEP_NONE)
 def test_what_keeps_no_partial_results_has_pieces_of_the_cpu(engine: Engine, variant: str) -> None:
-    outcome = folded(engine, variant)
-    assert "partial counts" not in outcome.presented
-    pieces = outcome.presented["pieces"]
+    outcome = run_and_fold(engine, variant)
+    assert "partial counts" not in outcome.presented_arrays
+    pieces = outcome.presented_arrays["pieces"]
     assert pieces.shape == (16,)
     assert pieces.sum() == outcome.outputs["result"][0]
 
 
 def test_pieces_wrap_around_as_the_result_does(engine: Engine) -> None:
-    outcome = folded(engine, "shuffle", operator="product")
+    outcome = run_and_fold(engine, "shuffle", operator="product")
     product = np.uint32(1)
-    for piece in outcome.presented["pieces"].view(np.uint32):
+    for piece in outcome.presented_arrays["pieces"].view(np.uint32):
         product = np.uint32(int(product) * int(piece) % 2**32)
     assert product.view(np.int32) == outcome.outputs["result"][0]
 
 
 def test_a_run_without_pictures_takes_none(engine: Engine) -> None:
     outcome = run_pattern(engine, REDUCTION, REDUCTION.variant("shuffle"), {}, {"n": 1000}, lambda progress: None)
-    assert "partial counts" not in outcome.presented
+    assert "partial counts" not in outcome.presented_arrays

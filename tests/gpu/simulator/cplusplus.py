@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.gpu.simulator.kernel_runner import build, launch
 from tests.gpu.simulator.oracle import run_cplusplus
-from tests.gpu.simulator.running import build, launch
 
 THREADS, WIDTH = 45, 24
 
 
-def check_program(before: str, body: str) -> None:
+def compare_program(before: str, body: str) -> None:
     """Run a function's body as a kernel's, and as a function that a kernel calls.
 
     Parameters

@@ -91,18 +91,18 @@ static int undefined;
 
 
 @dataclass(frozen=True)
-class Node:
+class ExpressionNode:
     """A piece of an expression: `text` with a place {0}, {1}, ... for each operand, and {m} for a variable it changes.
 
     Every node that changes a variable has one to itself, of type `changes`, so that no order of evaluation matters.
     """
 
     text: str
-    operands: tuple[Node, ...] = ()
+    operands: tuple[ExpressionNode, ...] = ()
     changes: CType | None = None
 
 
-def render(node: Node, changed: list[CType]) -> str:
+def render(node: ExpressionNode, changed: list[CType]) -> str:
     """Return a node's text; the variables that it changes are added to `changed`, and named by their place there."""
     name = f"m{len(changed)}"
     if node.changes is not None:
@@ -116,63 +116,65 @@ def _bounds(type: CType) -> str:
     return f"{float(limits.min)!r}, {float(limits.max) + 1.0!r}"
 
 
-def _leaves(types: tuple[CType, ...], literals: str) -> st.SearchStrategy[Node]:
+def _leaf_nodes(types: tuple[CType, ...], literals: str) -> st.SearchStrategy[ExpressionNode]:
     variables = [f"{type.letter}{which}" for which in ("0", "1", "_all") for type in types]
-    return st.sampled_from([Node(text) for text in (*variables, *literals.split())])
+    return st.sampled_from([ExpressionNode(text) for text in (*variables, *literals.split())])
 
 
-def _nodes(text: str, *operands: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    return st.tuples(*operands).map(lambda made: Node(text, made))
+def _operator_nodes(text: str, *operands: st.SearchStrategy[ExpressionNode]) -> st.SearchStrategy[ExpressionNode]:
+    return st.tuples(*operands).map(lambda made: ExpressionNode(text, made))
 
 
-def _mutation(text: str, types: tuple[CType, ...], *operands: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+def _mutation_nodes(
+    text: str, types: tuple[CType, ...], *operands: st.SearchStrategy[ExpressionNode]
+) -> st.SearchStrategy[ExpressionNode]:
     """Make nodes that change a variable of one of the types: {T} is its name, {limits} what floats it takes."""
 
-    def make(type: CType, made: tuple[Node, ...]) -> Node:
+    def make(type: CType, made: tuple[ExpressionNode, ...]) -> ExpressionNode:
         limits = "" if type.is_float or type.letter == "b" else _bounds(type)
-        return Node(text.replace("{T}", type.short).replace("{limits}", limits), made, type)
+        return ExpressionNode(text.replace("{T}", type.short).replace("{limits}", limits), made, type)
 
     return st.builds(make, st.sampled_from(types), st.tuples(*operands))
 
 
 @cache
-def integers(depth: int) -> st.SearchStrategy[Node]:
+def integer_expressions(depth: int) -> st.SearchStrategy[ExpressionNode]:
     """Make expressions of an integer type."""
-    leaf = _leaves(INTEGERS, _INTEGER_LITERALS)
+    leaf = _leaf_nodes(INTEGERS, _INTEGER_LITERALS)
     if depth == 0:
         return leaf
-    whole, real = integers(depth - 1), floats(depth - 1)
+    whole, real = integer_expressions(depth - 1), float_expressions(depth - 1)
     anything = st.one_of(whole, real)
     numbers = tuple(type for type in INTEGERS if type.letter != "b")
-    binary = [_nodes(f"({{0}} {op} {{1}})", whole, whole) for op in "+-*&|^"]
+    binary = [_operator_nodes(f"({{0}} {op} {{1}})", whole, whole) for op in "+-*&|^"]
     comparisons = [
-        _nodes(f"({{0}} {op} {{1}})", *pair)
+        _operator_nodes(f"({{0}} {op} {{1}})", *pair)
         for op in ("<", "<=", ">", ">=", "==", "!=")
         for pair in ((whole, whole), (real, real), (whole, real))
     ]
-    logical = [_nodes(f"({{0}} {op} {{1}})", anything, anything) for op in ("&&", "||")]
-    divisions = [_nodes(f"{op}({{0}}, {{1}})", whole, whole) for op in ("DIV", "REM")]
+    logical = [_operator_nodes(f"({{0}} {op} {{1}})", anything, anything) for op in ("&&", "||")]
+    divisions = [_operator_nodes(f"{op}({{0}}, {{1}})", whole, whole) for op in ("DIV", "REM")]
     # A count of any size is nearly always past the width: most are made small.
     shifts = [
-        _nodes(f"{op}({{0}}, {count})", whole, whole)
+        _operator_nodes(f"{op}({{0}}, {count})", whole, whole)
         for op in ("SHL", "SHR")
         for count in ("{1}", "({1} & 7)", "({1} & 31)", "({1} & 63)")
     ]
-    unary = [_nodes(f"({op}{{0}})", whole) for op in "-~+"]
-    casts = [_nodes(form.replace("{T}", type.short), whole) for type in INTEGERS for form in _CASTS]
-    truncations = [_nodes(f"TO_INTEGER({type.short}, {_bounds(type)}, {{0}})", real) for type in numbers]
+    unary = [_operator_nodes(f"({op}{{0}})", whole) for op in "-~+"]
+    casts = [_operator_nodes(form.replace("{T}", type.short), whole) for type in INTEGERS for form in _CASTS]
+    truncations = [_operator_nodes(f"TO_INTEGER({type.short}, {_bounds(type)}, {{0}})", real) for type in numbers]
     changes = [
-        _mutation("({m}++)", numbers),
-        _mutation("(++{m})", numbers),
-        _mutation("({m}--)", numbers),
-        _mutation("(--{m})", numbers),
-        *(_mutation(f"({{m}} {op}= {{0}})", INTEGERS, whole) for op in ("", "+", "-", "*", "&", "|", "^")),
-        *(_mutation(f"UPDATE({op}, {macro}, {{m}}, {{0}})", INTEGERS, whole) for op, macro in _CHECKED_UPDATES),
-        _mutation("SET_INTEGER({T}, {limits}, {m}, {0})", numbers, real),
-        *(_mutation(f"UPDATE_INTEGER({op}, {{T}}, {{limits}}, {{m}}, {{0}})", numbers, real) for op in "+-*/"),
-        _mutation("({m} = {0})", INTEGERS[:1], real),
-        _mutation("(({m} += {0}), ({m} ^ {1}))", INTEGERS, whole, whole),
-        _mutation("(({m} -= {0}) && {m} < {1})", INTEGERS, whole, whole),
+        _mutation_nodes("({m}++)", numbers),
+        _mutation_nodes("(++{m})", numbers),
+        _mutation_nodes("({m}--)", numbers),
+        _mutation_nodes("(--{m})", numbers),
+        *(_mutation_nodes(f"({{m}} {op}= {{0}})", INTEGERS, whole) for op in ("", "+", "-", "*", "&", "|", "^")),
+        *(_mutation_nodes(f"UPDATE({op}, {macro}, {{m}}, {{0}})", INTEGERS, whole) for op, macro in _CHECKED_UPDATES),
+        _mutation_nodes("SET_INTEGER({T}, {limits}, {m}, {0})", numbers, real),
+        *(_mutation_nodes(f"UPDATE_INTEGER({op}, {{T}}, {{limits}}, {{m}}, {{0}})", numbers, real) for op in "+-*/"),
+        _mutation_nodes("({m} = {0})", INTEGERS[:1], real),
+        _mutation_nodes("(({m} += {0}), ({m} ^ {1}))", INTEGERS, whole, whole),
+        _mutation_nodes("(({m} -= {0}) && {m} < {1})", INTEGERS, whole, whole),
     ]
     return st.one_of(
         st.one_of(binary),
@@ -180,42 +182,42 @@ def integers(depth: int) -> st.SearchStrategy[Node]:
         st.one_of(shifts),
         st.one_of(comparisons),
         st.one_of(logical),
-        st.one_of(*unary, _nodes("(!{0})", anything), _nodes("((bool){0})", anything)),
+        st.one_of(*unary, _operator_nodes("(!{0})", anything), _operator_nodes("((bool){0})", anything)),
         st.one_of(casts),
         st.one_of(truncations),
-        _nodes("({0} ? {1} : {2})", anything, whole, whole),
-        _nodes("({0}, {1})", anything, whole),
+        _operator_nodes("({0} ? {1} : {2})", anything, whole, whole),
+        _operator_nodes("({0}, {1})", anything, whole),
         st.one_of(changes),
         leaf,
     )
 
 
 @cache
-def floats(depth: int) -> st.SearchStrategy[Node]:
+def float_expressions(depth: int) -> st.SearchStrategy[ExpressionNode]:
     """Make expressions of a floating type."""
-    leaf = _leaves(FLOATS, _FLOAT_LITERALS)
+    leaf = _leaf_nodes(FLOATS, _FLOAT_LITERALS)
     if depth == 0:
         return leaf
-    whole, real = integers(depth - 1), floats(depth - 1)
+    whole, real = integer_expressions(depth - 1), float_expressions(depth - 1)
     anything = st.one_of(whole, real)
     pairs = ((real, real), (real, real), (whole, real), (real, whole))
-    arithmetic = [_nodes(f"({{0}} {op} {{1}})", *pair) for op in "+-*/" for pair in pairs]
-    casts = [_nodes(form.replace("{T}", type.short), anything) for type in FLOATS for form in _CASTS]
+    arithmetic = [_operator_nodes(f"({{0}} {op} {{1}})", *pair) for op in "+-*/" for pair in pairs]
+    casts = [_operator_nodes(form.replace("{T}", type.short), anything) for type in FLOATS for form in _CASTS]
     changes = [
-        *(_mutation(f"({{m}} {op}= {{0}})", FLOATS, anything) for op in ("", "+", "-", "*", "/")),
-        _mutation("({m}++)", FLOATS),
-        _mutation("(--{m})", FLOATS),
+        *(_mutation_nodes(f"({{m}} {op}= {{0}})", FLOATS, anything) for op in ("", "+", "-", "*", "/")),
+        _mutation_nodes("({m}++)", FLOATS),
+        _mutation_nodes("(--{m})", FLOATS),
     ]
     return st.one_of(
         st.one_of(arithmetic),
         st.one_of(arithmetic),
         st.one_of(casts),
-        st.one_of(_nodes("(-{0})", real), _nodes("(+{0})", real)),
+        st.one_of(_operator_nodes("(-{0})", real), _operator_nodes("(+{0})", real)),
         st.one_of(
-            _nodes("({0} ? {1} : {2})", anything, real, real),
-            _nodes("({0} ? {1} : {2})", anything, whole, real),
+            _operator_nodes("({0} ? {1} : {2})", anything, real, real),
+            _operator_nodes("({0} ? {1} : {2})", anything, whole, real),
         ),
-        _nodes("({0}, {1})", anything, real),
+        _operator_nodes("({0}, {1})", anything, real),
         st.one_of(changes),
         leaf,
     )
@@ -242,7 +244,7 @@ def edge_values(type: CType) -> Array:
     return np.array([*positive, *(-value for value in positive), type.dtype(np.nan)])
 
 
-def operands(type: CType, count: int, generator: np.random.Generator) -> Array:
+def draw_operands(type: CType, count: int, generator: np.random.Generator) -> Array:
     """Draw values of a type: two of three from its edges, the others from all over."""
     edges = generator.choice(edge_values(type), count)
     if type.letter == "b":

@@ -18,15 +18,15 @@ _FLAGS = ("-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC"
 
 def run_c(source: str, function: str, *arguments: Any) -> None:
     """Compile C and call one of its functions; arrays are passed as pointers, and changed in place."""
-    _run(source, function, arguments, ("cc", "gcc", "clang"), "c", "-std=gnu11")
+    _compile_and_call(source, function, arguments, ("cc", "gcc", "clang"), "c", "-std=gnu11")
 
 
 def run_cplusplus(source: str, function: str, *arguments: Any) -> None:
     """Compile C++ and call one of its `extern "C"` functions, as `run_c` does."""
-    _run(source, function, arguments, ("g++", "clang++", "c++"), "cpp", "-std=gnu++17")
+    _compile_and_call(source, function, arguments, ("g++", "clang++", "c++"), "cpp", "-std=gnu++17")
 
 
-def _run(
+def _compile_and_call(
     source: str, function: str, arguments: tuple[Any, ...], compilers: tuple[str, ...], suffix: str, standard: str
 ) -> None:
     compiler = next(filter(None, map(shutil.which, compilers)), None)
@@ -44,10 +44,10 @@ def _run(
         assert done.returncode == 0, f"The compiler rejects the oracle:\n{done.stderr[-2000:]}\n{source}"
         call = ctypes.CDLL(str(library))[function]
         call.restype = None
-        call(*map(_as_c, arguments))
+        call(*map(_to_c_argument, arguments))
 
 
-def _as_c(argument: Any) -> Any:
+def _to_c_argument(argument: Any) -> Any:
     if isinstance(argument, np.ndarray):
         assert argument.flags.c_contiguous
         return argument.ctypes.data_as(ctypes.c_void_p)

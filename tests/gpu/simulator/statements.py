@@ -44,7 +44,7 @@ def _conditions(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-def _deciding_conditions(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def _side_effect_conditions(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """Make conditions that may change something, on the right of one that decides whether it runs.
 
     Such a one stands alone: in a larger expression C would not say whether the change or another read comes first.
@@ -57,7 +57,7 @@ def _deciding_conditions(value: st.SearchStrategy[str]) -> st.SearchStrategy[str
 @cache
 def statements(depth: int, loops: int, counters: tuple[str, ...] = ()) -> st.SearchStrategy[str]:
     """Make a statement: `loops` is how many loops it stands in, whose counters it may read."""
-    value, condition = _values(counters), _deciding_conditions(_values(counters))
+    value, condition = _values(counters), _side_effect_conditions(_values(counters))
     variable = st.sampled_from(VARIABLES)
     simple = st.one_of(
         st.tuples(variable, st.sampled_from(("=", "+=", "-=", "*=", "^=", "|=", "&=")), value).map(

@@ -13,18 +13,20 @@ import numpy as np
 import pytest
 
 from gpu.simulator import disk
-from gpu.simulator.frontend import header
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.frontend import precompiled_header
+from gpu.simulator.simulated_module import SimulatedModule
 from tests import needs
 
 pytestmark = needs.posix
 
 
-def times(factor: int) -> None:
+def run_cached_kernel(factor: int) -> None:
     """Run a kernel from its machine code and see that it is right."""
     text = f"__global__ void k(int *data) {{ data[threadIdx.x] = threadIdx.x * {factor}; }}"
     data = np.full(32, -1, np.int32)
-    SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    SimulatedModule(text, Path("kernel.cu"), {}).compiled_kernel("k").launch(
+        (1, 1, 1), (32, 1, 1), [data.view(np.uint8)]
+    )
     np.testing.assert_array_equal(data, np.arange(32) * factor)
 
 
@@ -37,59 +39,59 @@ def cache(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def code_of(folder: Path) -> list[Path]:
+def read_cached_code(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.o"))
 
 
 def test_an_entry_is_read_under_its_own_key_alone(cache):
     path = cache / "entry"
-    disk.keep(path, "one", b"content")
-    assert disk.kept(path, "one") == b"content"
-    assert disk.kept(path, "other") is None
-    assert disk.kept(path, "onec") is None, "nor where key and content are cut elsewhere"
+    disk.write_entry(path, "one", b"content")
+    assert disk.read_entry(path, "one") == b"content"
+    assert disk.read_entry(path, "other") is None
+    assert disk.read_entry(path, "onec") is None, "nor where key and content are cut elsewhere"
     for damaged in (b"", b"x", path.read_bytes()[:-1], path.read_bytes() + b"x"):
         path.write_bytes(damaged)
-        assert disk.kept(path, "one") is None
+        assert disk.read_entry(path, "one") is None
 
 
 def test_exchanged_entries_are_none(cache):
-    times(3)
-    (three,) = code_of(cache)
-    times(5)
-    (five,) = set(code_of(cache)) - {three}
+    run_cached_kernel(3)
+    (three,) = read_cached_code(cache)
+    run_cached_kernel(5)
+    (five,) = set(read_cached_code(cache)) - {three}
     contents = three.read_bytes(), five.read_bytes()
     three.write_bytes(contents[1])
     five.write_bytes(contents[0])
-    times(3)
-    times(5)
+    run_cached_kernel(3)
+    run_cached_kernel(5)
     assert (three.read_bytes(), five.read_bytes()) == contents, "and they are made anew"
 
 
 def test_an_entry_that_only_holds_together_is_none(cache):
-    times(3)
-    (path,) = code_of(cache)
+    run_cached_kernel(3)
+    (path,) = read_cached_code(cache)
     content = path.read_bytes()[32:]
     path.write_bytes(hashlib.sha256(content).digest() + content)
-    assert disk.kept(path, path.stem) is None
+    assert disk.read_entry(path, path.stem) is None
 
 
-def a_fifo(path: Path) -> None:
+def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
-def a_link_to_a_device(path: Path) -> None:
+def link_to_device(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-def a_link_to_itself(path: Path) -> None:
+def link_to_itself(path: Path) -> None:
     path.symlink_to(path)
 
 
-def a_folder(path: Path) -> None:
+def make_folder(path: Path) -> None:
     path.mkdir()
 
 
-def a_socket(path: Path) -> None:
+def make_socket(path: Path) -> None:
     here = Path.cwd()
     os.chdir(path.parent)  # a socket's path is short
     try:
@@ -99,57 +101,65 @@ def a_socket(path: Path) -> None:
         os.chdir(here)
 
 
-def what_others_may_write(path: Path) -> None:
+def make_world_writable_file(path: Path) -> None:
     path.write_bytes(b"x" * 100)
     path.chmod(0o666)
 
 
-def what_is_too_large(path: Path) -> None:
+def make_oversized_file(path: Path) -> None:
     with open(path, "wb") as file:
-        file.truncate(disk.LARGEST + 1)
+        file.truncate(disk.MAX_ENTRY_BYTES + 1)
 
 
 @pytest.mark.parametrize(
     "put",
-    [a_fifo, a_link_to_a_device, a_link_to_itself, a_folder, a_socket, what_others_may_write, what_is_too_large],
+    [
+        make_fifo,
+        link_to_device,
+        link_to_itself,
+        make_folder,
+        make_socket,
+        make_world_writable_file,
+        make_oversized_file,
+    ],
 )
 @pytest.mark.parametrize("suffix", [".o", ".header", ".pch"])
 def test_what_is_no_file_of_ours_is_passed_over(cache, put, suffix):
-    times(7)
+    run_cached_kernel(7)
     (path,) = cache.glob(f"*{suffix}")
     path.unlink()
     put(path)
-    assert disk.read(path) is None
-    header._path.cache_clear()  # as in a process that has not looked yet
-    times(7)
+    assert disk.read_file(path) is None
+    precompiled_header._header_path.cache_clear()  # as in a process that has not looked yet
+    run_cached_kernel(7)
 
 
-def of_another_user(folder: Path, monkeypatch) -> str:
+def pretend_other_user(folder: Path, monkeypatch) -> str:
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     return "it belongs to another user"
 
 
-def that_others_may_write(folder: Path, monkeypatch) -> str:
+def make_folder_world_writable(folder: Path, monkeypatch) -> str:
     folder.chmod(0o777)
     return "other users may write to it"
 
 
-def that_may_not_be_entered(folder: Path, monkeypatch) -> str:
+def make_folder_inaccessible(folder: Path, monkeypatch) -> str:
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may enter all
     return "this user may not read and write it"
 
 
-@pytest.mark.parametrize("make", [of_another_user, that_others_may_write, that_may_not_be_entered])
+@pytest.mark.parametrize("make", [pretend_other_user, make_folder_world_writable, make_folder_inaccessible])
 def test_a_folder_that_cannot_be_trusted_is_left_alone_with_a_note(cache, monkeypatch, caplog, make):
-    times(3)
+    run_cached_kernel(3)
     before = {path: path.read_bytes() for path in cache.iterdir()}
-    for path in code_of(cache):  # as if it were forged: it must not run
+    for path in read_cached_code(cache):  # as if it were forged: it must not run
         path.write_bytes(b"forged")
         before[path] = b"forged"
     reason = make(cache, monkeypatch)
-    times(3)
-    times(9)
+    run_cached_kernel(3)
+    run_cached_kernel(9)
     assert {path: path.read_bytes() for path in cache.iterdir()} == before
     assert caplog.messages == [f"lockstep: The cache folder {cache} is not used: {reason}."]
     caplog.clear()
@@ -161,7 +171,7 @@ def test_a_folder_that_cannot_be_is_none(tmp_path, monkeypatch, caplog, name):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path / name))
     disk._warn_once.cache_clear()
-    times(3)
+    run_cached_kernel(3)
     assert len(caplog.messages) == 1
     caplog.clear()
 
@@ -170,32 +180,32 @@ def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    times(3)
+    run_cached_kernel(3)
     before = sorted(cache.iterdir())
     monkeypatch.setattr(Path, "replace", full)
-    times(5)
+    run_cached_kernel(5)
     assert sorted(cache.iterdir()) == before
 
 
 def test_what_was_not_asked_for_the_longest_makes_room(cache, monkeypatch):
-    monkeypatch.setattr(disk, "MOST", 1000)
+    monkeypatch.setattr(disk, "MAX_TOTAL_BYTES", 1000)
     for number in range(4):
         path = cache / str(number)
-        disk.write(path, b"x" * 300)
+        disk.write_file(path, b"x" * 300)
         if path.exists():
             os.utime(path, (number, number))
     assert {path.name for path in cache.iterdir()} == {"1", "2", "3"}
-    assert disk.read(cache / "1") is not None  # which is asking for it
-    disk.write(cache / "4", b"x" * 300)
+    assert disk.read_file(cache / "1") is not None  # which is asking for it
+    disk.write_file(cache / "4", b"x" * 300)
     assert {path.name for path in cache.iterdir()} == {"1", "3", "4"}
 
 
 def test_what_was_never_finished_goes_and_what_is_being_written_stays(cache):
-    disk.write(cache / "first", b"")
+    disk.write_file(cache / "first", b"")
     old, new = cache / "unfinished-old", cache / "unfinished-new"
     old.write_bytes(b"half")
     new.write_bytes(b"half")
     os.utime(old, (time.time() - 7200,) * 2)
-    disk.write(cache / "second", b"")
+    disk.write_file(cache / "second", b"")
     assert not old.exists()
     assert new.exists()

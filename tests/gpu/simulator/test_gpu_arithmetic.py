@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gpu.simulator.running import build, launch, run_kernel
+from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -215,7 +215,7 @@ def test_an_assignment_may_be_assigned_to(statement: str, a: object, b: object, 
     np.testing.assert_array_equal(out.reshape(3, 4), expected)
 
 
-def ulps(found: Array, right: Array) -> float:
+def max_ulp_error(found: Array, right: Array) -> float:
     """Return the largest error in units of the last place of the right answer, which is known more precisely."""
     spacing = np.spacing(np.abs(right.astype(found.dtype))).astype(right.dtype)
     exact = (found == right) | (np.isnan(found) & np.isnan(right)) | (found == right.astype(found.dtype))
@@ -224,25 +224,25 @@ def ulps(found: Array, right: Array) -> float:
     return float(error.max())
 
 
-def spread(low: float, high: float) -> Array:
+def draw_spread(low: float, high: float) -> Array:
     return np.random.default_rng(7).uniform(low, high, 500)
 
 
 # What NumPy's vectorized functions promise, and about what CUDA's do; sqrt and those that only round are exact.
 ULPS = 4
 ONE_ARGUMENT: dict[str, tuple[Callable[[Any], Any], int, Array]] = {
-    "sqrt": (np.sqrt, 0, np.concatenate([spread(0, 1e6), [0.0, np.inf, -1.0, np.nan]])),
-    "rsqrt": (lambda x: 1 / np.sqrt(x), ULPS, np.concatenate([spread(1e-6, 1e6), [np.inf, 0.0, 1.0]])),
-    "cbrt": (np.cbrt, ULPS, spread(-1e6, 1e6)),
-    "exp": (np.exp, ULPS, np.concatenate([spread(-80, 80), [0.0, -np.inf, np.inf, 100.0 * 8, np.nan]])),
-    "exp2": (np.exp2, ULPS, spread(-120, 120)),
-    "log": (np.log, ULPS, np.concatenate([spread(1e-6, 1e6), [1.0, 0.0, np.inf, -1.0]])),
-    "log2": (np.log2, ULPS, np.concatenate([spread(1e-6, 1e6), [1.0, 1024.0]])),
-    "log10": (np.log10, ULPS, spread(1e-6, 1e6)),
-    "sin": (np.sin, ULPS, spread(-100, 100)),
-    "cos": (np.cos, ULPS, spread(-100, 100)),
-    "tan": (np.tan, ULPS, spread(-1.5, 1.5)),
-    "tanh": (np.tanh, ULPS, spread(-10, 10)),
+    "sqrt": (np.sqrt, 0, np.concatenate([draw_spread(0, 1e6), [0.0, np.inf, -1.0, np.nan]])),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), ULPS, np.concatenate([draw_spread(1e-6, 1e6), [np.inf, 0.0, 1.0]])),
+    "cbrt": (np.cbrt, ULPS, draw_spread(-1e6, 1e6)),
+    "exp": (np.exp, ULPS, np.concatenate([draw_spread(-80, 80), [0.0, -np.inf, np.inf, 100.0 * 8, np.nan]])),
+    "exp2": (np.exp2, ULPS, draw_spread(-120, 120)),
+    "log": (np.log, ULPS, np.concatenate([draw_spread(1e-6, 1e6), [1.0, 0.0, np.inf, -1.0]])),
+    "log2": (np.log2, ULPS, np.concatenate([draw_spread(1e-6, 1e6), [1.0, 1024.0]])),
+    "log10": (np.log10, ULPS, draw_spread(1e-6, 1e6)),
+    "sin": (np.sin, ULPS, draw_spread(-100, 100)),
+    "cos": (np.cos, ULPS, draw_spread(-100, 100)),
+    "tan": (np.tan, ULPS, draw_spread(-1.5, 1.5)),
+    "tanh": (np.tanh, ULPS, draw_spread(-10, 10)),
     "fabs": (np.abs, 0, np.array([-0.0, -1.5, np.inf, -np.inf])),
     "floor": (np.floor, 0, np.array([-1.5, -0.0, 0.5, 2.5, 1e30, -np.inf])),
     "ceil": (np.ceil, 0, np.array([-1.5, -0.5, 0.5, 2.5, 1e30, -np.inf])),
@@ -255,10 +255,10 @@ ONE_ARGUMENT: dict[str, tuple[Callable[[Any], Any], int, Array]] = {
     ),
 }
 TWO_ARGUMENTS: dict[str, tuple[Callable[[Any, Any], Any], int, Array, Array]] = {
-    "pow": (np.power, ULPS, spread(0.01, 100), spread(-10, 10)[::-1]),
-    "atan2": (np.arctan2, ULPS, spread(-10, 10), spread(-10, 10)[::-1]),
-    "hypot": (np.hypot, ULPS, spread(-1e5, 1e5), spread(-1e5, 1e5)[::-1]),
-    "fmod": (np.fmod, 0, spread(-100, 100), spread(0.5, 10)[::-1]),
+    "pow": (np.power, ULPS, draw_spread(0.01, 100), draw_spread(-10, 10)[::-1]),
+    "atan2": (np.arctan2, ULPS, draw_spread(-10, 10), draw_spread(-10, 10)[::-1]),
+    "hypot": (np.hypot, ULPS, draw_spread(-1e5, 1e5), draw_spread(-1e5, 1e5)[::-1]),
+    "fmod": (np.fmod, 0, draw_spread(-100, 100), draw_spread(0.5, 10)[::-1]),
     "fmin": (np.fmin, 0, np.array([1, np.nan, 2, -0.5, np.inf]), np.array([2, 3, np.nan, -1, 5])),
     "fmax": (np.fmax, 0, np.array([1, np.nan, 2, -0.5, np.inf]), np.array([2, 3, np.nan, -1, 5])),
 }
@@ -284,7 +284,7 @@ def test_math_functions_stay_within_their_ulps(name: str) -> None:
         *_, out = launch(module, kernel, *given, np.zeros(count, dtype), block=count)
         with np.errstate(all="ignore"):
             right = reference(*(values.astype(wider) for values in given))
-            assert ulps(out, right) <= bound, f"{name}, {kernel}"
+            assert max_ulp_error(out, right) <= bound, f"{name}, {kernel}"
 
 
 def test_a_fused_multiply_add_rounds_once() -> None:

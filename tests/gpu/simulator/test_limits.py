@@ -13,7 +13,7 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.engines.tracing import TracingEngine
 from gpu.errors import CompileError, InputError, LaunchError
 from gpu.kernel.simulate import simulate
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 TEXT = "__global__ void k(int *data) { if (blockIdx.y + blockIdx.z + threadIdx.x == 0) data[0] = gridDim.z; }"
 
@@ -52,7 +52,7 @@ def test_every_engine_refuses_them(engine: type, grid: Extent, block: Extent, re
 )
 def test_extents_at_the_limit_run(grid: Extent, block: Extent) -> None:
     data = np.zeros(1, np.int32)
-    SimulatedModule(TEXT, Path("k.cu"), {}).compiled("k").launch(grid, block, [data.view(np.uint8)])
+    SimulatedModule(TEXT, Path("k.cu"), {}).compiled_kernel("k").launch(grid, block, [data.view(np.uint8)])
     assert data[0] == grid[2]
 
 

@@ -17,14 +17,14 @@ from tests.gpu.simulator.expressions import (
     INTEGERS,
     TYPES,
     CType,
-    Node,
-    floats,
-    integers,
-    operands,
+    ExpressionNode,
+    draw_operands,
+    float_expressions,
+    integer_expressions,
     render,
 )
+from tests.gpu.simulator.kernel_runner import run_kernel
 from tests.gpu.simulator.oracle import run_c
-from tests.gpu.simulator.running import run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -46,13 +46,13 @@ _GUARDS = ("", "if (i % 3 != 1)", "if (i0 > 0)", "if (u_all != 0)")
 class Program:
     """An expression, the type that its value is kept in, and the branch that it stands in."""
 
-    expression: Node
+    expression: ExpressionNode
     type: CType
     guard: str
 
 
 @dataclass(repr=False)
-class Batch:
+class ProgramBatch:
     """The text of many programs, and which rows of the results are whose."""
 
     seed: int
@@ -93,7 +93,7 @@ class Batch:
         return loads + self.body
 
 
-def cuda_source(batch: Batch) -> str:
+def cuda_source(batch: ProgramBatch) -> str:
     return (
         f"{CUDA_MACROS}\n#define BEGIN\n#define END(program)\n"
         f"__global__ void expressions({', '.join(_PARAMETERS)}) {{\n"
@@ -101,7 +101,7 @@ def cuda_source(batch: Batch) -> str:
     )
 
 
-def c_source(batch: Batch) -> str:
+def c_source(batch: ProgramBatch) -> str:
     return (
         f"{C_MACROS}\n#define BEGIN undefined = 0;\n#define END(program) unknown[program * n + i] = undefined;\n"
         f"void expressions({', '.join(_PARAMETERS)}, bool *unknown) {{\n"
@@ -109,25 +109,25 @@ def c_source(batch: Batch) -> str:
     )
 
 
-def same(left: Array, right: Array) -> Array:
+def are_identical(left: Array, right: Array) -> Array:
     """Return where two values have the same bits, or are both NaN."""
     if left.dtype.kind != "f":
         return left == right
     return (left.view(np.uint64) == right.view(np.uint64)) | (np.isnan(left) & np.isnan(right))
 
 
-def batch_of(programs: list[Program], seed: int) -> Batch:
-    batch = Batch(seed)
+def make_batch(programs: list[Program], seed: int) -> ProgramBatch:
+    batch = ProgramBatch(seed)
     for program in programs:
         batch.add(program)
     return batch
 
 
-def known_share(batch: Batch) -> float:
+def compare_batch(batch: ProgramBatch) -> float:
     """Compare both sides, and return in what share of the lanes C defines what comes out."""
     generator = np.random.default_rng(batch.seed)
-    inputs = [operands(type, 2 * LANES, generator) for type in TYPES]
-    uniform = [operands(type, 1, generator)[0] for type in TYPES]
+    inputs = [draw_operands(type, 2 * LANES, generator) for type in TYPES]
+    uniform = [draw_operands(type, 1, generator)[0] for type in TYPES]
     wholes = np.zeros((batch.count(real=False), LANES), np.int64)
     reals = np.zeros((batch.count(real=True), LANES))
     arguments = [*inputs, *uniform, np.int32(LANES), wholes, reals]
@@ -141,7 +141,7 @@ def known_share(batch: Batch) -> float:
         found, right = (found_reals, reals) if is_real else (found_wholes, wholes)
         row = places[is_real]
         places[is_real] += 1
-        for lane in np.flatnonzero(~same(found[row], right[row]) & ~unknown[number])[:1]:
+        for lane in np.flatnonzero(~are_identical(found[row], right[row]) & ~unknown[number])[:1]:
             values = _values(batch.texts[number], inputs, uniform, int(lane))
             wrong.append(f"{batch.texts[number]}\n  gives {found[row, lane]!r}, C {right[row, lane]!r}, where {values}")
     assert not wrong, f"{len(wrong)} results differ, such as\n" + "\n".join(sorted(wrong, key=len)[:3])
@@ -158,15 +158,17 @@ def _values(text: str, inputs: list[Array], uniform: list[Any], lane: int) -> st
 
 
 def programs(depth: int) -> st.SearchStrategy[Program]:
-    def of(expressions: st.SearchStrategy[Node], type: CType) -> st.SearchStrategy[Program]:
+    def build_program(expressions: st.SearchStrategy[ExpressionNode], type: CType) -> st.SearchStrategy[Program]:
         return st.builds(Program, expressions, st.just(type), st.sampled_from(_GUARDS))
 
-    return st.one_of(of(integers(depth), TYPES[7]), of(floats(depth), TYPES[10]))
+    return st.one_of(
+        build_program(integer_expressions(depth), TYPES[7]), build_program(float_expressions(depth), TYPES[10])
+    )
 
 
 @st.composite
-def batches(draw: st.DrawFn, depth: int, count: int) -> Batch:
-    return batch_of(draw(st.lists(programs(depth), min_size=count, max_size=count)), draw(st.integers(0, 2**32)))
+def batches(draw: st.DrawFn, depth: int, count: int) -> ProgramBatch:
+    return make_batch(draw(st.lists(programs(depth), min_size=count, max_size=count)), draw(st.integers(0, 2**32)))
 
 
 # The same examples on every machine. A failure names the expression and the lane, so that nothing need be shrunk.
@@ -184,14 +186,14 @@ fixed = settings(
 
 @settings(fixed, max_examples=8)
 @given(batches(depth=1, count=24))
-def test_single_operators(batch: Batch) -> None:
-    assert known_share(batch) > 0.25
+def test_single_operators(batch: ProgramBatch) -> None:
+    assert compare_batch(batch) > 0.25
 
 
 @settings(fixed, max_examples=10)
 @given(batches(depth=3, count=12))
-def test_nested_expressions(batch: Batch) -> None:
-    assert known_share(batch) > 0.25
+def test_nested_expressions(batch: ProgramBatch) -> None:
+    assert compare_batch(batch) > 0.25
 
 
 @pytest.mark.parametrize("source", TYPES, ids=lambda type: type.name)
@@ -204,8 +206,8 @@ def test_every_conversion_of_a_type(source: CType) -> None:
                 text = f"TO_INTEGER({target.short}, {float(limits.min)!r}, {float(limits.max) + 1.0!r}, {operand})"
             else:
                 text = f"(({target.short}){operand})"
-            made.append(Program(Node(text), target, ""))
-    assert known_share(batch_of(made, 1)) > 0.25
+            made.append(Program(ExpressionNode(text), target, ""))
+    assert compare_batch(make_batch(made, 1)) > 0.25
 
 
 @pytest.mark.parametrize("left", TYPES, ids=lambda type: type.name)
@@ -216,9 +218,9 @@ def test_every_operator_on_every_pair_of_types(left: CType) -> None:
         pair = f"{left.letter}0", f"{right.letter}1"
         forms = ["({} + {})", "({} - {})", "({} * {})", "({} / {})" if real else "DIV({}, {})"]
         forms += [] if real else ["REM({}, {})", "({} & {})", "({} | {})", "({} ^ {})", "SHL({}, {})", "SHR({}, {})"]
-        made += [Program(Node(form.format(*pair)), FLOATS[1] if real else INTEGERS[7], "") for form in forms]
+        made += [Program(ExpressionNode(form.format(*pair)), FLOATS[1] if real else INTEGERS[7], "") for form in forms]
         made += [
-            Program(Node(f"({pair[0]} {op} {pair[1]})"), INTEGERS[7], "")
+            Program(ExpressionNode(f"({pair[0]} {op} {pair[1]})"), INTEGERS[7], "")
             for op in ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
         ]
-    assert known_share(batch_of(made, 2)) > 0.5
+    assert compare_batch(make_batch(made, 2)) > 0.5

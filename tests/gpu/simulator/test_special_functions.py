@@ -12,7 +12,7 @@ from scipy import special
 
 from gpu.errors import LaunchError
 from gpu.simulator.counting.counters import Counters
-from tests.gpu.simulator.running import build, run_kernel
+from tests.gpu.simulator.kernel_runner import build, run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -128,26 +128,26 @@ def test_integers() -> None:
     a, b = np.random.default_rng(8).integers(-(2**63), 2**63, (2, 32))
     out, _, _ = run_kernel(source, "k", np.zeros((len(calls), 32), np.int64), a, b)
     for lane in range(32):
-        assert out[:, lane].tolist() == _integers(int(a[lane]), int(b[lane]))
+        assert out[:, lane].tolist() == _draw_integers(int(a[lane]), int(b[lane]))
 
 
-def _integers(a: int, b: int) -> list[int]:
+def _draw_integers(a: int, b: int) -> list[int]:
     x, y = a % 2**32, (b >> 7) % 2**32
-    signed_x, signed_y = _signed(x, 32), _signed(y, 32)
+    signed_x, signed_y = _to_signed(x, 32), _to_signed(y, 32)
     parts = [(x >> 8 * k & 255, y >> 8 * k & 255) for k in range(4)]
     bytes_ = [*(first for first, _ in parts), *(second for _, second in parts)]
     chosen = [bytes_[0], bytes_[3], 255 if bytes_[2] & 128 else 0, bytes_[7]]
     return [
         (a * b) >> 64,
-        _signed((a % 2**64 * (b % 2**64)) >> 64, 64),
-        _signed(int(f"{a % 2**64:064b}"[::-1], 2), 64),
+        _to_signed((a % 2**64 * (b % 2**64)) >> 64, 64),
+        _to_signed(int(f"{a % 2**64:064b}"[::-1], 2), 64),
         sum(byte << 8 * place for place, byte in enumerate(chosen)),
         (abs(signed_x - signed_y) + 5) % 2**32,
         (abs(x - y) + 5) % 2**32,
         (signed_x + signed_y) >> 1,
         (signed_x + signed_y + 1) >> 1,
         (x + y) >> 1,
-        sum(_signed(first, 8) * _signed(second, 8) for first, second in parts) + 3,
+        sum(_to_signed(first, 8) * _to_signed(second, 8) for first, second in parts) + 3,
         sum(first * second for first, second in parts) + 3,
         sum((first + second) % 256 << 8 * place for place, (first, second) in enumerate(parts)),
         sum(abs((x >> shift & 65535) - (y >> shift & 65535)) << shift for shift in (0, 16)),
@@ -157,7 +157,7 @@ def _integers(a: int, b: int) -> list[int]:
     ]
 
 
-def _signed(value: int, bits: int) -> int:
+def _to_signed(value: int, bits: int) -> int:
     return value - 2**bits if value >> bits - 1 else value
 
 

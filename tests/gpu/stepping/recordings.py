@@ -24,10 +24,10 @@ def record(source: str, program: Callable[[TracingEngine, Any], Any], **options:
         program(engine, engine.build("kernel.cu"))
     except LaunchError as error:
         failure = error.message
-    return engine.recording(failure)
+    return engine.build_recording(failure)
 
 
-def launch(
+def record_launch(
     source: str,
     arguments: Sequence[Any],
     *,
@@ -41,11 +41,17 @@ def launch(
 
     def program(engine: TracingEngine, module: Any) -> None:
         given = [engine.upload(each) if isinstance(each, np.ndarray) else each for each in arguments]
-        engine.launch(module.kernel(kernel), three(grid), three(block), *given, shared_bytes=shared_bytes)
+        engine.launch(
+            module.kernel(kernel),
+            to_three_dimensions(grid),
+            to_three_dimensions(block),
+            *given,
+            shared_bytes=shared_bytes,
+        )
 
     return record(source, program, **options)
 
 
-def three(extent: int | tuple[int, ...]) -> tuple[int, ...]:
+def to_three_dimensions(extent: int | tuple[int, ...]) -> tuple[int, ...]:
     given = (extent,) if isinstance(extent, int) else extent
     return (*given, 1, 1)[:3]

@@ -7,10 +7,10 @@ import pytest
 
 from gpu.declaration.pattern import Pattern, Variant
 from gpu.patterns import all_patterns
-from gpu.run.execute import record, run_pattern
+from gpu.run.engine_requests import record_pattern, run_pattern
 from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
-from tests.gpu.simulator.checking import WatchedEngine
+from tests.gpu.simulator.watched_launch import WatchedEngine
 
 IMAGE = {"image": np.random.default_rng(1).integers(0, 256, (40, 50)).astype(np.uint8), "maxval": np.array(255)}
 VARIANTS = [
@@ -25,12 +25,12 @@ OF_GLOBAL, OF_SHARED = ("ld", "st", "red", "atom"), ("ld", "st", "atom")
 @pytest.mark.parametrize(("pattern", "variant"), VARIANTS)
 def test_every_count_is_the_same(pattern: Pattern, variant: Variant) -> None:
     params = pattern.check(pattern.step_params)
-    inputs = IMAGE if pattern.of_images else {}
-    recording = record(pattern, variant, inputs, params, lambda progress: None)
-    tallied = Tally(recording).at(recording.moments)
+    inputs = IMAGE if pattern.is_image_pattern else {}
+    recording = record_pattern(pattern, variant, inputs, params, lambda progress: None)
+    tallied = Tally(recording).counts_at(recording.event_count)
 
     counters = Counters()
-    small = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, 0)
+    small = pattern.prepare_inputs(pattern.step_input(inputs) if inputs else inputs, params, 0)
     run_pattern(WatchedEngine(counters), pattern, variant, small, params, lambda progress: None)
     total = counters.total()
     assert tallied.operations == total["operations"]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS
-from gpu.simulator.frontend.phases import phase_marks
-from gpu.stepping.phases import Phases, phases_of
+from gpu.simulator.frontend.phase_comments import find_phase_marks
+from gpu.stepping.phases import Phases, find_phases
 from gpu.stepping.recording import Recording
-from tests.gpu.stepping.recordings import launch, record, three
+from tests.gpu.stepping.recordings import record, record_launch, to_three_dimensions
 
 PASSES = """
 __device__ int twice(int v) {
@@ -40,22 +40,22 @@ extern "C" __global__ void k(int *d) {
 NAMES = ["", "load", "pass over bit 0", "pass over bit 1", "pass over bit 2", "store", "helper"]
 
 
-def of(source: str, size: int = 64, **options: object) -> tuple[Recording, Phases]:
-    recording = launch(source, [np.arange(size, dtype=np.int32)], block=size, **options)
-    return recording, phases_of(recording)
+def record_phases(source: str, size: int = 64, **options: object) -> tuple[Recording, Phases]:
+    recording = record_launch(source, [np.arange(size, dtype=np.int32)], block=size, **options)
+    return recording, find_phases(recording)
 
 
-def told(phases: Phases) -> list[str]:
-    return [stretch.name for stretch in phases.stretches]
+def phase_names(phases: Phases) -> list[str]:
+    return [stretch.name for stretch in phases.intervals]
 
 
 def test_a_phase_lasts_until_the_next_comment_also_in_loops_and_calls():
-    recording, phases = of(PASSES)
-    assert told(phases) == NAMES
+    recording, phases = record_phases(PASSES)
+    assert phase_names(phases) == NAMES
     positions, kinds = recording.statements
     at_line = {}
-    for moment in range(recording.moments):
-        at_line.setdefault((positions[moment].line, kinds[moment]), []).append(phases.at(moment + 1))
+    for moment in range(recording.event_count):
+        at_line.setdefault((positions[moment].line, kinds[moment]), []).append(phases.phase_at(moment + 1))
     # The barrier before the comment, and the head of the loop, stay in what was there before.
     assert at_line[13, "barrier"] == ["load", "pass over bit 0", "pass over bit 1"]
     assert at_line[15, "declare"] == ["pass over bit 0", "pass over bit 1", "pass over bit 2"]
@@ -65,34 +65,34 @@ def test_a_phase_lasts_until_the_next_comment_also_in_loops_and_calls():
 
 
 def test_stretches_follow_each_other_without_gaps():
-    recording, phases = of(PASSES)
-    assert [phases.stretches[0].first, phases.stretches[-1].last] == [0, recording.moments]
-    assert all(one.last == other.first for one, other in pairwise(phases.stretches))
-    assert phases.starts == tuple(stretch.first for stretch in phases.stretches[1:])
-    for stretch in phases.stretches:
-        assert {phases.at(moment) for moment in range(stretch.first + 1, stretch.last + 1)} == {stretch.name}
-        assert phases.covering(stretch.first, stretch.last) == stretch.name
-    assert phases.at(0) == ""
+    recording, phases = record_phases(PASSES)
+    assert [phases.intervals[0].first, phases.intervals[-1].last] == [0, recording.event_count]
+    assert all(one.last == other.first for one, other in pairwise(phases.intervals))
+    assert phases.starts == tuple(stretch.first for stretch in phases.intervals[1:])
+    for stretch in phases.intervals:
+        assert {phases.phase_at(moment) for moment in range(stretch.first + 1, stretch.last + 1)} == {stretch.name}
+        assert phases.find_dominant_phase(stretch.first, stretch.last) == stretch.name
+    assert phases.phase_at(0) == ""
 
 
 @pytest.mark.parametrize("schedule", ["shuffle:3", "lanes:3"])
 def test_where_threads_take_turns_the_first_one_says_where_a_phase_begins(schedule):
-    recording, phases = of(PASSES, schedule=schedule)
-    assert told(phases) == [*NAMES[:-1], "helper"]
+    recording, phases = record_phases(PASSES, schedule=schedule)
+    assert phase_names(phases) == [*NAMES[:-1], "helper"]
     positions, _ = recording.statements
-    for moment in range(recording.moments):
+    for moment in range(recording.event_count):
         if positions[moment].line in (15, 16, 17):
-            assert phases.at(moment + 1).startswith("pass over bit ")
+            assert phases.phase_at(moment + 1).startswith("pass over bit ")
         if positions[moment].line == 11:
-            assert phases.at(moment + 1) == "load"
+            assert phases.phase_at(moment + 1) == "load"
 
 
 def test_a_saved_recording_has_its_phases(tmp_path):
-    recording, phases = of(PASSES)
+    recording, phases = record_phases(PASSES)
     recording.save(tmp_path / "kept.lockstep")
-    again = phases_of(Recording.load(tmp_path / "kept.lockstep"))
-    assert (again.names, again.stretches) == (phases.names, phases.stretches)
-    assert (again.of_event == phases.of_event).all()
+    again = find_phases(Recording.load(tmp_path / "kept.lockstep"))
+    assert (again.names, again.intervals) == (phases.names, phases.intervals)
+    assert (again.event_phases == phases.event_phases).all()
 
 
 def test_values_that_threads_do_not_share_are_told_together():
@@ -106,7 +106,7 @@ def test_values_that_threads_do_not_share_are_told_together():
         d[lane] += 2;
     }
     """
-    assert told(of(source)[1]) == ["", "warp 0, 1", "lane 0 to 63 of {nothing}"]
+    assert phase_names(record_phases(source)[1]) == ["", "warp 0, 1", "lane 0 to 63 of {nothing}"]
 
 
 def test_a_variable_that_is_declared_in_the_phase_names_all_of_it():
@@ -117,7 +117,7 @@ def test_a_variable_that_is_declared_in_the_phase_names_all_of_it():
         d[threadIdx.x] += first;
     }
     """
-    assert told(of(source)[1]) == ["from 4 on"]
+    assert phase_names(record_phases(source)[1]) == ["from 4 on"]
 
 
 def test_a_comment_before_a_loop_follows_the_loops_variable():
@@ -129,7 +129,11 @@ def test_a_comment_before_a_loop_follows_the_loops_variable():
         d[threadIdx.x] += 1;
     }
     """
-    assert [name for name in told(of(source)[1]) if "{" not in name][:3] == ["distance 1", "distance 2", "distance 4"]
+    assert [name for name in phase_names(record_phases(source)[1]) if "{" not in name][:3] == [
+        "distance 1",
+        "distance 2",
+        "distance 4",
+    ]
 
 
 def test_launches_have_their_own():
@@ -144,15 +148,15 @@ def test_launches_have_their_own():
     def program(engine, module):
         data = engine.upload(np.zeros(32, np.int32))
         for name in ("first", "second", "first"):
-            engine.launch(module.kernel(name), three(1), three(32), data)
+            engine.launch(module.kernel(name), to_three_dimensions(1), to_three_dimensions(32), data)
 
-    phases = phases_of(record(source, program))
-    assert [(stretch.name, stretch.launch) for stretch in phases.stretches] == [("one", 0), ("", 1), ("one", 2)]
+    phases = find_phases(record(source, program))
+    assert [(stretch.name, stretch.launch) for stretch in phases.intervals] == [("one", 0), ("", 1), ("one", 2)]
 
 
 def test_without_comments_there_are_none():
-    _, phases = of('extern "C" __global__ void k(int *d) { d[threadIdx.x] += 1; }')
-    assert (phases.names, phases.stretches, phases.starts) == (("",), (), ())
+    _, phases = record_phases('extern "C" __global__ void k(int *d) { d[threadIdx.x] += 1; }')
+    assert (phases.names, phases.intervals, phases.starts) == (("",), (), ())
 
 
 @pytest.mark.parametrize(
@@ -173,25 +177,27 @@ def test_without_comments_there_are_none():
     ],
 )
 def test_comments_in_functions_name_phases(text, names):
-    assert [mark.name for mark in phase_marks(text)] == names
+    assert [mark.name for mark in find_phase_marks(text)] == names
 
 
 def test_a_mark_ends_with_its_function():
-    first, second = phase_marks("void f() {\n  // phase: a\n  g();\n}\nvoid g() {\n  // phase: b\n}\n")
-    assert (first.at, first.until) == ((2, 3), (4, 1))
-    assert (second.at, second.until) == ((6, 3), (7, 1))
+    first, second = find_phase_marks("void f() {\n  // phase: a\n  g();\n}\nvoid g() {\n  // phase: b\n}\n")
+    assert (first.start, first.end) == ((2, 3), (4, 1))
+    assert (second.start, second.end) == ((6, 3), (7, 1))
 
 
 def test_every_phase_of_our_kernels_names_variables_that_are_declared_before_it():
     for path in sorted(KERNELS.glob("*.cu")):
         lines = path.read_text(encoding="utf-8").split("\n")
-        for mark in phase_marks("\n".join(lines)):
+        for mark in find_phase_marks("\n".join(lines)):
             start = max(
-                number for number in range(mark.at[0]) if lines[number].startswith(("extern", "__device__", "template"))
+                number
+                for number in range(mark.start[0])
+                if lines[number].startswith(("extern", "__device__", "template"))
             )
             for name in mark.variables:
-                declared = any(re.search(rf"\bint {name}\b", line) for line in lines[start : mark.at[0]])
-                assert declared, f"{path.name}:{mark.at[0]}: there is no {name}"
+                declared = any(re.search(rf"\bint {name}\b", line) for line in lines[start : mark.start[0]])
+                assert declared, f"{path.name}:{mark.start[0]}: there is no {name}"
 
 
 HEADERS = """
@@ -209,5 +215,5 @@ extern "C" __global__ void k(float *d) {
 
 
 def test_what_a_header_does_goes_with_who_called_it():
-    recording = launch(HEADERS, [np.zeros(256, np.float32)])
-    assert told(phases_of(recording)) == ["", "fill from 0", "fill from 1"]
+    recording = record_launch(HEADERS, [np.zeros(256, np.float32)])
+    assert phase_names(find_phases(recording)) == ["", "fill from 0", "fill from 1"]

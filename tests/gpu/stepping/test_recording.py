@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import InputError
-from gpu.simulator.trace.file import arrays_of
+from gpu.simulator.trace.file import collect_arrays
 from gpu.stepping.recording import Recording
 from tests.gpu.stepping.recordings import record
 
@@ -32,7 +32,7 @@ def program(engine, module):
     engine.launch(module.kernel("twice"), (1, 1, 1), (8, 1, 1), out, out)
 
 
-def numbers(recording: Recording) -> list[dict[str, int | None]]:
+def read_numbers(recording: Recording) -> list[dict[str, int | None]]:
     return [
         {array.name: launch.buffers[array.number] for array in launch.trace.arrays} for launch in recording.launches
     ]
@@ -42,8 +42,8 @@ def test_launches_follow_each_other_and_buffers_keep_their_identity():
     recording = record(TWO, program)
     first, second, third = recording.launches
     assert (first.first, second.first) == (0, first.count)
-    assert recording.moments == first.count + second.count + third.count
-    add, twice, again = numbers(recording)
+    assert recording.event_count == first.count + second.count + third.count
+    add, twice, again = read_numbers(recording)
     assert add["s"] is None
     assert (twice["a"], twice["b"], twice["counter"]) == (add["out"], add["in"], add["counter"])
     assert len({add["out"], add["in"], add["counter"]}) == 3
@@ -55,20 +55,20 @@ def test_launches_follow_each_other_and_buffers_keep_their_identity():
 def test_a_moment_belongs_to_the_launch_whose_event_is_next():
     recording = record(TWO, program)
     first, second, third = recording.launches
-    assert recording.at(0) == (first, 0)
-    assert recording.at(first.count - 1) == (first, first.count - 1)
-    assert recording.at(first.count) == (second, 0)
-    assert recording.at(recording.moments) == (third, third.count)
-    for moment in (-1, recording.moments + 1):
+    assert recording.locate_moment(0) == (first, 0)
+    assert recording.locate_moment(first.count - 1) == (first, first.count - 1)
+    assert recording.locate_moment(first.count) == (second, 0)
+    assert recording.locate_moment(recording.event_count) == (third, third.count)
+    for moment in (-1, recording.event_count + 1):
         with pytest.raises(InputError, match=f"there is no moment {moment}"):
-            recording.at(moment)
+            recording.locate_moment(moment)
 
 
 def test_a_program_that_launches_nothing():
     recording = record(TWO, lambda engine, module: None)
-    assert (recording.launches, recording.moments) == ((), 0)
+    assert (recording.launches, recording.event_count) == ((), 0)
     with pytest.raises(InputError, match="has 0 events"):
-        recording.at(0)
+        recording.locate_moment(0)
 
 
 def test_a_mistake_ends_the_recording_and_is_told():
@@ -83,7 +83,7 @@ def test_a_mistake_ends_the_recording_and_is_told():
     assert [launch.trace.failure != "" for launch in recording.launches] == [False, True]
     assert "Invalid __global__ write" in recording.failure
     assert recording.failure == recording.launches[1].trace.failure
-    assert recording.moments > recording.launches[1].first
+    assert recording.event_count > recording.launches[1].first
 
 
 def test_a_program_that_is_too_long_runs_to_its_end_all_the_same():
@@ -108,15 +108,15 @@ def test_save_and_load(tmp_path):
     recording.save(tmp_path / "a.zip")
     again = Recording.load(tmp_path / "a.zip")
     (tmp_path / "a.zip").unlink()
-    assert again.moments == recording.moments
+    assert again.event_count == recording.event_count
     assert again.text("kernel.cu") == TWO
     assert again.text("other.cu") == ""
-    assert numbers(again) == numbers(recording)
+    assert read_numbers(again) == read_numbers(recording)
     for here, there in zip(recording.launches, again.launches, strict=True):
         assert (here.first, here.count, here.buffers) == (there.first, there.count, there.buffers)
         assert (here.trace.kernel, here.trace.arrays) == (there.trace.kernel, there.trace.arrays)
-        for name, array in arrays_of(here.trace.data).items():
-            assert np.array_equal(array, arrays_of(there.trace.data)[name])
+        for name, array in collect_arrays(here.trace.data).items():
+            assert np.array_equal(array, collect_arrays(there.trace.data)[name])
 
 
 def test_what_is_no_recording_is_refused(tmp_path):
@@ -158,8 +158,8 @@ def test_findings_have_the_moment_of_the_whole_program(tmp_path):
     for found in (recording, Recording.load(tmp_path / "a.zip")):
         (first, race), (second, again) = found.findings
         assert (race.kind, again.kind) == ("race", "race")
-        assert found.at(first)[0].number == 0
-        assert found.at(second)[0].number == 1
+        assert found.locate_moment(first)[0].number == 0
+        assert found.locate_moment(second)[0].number == 1
         assert first + recording.launches[1].first == second
 
 
@@ -174,7 +174,7 @@ def test_only_what_nobody_filled_or_wrote_is_uninitialized():
         engine.launch(module.kernel("k"), (1, 1, 1), (8, 1, 1), out, filled)
 
     recording = record(source, reads)
-    assert [(found.kind, recording.at(event)[0].number) for event, found in recording.findings] == [
+    assert [(found.kind, recording.locate_moment(event)[0].number) for event, found in recording.findings] == [
         ("uninitialized", 1)
     ]
 

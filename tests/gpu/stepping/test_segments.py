@@ -8,20 +8,20 @@ import numpy as np
 
 from gpu.declaration.pattern import Array
 from gpu.patterns import find_pattern
-from gpu.run.execute import record
-from gpu.stepping.derived import Derived, derive
+from gpu.run.engine_requests import record_pattern
+from gpu.stepping.derived_data import DerivedData, derive_data
 
 
-def _convolution(tile: str) -> Derived:
+def _record_convolution(tile: str) -> DerivedData:
     found = find_pattern("convolution")
     preset = next(each for each in found.presets if "6 x 6" in each.title)
     image = np.arange(144, dtype=np.uint8).reshape(12, 12)
     inputs = found.step_input({"image": image, "maxval": np.array(255, np.uint32)})
     params = found.check({**preset.params, "tile": tile})
-    return derive(record(found, found.variant(preset.variant), inputs, params, lambda progress: None))
+    return derive_data(record_pattern(found, found.variant(preset.variant), inputs, params, lambda progress: None))
 
 
-def _filled(derived: Derived, first: int, last: int) -> Array:
+def _written_elements(derived: DerivedData, first: int, last: int) -> Array:
     """Return which elements of the first block's tile are written in a stretch."""
     trace = derived.recording.launches[0].trace
     (tile,) = [array for array in trace.arrays if array.space == "shared"][:1]
@@ -34,15 +34,15 @@ def _filled(derived: Derived, first: int, last: int) -> Array:
 
 
 def test_a_6_x_6_block_fills_an_8_x_8_tile_in_four_rounds() -> None:
-    derived = _convolution("6x6")
+    derived = _record_convolution("6x6")
     load = [each for each in derived.segments if each.label.startswith("load")]
     assert [each.label for each in load] == [f"load {number} of 4" for number in range(1, 5)]
     assert all(each.last == other.first for each, other in pairwise(load))
-    rounds = [_filled(derived, each.first, each.last) for each in load]
+    rounds = [_written_elements(derived, each.first, each.last) for each in load]
     assert [each.size for each in rounds] == [36, 12, 12, 4]
     assert sorted(np.concatenate(rounds).tolist()) == list(range(64))
 
 
 def test_pixels_that_several_threads_fetch_are_not_passed_on() -> None:
     """At the border two threads read one pixel of the image, and neither has it from the other's place in the tile."""
-    assert {row.storage.space for row in _convolution("8x8").dataflow.rows} == {"global", "constant", "register"}
+    assert {row.storage.space for row in _record_convolution("8x8").dataflow.rows} == {"global", "constant", "register"}

@@ -11,7 +11,7 @@ import pytest
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.recording import Recording
 from gpu.stepping.symbols import Symbol, Symbols
-from tests.gpu.stepping.recordings import launch
+from tests.gpu.stepping.recordings import record_launch
 
 SCAN = """
 extern "C" __global__ void k(int *data, int n) {
@@ -32,11 +32,11 @@ OPERATIONS = {"Σ": ("((a) + (b))", sum), "max": ("max(a, b)", max), "min": ("mi
 
 def symbols_of(recording: Recording) -> tuple[Dataflow, list[list[str]]]:
     dataflow = Dataflow(recording)
-    found = Symbols(dataflow).complete()
-    return dataflow, [[each.text() for each in found.of_row(row.number)] for row in dataflow.rows]
+    found = Symbols(dataflow).compute_all()
+    return dataflow, [[each.format_text() for each in found.find_row_symbols(row.number)] for row in dataflow.rows]
 
 
-def named(text: str) -> list[int]:
+def parse_elements(text: str) -> list[int]:
     """Return the elements that a text names: x3, x2+x3, Σ x[0..7], Σ x[0..6:2], ƒ x[1,3]."""
     if "[" not in text:
         return [int(each) for each in re.findall(r"x(\d+)", text)]
@@ -53,14 +53,14 @@ def test_each_value_is_what_its_symbol_says(operator):
     written, reference = OPERATIONS[operator]
     data = np.random.default_rng(3).permutation(100)[:16].astype(np.int32)
     source = f"#define OPERATION(a, b) {written}\n{SCAN}"
-    dataflow, texts = symbols_of(launch(source, [data, np.int32(16)], block=16))
+    dataflow, texts = symbols_of(record_launch(source, [data, np.int32(16)], block=16))
     some = 0
     for row, symbols in zip(dataflow.rows, texts, strict=True):
         for value, symbol in zip(row.value.tolist(), symbols, strict=True):
-            assert reference(int(data[each]) for each in named(symbol)) == value, (row.label, symbol)
+            assert reference(int(data[each]) for each in parse_elements(symbol)) == value, (row.label, symbol)
             some += symbol.startswith(operator)
     assert some > 30
-    last = [symbols for row, symbols in zip(dataflow.rows, texts, strict=True) if row.made.any()][-1]
+    last = [symbols for row, symbols in zip(dataflow.rows, texts, strict=True) if row.computed.any()][-1]
     assert last[:4] == (["x0", "x0+x1", "Σ x[0..2]", "Σ x[0..3]"] if operator == "Σ" else
                         ["x0", f"{operator} x[0..1]", f"{operator} x[0..2]", f"{operator} x[0..3]"])  # fmt: skip
 
@@ -76,7 +76,7 @@ def test_keys_that_are_exchanged_say_where_they_were():
     }
     """
     keys = np.array([5, 3, 1, 2], np.int32)
-    dataflow, texts = symbols_of(launch(source, [keys], block=2))
+    dataflow, texts = symbols_of(record_launch(source, [keys], block=2))
     final: dict[int, str] = {}
     for row, symbols in zip(dataflow.rows, texts, strict=True):
         if row.storage.name == "keys":
@@ -99,7 +99,7 @@ def test_what_began_at_nothing_or_counts_twice_or_is_something_else():
     """
     data = np.arange(2, 18, dtype=np.int32)
     arrays = [data, np.zeros(1, np.int32), np.zeros(16, np.int32)]
-    dataflow, texts = symbols_of(launch(source, arrays, block=4))
+    dataflow, texts = symbols_of(record_launch(source, arrays, block=4))
     final: dict[tuple[str, int], str] = {}
     for row, symbols in zip(dataflow.rows, texts, strict=True):
         final |= {(row.storage.name, cell): symbol for cell, symbol in zip(row.cells.tolist(), symbols, strict=True)}
@@ -121,11 +121,11 @@ def test_what_began_at_nothing_or_counts_twice_or_is_something_else():
 def test_a_symbol_is_written_as_fully_as_there_is_room(bits, room, text):
     if (bits, room) == (0b11011, 12):
         text = "Σx0..1,3..4"
-    assert Symbol("Σ", (("x", bits),)).text(room) == text
+    assert Symbol("Σ", (("x", bits),)).format_text(room) == text
 
 
 def test_single_elements_and_several_arrays():
-    assert Symbol("", (("x", 1 << 5),)).text() == "x5"
-    assert Symbol("Π", (("a", 1 << 2), ("b", 1 << 3))).text() == "Π a[2], b[3]"
-    assert Symbol("ƒ", ()).text() == "·"
-    assert prod(named("Π x[1,5]")) == 5
+    assert Symbol("", (("x", 1 << 5),)).format_text() == "x5"
+    assert Symbol("Π", (("a", 1 << 2), ("b", 1 << 3))).format_text() == "Π a[2], b[3]"
+    assert Symbol("ƒ", ()).format_text() == "·"
+    assert prod(parse_elements("Π x[1,5]")) == 5

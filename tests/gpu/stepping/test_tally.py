@@ -10,8 +10,8 @@ import pytest
 from gpu.errors import InputError
 from gpu.stepping.recording import Recording
 from gpu.stepping.tally import Counts, Tally
-from tests.gpu.simulator.tracing import trace as traced
-from tests.gpu.stepping.recordings import launch, record
+from tests.gpu.simulator.trace_checks import trace_kernel as traced
+from tests.gpu.stepping.recordings import record, record_launch
 
 BRENT_KUNG = """\
 __global__ void k(int *a) {
@@ -78,8 +78,8 @@ __global__ void k(int *a) {
 
 
 def test_brent_kung_of_16():
-    recording = launch(BRENT_KUNG, [np.arange(16, dtype=np.int32)], block=8)
-    end = Tally(recording).at(recording.moments)
+    recording = record_launch(BRENT_KUNG, [np.arange(16, dtype=np.int32)], block=8)
+    end = Tally(recording).counts_at(recording.event_count)
     assert (end.operations, end.steps) == (26, 7)
     assert (end.parallelism, end.peak) == (26 / 7, 8)
     assert end.idle_fraction == 1 - 26 / (7 * 32), "lanes that the block does not have are idle too"
@@ -87,8 +87,8 @@ def test_brent_kung_of_16():
 
 
 def test_kogge_stone_of_16():
-    recording = launch(KOGGE_STONE, [np.arange(16, dtype=np.int32)], block=16)
-    end = Tally(recording).at(recording.moments)
+    recording = record_launch(KOGGE_STONE, [np.arange(16, dtype=np.int32)], block=16)
+    end = Tally(recording).counts_at(recording.event_count)
     assert (end.operations, end.steps) == (49, 4)
 
 
@@ -105,10 +105,10 @@ __global__ void k(int *a, int n) {
 """
 
 
-def _steps(recording: Recording) -> list[Counts]:
+def _step_counts(recording: Recording) -> list[Counts]:
     """Return what each step comes to, the first one first."""
     tally = Tally(recording)
-    found = {tally.at(moment).steps: tally.step_at(moment) for moment in range(recording.moments + 1)}
+    found = {tally.counts_at(moment).steps: tally.step_counts_at(moment) for moment in range(recording.event_count + 1)}
     assert found.pop(0).operations == 0
     return [found[step] for step in sorted(found)]
 
@@ -118,24 +118,24 @@ def test_neighbored_pairs_leave_half_then_three_quarters_then_seven_eighths_of_e
     """One block of 128 threads; the second kernel has full warps while there are any, and leaves the others alone."""
     arguments = [np.ones(128, np.int32), np.int32(128)]
     first, second = (
-        Recording.of_launch(traced(source, arguments, block=128, schedule=schedule)[0], {})
+        Recording.from_trace(traced(source, arguments, block=128, schedule=schedule)[0], {})
         for source in (NEIGHBORED, NEIGHBORED_LESS)
     )
-    neighbored, less = _steps(first), _steps(second)
+    neighbored, less = _step_counts(first), _step_counts(second)
     assert [each.operations for each in neighbored] == [each.operations for each in less] == [64, 32, 16, 8, 4, 2, 1]
     assert [each.idle_fraction for each in neighbored] == [1 / 2, 3 / 4, 7 / 8, 15 / 16, *[31 / 32] * 3]
     assert [each.idle_fraction for each in less] == [0, 0, 1 / 2, 3 / 4, 7 / 8, 15 / 16, 31 / 32]
     assert [each.divergent_branches for each in neighbored] == [4, 4, 4, 4, 4, 2, 1]
     assert [each.divergent_branches for each in less] == [0, 0, 1, 1, 1, 1, 1]
-    end = Tally(first).at(first.moments)
+    end = Tally(first).counts_at(first.event_count)
     assert (end.operations, end.steps, end.peak, end.barriers) == (127, 7, 64, 7)
     assert end.idle_fraction == 1 - 127 / (32 * (5 * 4 + 2 + 1))
-    assert Tally(second).at(second.moments).idle_fraction == 1 - 127 / (32 * (2 + 6))
+    assert Tally(second).counts_at(second.event_count).idle_fraction == 1 - 127 / (32 * (2 + 6))
 
 
 def test_a_step_counts_what_led_to_it_since_the_step_before():
-    recording = launch(NEIGHBORED, [np.ones(256, np.int32), np.int32(256)], block=64, grid=4)
-    steps, end = _steps(recording), Tally(recording).at(recording.moments)
+    recording = record_launch(NEIGHBORED, [np.ones(256, np.int32), np.int32(256)], block=64, grid=4)
+    steps, end = _step_counts(recording), Tally(recording).counts_at(recording.event_count)
     assert sum(each.sectors for each in steps) == end.sectors
     assert sum(each.operations for each in steps) == end.operations == 252
     assert end.barriers == 6 * 4
@@ -144,14 +144,14 @@ def test_a_step_counts_what_led_to_it_since_the_step_before():
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])
 def test_steps_do_not_depend_on_the_order_of_warps(schedule):
     made, _ = traced(NEIGHBORED, [np.ones(256, np.int32), np.int32(256)], block=64, grid=4, schedule=schedule)
-    recording = Recording.of_launch(made, {})
-    end = Tally(recording).at(recording.moments)
+    recording = Recording.from_trace(made, {})
+    end = Tally(recording).counts_at(recording.event_count)
     assert (end.operations, end.steps, end.barriers) == (252, 6, 24)
 
 
 def test_what_a_lane_makes_for_nobody_is_work_all_the_same():
-    recording = launch(SHUFFLE, [np.ones(32, np.int32)])
-    end = Tally(recording).at(recording.moments)
+    recording = record_launch(SHUFFLE, [np.ones(32, np.int32)])
+    end = Tally(recording).counts_at(recording.event_count)
     assert (end.operations, end.steps, end.idle_fraction) == (5 * 32, 5, 0)
 
 
@@ -164,8 +164,8 @@ __global__ void k(const int *where, int *a) {
         a[i] = a[j] * 3;
 }
 """
-    recording = launch(source, [np.arange(8, dtype=np.int32), np.ones(16, np.int32)], block=8)
-    end = Tally(recording).at(recording.moments)
+    recording = record_launch(source, [np.arange(8, dtype=np.int32), np.ones(16, np.int32)], block=8)
+    end = Tally(recording).counts_at(recording.event_count)
     assert (end.operations, end.steps) == (8, 1)
 
 
@@ -178,9 +178,9 @@ __global__ void k(int *a) {
     s[threadIdx.x * 32] = a[threadIdx.x * 8];
 }
 """
-    recording = launch(source, [np.zeros(512, np.int32)], block=80)
+    recording = record_launch(source, [np.zeros(512, np.int32)], block=80)
     tally = Tally(recording)
-    start, end = tally.at(0), tally.at(recording.moments)
+    start, end = tally.counts_at(0), tally.counts_at(recording.event_count)
     assert (start.parallelism, start.idle_fraction, start.lanes_per_warp) == (None,) * 3
     # All 80 test, 16 return, and of the two warps that are left all work.
     assert end.lanes_per_warp == (80 + 16 + 64) / (3 + 1 + 2)
@@ -194,14 +194,14 @@ def test_launches_add_up():
         for _ in range(3)
     ])  # fmt: skip
     tally = Tally(recording)
-    assert [tally.at(each.first).steps for each in recording.launches] == [0, 5, 10]
-    assert tally.at(recording.moments).operations == 480
+    assert [tally.counts_at(each.first).steps for each in recording.launches] == [0, 5, 10]
+    assert tally.counts_at(recording.event_count).operations == 480
     with pytest.raises(InputError, match="there is no moment"):
-        tally.at(recording.moments + 1)
+        tally.counts_at(recording.event_count + 1)
 
 
 def test_a_hundred_thousand_statements_of_lanes_take_a_processor_less_than_a_second():
-    recording = launch(NEIGHBORED, [np.ones(8192, np.int32), np.int32(8192)], block=1024, grid=4)
+    recording = record_launch(NEIGHBORED, [np.ones(8192, np.int32), np.int32(8192)], block=1024, grid=4)
     assert recording.launches[0].trace.lane_events > 100_000
     start = time.process_time()
     Tally(recording)

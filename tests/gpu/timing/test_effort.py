@@ -9,10 +9,10 @@ import time
 import numpy as np
 import pytest
 
-from gpu.bench.model import elsewhere
+from gpu.bench.model import foreign_kernels
 from gpu.engines.modeling import ModelingEngine
 from gpu.patterns import find_pattern
-from gpu.run.model import model_pattern
+from gpu.run.timing_model import model_pattern
 from gpu.timing.gpus import find_gpu
 from tests import needs
 
@@ -33,7 +33,7 @@ from tests import needs
 def test_the_longest_variants_take_seconds(pattern, variant, given, most) -> None:
     declared = find_pattern(pattern)
     params = declared.check(given)
-    inputs = declared.inputs({}, params, 7)
+    inputs = declared.prepare_inputs({}, params, 7)
     chosen = declared.variant(variant)
     model_pattern(chosen, inputs, params, "h200")  # compiled, and what it imports
     begin = time.process_time()
@@ -43,10 +43,10 @@ def test_the_longest_variants_take_seconds(pattern, variant, given, most) -> Non
 
 def test_of_a_large_grid_whose_rounds_nobody_foresees_a_part_is_counted() -> None:
     """Mandelbrot's set on 16 million points: all of them, up to hundreds of rounds each, took 38 seconds."""
-    case = [each for each in elsewhere.all_cases() if each.kernel == "mandelbrot"][-1]
+    case = [each for each in foreign_kernels.all_cases() if each.kernel == "mandelbrot"][-1]
     engine = ModelingEngine(find_gpu("h200"))
-    engine.sources.update(elsewhere.sources())
-    arguments = case.make(np.random.default_rng(7))
+    engine.sources.update(foreign_kernels.read_sources())
+    arguments = case.make_arguments(np.random.default_rng(7))
     begin = time.process_time()
     case.launch(engine, arguments)
     assert time.process_time() - begin < 5
@@ -56,11 +56,11 @@ def test_of_a_large_grid_whose_rounds_nobody_foresees_a_part_is_counted() -> Non
 _PEAK = """
 import resource, sys
 from gpu.patterns import find_pattern
-from gpu.run.model import model_pattern
+from gpu.run.timing_model import model_pattern
 
 declared = find_pattern("compaction")
 params = declared.check({"n": 1 << 26, "dtype": "float32"})
-inputs = declared.inputs({}, params, 7)
+inputs = declared.prepare_inputs({}, params, 7)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 model_pattern(declared.variant("three-kernels"), inputs, params, "h200")
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -8,14 +8,14 @@ import pytest
 from gpu.devices.probe import find_nvcc
 from gpu.errors import CompileError
 from gpu.patterns import find_pattern
-from gpu.run.model import model_kernel, model_pattern
-from gpu.simulator.module import SimulatedModule
+from gpu.run.timing_model import model_kernel, model_pattern
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing import compiler
-from gpu.timing.estimate.compiler import estimated_registers, ptx_of
+from gpu.timing.estimate.compiler import estimate_registers, generate_ptx
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
-from gpu.timing.ptx.program import parse
-from gpu.timing.ptx.running import GridShape
+from gpu.timing.ptx.program import parse_ptx
+from gpu.timing.ptx.sampled_blocks import GridShape
 
 TEXT = """
 __constant__ float SCALE[2] = {2.0f, 3.0f};
@@ -55,8 +55,8 @@ def test_what_llvm_makes_computes_what_the_simulator_does(tmp_path, capfd) -> No
     wanted, found = np.zeros(129, np.float32), np.zeros(129, np.float32)
     simulated.launch((2, 1, 1), (64, 1, 1), [values.view(np.uint8), wanted.view(np.uint8), np.int32(128)])
 
-    program = parse(ptx_of(simulated.function, simulated.variables, "9.0"))
-    kernel = program.kernel("mixed")
+    program = parse_ptx(generate_ptx(simulated.function, simulated.variables, "9.0"))
+    kernel = program.find_kernel("mixed")
     memory = SampledMemory(
         {0: values.view(np.uint8), 1: found.view(np.uint8), 2: np.array([2, 3], np.float32).view(np.uint8)}
     )
@@ -66,7 +66,7 @@ def test_what_llvm_makes_computes_what_the_simulator_does(tmp_path, capfd) -> No
     machine = PtxMachine(kernel, {each.name: memory.address(2) for each in program.variables if each.space == "const"})
     machine.run(GridShape((2, 1, 1), (64, 1, 1)), parameters, range(2), memory)
     assert np.allclose(found, wanted, rtol=1e-5)
-    assert 8 < estimated_registers(kernel) < 64
+    assert 8 < estimate_registers(kernel) < 64
     assert capfd.readouterr().err == ""  # LLVM complains by itself
 
 
@@ -74,7 +74,7 @@ def test_what_llvm_makes_computes_what_the_simulator_does(tmp_path, capfd) -> No
 def test_an_estimate_is_near_what_the_compiler_leads_to(name, variant, without_nvcc, monkeypatch) -> None:
     pattern = find_pattern(name)
     params = pattern.check({"n": 256})
-    inputs = pattern.inputs({}, params, 1)
+    inputs = pattern.prepare_inputs({}, params, 1)
     estimated = model_pattern(pattern.variant(variant), inputs, params, "h200")
     assert estimated.data()["source"] == "ir"
     if not find_nvcc():
@@ -109,5 +109,5 @@ def test_what_only_a_predicate_reads_takes_a_register_only_from_its_write() -> N
         @%p2 bra $L1;
         ret;
     }}\n"""
-    assert estimated_registers(parse(text).kernel("k")) < 16
-    assert estimated_registers(parse(text.replace("@%p1 st", "st")).kernel("k")) > 32
+    assert estimate_registers(parse_ptx(text).find_kernel("k")) < 16
+    assert estimate_registers(parse_ptx(text.replace("@%p1 st", "st")).find_kernel("k")) > 32

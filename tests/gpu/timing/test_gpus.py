@@ -7,15 +7,15 @@ import re
 import pytest
 
 from gpu.errors import InputError
-from gpu.timing.gpus import FOLDER, find_gpu, keys, read
+from gpu.timing.gpus import FOLDER, find_gpu, list_gpu_keys, read_gpu
 
 
 def test_the_gpus_that_students_meet_are_described() -> None:
-    assert {"h200", "h100", "a100", "l4", "t4", "rtx-3060", "rtx-4090", "jetson-orin"} <= set(keys())
-    assert [key for key in keys() if find_gpu(key).validated] == ["h100", "h200"]
+    assert {"h200", "h100", "a100", "l4", "t4", "rtx-3060", "rtx-4090", "jetson-orin"} <= set(list_gpu_keys())
+    assert [key for key in list_gpu_keys() if find_gpu(key).validated] == ["h100", "h200"]
 
 
-@pytest.mark.parametrize("key", keys())
+@pytest.mark.parametrize("key", list_gpu_keys())
 def test_every_number_has_a_source(key) -> None:
     gpu = find_gpu(key)
     assert all(gpu.sources.values())
@@ -57,7 +57,7 @@ def test_what_is_wrong_in_a_description_is_said(tmp_path, old, new, said) -> Non
     path = tmp_path / "mine.toml"
     path.write_text(re.sub(old, new, (FOLDER / "h200.toml").read_text("utf-8"), count=1), "utf-8")
     with pytest.raises(InputError, match=said):
-        read(path)
+        read_gpu(path)
 
 
 def test_a_description_of_ones_own_is_taken_by_its_path(tmp_path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from gpu.cli import main as cli
 from gpu.errors import CompileError, InputError, KernelError
 from gpu.patterns import find_pattern
-from gpu.run.model import model_kernel, model_pattern
+from gpu.run.timing_model import model_kernel, model_pattern
 from tests import needs
-from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 pytestmark = needs.nvcc
 
@@ -32,7 +32,7 @@ extern "C" __global__ void multiply_add(float *values, int rounds) {
 """
 
 
-def modeled(tmp_path, kernel, grid, block, arguments, gpu="h200"):
+def model_kernel_text(tmp_path, kernel, grid, block, arguments, gpu="h200"):
     path = tmp_path / "kernels.cu"
     path.write_text(COPY, "utf-8")
     return model_kernel(path, COPY, kernel, grid, block, arguments, gpu)
@@ -40,7 +40,7 @@ def modeled(tmp_path, kernel, grid, block, arguments, gpu="h200"):
 
 def test_a_copy_moves_its_bytes_at_the_rate_of_memory(tmp_path) -> None:
     n = 1 << 24
-    found = modeled(tmp_path, "copy", n // 256, 256, [f"zeros:{n}", f"zeros:{n}", n, 1])
+    found = model_kernel_text(tmp_path, "copy", n // 256, 256, [f"zeros:{n}", f"zeros:{n}", n, 1])
     assert found.bound_by == "memory"
     assert found.data()["dram_bytes"] == pytest.approx(8 * n, rel=0.35)  # the last cache keeps what is written last
     assert 8 * n / found.gpu.memory_gb_s / 1e3 * 0.7 < found.time_us < 8 * n / found.gpu.memory_gb_s / 1e3 * 2
@@ -49,7 +49,8 @@ def test_a_copy_moves_its_bytes_at_the_rate_of_memory(tmp_path) -> None:
 def test_lanes_apart_move_more_sectors(tmp_path) -> None:
     n = 1 << 16
     together, apart = (
-        modeled(tmp_path, "copy", n // 256, 256, [f"zeros:{8 * n}", f"zeros:{n}", n, stride], "l4") for stride in (1, 8)
+        model_kernel_text(tmp_path, "copy", n // 256, 256, [f"zeros:{8 * n}", f"zeros:{n}", n, stride], "l4")
+        for stride in (1, 8)
     )
     one, other = (each.data()["l2_sectors"] for each in (together, apart))
     assert other - one == n - n // 8
@@ -57,7 +58,7 @@ def test_lanes_apart_move_more_sectors(tmp_path) -> None:
 
 
 def test_lines_say_which_machine_instructions_they_became(tmp_path) -> None:
-    found = modeled(tmp_path, "copy", 4, 256, ["zeros:1024", "zeros:1024", 1024, 1]).data()
+    found = model_kernel_text(tmp_path, "copy", 4, 256, ["zeros:1024", "zeros:1024", 1024, 1]).data()
     (kernel,) = found["kernels"]
     assert (kernel["kernel"], kernel["file"], kernel["spilled_bytes"]) == ("copy", "kernels.cu", 0)
     assert kernel["registers"] == found["registers"]
@@ -161,7 +162,7 @@ extern "C" __global__ void some(const float *from, float *to, int n) {
 
 def test_what_is_stored_last_stays_in_the_last_cache(tmp_path) -> None:
     n = 1 << 24
-    found = modeled(tmp_path, "copy", n // 256, 256, [f"zeros:{n}", f"zeros:{n}", n, 1])
+    found = model_kernel_text(tmp_path, "copy", n // 256, 256, [f"zeros:{n}", f"zeros:{n}", n, 1])
     half_of_what_it_keeps = 0.64 * 62914560 / 2
     assert found.data()["dram_bytes"] == pytest.approx(8 * n - half_of_what_it_keeps, rel=0.01)
 
@@ -183,19 +184,23 @@ extern "C" __global__ void turn(float *values, int stride) {
 
 
 def test_more_blocks_on_one_word_wait_longer(tmp_path) -> None:
-    one, many = (modeled(tmp_path, "count", 4096, 256, ["zeros:4096", words]) for words in (1, 1024))
+    one, many = (model_kernel_text(tmp_path, "count", 4096, 256, ["zeros:4096", words]) for words in (1, 1024))
     assert one.bound_by == "atomics"
     assert one.time_us > 5 * many.time_us
 
 
 def test_a_chain_of_arithmetic_takes_its_latency_for_each_step(tmp_path) -> None:
-    few, many = (modeled(tmp_path, "multiply_add", 1, 32, ["zeros:32", rounds]).time_us for rounds in (10_000, 20_000))
+    few, many = (
+        model_kernel_text(tmp_path, "multiply_add", 1, 32, ["zeros:32", rounds]).time_us for rounds in (10_000, 20_000)
+    )
     steps = (many - few) * 1e3 * 1.98 / 10_000
     assert steps == pytest.approx(4.3, rel=0.3)
 
 
 def test_more_warps_hide_the_latency_of_a_chain(tmp_path) -> None:
-    alone, full = (modeled(tmp_path, "multiply_add", 1, threads, ["zeros:1024", 20_000]) for threads in (32, 512))
+    alone, full = (
+        model_kernel_text(tmp_path, "multiply_add", 1, threads, ["zeros:1024", 20_000]) for threads in (32, 512)
+    )
     assert full.time_us < 1.3 * alone.time_us
 
 
@@ -211,7 +216,7 @@ def test_more_warps_hide_the_latency_of_a_chain(tmp_path) -> None:
 def test_a_ladder_comes_out_in_its_order(ladder, block, slower, faster) -> None:
     pattern = find_pattern(ladder)
     params = pattern.check({"n": 1 << 22, "dtype": "float32", "block": block})
-    inputs = pattern.inputs({}, params, 1)
+    inputs = pattern.prepare_inputs({}, params, 1)
     times = [model_pattern(pattern.variant(name), inputs, params, "h200").time_us for name in (slower, faster)]
     assert times[0] > times[1]
 
@@ -219,7 +224,7 @@ def test_a_ladder_comes_out_in_its_order(ladder, block, slower, faster) -> None:
 def test_the_memory_of_a_host_program_is_what_its_launches_leave() -> None:
     pattern = find_pattern("scan")
     params = pattern.check({"n": 1 << 14, "dtype": "int32"})
-    found = model_pattern(pattern.variant("three-kernels"), pattern.inputs({}, params, 1), params, "rtx-4090")
+    found = model_pattern(pattern.variant("three-kernels"), pattern.prepare_inputs({}, params, 1), params, "rtx-4090")
     assert found.all_ran
     assert [launch.kernel for launch in found.launches].count("scan_sections") == 2
     assert not found.data()["validated"]
@@ -263,9 +268,9 @@ def test_what_cannot_be_modeled_is_said_in_one_line(words, said, capsys) -> None
 
 def test_errors_of_a_file_are_sentences(tmp_path) -> None:
     with pytest.raises(KernelError, match="no_kernel"):
-        modeled(tmp_path, "no_kernel", 1, 32, [])
+        model_kernel_text(tmp_path, "no_kernel", 1, 32, [])
     with pytest.raises(InputError, match="takes 4 arguments"):
-        modeled(tmp_path, "copy", 1, 32, [])
+        model_kernel_text(tmp_path, "copy", 1, 32, [])
     path = tmp_path / "bad.cu"
     with pytest.raises(CompileError):
         model_kernel(path, "__global__ void k() { x = 1; }", "k", 1, 32, [], "h200")
@@ -274,7 +279,7 @@ def test_errors_of_a_file_are_sentences(tmp_path) -> None:
 def test_arrays_are_as_they_were(tmp_path) -> None:
     values = np.arange(64, dtype=np.float32)
     kept = values.copy()
-    modeled(tmp_path, "multiply_add", 1, 32, [values, 4])
+    model_kernel_text(tmp_path, "multiply_add", 1, 32, [values, 4])
     assert np.array_equal(values, kept)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu.timing.gpus import find_gpu
-from gpu.timing.occupancy import occupancy
+from gpu.timing.occupancy import compute_occupancy
 
 # cuOccupancyMaxActiveBlocksPerMultiprocessor, NVIDIA H200, of kernels of this project.
 DRIVER = [
@@ -27,7 +27,7 @@ DRIVER = [
 
 @pytest.mark.parametrize(("threads", "registers", "shared", "blocks"), DRIVER)
 def test_a_multiprocessor_holds_what_the_driver_says(threads, registers, shared, blocks) -> None:
-    assert occupancy(find_gpu("h200"), threads, registers, shared).blocks == blocks
+    assert compute_occupancy(find_gpu("h200"), threads, registers, shared).blocks == blocks
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_a_multiprocessor_holds_what_the_driver_says(threads, registers, shared,
     [(256, 128, 0, "registers"), (256, 16, 100_000, "shared memory"), (256, 16, 0, "warps"), (32, 16, 0, "blocks")],
 )
 def test_what_ends_first_is_named(threads, registers, shared, limited_by) -> None:
-    assert occupancy(find_gpu("h200"), threads, registers, shared).limited_by == limited_by
+    assert compute_occupancy(find_gpu("h200"), threads, registers, shared).limiting_resource == limited_by
 
 
 def test_a_block_that_needs_more_than_there_is_is_never_held() -> None:
-    assert occupancy(find_gpu("h200"), 1024, 255, 0).blocks == 0
+    assert compute_occupancy(find_gpu("h200"), 1024, 255, 0).blocks == 0

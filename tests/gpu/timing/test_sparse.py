@@ -37,7 +37,7 @@ def engine():
     engine.close()
 
 
-def modeled(engine, kernel, threads, *arrays):
+def model_kernel(engine, kernel, threads, *arrays):
     buffers = [engine.upload(each) for each in arrays]
     engine.launch(engine.build("sparse.cu").kernel(kernel), (threads // 256, 1, 1), (256, 1, 1), *buffers)
     for each in buffers:
@@ -47,8 +47,10 @@ def modeled(engine, kernel, threads, *arrays):
 
 def test_sectors_here_and_there_come_slower_out_of_the_last_cache(engine) -> None:
     places = np.random.default_rng(1).integers(0, 1 << 21, 1 << 21).astype(np.int32)
-    found = modeled(engine, "gather", 1 << 18, places, np.zeros(1 << 21, np.float32), np.zeros(1 << 18, np.float32))
-    assert found.bound_by == "last cache"
+    found = model_kernel(
+        engine, "gather", 1 << 18, places, np.zeros(1 << 21, np.float32), np.zeros(1 << 18, np.float32)
+    )
+    assert found.limiting_resource == "last cache"
     alone = (1 << 21) * 32 / H200.last_cache_random_gb_s / 1e3  # almost none of 8 MB is in a first cache
     beside = (1 << 21) * 4 / H200.last_cache_gb_s / 1e3
     assert found.breakdown["last cache"] == pytest.approx(alone + beside, rel=0.05)
@@ -58,7 +60,7 @@ def test_sectors_here_and_there_come_slower_out_of_the_last_cache(engine) -> Non
 def test_lanes_that_add_to_one_word_are_added_one_by_one(engine, lanes) -> None:
     threads = 1 << 16
     rows = np.repeat(np.arange(threads // lanes, dtype=np.int32) * 32, lanes)  # a line for each word
-    found = modeled(engine, "add", threads, rows, np.zeros(rows[-1] + 1, np.float32))
+    found = model_kernel(engine, "add", threads, rows, np.zeros(rows[-1] + 1, np.float32))
     # A sum of floats takes 2.4 times as long as one of integers.
     assert found.breakdown["atomics"] == pytest.approx(threads * 2.4 * H200.atomic_lane_ns / 1e3, rel=0.01)
 
@@ -71,7 +73,7 @@ def test_one_long_row_among_many_makes_the_launch_as_long(engine) -> None:
     took = []
     for lengths in (even, uneven):
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        found = modeled(engine, "rows", n, offsets, np.zeros(offsets[-1], np.float32), np.zeros(n, np.float32))
+        found = model_kernel(engine, "rows", n, offsets, np.zeros(offsets[-1], np.float32), np.zeros(n, np.float32))
         took.append(found.time_us)
     # Its thread adds up one after the other: four cycles a sum at the least, and loads besides.
     assert took[1] - took[0] > 20000 * H200.arithmetic_cycles / H200.clock_ghz / 1e3

@@ -9,8 +9,8 @@ from gpu.timing.gpus import find_gpu
 from gpu.timing.launch import LaunchModel
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
-from gpu.timing.ptx.program import parse
-from gpu.timing.ptx.running import GridShape
+from gpu.timing.ptx.program import parse_ptx
+from gpu.timing.ptx.sampled_blocks import GridShape
 
 H200 = find_gpu("h200")
 LATENCY = H200.memory_cycles
@@ -32,18 +32,18 @@ $L9:
 """
 
 
-def cycles(body: str, grid: int = 1, block: int = 32) -> float:
+def count_cycles(body: str, grid: int = 1, block: int = 32) -> float:
     """Return what a kernel takes that is given an array of a MiB."""
     text = f".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{{\n{START}{body}\n}}\n"
-    model = LaunchModel(PtxMachine(parse(text).kernel("k"), {}), H200, 16)
+    model = LaunchModel(PtxMachine(parse_ptx(text).find_kernel("k"), {}), H200, 16)
     memory = SampledMemory({0: np.zeros(1 << 20, np.uint8)})
     address = np.array([memory.address(0)], np.int64).view(np.uint8)
-    return model.estimate(GridShape((grid, 1, 1), (block, 1, 1)), address, memory).time_us * 1e3 * H200.clock_ghz
+    return model.estimate_launch(GridShape((grid, 1, 1), (block, 1, 1)), address, memory).time_us * 1e3 * H200.clock_ghz
 
 
-def parted(jumping: int, first: str, others: str) -> float:
+def count_divergent_cycles(jumping: int, first: str, others: str) -> float:
     """Return what it takes where so many lanes of 32 jump over what the first ones do, and do something else."""
-    return cycles(f"""
+    return count_cycles(f"""
         setp.lt.u32 %p1, %r1, {jumping};
         @%p1 bra $L1;
         {first}
@@ -59,20 +59,20 @@ def parted(jumping: int, first: str, others: str) -> float:
 def test_lanes_that_jump_wait_for_those_that_do_not() -> None:
     load = "ld.global.f32 %f1, [%rd3];"
     ways = f"{load} add.f32 %f1, %f1, 0f3F800000;", load
-    assert parted(16, *ways) - parted(0, *ways) == pytest.approx(LATENCY, rel=0.15)
+    assert count_divergent_cycles(16, *ways) - count_divergent_cycles(0, *ways) == pytest.approx(LATENCY, rel=0.15)
 
 
 @pytest.mark.parametrize("others", ["mov.f32 %f1, 0f00000000;", "cvt.rn.f32.u32 %f1, %r1;"])
 def test_what_some_lanes_wait_for_is_waited_for_where_they_meet(others) -> None:
     load = "ld.global.f32 %f1, [%rd3];"
-    assert parted(16, load, others) > parted(32, load, others) + 0.9 * LATENCY
+    assert count_divergent_cycles(16, load, others) > count_divergent_cycles(32, load, others) + 0.9 * LATENCY
 
 
 def test_a_load_waits_for_the_one_before_it_into_the_same_register() -> None:
     """In a loop that is not unrolled, as it has ways within it, one is under way at a time, whatever was meant."""
 
-    def of(rounds: int) -> float:
-        return cycles(f"""
+    def count_loop_cycles(rounds: int) -> float:
+        return count_cycles(f"""
             mov.f32 %f2, 0f00000000;
             mov.f32 %f3, 0f00000000;
             mov.u32 %r5, 0;
@@ -92,13 +92,13 @@ def test_a_load_waits_for_the_one_before_it_into_the_same_register() -> None:
             ret;
         """)
 
-    each = (of(160) - of(80)) / 80
+    each = (count_loop_cycles(160) - count_loop_cycles(80)) / 80
     assert each > 0.95 * LATENCY
 
 
 def test_where_all_blocks_run_at_once_those_with_more_to_do_are_waited_for() -> None:
-    def of(mask: int) -> float:
-        return cycles(
+    def count_masked_cycles(mask: int) -> float:
+        return count_cycles(
             f"""
             mov.u32 %r2, %ctaid.x;
             and.b32 %r3, %r2, {mask};
@@ -110,14 +110,14 @@ def test_where_all_blocks_run_at_once_those_with_more_to_do_are_waited_for() -> 
             grid=64,
         )
 
-    some, all_of_them = of(3), of(0)
+    some, all_of_them = count_masked_cycles(3), count_masked_cycles(0)
     assert some == pytest.approx(all_of_them, rel=0.05)
 
 
 @pytest.mark.parametrize("draws", ["atom.global.add.u32 %r2, [%rd1], 1;", "atom.global.inc.u32 %r2, [%rd1], 199;"])
 def test_what_the_last_block_does_alone_comes_behind_the_others(draws) -> None:
-    def of(rounds: int, last: int) -> float:
-        return cycles(
+    def count_tail_cycles(rounds: int, last: int) -> float:
+        return count_cycles(
             f"""
             setp.ne.u32 %p1, %r1, 0;
             @%p1 bra $L1;
@@ -131,5 +131,5 @@ def test_what_the_last_block_does_alone_comes_behind_the_others(draws) -> None:
             grid=200,
         )
 
-    assert of(4000, 199) - of(1, 199) > 4000 * H200.arithmetic_cycles
-    assert of(4000, 200) == pytest.approx(of(1, 200)), "nobody draws that number"
+    assert count_tail_cycles(4000, 199) - count_tail_cycles(1, 199) > 4000 * H200.arithmetic_cycles
+    assert count_tail_cycles(4000, 200) == pytest.approx(count_tail_cycles(1, 200)), "nobody draws that number"

@@ -13,19 +13,19 @@ def bodies(qtbot, make_window):
     """Return a window at the n-body page; its first picture is there, and what the first kernel does is verified."""
     window = make_window()
     window.choose_pattern("nbody")
-    window.host = FakeHost.made[0]
+    window.host = FakeHost.instances[0]
     window.view = window.page.view
-    qtbot.waitUntil(lambda: window.view.frame is not None and window.at_rest)
-    rest(qtbot, window)
+    qtbot.waitUntil(lambda: window.view.frame is not None and window.is_idle)
+    wait_for_simulation(qtbot, window)
     return window
 
 
-def rest(qtbot, window):
+def wait_for_simulation(qtbot, window):
     """Wait until nothing is asked for any more."""
     qtbot.wait(40)
     qtbot.waitUntil(lambda: not window.jobs.busy and not window.bench.pending)
 
 
-def asked(window):
+def body_requests(window):
     """Return the requests that advance or draw."""
     return [request for request in window.host.requests if isinstance(request, AdvanceBodies)]

@@ -12,13 +12,13 @@ from gui.bodies_view import camera as cameras
 CAMERA = Camera(yaw=0.7, pitch=0.4, distance=5.0, target=(1.0, 2.0, 3.0))
 
 
-def seen_at(camera, point):
+def project_point(camera, point):
     """Return where a point is seen: shares of the shorter side, right and down of the middle."""
     right, up, forward = view_matrix(camera).astype(float) @ np.append(point, 1.0)
     return np.array([right, -up]) / forward * cameras.FOCAL / 2
 
 
-def in_front(camera, right, down):
+def point_on_target_plane(camera, right, down):
     """Return the point as far away as the target that is seen there."""
     axes = view_matrix(camera).astype(float)[:2, :3]
     length = 2 * camera.distance / cameras.FOCAL
@@ -26,14 +26,14 @@ def in_front(camera, right, down):
 
 
 def test_a_pan_takes_the_scene_along():
-    assert seen_at(cameras.pan(CAMERA, 0.1, 0.05), CAMERA.target) == pytest.approx([0.1, 0.05], abs=1e-5)
+    assert project_point(cameras.pan(CAMERA, 0.1, 0.05), CAMERA.target) == pytest.approx([0.1, 0.05], abs=1e-5)
 
 
 @pytest.mark.parametrize("nearer", [1.5, 0.4])
 def test_a_zoom_leaves_in_place_what_is_under_the_pointer(nearer):
     zoomed = cameras.zoom(CAMERA, nearer, 0.2, -0.1)
     assert zoomed.distance == pytest.approx(5.0 / nearer)
-    assert seen_at(zoomed, in_front(CAMERA, 0.2, -0.1)) == pytest.approx([0.2, -0.1], abs=1e-5)
+    assert project_point(zoomed, point_on_target_plane(CAMERA, 0.2, -0.1)) == pytest.approx([0.2, -0.1], abs=1e-5)
 
 
 def test_a_zoom_has_its_ends():
@@ -48,10 +48,10 @@ def test_a_zoom_has_its_ends():
 def test_an_orbit_takes_what_is_near_along():
     forward = view_matrix(CAMERA).astype(float)[2, :3]
     near = np.array(CAMERA.target) - 2 * forward
-    right, down = seen_at(cameras.orbit(CAMERA, 0.05, 0.03), near)
+    right, down = project_point(cameras.orbit(CAMERA, 0.05, 0.03), near)
     assert right > 0
     assert down > 0
-    assert seen_at(cameras.orbit(CAMERA, 0.05, 0.03), CAMERA.target) == pytest.approx([0, 0], abs=1e-5)
+    assert project_point(cameras.orbit(CAMERA, 0.05, 0.03), CAMERA.target) == pytest.approx([0, 0], abs=1e-5)
 
 
 def test_an_orbit_stops_at_the_poles():
@@ -63,6 +63,6 @@ def test_an_orbit_stops_at_the_poles():
 
 @pytest.mark.parametrize("radius", [0.0, 1e-12, 2.0, 1e30])
 def test_home_is_a_camera_for_every_radius(radius):
-    camera = cameras.home(radius)
+    camera = cameras.create_home_camera(radius)
     assert np.isfinite(view_matrix(camera)).all()
     assert camera.distance > 0

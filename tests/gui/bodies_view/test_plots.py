@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint
 
-from gpu.messages.bodies import BodyFigures, Conserved
-from gui.bodies_view.plots import STRIPS, Plots, limits, nice, signed, title_figures
+from gpu.messages.bodies import BodyFigures, ConservedQuantities
+from gui.bodies_view.plots import (
+    STRIPS,
+    Plots,
+    compute_axis_range,
+    format_signed,
+    format_title_figures,
+    round_up_to_nice_number,
+)
 from gui.bodies_view.time_series import CAPACITY, TimeSeries
 
 
@@ -32,7 +39,7 @@ def test_a_history_holds_one_row_for_a_time():
     history.add(1.0, (6.0,))
     assert history.rows.tolist() == [[6.0]]
     history.clear()
-    assert history.at(1.0) is None
+    assert history.find_nearest_row(1.0) is None
 
 
 @pytest.mark.parametrize(("time", "row"), [(-5, 0), (0.4, 0), (0.6, 1), (1.9, 2), (99, 2)])
@@ -40,30 +47,30 @@ def test_a_history_finds_the_nearest_time(time, row):
     history = TimeSeries(1)
     for moment in range(3):
         history.add(moment, (0.0,))
-    assert history.at(time) == row
+    assert history.find_nearest_row(time) == row
 
 
 @pytest.mark.parametrize(
     ("value", "nearest"), [(0, 0), (0.7, 0.7), (0.71, 1), (1e-7, 1e-7), (1.2e-7, 1.5e-7), (4321, 5000), (1.0, 1.0)]
 )
 def test_axes_end_at_round_figures(value, nearest):
-    assert nice(value) == pytest.approx(nearest, rel=1e-12)
+    assert round_up_to_nice_number(value) == pytest.approx(nearest, rel=1e-12)
 
 
 def test_limits_hold_every_value_and_zero():
     rows = np.array([[0.4, np.nan], [-1.2, 0.1]])
-    assert limits(rows, about_zero=False) == (-1.5, 0.5)
-    assert limits(rows, about_zero=True) == (-1.5, 1.5)
-    assert limits(np.full((3, 1), 5.0), about_zero=False) == (0.0, 5.0)
-    assert limits(np.full((3, 1), -5.0), about_zero=False) == (-5.0, 0.0)
+    assert compute_axis_range(rows, zero_centered=False) == (-1.5, 0.5)
+    assert compute_axis_range(rows, zero_centered=True) == (-1.5, 1.5)
+    assert compute_axis_range(np.full((3, 1), 5.0), zero_centered=False) == (0.0, 5.0)
+    assert compute_axis_range(np.full((3, 1), -5.0), zero_centered=False) == (-5.0, 0.0)
     # Rounding is no landscape.
-    assert limits(np.array([[3e-9]]), about_zero=True) == (-1e-6, 1e-6)
+    assert compute_axis_range(np.array([[3e-9]]), zero_centered=True) == (-1e-6, 1e-6)
 
 
 @pytest.mark.parametrize("rows", [np.empty((0, 1)), np.full((2, 1), np.nan), np.zeros((2, 1)), np.full((1, 1), np.inf)])
 def test_limits_span_something_whatever_comes(rows):
     for about_zero in (False, True):
-        low, high = limits(rows, about_zero=about_zero)
+        low, high = compute_axis_range(rows, zero_centered=about_zero)
         assert low < high
 
 
@@ -73,11 +80,11 @@ def test_limits_span_something_whatever_comes(rows):
      (np.nan, "not a number")],
 )  # fmt: skip
 def test_figures_are_short(value, text):
-    assert signed(value) == text
+    assert format_signed(value) == text
 
 
-def figures(time, gflops=10.0, drift=0.0):
-    conserved = Conserved(0.5, -1.0, -0.5, drift, (0.0, 0.0, 0.0), (0.0, 0.0, 2.0))
+def make_figures(time, gflops=10.0, drift=0.0):
+    conserved = ConservedQuantities(0.5, -1.0, -0.5, drift, (0.0, 0.0, 0.0), (0.0, 0.0, 2.0))
     return BodyFigures(8, time, 1, 1.0, 5e8, gflops, 1.0, "null", conserved=conserved)
 
 
@@ -87,13 +94,13 @@ def test_the_pointer_reads_all_plots_at_one_time(qtbot):
     plots.resize(400, 500)
     plots.show()
     for moment in range(11):
-        plots.add(figures(float(moment)))
+        plots.add(make_figures(float(moment)))
     plots.grab()
     qtbot.mouseMove(plots, QPoint(plots.width() - 2, 100))
-    qtbot.waitUntil(lambda: plots.read_at is not None)
-    assert plots.read_at == pytest.approx(10.0, abs=0.1)
+    qtbot.waitUntil(lambda: plots.cursor_time is not None)
+    assert plots.cursor_time == pytest.approx(10.0, abs=0.1)
     plots.clear()
-    assert plots.read_at is None
+    assert plots.cursor_time is None
     plots.grab()
 
 
@@ -102,19 +109,19 @@ def test_figures_that_went_astray_are_painted_all_the_same(qtbot, value):
     plots = Plots()
     qtbot.addWidget(plots)
     plots.resize(400, 500)
-    plots.add(figures(0.0))
-    plots.add(figures(1.0, drift=value))
-    plots.add(figures(2.0))
+    plots.add(make_figures(0.0))
+    plots.add(make_figures(1.0, drift=value))
+    plots.add(make_figures(2.0))
     assert not plots.grab().isNull()
 
 
 def test_a_title_line_names_its_curves_and_the_share_of_the_roof():
     energy, speed = STRIPS[0], STRIPS[-1]
-    long, short = title_figures(energy, np.array([0.5, -1.0, -0.5, *[0.0] * 7]), 200.0)
+    long, short = format_title_figures(energy, np.array([0.5, -1.0, -0.5, *[0.0] * 7]), 200.0)
     assert long == ["kinetic 0.5", "potential −1", "total −0.5"]
     assert short == ["kinetic", "potential", "total"]
-    assert title_figures(speed, np.array([50.0]), 200.0) == (["50, 25.0% of modeled peak 200"], ["50"])
-    assert title_figures(speed, np.array([50.0]), 0.0) == (["50"], ["50"])
+    assert format_title_figures(speed, np.array([50.0]), 200.0) == (["50, 25.0% of modeled peak 200"], ["50"])
+    assert format_title_figures(speed, np.array([50.0]), 0.0) == (["50"], ["50"])
 
 
 def test_a_roof_within_reach_is_drawn(qtbot):
@@ -122,7 +129,7 @@ def test_a_roof_within_reach_is_drawn(qtbot):
     qtbot.addWidget(plots)
     plots.resize(400, 500)
     for moment in range(3):
-        plots.add(figures(float(moment), gflops=80.0))
+        plots.add(make_figures(float(moment), gflops=80.0))
     without = plots.grab().toImage()
     plots.peak = 90.0
     assert plots.grab().toImage() != without
@@ -145,10 +152,10 @@ def test_figures_are_painted_strip_by_strip_and_then_look_as_if_all_were_painted
     qtbot.addWidget(plots)
     plots.resize(400, 500)
     plots.show()
-    plots.add(figures(0.0))
+    plots.add(make_figures(0.0))
     qtbot.wait(300)
     plots.heights.clear()
-    plots.add(figures(2.0, drift=0.5))
+    plots.add(make_figures(2.0, drift=0.5))
     qtbot.waitUntil(lambda: len(plots.heights) == len(STRIPS) + 1, timeout=3000)
     assert max(plots.heights) < plots.height() / 4
     by_strips = plots.screen().grabWindow(plots.winId()).toImage()

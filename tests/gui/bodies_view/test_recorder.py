@@ -13,13 +13,13 @@ from gui.bodies_view.recorder import GIF_WIDTH, FilmRecorder
 COLORS = ((200, 30, 30), (30, 200, 30), (30, 30, 200))
 
 
-def picture(color, width=64, height=48):
+def make_picture(color, width=64, height=48):
     made = np.zeros((height, width, 3), np.uint8)
     made[:, :] = color
     return made
 
 
-def recorded(qtbot, path, frames, width=64, height=48):
+def record_film(qtbot, path, frames, width=64, height=48):
     recorder = FilmRecorder(path, width, height)
     for frame in frames:
         recorder.add(frame)
@@ -32,7 +32,7 @@ def test_a_gif_shows_every_frame_once(qtbot, tmp_path):
     from PIL import Image
 
     path = tmp_path / "film.gif"
-    assert recorded(qtbot, path, [picture(color) for color in COLORS]) == ""
+    assert record_film(qtbot, path, [make_picture(color) for color in COLORS]) == ""
     with Image.open(path) as film:
         assert film.n_frames == 3
         for number, color in enumerate(COLORS):
@@ -44,15 +44,15 @@ def test_a_wide_gif_is_made_smaller(qtbot, tmp_path):
     from PIL import Image
 
     path = tmp_path / "film.gif"
-    assert recorded(qtbot, path, [picture(COLORS[0], 1280, 720)] * 2, 1280, 720) == ""
+    assert record_film(qtbot, path, [make_picture(COLORS[0], 1280, 720)] * 2, 1280, 720) == ""
     with Image.open(path) as film:
         assert film.size == (GIF_WIDTH, 360)
 
 
 def test_an_mp4_has_every_frame(qtbot, tmp_path):
     path = tmp_path / "film.mp4"
-    frames = [picture(color) for color in COLORS for _ in range(5)]
-    assert recorded(qtbot, path, frames) == ""
+    frames = [make_picture(color) for color in COLORS for _ in range(5)]
+    assert record_film(qtbot, path, frames) == ""
     decode = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     decoded = np.frombuffer(subprocess.run(decode, check=True, capture_output=True).stdout, np.uint8)
     colors = decoded.reshape(15, 48, 64, 3)[:, 20, 20].argmax(axis=1)
@@ -63,32 +63,32 @@ def test_it_asks_to_wait_when_frames_come_too_fast(qtbot, tmp_path):
     recorder = FilmRecorder(tmp_path / "film.gif", 1920, 1080)
     said = []
     recorder.ready_changed.connect(said.append)
-    frame = picture(COLORS[0], 1920, 1080)
+    frame = make_picture(COLORS[0], 1920, 1080)
     for _ in range(40):
         recorder.add(frame)
     qtbot.waitUntil(lambda: recorder.ready)
     assert said[:1] == [False]
     assert said[-1] is True
-    recorder.give_up()
+    recorder.discard_film()
 
 
 @pytest.mark.parametrize("ending", [".gif", ".mp4"])
 def test_giving_up_leaves_no_file(qtbot, tmp_path, ending):
     path = tmp_path / f"film{ending}"
     recorder = FilmRecorder(path, 64, 48)
-    recorder.add(picture(COLORS[0]))
-    recorder.give_up()
+    recorder.add(make_picture(COLORS[0]))
+    recorder.discard_film()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", [".gif", ".mp4"])
 def test_a_folder_that_is_not_there_is_told(qtbot, tmp_path, ending):
-    problem = recorded(qtbot, tmp_path / "none" / f"film{ending}", [picture(COLORS[0])] * 2)
+    problem = record_film(qtbot, tmp_path / "none" / f"film{ending}", [make_picture(COLORS[0])] * 2)
     assert f"film{ending} cannot be written: there is no folder" in problem
 
 
 def test_a_film_without_frames_is_told(qtbot, tmp_path):
-    assert recorded(qtbot, tmp_path / "film.gif", []) == "film.gif was not written: no frame was recorded."
+    assert record_film(qtbot, tmp_path / "film.gif", []) == "film.gif was not written: no frame was recorded."
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, Qt
 
-from gpu.bench import recorded
+from gpu.bench import device_records
 from gpu.messages.requests import CountPattern, Failure, LoadArray, Ready, RunPattern
 from gpu.messages.timing import Timing
 from gui.compare_view import sweep
-from gui.compare_view.kinds import other_settings
+from gui.compare_view.comparisons import describe_setting_differences
 from gui.painting.theme import look
-from gui.plots.throughput_plot import as_power
+from gui.plots.throughput_plot import format_power
 from tests.gui import conftest
-from tests.gui.conftest import FakeHost, settle
+from tests.gui.conftest import FakeHost, wait_until_idle
 
 COMPARE = 2
 
@@ -27,36 +27,36 @@ COMPARE = 2
 def comparing(qtbot, window):
     """A window that shows the compaction's Compare tab."""
     window.choose_pattern("compaction")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     window.page.tabs.setCurrentIndex(COMPARE)
-    window.host = FakeHost.made[-1]
+    window.host = FakeHost.instances[-1]
     window.before = len(window.host.requests)
     return window
 
 
-def asked(window):
+def run_requests(window):
     return [r for r in window.host.requests[window.before :] if isinstance(r, RunPattern)]
 
 
-def measured(qtbot, window):
+def measure_all(qtbot, window):
     qtbot.mouseClick(window.page.compare.measure_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not window.page.compare.sweep.running, timeout=10_000)
 
 
-def choose_largest(window, exponent):
+def select_largest_size(window, exponent):
     box = window.page.compare.largest
     box.setCurrentIndex(box.findData(exponent))
 
 
 def test_every_ticked_variant_is_measured_at_every_size(qtbot, comparing):
     tab = comparing.page.compare
-    choose_largest(comparing, 14)
+    select_largest_size(comparing, 14)
     tab.rows[1].box.click()
-    measured(qtbot, comparing)
+    measure_all(qtbot, comparing)
     names = [variant.name for variant in tab._pattern.variants if variant.name != "ballot"]
     sizes = [2**exponent for exponent in range(10, 15)]
     assert [(point.n, point.variant) for point in tab.points] == [(n, name) for n in sizes for name in names]
-    runs = asked(comparing)
+    runs = run_requests(comparing)
     assert [run.verify for run in runs[:6]] == [True, False, False, True, False, False]
     assert {run.params["n"] for run in runs} == set(sizes)
     assert all(run.params["predicate"] == "greater" for run in runs)
@@ -65,7 +65,7 @@ def test_every_ticked_variant_is_measured_at_every_size(qtbot, comparing):
     assert tab.curves.points[0][1024] == pytest.approx(1024 / 0.02 / 1e6)
     assert set(tab.curves.points) == {0, 2}
     assert tab.measure_button.text() == "Measure"
-    assert "every point verified" in tab.about.toolTip()
+    assert "every point verified" in tab.status_label.toolTip()
 
 
 def test_the_median_counts(qtbot, comparing):
@@ -77,7 +77,7 @@ def test_the_median_counts(qtbot, comparing):
         return replace(made, time_ms=replace(made.time_ms, kernel=next(times)), least_bytes=2_000_000)
 
     host._report = uneven
-    measured(qtbot, comparing)
+    measure_all(qtbot, comparing)
     tab = comparing.page.compare
     assert {point.elements_per_s / point.n for point in tab.points} == {100.0}
     qtbot.mouseClick(tab.unit.buttons["GB/s"], Qt.MouseButton.LeftButton)
@@ -86,31 +86,31 @@ def test_the_median_counts(qtbot, comparing):
 
 def test_curves_grow_while_it_runs(qtbot, comparing):
     tab, host = comparing.page.compare, comparing.host
-    host.patient = True
+    host.answers_later = True
     tab.measure_button.click()
     assert tab.measure_button.text() == "Stop"
     for answers in range(1, 7):
-        qtbot.waitUntil(lambda: len(host.open) == 1)
+        qtbot.waitUntil(lambda: len(host.pending) == 1)
         host.answer()
-        qtbot.waitUntil(lambda answers=answers: len(asked(comparing)) == answers + 1)
+        qtbot.waitUntil(lambda answers=answers: len(run_requests(comparing)) == answers + 1)
         assert len(tab.points) == answers // 3
-    assert "n = 2¹⁰" in tab.about.toolTip()
+    assert "n = 2¹⁰" in tab.status_label.toolTip()
     qtbot.keyClick(comparing, Qt.Key.Key_Escape)
     assert not tab.sweep.running
-    host.patient = False
+    host.answers_later = False
     host.answer_all()
     qtbot.wait(50)
     assert len(tab.points) == 2
-    assert len(asked(comparing)) == 7
+    assert len(run_requests(comparing)) == 7
     assert tab.measure_button.text() == "Measure"
 
 
 @pytest.mark.parametrize("way", ["tab", "pattern", "button", "engine"])
 def test_leaving_ends_it(qtbot, comparing, way):
     tab, host = comparing.page.compare, comparing.host
-    host.patient = True
+    host.answers_later = True
     tab.measure_button.click()
-    qtbot.waitUntil(lambda: len(host.open) == 1)
+    qtbot.waitUntil(lambda: len(host.pending) == 1)
     match way:
         case "tab":
             comparing.page.tabs.setCurrentIndex(0)
@@ -121,19 +121,19 @@ def test_leaving_ends_it(qtbot, comparing, way):
         case "engine":
             comparing.set_engine("simulator")
     assert not tab.sweep.running
-    host.patient = False
+    host.answers_later = False
     if way == "engine":
         qtbot.waitUntil(lambda: host.closed)  # while the window goes on
     else:
         host.answer_all()
-    settle(qtbot, comparing)
+    wait_until_idle(qtbot, comparing)
     assert tab.points == []
-    assert len(asked(comparing)) <= 2
+    assert len(run_requests(comparing)) <= 2
 
 
 def test_a_minimized_window_goes_on(qtbot, comparing):
     tab, host = comparing.page.compare, comparing.host
-    host.patient = True
+    host.answers_later = True
     tab.measure_button.click()
     comparing.showMinimized()
     qtbot.wait(30)
@@ -146,11 +146,11 @@ def test_a_wrong_result_does_not_count(qtbot, comparing):
     host = comparing.host
     report = host._report
     host._report = lambda request, wrong=False: report(request, wrong=request.variant == "ballot")
-    measured(qtbot, comparing)
+    measure_all(qtbot, comparing)
     tab = comparing.page.compare
     assert {point.variant for point in tab.points} == {"three-kernels", "look-back"}
     assert tab.rows[1].figure.text() == "wrong"
-    assert len([run for run in asked(comparing) if run.variant == "ballot"]) == 1
+    assert len([run for run in run_requests(comparing) if run.variant == "ballot"]) == 1
 
 
 def test_a_variant_that_fails_is_left_out_and_says_why(qtbot, comparing):
@@ -163,7 +163,7 @@ def test_a_variant_that_fails_is_left_out_and_says_why(qtbot, comparing):
         return result_of(request)
 
     host.result_of = answer
-    measured(qtbot, comparing)
+    measure_all(qtbot, comparing)
     tab = comparing.page.compare
     assert max(point.n for point in tab.points if point.variant == "ballot") == 2048
     assert max(point.n for point in tab.points if point.variant == "look-back") == 2**22
@@ -175,12 +175,12 @@ def test_where_every_variant_fails_the_window_says_why(qtbot, comparing):
     result_of = host.result_of
     failure = Failure("compile", "compact.cu:9:9: use of undeclared identifier 't'")
     host.result_of = lambda request: failure if isinstance(request, RunPattern) else result_of(request)
-    measured(qtbot, comparing)
+    measure_all(qtbot, comparing)
     assert comparing.page.compare.points == []
     assert comparing.banner.isVisible()
     assert comparing.banner.message.text() == f"Nothing could be measured: {failure.message}"
     host.result_of = result_of
-    measured(qtbot, comparing)
+    measure_all(qtbot, comparing)
     assert comparing.banner.isHidden()
 
 
@@ -191,23 +191,23 @@ def test_curves_and_ladder_share_the_window_at_any_size_of_text(qtbot, comparing
     for width in (1280, 1920):
         comparing.resize(width, 720)
         qtbot.waitUntil(lambda width=width: comparing.width() == width)
-        shown = (tab.ladder, tab.measure_button, *tab.unit.buttons.values())
+        shown = (tab.variants_card, tab.measure_button, *tab.unit.buttons.values())
         # Lines that break anew ask for another height, which comes with a later event.
         qtbot.waitUntil(lambda shown=shown: not any(each.visibleRegion().isEmpty() for each in shown))
         qtbot.wait(20)
         for each in shown:
             right = each.mapTo(tab, each.rect().bottomRight()).x()
             assert right < tab.width(), "nothing is cut at the window's edge"
-        assert tab.curves.width() > tab.ladder.width()
-        assert tab.ladder.width() == min(look().px(380), round(0.4 * tab.width()))
+        assert tab.curves.width() > tab.variants_card.width()
+        assert tab.variants_card.width() == min(look().px(380), round(0.4 * tab.width()))
 
 
 def test_a_slow_variant_is_not_measured_at_larger_sizes(qtbot, comparing, monkeypatch):
     monkeypatch.setattr(sweep, "DEFAULT_BUDGET_S", 0.0)
-    measured(qtbot, comparing)
+    measure_all(qtbot, comparing)
     tab = comparing.page.compare
     assert {point.n for point in tab.points} == {1024}
-    assert len(asked(comparing)) == 2 * 3, "not again once it is known to be slow"
+    assert len(run_requests(comparing)) == 2 * 3, "not again once it is known to be slow"
     assert all("more than 0 s" in why for why in tab._reasons.values())
 
 
@@ -215,14 +215,14 @@ def test_nothing_ticked_measures_nothing(qtbot, comparing):
     tab = comparing.page.compare
     for each in tab.rows:
         each.box.setChecked(False)
-    measured(qtbot, comparing)
-    assert asked(comparing) == []
+    measure_all(qtbot, comparing)
+    assert run_requests(comparing) == []
     assert tab.measure_button.text() == "Measure"
 
 
 def test_cautionary_variants_are_not_ticked(qtbot, window):
     window.choose_pattern("reduction")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     ticked = {each.name: each.box.isChecked() for each in window.page.compare.rows}
     assert not ticked.pop("volatile")
     assert all(ticked.values())
@@ -231,14 +231,14 @@ def test_cautionary_variants_are_not_ticked(qtbot, window):
 def test_random_values_stand_in_for_a_file(qtbot, comparing, tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("3\n4\n")
-    comparing.files.open(path)
+    comparing.files.open_file(path)
     qtbot.waitUntil(lambda: any(isinstance(r, LoadArray) for r in comparing.host.requests))
-    settle(qtbot, comparing)
+    wait_until_idle(qtbot, comparing)
     comparing.before = len(comparing.host.requests)
-    choose_largest(comparing, 14)
-    measured(qtbot, comparing)
-    assert {run.params["input"] for run in asked(comparing)} == {"random"}
-    assert all(run.inputs == {} for run in asked(comparing))
+    select_largest_size(comparing, 14)
+    measure_all(qtbot, comparing)
+    assert {run.params["input"] for run in run_requests(comparing)} == {"random"}
+    assert all(run.inputs == {} for run in run_requests(comparing))
 
 
 def test_an_edited_kernel_is_not_measured_on_a_gpu(qtbot, comparing):
@@ -248,24 +248,24 @@ def test_an_edited_kernel_is_not_measured_on_a_gpu(qtbot, comparing):
     comparing.jobs.device = replace(comparing.jobs.device, engine="cuda")
     tab.measure_button.click()
     assert "only in the simulator" in comparing.banner.message.text()
-    assert asked(comparing) == []
+    assert run_requests(comparing) == []
     comparing.jobs.device = replace(comparing.jobs.device, engine="simulator")
-    choose_largest(comparing, 14)
-    measured(qtbot, comparing)
-    assert all("// edited" in run.sources["compact.cu"] for run in asked(comparing))
+    select_largest_size(comparing, 14)
+    measure_all(qtbot, comparing)
+    assert all("// edited" in run.sources["compact.cu"] for run in run_requests(comparing))
 
 
 def test_the_pointer_reads_the_figures_at_a_size(qtbot, comparing):
-    choose_largest(comparing, 14)
-    measured(qtbot, comparing)
+    select_largest_size(comparing, 14)
+    measure_all(qtbot, comparing)
     tab = comparing.page.compare
     assert tab.rows[0].figure.text() == "0.819"
-    assert tab.at.text() == "Melements/s at the largest n"
+    assert tab.size_label.text() == "Melements/s at the largest n"
     box = tab.curves.plot.getViewBox()
     middle = np.mean(box.viewRange()[1])
     at = tab.curves.plot.mapFromScene(box.mapViewToScene(QPointF(11, middle)))
     qtbot.mouseMove(tab.curves.plot.viewport(), at)
-    qtbot.waitUntil(lambda: tab.at.text() == f"Melements/s at n = {as_power(2048)}")
+    qtbot.waitUntil(lambda: tab.size_label.text() == f"Melements/s at n = {format_power(2048)}")
     assert tab.rows[0].figure.text() == "0.102"
 
 
@@ -282,7 +282,7 @@ def test_images_are_compared_by_their_sides(qtbot, window):
     tab.largest.setCurrentIndex(tab.largest.findData(8))
     for each in tab.rows[1:]:
         each.box.setChecked(False)
-    measured(qtbot, window)
+    measure_all(qtbot, window)
     assert [point.n for point in tab.points] == [64, 128, 256]
     last = window.host.runs("convolution")[-1]
     assert (last.side, set(last.inputs)) == (256, {"image", "maxval"})
@@ -291,9 +291,9 @@ def test_images_are_compared_by_their_sides(qtbot, window):
 
 
 @pytest.fixture(autouse=True)
-def records(monkeypatch):
+def use_test_records(monkeypatch):
     """What was recorded is a small file of the tests' own."""
-    monkeypatch.setattr(recorded, "FOLDER", Path(__file__).with_name("recorded"))
+    monkeypatch.setattr(device_records, "FOLDER", Path(__file__).with_name("recorded"))
 
 
 @pytest.fixture
@@ -310,26 +310,26 @@ def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
     tab = simulated.page.compare
     assert tab.card.title.text() == "Recorded"
     assert tab.quantity.currentText() == "NVIDIA H200, 2026-11-22"
-    assert tab.about.toolTip().startswith("recorded on an NVIDIA H200, 2026-11-22")
+    assert tab.status_label.toolTip().startswith("recorded on an NVIDIA H200, 2026-11-22")
     assert tab.unit.isVisible()
     # 2^16 elements in 0.008 ms, and in 0.004.
     assert tab.curves.points[0] == {2**14: 4096.0, 2**16: pytest.approx(8192.0), 2**20: 16384.0}
     assert tab.curves.points[2] == {2**16: 16384.0, 2**20: 65536.0}
     assert 1 not in tab.curves.points, "its result was not verified"
-    assert tab.at.text() == "Melements/s, recorded, at the largest n"
+    assert tab.size_label.text() == "Melements/s, recorded, at the largest n"
     assert tab.rows[2].figure.property("tone") == "best"
     tab.unit.choose("GB/s")
     assert tab.curves.points[0][2**20] == pytest.approx(6 * 2**20 / 0.064 / 1e6)
     assert tab.points == [], "nothing of it was measured here"
-    assert not asked(simulated)
+    assert not run_requests(simulated)
 
 
 def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit(qtbot, simulated):
     tab = simulated.page.compare
-    simulated.page.form.change(dtype="int32")
-    assert "modeled for H200, dotted" in tab.beside.button.toolTip()
+    simulated.page.form.change_values(dtype="int32")
+    assert "modeled for H200, dotted" in tab.modeled_curves.button.toolTip()
     assert not tab.legend.isVisible()
-    qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.modeled_curves.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not tab.busy)
     assert tab.card.title.text() == "Recorded and modeled"
     assert tab.legend.text().startswith("●  recorded on an NVIDIA H200, 2026-11-22    ○  dotted: modeled for an H200; ")
@@ -339,23 +339,23 @@ def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit
     modeler = tab._modeling._jobs._host
     request = next(each for each in modeler.requests if each.params["n"] == 2**20)
     assert request.params["dtype"] == "float32", "as it was set when it was recorded"
-    assert drawn[0][2**20] == pytest.approx(2**20 / conftest.modeled(request).time_us)
+    assert drawn[0][2**20] == pytest.approx(2**20 / conftest.make_modeled_time(request).time_us)
     (dotted,) = [each for number, each in tab.curves._modeled_curves.items() if number == 0]
     assert dotted.opts["pen"].style() == Qt.PenStyle.DotLine
     tab.unit.choose("GB/s")
-    least = conftest.modeled(request).least_bytes
-    assert tab.curves.modeled[0][2**20] == pytest.approx(least / conftest.modeled(request).time_us / 1e3)
+    least = conftest.make_modeled_time(request).least_bytes
+    assert tab.curves.modeled[0][2**20] == pytest.approx(least / conftest.make_modeled_time(request).time_us / 1e3)
     assert tab.rows[0].figure.text(), "what was recorded"
-    qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.modeled_curves.button, Qt.MouseButton.LeftButton)
     assert (tab.curves.modeled, tab.curves._modeled_curves, tab.card.title.text()) == ({}, {}, "Recorded")
     assert not tab.legend.isVisible()
 
 
 def test_nothing_modeled_stands_beside_counts(qtbot, simulated):
     tab = simulated.page.compare
-    qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.modeled_curves.button, Qt.MouseButton.LeftButton)
     tab.quantity.setCurrentText("bytes moved")
-    assert not tab.beside.button.isVisible()
+    assert not tab.modeled_curves.button.isVisible()
     assert not tab.busy
     assert tab.curves.modeled == {}
     tab.quantity.setCurrentIndex(0)
@@ -364,13 +364,13 @@ def test_nothing_modeled_stands_beside_counts(qtbot, simulated):
 
 def test_what_is_modeled_beside_goes_with_the_gpu_and_is_stopped(qtbot, simulated):
     tab = simulated.page.compare
-    qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.modeled_curves.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not tab.busy)
     before = tab.curves.modeled
     modeler = tab._modeling._jobs._host
-    modeler.patient = True
-    tab._modeling.choose("t4")
-    assert "modeled for T4, dotted" in tab.beside.button.toolTip()
+    modeler.answers_later = True
+    tab._modeling.select_gpu("t4")
+    assert "modeled for T4, dotted" in tab.modeled_curves.button.toolTip()
     assert tab.curves.modeled == {} != before
     assert tab.measure_button.text() == "Stop"
     qtbot.mouseClick(tab.measure_button, Qt.MouseButton.LeftButton)
@@ -386,23 +386,23 @@ def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
     page.tabs.setCurrentIndex(compare)
     assert page.compare.curves.accessibleName() == "Throughput over the number of pixels per side"
     page.tabs.setCurrentIndex(0)
-    page.form.change(of="ranges", n=100)
+    page.form.change_values(of="ranges", n=100)
     page.tabs.setCurrentIndex(compare)
     assert page.compare.curves.accessibleName() == "Throughput over the number of elements"
 
 
 def test_what_was_set_otherwise_is_said_as_a_form_says_it():
     pattern = conftest.find_pattern("histogram")
-    then = SimpleNamespace(of=lambda name: [SimpleNamespace(params={"blocks": 0})])
-    said = other_settings(then, pattern, pattern.check({"of": "levels", "blocks": 1}))
+    then = SimpleNamespace(verified_runs=lambda name: [SimpleNamespace(params={"blocks": 0})])
+    said = describe_setting_differences(then, pattern, pattern.check({"of": "levels", "blocks": 1}))
     assert said == "Blocks as many as fit, not 1"
 
 
 def test_the_button_counts_where_something_else_is_shown(qtbot, simulated):
     tab = simulated.page.compare
     assert tab.measure_button.text() == "Count"
-    choose_largest(simulated, 7)
-    measured(qtbot, simulated)
+    select_largest_size(simulated, 7)
+    measure_all(qtbot, simulated)
     assert tab.card.title.text() == "Counted"
     assert tab.quantity.currentText() == "bytes moved"
     assert {point.n for point in tab.points} == {32, 64, 128}
@@ -415,8 +415,8 @@ def test_the_button_counts_where_something_else_is_shown(qtbot, simulated):
 
 def test_on_a_gpu_recorded_is_a_choice_of_its_own(qtbot, comparing):
     tab = comparing.page.compare
-    choose_largest(comparing, 14)
-    measured(qtbot, comparing)
+    select_largest_size(comparing, 14)
+    measure_all(qtbot, comparing)
     assert tab.card.title.text() == "Measured here"
     here = dict(tab.curves.points)
     tab.quantity.setCurrentText("NVIDIA H200, 2026-11-22")
@@ -425,36 +425,36 @@ def test_on_a_gpu_recorded_is_a_choice_of_its_own(qtbot, comparing):
     tab.quantity.setCurrentText("measured here")
     assert tab.curves.points == here
     tab.quantity.setCurrentText("NVIDIA H200, 2026-11-22")
-    measured(qtbot, comparing)
+    measure_all(qtbot, comparing)
     assert tab.card.title.text() == "Measured here", "the button measures, and shows that"
 
 
 def test_settings_that_were_others_are_said(qtbot, simulated):
     tab = simulated.page.compare
-    assert "not" not in tab.about.toolTip()
+    assert "not" not in tab.status_label.toolTip()
     simulated.page.tabs.setCurrentIndex(0)
-    simulated.page.form.change(dtype="int32")
+    simulated.page.form.change_values(dtype="int32")
     simulated.page.tabs.setCurrentIndex(COMPARE)
-    assert "Type float32, not int32" in tab.about.toolTip()
+    assert "Type float32, not int32" in tab.status_label.toolTip()
 
 
 def test_a_pattern_without_records_is_counted_at_first(qtbot, window, monkeypatch):
     monkeypatch.setattr(conftest, "DEVICE", replace(conftest.DEVICE, engine="simulator"))
     window.host.deliver(0, Ready(conftest.DEVICE))
     window.choose_pattern("sort")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     tab = window.page.compare
     assert tab.card.title.text() == "Counted"
-    assert not tab._complaint
+    assert not tab._record_error
 
 
 def test_a_damaged_record_is_told_and_nothing_else_is_lost(qtbot, window, monkeypatch, tmp_path):
     (tmp_path / "gpu.json").write_text("{")
-    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    monkeypatch.setattr(device_records, "FOLDER", tmp_path)
     window.choose_pattern("sort")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     tab = window.page.compare
-    assert "gpu.json does not contain recorded measurements" in tab.about.toolTip()
+    assert "gpu.json does not contain recorded measurements" in tab.status_label.toolTip()
     assert tab.card.title.text() == "Measured here"
 
 
@@ -464,16 +464,16 @@ def test_without_a_gpu_it_is_counted(qtbot, simulated):
     assert tab.measure_button.text() == "Count"
     assert not tab.unit.isVisible()
     assert tab.card.title.text() == "Counted"
-    choose_largest(simulated, 7)
-    measured(qtbot, simulated)
-    assert not asked(simulated)
+    select_largest_size(simulated, 7)
+    measure_all(qtbot, simulated)
+    assert not run_requests(simulated)
     posted = [each for each in simulated.host.requests if isinstance(each, CountPattern)]
-    assert {(each.whole, each.params["n"]) for each in posted} == {(True, 32), (True, 64), (True, 128)}
+    assert {(each.full_input, each.params["n"]) for each in posted} == {(True, 32), (True, 64), (True, 128)}
     # What is pretended to be counted moves a sector more for each rung.
     assert [tab.curves.points[number][128] for number in range(3)] == [8, 12, 16]
     assert tab.rows[0].figure.property("tone") == "best", "fewer bytes are better"
-    assert tab.at.text() == "bytes per element at the largest n"
-    assert "counted by the simulator" in tab.about.toolTip()
+    assert tab.size_label.text() == "bytes per element at the largest n"
+    assert "counted by the simulator" in tab.status_label.toolTip()
     tab.quantity.setCurrentText("bank conflicts")
     assert tab.curves.points[0][128] == 0
     tab.scale.choose("log")
@@ -483,15 +483,15 @@ def test_without_a_gpu_it_is_counted(qtbot, simulated):
 def test_time_to_simulate_is_a_choice_and_says_so(qtbot, simulated):
     tab = simulated.page.compare
     tab.quantity.setCurrentText("bytes moved")
-    measured(qtbot, simulated)
+    measure_all(qtbot, simulated)
     tab.quantity.setCurrentText("time to simulate on this CPU")
     assert tab.points == []
     assert tab.card.title.text() == "Time to simulate"
-    assert "does not predict a GPU" in tab.about.toolTip()
-    choose_largest(simulated, 14)
-    measured(qtbot, simulated)
+    assert "does not predict a GPU" in tab.status_label.toolTip()
+    select_largest_size(simulated, 14)
+    measure_all(qtbot, simulated)
     assert tab.curves.points[0][1024] == 20.0
-    assert tab.at.text() == "ms to simulate on this CPU at the largest n"
+    assert tab.size_label.text() == "ms to simulate on this CPU at the largest n"
 
 
 def test_throughput_comes_back_with_a_gpu(qtbot, simulated):
@@ -503,8 +503,8 @@ def test_throughput_comes_back_with_a_gpu(qtbot, simulated):
 
 
 def test_figures_are_read_in_either_theme(qtbot, comparing):
-    choose_largest(comparing, 14)
-    measured(qtbot, comparing)
+    select_largest_size(comparing, 14)
+    measure_all(qtbot, comparing)
     tab = comparing.page.compare
     comparing.appearance.set_theme("light")
     colors = [each.figure.palette().windowText().color().name() for each in tab.rows]
@@ -514,7 +514,7 @@ def test_figures_are_read_in_either_theme(qtbot, comparing):
 
 def test_a_sort_is_measured_in_keys(qtbot, window):
     window.choose_pattern("sort")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     assert window.page.compare.unit.chosen == "Mkeys/s"
 
 
@@ -534,35 +534,35 @@ def on_gpu(qtbot, comparing, monkeypatch):
 
     comparing.host._report = timed
     comparing.host.deliver(0, Ready(ON_GPU))
-    settle(qtbot, comparing)
+    wait_until_idle(qtbot, comparing)
     comparing.before = len(comparing.host.requests)
     return comparing
 
 
 def test_on_a_gpu_one_run_of_each_is_the_median_of_several(qtbot, on_gpu):
     tab = on_gpu.page.compare
-    choose_largest(on_gpu, 14)
-    measured(qtbot, on_gpu)
+    select_largest_size(on_gpu, 14)
+    measure_all(qtbot, on_gpu)
     assert len(tab.points) == 5 * 3
-    of_sweep = [run for run in asked(on_gpu) if run.seed]
+    of_sweep = [run for run in run_requests(on_gpu) if run.seed]
     assert len(of_sweep) == 5 * 3
     assert all(run.verify for run in of_sweep)
 
 
 def test_on_a_gpu_a_variant_that_takes_long_is_not_measured_at_larger_sizes(qtbot, on_gpu, monkeypatch):
     monkeypatch.setitem(sweep.BUDGET_S, "cuda", 0.1)  # nine times 20 ms are more
-    measured(qtbot, on_gpu)
+    measure_all(qtbot, on_gpu)
     assert {point.n for point in on_gpu.page.compare.points} == {1024}
 
 
 def test_on_a_gpu_sizes_go_as_far_as_variants_can_be_compared(qtbot, on_gpu):
     tab = on_gpu.page.compare
     assert tab.largest.currentData() == 26
-    choose_largest(on_gpu, 14)
+    select_largest_size(on_gpu, 14)
     on_gpu.host.deliver(0, Ready(ON_GPU))
     qtbot.wait(20)
     assert tab.largest.currentData() == 14, "what was chosen stays when the engine starts anew"
     for name, largest in (("matmul", 11), ("histogram", 13), ("nbody", 20)):
         on_gpu.choose_pattern(name)
-        settle(qtbot, on_gpu)
+        wait_until_idle(qtbot, on_gpu)
         assert on_gpu.page.compare.largest.currentData() == largest, name

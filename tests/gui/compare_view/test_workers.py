@@ -8,10 +8,10 @@ import pytest
 
 from gpu.messages.requests import Failure, Ready, RunPattern
 from gui.compare_view.tab import CURVES, WORKERS
-from gui.compare_view.workers import REPEATS, counts_of
+from gui.compare_view.workers import REPEATS, list_worker_counts
 from tests.gui.conftest import DEVICE, FakeHost
-from tests.gui.step_view.machines.records import WORKERS as TWO
-from tests.gui.step_view.machines.records import run
+from tests.gui.step_view.machines.sample_run import WORKERS as TWO
+from tests.gui.step_view.machines.sample_run import make_run
 
 SIMULATOR = replace(DEVICE, engine="simulator", name="2 x a CPU")
 
@@ -21,88 +21,88 @@ def on_two(make_window, qtbot):
     """The Compare tab of a scan, on two workers that simulate."""
     window = make_window()
     window.choose_pattern("scan")
-    host = FakeHost.made[0]
-    window.pages.complete(window.page)
+    host = FakeHost.instances[0]
+    window.pages.add_measuring_tabs(window.page)
     host.deliver(0, Ready(SIMULATOR, workers=TWO))
     tab = window.page.compare
     qtbot.waitUntil(lambda: not tab.views.buttons[WORKERS].isHidden())
-    window.page.turn_to("Compare")
+    window.page.select_tab("Compare")
     tab.views.choose(WORKERS)
     return window, tab, host
 
 
-def answer(host, seconds, *, verified=True):
+def answer_pending(host, seconds, *, verified=True):
     """Answer what waits, each number of workers with a time of its own."""
-    while any(isinstance(each, RunPattern) and each.chunks for each in host.open.values()):
-        request = next(iter(host.open.values()))
+    while any(isinstance(each, RunPattern) and each.chunks for each in host.pending.values()):
+        request = next(iter(host.pending.values()))
         result = host.result_of(request)
         if isinstance(request, RunPattern) and request.chunks:
             report = replace(result.report, engine="simulator", verified=verified)
-            result = replace(result, report=report, distributed=run(wall_s=seconds[request.chunks[0]]))
+            result = replace(result, report=report, distributed=make_run(wall_s=seconds[request.chunks[0]]))
         host.answer(result)
 
 
-def measure(window, tab, host, qtbot, seconds, **options):
-    host.patient = True
+def measure_workers(window, tab, host, qtbot, seconds, **options):
+    host.answers_later = True
     tab.measure()
     asked = []
     while tab.busy:
-        qtbot.waitUntil(lambda: bool(host.open) or not tab.busy)
-        asked += [each.chunks for each in host.open.values() if isinstance(each, RunPattern)]
-        answer(host, seconds, **options)
+        qtbot.waitUntil(lambda: bool(host.pending) or not tab.busy)
+        asked += [each.chunks for each in host.pending.values() if isinstance(each, RunPattern)]
+        answer_pending(host, seconds, **options)
         qtbot.wait(1)
-    host.patient = False
+    host.answers_later = False
     return asked
 
 
 def test_each_number_of_workers_is_run_and_the_first_run_does_not_count(on_two, qtbot):
     window, tab, host = on_two
-    assert measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0}) == [(2,), *[(1,)] * REPEATS, *[(2,)] * REPEATS]
-    assert tab.workers.plot.speeds == {1: 1.0, 2: 1.5}
-    assert tab.workers.words.text().startswith("2 workers: speedup 1.50; 2\u2009000 ms, median of 3")
+    assert measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0}) == [(2,), *[(1,)] * REPEATS, *[(2,)] * REPEATS]
+    assert tab.workers.plot.speedups == {1: 1.0, 2: 1.5}
+    assert tab.workers.speedup_label.text().startswith("2 workers: speedup 1.50; 2\u2009000 ms, median of 3")
 
 
 def test_what_simulators_take_is_never_said_to_be_a_gpus(on_two, qtbot):
     window, tab, host = on_two
-    measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
+    measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
     assert tab.workers.badge.text() == "simulated"
-    assert tab.workers.words.text().endswith("this does not predict GPUs.")
+    assert tab.workers.speedup_label.text().endswith("this does not predict GPUs.")
 
 
 def test_a_wrong_result_and_a_failure_end_it(on_two, qtbot):
     window, tab, host = on_two
-    measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0}, verified=False)
+    measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0}, verified=False)
     assert window.banner.message.text() == "The result is wrong, so its time is not shown."
-    host.patient = True
+    host.answers_later = True
     tab.measure()
-    qtbot.waitUntil(lambda: bool(host.open))
+    qtbot.waitUntil(lambda: bool(host.pending))
     host.answer(Failure("engine", "The scheduler is gone.", "Start it again."))
     qtbot.waitUntil(lambda: not tab.busy)
     assert window.banner.message.text() == "The scheduler is gone."
-    assert tab.workers.plot.speeds == {}
+    assert tab.workers.plot.speedups == {}
 
 
 def test_it_goes_with_the_cluster(on_two, qtbot):
     window, tab, host = on_two
     assert tab.listed.isHidden(), "nothing to tick: the chosen variant is measured"
-    measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
+    measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
     window.set_engine("simulator")
     qtbot.waitUntil(lambda: tab.views.buttons[WORKERS].isHidden())
-    assert (tab.views.chosen, tab.workers.plot.speeds) == (CURVES, {})
+    assert (tab.views.chosen, tab.workers.plot.speedups) == (CURVES, {})
     assert not tab.listed.isHidden()
 
 
 @pytest.mark.parametrize(("workers", "counts"), [(1, [1]), (4, [1, 2, 3, 4]), (12, [1, 2, 4, 8, 12])])
 def test_of_many_workers_powers_of_two_are_measured(workers, counts):
-    assert counts_of(workers) == counts
+    assert list_worker_counts(workers) == counts
 
 
 def test_beside_the_plot_stand_the_figures_in_place_of_variants(on_two, qtbot):
     window, tab, host = on_two
     figures = tab.workers.figures
-    assert (tab.ladder.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Over workers", False, True)
+    assert (tab.variants_card.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Over workers", False, True)
     assert {*figures.texts} >= {"1 worker", "2 workers", "–"}, "nothing is measured yet"
-    measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
+    measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
     assert figures.texts[:6] == ["1 worker", "3\u2009000", "1.00 ×", "2 workers", "2\u2009000", "1.50 ×"]
     tab.views.choose(CURVES)
-    assert (tab.ladder.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Variants", True, False)
+    assert (tab.variants_card.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Variants", True, False)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from gpu.bench.document import find_sections
 from gpu.declaration.roles import Role
 from gui.driving import moves
-from gui.driving.moves import Subject, measure
+from gui.driving.moves import Subject, measure_moves
 
 SMALL = Subject("scan", "brent-kung", {Role.SIZE: 16, Role.BLOCK: "32"})
 
@@ -11,19 +11,19 @@ SMALL = Subject("scan", "brent-kung", {Role.SIZE: 16, Role.BLOCK: "32"})
 def test_moves_of_a_recording_are_made_in_every_picture_and_timed(tmp_path, monkeypatch, capsys):
     found = []
 
-    def listened_to(*arguments, recorded=moves.recorded):
+    def listened_to(*arguments, recorded=moves.measure_recordings):
         for each in recorded(*arguments):
             found.append(each)
             yield each
 
     monkeypatch.setattr(moves, "all_patterns", dict)
     monkeypatch.setattr(moves, "LARGE", (SMALL,))
-    monkeypatch.setattr(moves, "recorded", listened_to)
+    monkeypatch.setattr(moves, "measure_recordings", listened_to)
     page = tmp_path / "page.md"
-    assert measure(page, 3) == 0
+    assert measure_moves(page, 3) == 0
     (each,) = found
     assert each.lane_events > 32
-    assert each.opened_ms > 0
+    assert each.opening_ms > 0
     assert list(each.times_ms) == ["Flow", "Arrays", "Variables"]
     for times in each.times_ms.values():
         assert list(times) == ["step", "barrier", "timeline"]

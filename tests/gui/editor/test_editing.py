@@ -12,10 +12,10 @@ from gpu.engines.base import KERNELS
 from gpu.errors import SourcePosition
 from gpu.messages.requests import CheckSource, Failure
 from gui.editor.source_pane import SourcePane
-from gui.editor.unsaved import UnsavedDialog
+from gui.editor.unsaved_dialog import UnsavedDialog
 from gui.model.jobs import Jobs
 from gui.model.workbench import Workbench
-from tests.gui.conftest import FakeHost, settle
+from tests.gui.conftest import FakeHost, wait_until_idle
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
@@ -32,14 +32,14 @@ def type_at(qtbot, window, behind, keys):
     qtbot.keyClicks(code, keys)
 
 
-def dialog_of(qtbot, window):
+def wait_for_dialog(qtbot, window):
     found = []
 
-    def there():
+    def is_dialog_open():
         found[:] = [each for each in window.findChildren(UnsavedDialog) if each.isVisible()]
         assert found
 
-    qtbot.waitUntil(there)
+    qtbot.waitUntil(is_dialog_open)
     return found[0]
 
 
@@ -49,13 +49,13 @@ def test_the_edited_text_runs_when_asked_and_the_original_after_revert(qtbot, wi
     qtbot.wait(150)
     assert len(window.host.runs("convolution")) == start
     qtbot.keyClick(window.page.source.code, Qt.Key.Key_F5)
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     run = window.host.runs("convolution")[-1]
     assert "__syncthreads(); // mine 1" in run.sources["convolution.cu"]
     assert all(not run.sources for run in window.host.runs("histogram"))
     qtbot.mouseClick(window.page.source.revert, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     assert window.host.runs("convolution")[-1].sources == {}
 
 
@@ -63,7 +63,7 @@ def test_digits_and_brackets_are_typed_and_choose_nothing(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " int a[1]; // 2 [x]")
     assert "__syncthreads(); int a[1]; // 2 [x]" in window.page.source.document.text
     assert window.bench.settings["convolution"].variant == "naive"
-    assert window.bench.chosen == "convolution"
+    assert window.bench.pattern_name == "convolution"
 
 
 def test_an_edit_outlives_another_variant_pattern_image_and_engine(qtbot, window, color):
@@ -71,31 +71,31 @@ def test_an_edit_outlives_another_variant_pattern_image_and_engine(qtbot, window
     text = window.page.source.document.text
     window.choose_variant("naive")
     window.choose_pattern("histogram")
-    settle(qtbot, window)
-    assert window.page.source.edited.isHidden()
-    window.files.open(color)
+    wait_until_idle(qtbot, window)
+    assert window.page.source.edited_badge.isHidden()
+    window.files.open_file(color)
     qtbot.waitUntil(lambda: window.bench.image.path == color)
     window.set_engine("simulator")
     window.choose_pattern("convolution")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     assert window.page.source.document.text == text
-    assert window.page.source.edited.isVisible()
-    assert FakeHost.made[-1].runs("convolution")[-1].sources == {"convolution.cu": text}
+    assert window.page.source.edited_badge.isVisible()
+    assert FakeHost.instances[-1].runs("convolution")[-1].sources == {"convolution.cu": text}
 
 
 def test_an_edited_text_makes_the_last_result_one_that_no_longer_holds(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " // mine")
     window.choose_pattern("histogram")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     start = len(window.host.runs("convolution"))
     window.choose_pattern("convolution")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     assert len(window.host.runs("convolution")) == start + 1
 
 
 def test_what_is_typed_is_checked_once_it_rests_and_f8_goes_there(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " BAD")
-    side = next(host for host in FakeHost.made if host.engine == "simulator")
+    side = next(host for host in FakeHost.instances if host.engine == "simulator")
     pane = window.page.source
     qtbot.waitUntil(lambda: bool(pane.code.problems))
     line = pane.code.textCursor().blockNumber() + 1
@@ -114,7 +114,7 @@ def test_what_is_typed_is_checked_once_it_rests_and_f8_goes_there(qtbot, window)
 
 def test_a_compile_error_of_a_run_is_shown_at_its_line(qtbot, window):
     host = window.host
-    host.patient = True
+    host.answers_later = True
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
     place = SourcePosition("convolution.cu", 72)
     host.answer(Failure("compile", f"{place}: identifier is undefined", "", "log", place))
@@ -122,9 +122,9 @@ def test_a_compile_error_of_a_run_is_shown_at_its_line(qtbot, window):
     pane = window.page.source
     assert [problem.line for problem in pane.code.problems] == [72]
     assert pane.strip.message.text() == "Line 72: identifier is undefined"
-    host.patient = False
+    host.answers_later = False
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     qtbot.waitUntil(lambda: not pane.code.problems)
 
 
@@ -132,9 +132,9 @@ def test_a_compile_error_of_a_run_is_shown_at_its_line(qtbot, window):
 def test_what_is_said_of_a_text_that_does_not_compile_goes_with_it(qtbot, window, mend):
     document = window.page.source.document
     document.replace(document.text + "BAD")
-    qtbot.waitUntil(lambda: not document.sound)
+    qtbot.waitUntil(lambda: not document.has_no_errors)
     host = window.host
-    host.patient = True
+    host.answers_later = True
     window.run()
     place = SourcePosition("convolution.cu", document.blockCount())
     host.answer(Failure("compile", f"{place}: unknown type name 'BAD'", "", "log", place))
@@ -147,11 +147,11 @@ def test_what_is_said_of_a_text_that_does_not_compile_goes_with_it(qtbot, window
     else:
         document.replace(document.text.replace("BAD", ""))
     qtbot.waitUntil(window.banner.isHidden)
-    window.banner.say("Something else.")
+    window.banner.show_message("Something else.")
     document.replace(document.text + "BAD")
-    qtbot.waitUntil(lambda: not document.sound)
+    qtbot.waitUntil(lambda: not document.has_no_errors)
     window.page.source.revert.click()
-    qtbot.waitUntil(lambda: document.sound and document.checked)
+    qtbot.waitUntil(lambda: document.has_no_errors and document.checked)
     assert window.banner.isVisible()
 
 
@@ -165,15 +165,15 @@ def test_a_verdict_is_of_the_text_that_ran(qtbot, window):
     qtbot.waitUntil(lambda: verdict.text() == "✓ verified")
     qtbot.keyClicks(window.page.source.code, " ")
     qtbot.waitUntil(lambda: verdict.text() == "edited since")
-    window.host.patient = True
+    window.host.answers_later = True
     window.run()
     qtbot.keyClicks(window.page.source.code, " ")
-    window.host.patient = False
+    window.host.answers_later = False
     window.host.answer_all()
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     assert verdict.text() == "edited since", "it was edited while it ran"
     window.run()
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     assert verdict.text() == "✓ verified"
 
 
@@ -181,7 +181,7 @@ def test_closing_asks_for_what_is_not_saved_and_cancel_keeps_it(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " // mine")
     text = window.page.source.document.text
     window.close()
-    dialog = dialog_of(qtbot, window)
+    dialog = wait_for_dialog(qtbot, window)
     assert "convolution.cu" in " ".join(each.text() for each in dialog.findChildren(QLabel))
     qtbot.mouseClick(dialog.cancel, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not window.findChildren(UnsavedDialog))
@@ -193,9 +193,9 @@ def test_closing_asks_for_what_is_not_saved_and_cancel_keeps_it(qtbot, window):
 def test_closing_discards_when_told_so(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " // mine")
     window.close()
-    qtbot.mouseClick(dialog_of(qtbot, window).discard, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(wait_for_dialog(qtbot, window).discard, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not window.isVisible())
-    assert all(host.closed for host in FakeHost.made)
+    assert all(host.closed for host in FakeHost.instances)
 
 
 def test_closing_saves_when_told_so_and_stays_where_no_file_is_named(qtbot, window, tmp_path, monkeypatch):
@@ -203,18 +203,18 @@ def test_closing_saves_when_told_so_and_stays_where_no_file_is_named(qtbot, wind
     text = window.page.source.document.text
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: ("", ""))
     window.close()
-    qtbot.mouseClick(dialog_of(qtbot, window).save, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(wait_for_dialog(qtbot, window).save, Qt.MouseButton.LeftButton)
     qtbot.wait(50)
     assert window.isVisible()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / "no" / "a.cu"), ""))
     window.close()
-    qtbot.mouseClick(dialog_of(qtbot, window).save, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(wait_for_dialog(qtbot, window).save, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(window.banner.isVisible)
     assert "a.cu cannot be written" in window.banner.message.text()
     assert window.isVisible()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / "a.cu"), ""))
     window.close()
-    qtbot.mouseClick(dialog_of(qtbot, window).save, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(wait_for_dialog(qtbot, window).save, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not window.isVisible())
     assert (tmp_path / "a.cu").read_text() == text
 
@@ -223,7 +223,7 @@ def test_closing_asks_nothing_of_a_text_that_is_saved_or_as_it_was(qtbot, window
     type_at(qtbot, window, "__syncthreads();", " // mine")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / "a.cu"), ""))
     qtbot.keyClick(window.page.source.code, Qt.Key.Key_S, CONTROL)
-    assert window.status.word.text() == "Saved a.cu"
+    assert window.status.message_label.text() == "Saved a.cu"
     window.close()
     assert not window.isVisible()
 
@@ -241,7 +241,7 @@ def checked_pane(qtbot):
     largest = max(KERNELS.glob("*.cu"), key=lambda path: path.stat().st_size)
     pane.show_kernel(largest.name, "")
     pane.code.setFocus()
-    bench.sources.check(pane.document)
+    bench.sources.check_document(pane.document)
     qtbot.waitUntil(lambda: pane.document.checked, timeout=20_000)
     assert not pane.code.problems
     yield pane
@@ -284,7 +284,7 @@ def test_keys_leave_the_text_as_it_is_and_the_foot_says_which(qtbot, window, key
     type_at(qtbot, window, "__syncthreads();", "")
     code = window.page.source.code
     assert code.hasFocus()
-    assert "Esc leaves the code" in window.status.word.text()
+    assert "Esc leaves the code" in window.status.message_label.text()
     qtbot.keyClick(code, key, modifier)
     assert not code.hasFocus()
     assert window.focusWidget() is not code
@@ -292,5 +292,5 @@ def test_keys_leave_the_text_as_it_is_and_the_foot_says_which(qtbot, window, key
 
 
 def test_the_keys_of_the_text_are_listed(window):
-    listed = dict(window.actions_.shortcuts()["In the code"])
+    listed = dict(window.window_actions.list_shortcuts()["In the code"])
     assert {"Tab", "Esc, Ctrl+Tab"} <= set(listed)

@@ -9,13 +9,13 @@ from gpu.engines.base import KERNELS
 from gpu.errors import Diagnostic
 from gpu.messages.verdicts import Remedy
 from gpu.patterns import all_patterns
-from gui.editor.kernel_lines import kernel_lines
+from gui.editor.kernel_lines import find_kernel_lines
 from gui.editor.source_pane import SourcePane
 from gui.painting.theme import DARK, LIGHT, Look, look, set_look
 
 WAVE = QTextCharFormat.UnderlineStyle.WaveUnderline
 EVERY_KERNEL = [
-    (variant.file or pattern.kernels, kernel)
+    (variant.file or pattern.kernel_file, kernel)
     for pattern in all_patterns().values()
     for variant in pattern.variants
     for kernel in variant.kernels
@@ -25,7 +25,7 @@ EVERY_KERNEL = [
 @pytest.mark.parametrize(("file", "kernel"), EVERY_KERNEL)
 def test_every_declared_kernel_is_found_whole(file, kernel):
     lines = (KERNELS / file).read_text().split("\n")
-    first, last = kernel_lines("\n".join(lines), kernel)
+    first, last = find_kernel_lines("\n".join(lines), kernel)
     body = lines[first : last + 1]
     assert body[0].startswith("//")
     assert sum("__global__" in line for line in body) == 1
@@ -35,13 +35,13 @@ def test_every_declared_kernel_is_found_whole(file, kernel):
 
 
 def test_a_kernel_that_is_not_there():
-    assert kernel_lines("__global__ void other() {}", "mine") == (0, 0)
-    assert kernel_lines("", "mine") == (0, 0)
+    assert find_kernel_lines("__global__ void other() {}", "mine") == (0, 0)
+    assert find_kernel_lines("", "mine") == (0, 0)
 
 
 def test_a_declaration_or_a_call_is_not_the_kernel():
     text = "// calls __global__ void k(\n__global__ void k(int n);\n\n__global__ void k(int n) {\n}\n"
-    assert kernel_lines(text, "k") == (3, 4)
+    assert find_kernel_lines(text, "k") == (3, 4)
 
 
 def test_every_file_is_set_in_the_font_of_code_in_whatever_order_they_come(qtbot):
@@ -68,7 +68,7 @@ def test_the_pane_scrolls_to_the_kernel_and_colors_it(qtbot, file, kernel):
     pane.show_kernel(file, kernel)
     text = (KERNELS / file).read_text()
     assert pane.code.toPlainText() == text
-    first, _ = kernel_lines(text, kernel)
+    first, _ = find_kernel_lines(text, kernel)
     block = pane.code.document().findBlockByNumber(first)
     assert block.isVisible()
     assert pane.code.firstVisibleBlock().blockNumber() <= first
@@ -96,7 +96,7 @@ def pane(qtbot):
     return made
 
 
-def put_cursor(pane, words, behind=True):
+def move_cursor(pane, words, behind=True):
     """Put the cursor behind the first place of some words, or before it."""
     cursor = pane.code.textCursor()
     cursor.setPosition(pane.document.text.index(words) + len(words) * behind)
@@ -106,34 +106,34 @@ def put_cursor(pane, words, behind=True):
 
 def test_typing_edits_and_the_badge_says_so_until_it_is_undone(qtbot, pane):
     original = pane.document.text
-    assert pane.edited.isHidden()
+    assert pane.edited_badge.isHidden()
     assert not pane.revert.isEnabled()
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, " int a;")
     assert "__syncthreads(); int a;" in pane.document.text
-    assert pane.edited.isVisible()
-    assert pane.edited.text() == "edited"
+    assert pane.edited_badge.isVisible()
+    assert pane.edited_badge.text() == "edited"
     for _ in range(2):
         qtbot.keyClick(pane.code, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: pane.document.text == original)
-    qtbot.waitUntil(pane.edited.isHidden)
+    qtbot.waitUntil(pane.edited_badge.isHidden)
 
 
 def test_revert_goes_back_and_can_itself_be_undone(qtbot, pane):
     original = pane.document.text
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, "x")
     edited = pane.document.text
     qtbot.mouseClick(pane.revert, Qt.MouseButton.LeftButton)
     assert pane.document.text == original
-    assert pane.edited.isHidden()
+    assert pane.edited_badge.isHidden()
     qtbot.keyClick(pane.code, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert pane.document.text == edited
-    assert pane.edited.isVisible()
+    assert pane.edited_badge.isVisible()
 
 
 def test_revert_leaves_the_cursor_where_the_edit_was(qtbot, pane):
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     before = pane.code.textCursor().position()
     qtbot.keyClicks(pane.code, " // here")
     top = pane.code.firstVisibleBlock().blockNumber()
@@ -152,16 +152,16 @@ def test_panes_of_the_same_texts_show_the_same_edits(qtbot, pane):
     other = SourcePane(pane.sources)
     qtbot.addWidget(other)
     other.show_kernel("convolution.cu", "convolve_naive")
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, " // here")
     assert "__syncthreads(); // here" in other.code.toPlainText()
-    assert other.edited.text() == "edited"
+    assert other.edited_badge.text() == "edited"
     pane.show_kernel("histogram.cu", "histogram_racy")
     pane.show_kernel("convolution.cu", "convolve_tiled")
     assert "__syncthreads(); // here" in pane.code.toPlainText()
 
 
-def found(pane, *lines, severity="error"):
+def show_diagnostics(pane, *lines, severity="error"):
     pane.document.show_diagnostics(
         pane.document.text, [Diagnostic(line, 5, 9, severity, f"wrong in {line}") for line in lines]
     )
@@ -170,31 +170,31 @@ def found(pane, *lines, severity="error"):
 def test_problems_are_underlined_told_and_gone_through(qtbot, pane):
     lines = pane.document.text.splitlines()
     first, second, *_ = (number for number, line in enumerate(lines, 1) if line.startswith("__constant__"))
-    found(pane, first, second)
+    show_diagnostics(pane, first, second)
     assert pane.strip.isVisible()
     assert pane.strip.message.text() == f"Line {first}: wrong in {first}"
     waves = [each for each in pane.code.extraSelections() if each.format.underlineStyle() == WAVE]
     assert [each.cursor.blockNumber() + 1 for each in waves] == [second, first]
     assert {each.cursor.selectionEnd() - each.cursor.selectionStart() for each in waves} == {4}
-    put_cursor(pane, "#ifndef", behind=False)
+    move_cursor(pane, "#ifndef", behind=False)
     for line in (first, second, first):
-        qtbot.mouseClick(pane.strip.more, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(pane.strip.next_button, Qt.MouseButton.LeftButton)
         assert pane.code.textCursor().blockNumber() + 1 == line
         assert pane.strip.message.text() == f"Line {line}: wrong in {line}"
-    found(pane)
+    show_diagnostics(pane)
     assert pane.strip.isHidden()
 
 
 def test_a_problem_moves_with_its_line(qtbot, pane):
-    found(pane, 70)
-    put_cursor(pane, "// Convolution", behind=False)
+    show_diagnostics(pane, 70)
+    move_cursor(pane, "// Convolution", behind=False)
     qtbot.keyClick(pane.code, Qt.Key.Key_Return)
     assert [(problem.line, problem.diagnostic.message) for problem in pane.code.problems] == [(71, "wrong in 70")]
 
 
 def test_what_was_found_in_an_older_text_is_not_shown(qtbot, pane):
     old = pane.document.text
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, "x")
     pane.document.show_diagnostics(old, [Diagnostic(3, 1, 2, "error", "old")])
     assert not pane.code.problems
@@ -202,7 +202,7 @@ def test_what_was_found_in_an_older_text_is_not_shown(qtbot, pane):
 
 
 def test_that_a_text_compiles_is_all_that_is_said_of_it(qtbot, pane):
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, "//")
     pane.document.show_diagnostics(pane.document.text, [])
     assert pane.strip.message.text() == "No compile errors.", "what its run does wrong, the compiler cannot see"
@@ -218,7 +218,7 @@ def test_a_run_that_fails_is_shown_at_its_line_until_one_goes_well(qtbot, pane):
 
 def test_a_run_of_a_mended_text_takes_away_what_the_edit_has_made_void(qtbot, pane):
     pane.document.show_run(pane.document.text, [Diagnostic(74, 1, 10_000, "error", "A race.")])
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, "__syncthreads();")
     pane.document.show_run(pane.document.text, [])
     assert pane.document.problems == ()
@@ -235,12 +235,12 @@ def test_what_the_compiler_warns_of_does_not_hide_what_a_run_does_wrong_there(qt
     pane.document.show_run(text, [Diagnostic(74, 1, 3, "error", "A race.")])
     assert {problem.diagnostic.message for problem in pane.document.problems} == {"Unused.", "A race."}
     assert pane.strip.message.text() == "Line 74: A race."
-    put_cursor(pane, text.split("\n")[73].strip())
+    move_cursor(pane, text.split("\n")[73].strip())
     assert pane.strip.message.text() == "Line 74: A race."
     assert pane.strip.property("tone") == "bad"
 
 
-def ground_of(pane, line):
+def background_color(pane, line):
     """Return the color at the lower right end of a line that is in view."""
     code, viewport = pane.code, pane.code.viewport()
     place = code.blockBoundingGeometry(code.document().findBlockByNumber(line - 1)).translated(code.contentOffset())
@@ -248,23 +248,23 @@ def ground_of(pane, line):
 
 
 def test_the_ground_of_a_kernel_moves_with_its_lines(qtbot, pane):
-    first, _ = kernel_lines(pane.document.text, "convolve_tiled")
+    first, _ = find_kernel_lines(pane.document.text, "convolve_tiled")
     raised = QColor(look().theme.raised)
-    assert ground_of(pane, first + 1) == ground_of(pane, first + 2) == raised
-    put_cursor(pane, "// Convolution", behind=False)
+    assert background_color(pane, first + 1) == background_color(pane, first + 2) == raised
+    move_cursor(pane, "// Convolution", behind=False)
     qtbot.keyClick(pane.code, Qt.Key.Key_Return)
     pane.code.verticalScrollBar().setValue(first - 1)
-    assert [ground_of(pane, line) == raised for line in (first + 1, first + 2, first + 3)] == [False, True, True]
+    assert [background_color(pane, line) == raised for line in (first + 1, first + 2, first + 3)] == [False, True, True]
 
 
 def test_lines_can_be_marked_and_clicked(qtbot, pane):
     pane.mark_line(12)
-    assert ground_of(pane, 12) == QColor(look().theme.accent_soft)
-    assert ground_of(pane, 13) != QColor(look().theme.accent_soft)
+    assert background_color(pane, 12) == QColor(look().theme.accent_soft)
+    assert background_color(pane, 13) != QColor(look().theme.accent_soft)
     first = pane.code.firstVisibleBlock().blockNumber() + 1
     assert first <= 12 < first + 20
     pane.mark_line(None)
-    assert ground_of(pane, 12) != QColor(look().theme.accent_soft)
+    assert background_color(pane, 12) != QColor(look().theme.accent_soft)
     bar = pane.code.verticalScrollBar()
     bar.setValue(20)
     height = pane.code.blockBoundingRect(pane.code.firstVisibleBlock()).height()
@@ -351,7 +351,7 @@ def test_tab_moves_the_selected_lines_and_one_undo_takes_it_back(qtbot, pane):
 
 
 def test_save_as_and_open(qtbot, pane, tmp_path, monkeypatch):
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, " int größe;".replace("ö", "oe").replace("ß", "ss"))
     text = pane.document.text
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / "mine"), ""))
@@ -359,7 +359,7 @@ def test_save_as_and_open(qtbot, pane, tmp_path, monkeypatch):
         qtbot.keyClick(pane.code, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert saved.args == [str(tmp_path / "mine.cu")]
     assert (tmp_path / "mine.cu").read_text() == text
-    assert pane.edited.isVisible()
+    assert pane.edited_badge.isVisible()
     assert not pane.document.unsaved
     pane.document.replace(pane.document.original)
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(tmp_path / "mine.cu"), ""))
@@ -390,7 +390,7 @@ def test_a_file_that_is_no_kernel_is_told_and_the_text_stays(qtbot, pane, tmp_pa
 
 
 def test_a_folder_that_takes_no_file_is_told_and_the_text_stays_unsaved(qtbot, pane, tmp_path, monkeypatch):
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, "x")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / "no" / "mine.cu"), ""))
     with qtbot.waitSignal(pane.failed) as failed:
@@ -406,7 +406,7 @@ def test_a_pane_that_is_hidden_for_a_while_shows_the_same_lines_afterwards(qtbot
     pane.show_kernel("scan.cu", "scan_brent_kung")
     with qtbot.waitExposed(pane):
         pane.show()
-    first, _ = kernel_lines((KERNELS / "scan.cu").read_text(), "scan_brent_kung")
+    first, _ = find_kernel_lines((KERNELS / "scan.cu").read_text(), "scan_brent_kung")
     assert pane.code.firstVisibleBlock().blockNumber() in (first - 1, first)
     for place in (lambda: pane.mark_line(280), lambda: pane.code.verticalScrollBar().setValue(10)):
         place()
@@ -417,11 +417,11 @@ def test_a_pane_that_is_hidden_for_a_while_shows_the_same_lines_afterwards(qtbot
 
 
 def test_no_kernel_is_no_line():
-    assert kernel_lines("__global__ void some(int *data) {\n}", "") == (0, 0)
+    assert find_kernel_lines("__global__ void some(int *data) {\n}", "") == (0, 0)
 
 
 def test_what_is_said_belongs_to_the_text_that_is_seen(qtbot, pane):
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, " __gl")
     line = pane.code.textCursor().blockNumber() + 1
     found = Diagnostic(line, 1, 5, "error", "unknown type name '__gl'")
@@ -438,7 +438,7 @@ def test_what_is_said_belongs_to_the_text_that_is_seen(qtbot, pane):
 
 
 def test_the_edit_that_mends_is_offered_and_can_be_undone(qtbot, pane):
-    put_cursor(pane, "__syncthreads();")
+    move_cursor(pane, "__syncthreads();")
     qtbot.keyClicks(pane.code, " ")
     text = pane.document.text
     pane.document.show_diagnostics(text, [])
@@ -484,7 +484,7 @@ def test_threads_of_blocks_with_rows_are_told_with_both_numbers(pane):
 
 def test_the_line_that_is_typed_in_stays_in_view_when_a_problem_is_told_below(qtbot, pane):
     pane.resize(400, 260)
-    last = pane.code.firstVisibleBlock().blockNumber() + pane.code._lines_in_view() - 2
+    last = pane.code.firstVisibleBlock().blockNumber() + pane.code._count_visible_lines() - 2
     cursor = QTextCursor(pane.document.findBlockByNumber(last))
     pane.code.setTextCursor(cursor)
     top = pane.code.firstVisibleBlock().blockNumber()

@@ -10,13 +10,13 @@ from PyQt6.QtGui import QDropEvent
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QFileDialog
 
-from gpu.lessons.execute import shelf_of
-from gpu.lessons.reading import LIBRARY, lesson_folders
+from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders
+from gpu.lessons.lesson_requests import read_shelf
 from gpu.messages.lessons import JudgeTask, ReadLessons, ShowStep
 from gpu.messages.requests import Failure
 from gui.model.settings import SavedSettings
-from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, lesson_in
-from tests.gui.conftest import FakeHost, close
+from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, write_lesson
+from tests.gui.conftest import FakeHost, close_window
 from tests.gui.lessons.student import ALT, CTRL, Student
 from tests.gui.window.walker import Key
 
@@ -28,7 +28,7 @@ COMPARE = '[show]\npattern = "reduction"\nvariant = "shared"\nparameters = { n =
 @pytest.fixture
 def student(window):
     made = Student(window)
-    made.side = lambda: next(host for host in FakeHost.made if host.engine == "simulator")
+    made.side = lambda: next(host for host in FakeHost.instances if host.engine == "simulator")
     return made
 
 
@@ -37,19 +37,19 @@ def lesson(student, tmp_path):
     """A lesson of one's own with a question, a task, another question and a pattern's Compare tab."""
     folder = tmp_path / "adding"
     folder.mkdir()
-    lesson_in(folder, ASK, TASK + 'hints = ["Mind the end."]\n', VALUE, COMPARE)
-    student.window.files.open(folder)
-    student.until(lambda: student.lessons.lesson is not None)
-    student.settle()
+    write_lesson(folder, ASK, TASK + 'hints = ["Mind the end."]\n', VALUE, COMPARE)
+    student.window.files.open_file(folder)
+    student.wait_until(lambda: student.lessons.lesson is not None)
+    student.wait_for_step()
     return student.lessons.lesson
 
 
-def to(student, number):
-    student.teaching.open(student.lessons.lesson, number)
-    student.settle()
+def go_to_step(student, number):
+    student.teaching.open_lesson(student.lessons.lesson, number)
+    student.wait_for_step()
 
 
-def drop(window, path):
+def drop_path(window, path):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
     window.dropEvent(QDropEvent(
@@ -58,33 +58,33 @@ def drop(window, path):
 
 
 def test_the_sidebar_leads_to_all_lessons_and_says_how_far_one_is(qtbot, student):
-    student.to_shelf()
+    student.open_shelf()
     window, shelf = student.window, student.teaching.shelf
-    assert len(shelf.tiles) == len(lesson_folders(LIBRARY))
+    assert len(shelf.tiles) == len(find_lesson_folders(LIBRARY))
     assert window.sidebar.lessons.isChecked()
     assert window.sidebar.lessons.text() == "Lessons"
     assert window.windowTitle() == "Lessons – Lockstep"
-    student.begin("06-reduction")
-    student.give(student.asked.answer)
+    student.begin_lesson("06-reduction")
+    student.give_answer(student.current_question.answer)
     student.press_check()
-    steps = sum(len(lesson.steps) for lesson in shelf_of(LIBRARY).lessons)
+    steps = sum(len(lesson.steps) for lesson in read_shelf(LIBRARY).lessons)
     assert window.sidebar.lessons.text() == f"Lessons  1/{steps}"
     assert window.windowTitle().startswith("Reduction: one value from many")
     window.choose_pattern("scan")
     assert not student.pane.isVisible()
     student.click(window.sidebar.lessons)
     assert student.pane.isVisible()
-    assert student.lessons.number == 0
+    assert student.lessons.step_number == 0
 
 
 def test_f7_opens_lessons_and_alt_goes_on_and_back(student, lesson):
     student.press(Key.Key_Right, modifier=ALT)
-    assert student.lessons.number == 1
+    assert student.lessons.step_number == 1
     student.press(Key.Key_Left, modifier=ALT)
-    student.settle()
-    assert student.lessons.number == 0
+    student.wait_for_step()
+    assert student.lessons.step_number == 0
     student.press(Key.Key_Left, modifier=ALT)
-    assert student.lessons.number == 0
+    assert student.lessons.step_number == 0
     student.press(Key.Key_F7)
     assert student.teaching.shows_shelf
     assert not student.pane.isVisible()
@@ -93,18 +93,18 @@ def test_f7_opens_lessons_and_alt_goes_on_and_back(student, lesson):
 
 
 def test_a_step_is_gone_to_by_its_dot(student, lesson):
-    line = student.pane.line
-    student.click(line, line.place(2).center().toPoint())
-    student.settle()
-    assert student.lessons.number == 2
+    line = student.pane.steps_line
+    student.click(line, line.compute_dot_rect(2).center().toPoint())
+    student.wait_for_step()
+    assert student.lessons.step_number == 2
 
 
 def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
-    step, box = student.page_.step, student.question.box
+    step, box = student.lesson_page.step, student.question.answer_box
     assert step.panes.kinds.chosen == "Arrays"
     memory = step.panes.memory
-    student.until(lambda: memory.panels)
-    cell, places = memory._arrangement()
+    student.wait_until(lambda: memory.panels)
+    cell, places = memory._arrange_grids()
     for element in (0, 3):
         at = next(place for panel, place in zip(memory.panels, places, strict=True) if panel.title.startswith("c"))
         student.click(
@@ -112,7 +112,7 @@ def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
         )
     assert box.answer == {0, 3}
     assert {each.elements for each in memory._highlighted} == {frozenset({0, 3})}
-    step.turn_to_picture("Flow")
+    step.choose_picture("Flow")
     flow = step.panes.flow
     row = next(number for number, each in enumerate(flow.viewport.layout.rows) if each.storage.name == "a")
     flow.cell_clicked.emit(row, 1)  # of another array than the one that is asked about
@@ -120,8 +120,8 @@ def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
 
 
 def test_cells_that_have_no_value_yet_are_clicked_in_flow_and_are_right(student, lesson):
-    step, box = student.page_.step, student.question.box
-    step.turn_to_picture("Flow")
+    step, box = student.lesson_page.step, student.question.answer_box
+    step.choose_picture("Flow")
     flow = step.panes.flow
     rows = flow.viewport.layout.rows
     row = next(number for number, each in enumerate(rows) if each.storage.name == "c")
@@ -130,51 +130,51 @@ def test_cells_that_have_no_value_yet_are_clicked_in_flow_and_are_right(student,
         student.click(flow, (flow.canvas.flow.cell_rect(row, cell).center() + flow.viewport.origin()).toPoint())
     assert flow.marks.selected is None  # what they will be made of is not to be seen
     assert step.player.moment == moment
-    assert box.answer == student.asked.answer == set(range(11))
+    assert box.answer == student.current_question.answer == set(range(11))
     student.press_check()
     assert student.question.verdict.text().startswith("Right.")
 
 
 def test_threads_are_clicked_on_their_circles_in_flow(student, tmp_path):
     reading = ASK.replace('"cells"\narray = "c"', '"writer"\narray = "c"\nelement = 9')
-    lesson_in(tmp_path, reading.replace('{ line = "c[i] =" }', "{ end = true }"))
-    student.window.files.open(tmp_path)
-    student.until(lambda: student.lessons.lesson is not None)
-    student.settle()
-    flow = student.page_.step.panes.flow
+    write_lesson(tmp_path, reading.replace('{ line = "c[i] =" }', "{ end = true }"))
+    student.window.files.open_file(tmp_path)
+    student.wait_until(lambda: student.lessons.lesson is not None)
+    student.wait_for_step()
+    flow = student.lesson_page.step.panes.flow
     row = next(number for number, each in enumerate(flow.viewport.layout.rows) if each.storage.name == "c")
     student.click(flow, (flow.canvas.flow.circle_at(row, 9) + flow.viewport.origin()).toPoint())
-    assert student.question.box.answer == student.asked.answer == (1, 1)
+    assert student.question.answer_box.answer == student.current_question.answer == (1, 1)
 
 
 def test_threads_are_answered_in_the_lanes(student, tmp_path):
-    lesson_in(tmp_path, SHOW + '[question]\nask = "lanes"\nblock = 1\n')
-    student.window.files.open(tmp_path / "lesson.md")
-    student.until(lambda: student.lessons.lesson is not None)
-    student.settle()
-    card = student.page_.step.panes.lanes
-    for moment in (student.page_.step.player.moment, 0):
-        student.page_.step.player.go(moment)
-        assert card.which.text() == "block 1 of 2"  # it is the one that is asked about
-    box = card.grid.place_at(QPointF(2.5 * card.grid.width() / 32, 6))
+    write_lesson(tmp_path, SHOW + '[question]\nask = "lanes"\nblock = 1\n')
+    student.window.files.open_file(tmp_path / "lesson.md")
+    student.wait_until(lambda: student.lessons.lesson is not None)
+    student.wait_for_step()
+    card = student.lesson_page.step.panes.lanes
+    for moment in (student.lesson_page.step.player.moment, 0):
+        student.lesson_page.step.player.go_to(moment)
+        assert card.block_label.text() == "block 1 of 2"  # it is the one that is asked about
+    box = card.grid.box_at(QPointF(2.5 * card.grid.width() / 32, 6))
     student.click(card.grid, box.center().toPoint())
-    assert student.question.box.answer == {2}
+    assert student.question.answer_box.answer == {2}
     card.grid.thread_clicked.emit(0, 1)  # of another block
-    assert student.question.box.answer == {2}
+    assert student.question.answer_box.answer == {2}
 
 
 def test_what_is_asked_is_not_to_be_seen_before_it_is_answered(student, tmp_path):
     racing = KERNEL.replace("blockIdx.x * blockDim.x + ", "")
     shown = SHOW.replace('at = { line = "c[i] =" }\n', "")
-    lesson_in(tmp_path, shown + '[question]\nask = "mistake"\n', kernel=racing)
-    student.window.files.open(tmp_path)
-    student.until(lambda: student.lessons.lesson is not None)
-    student.settle()
-    panes = student.page_.step.panes
+    write_lesson(tmp_path, shown + '[question]\nask = "mistake"\n', kernel=racing)
+    student.window.files.open_file(tmp_path)
+    student.wait_until(lambda: student.lessons.lesson is not None)
+    student.wait_for_step()
+    panes = student.lesson_page.step.panes
     assert panes.verdict.text() == ""
     assert panes.timeline.findings == ()
     assert not panes.counters.isVisible()
-    student.give(student.asked.answer)
+    student.give_answer(student.current_question.answer)
     student.press_check()
     assert "race" in panes.verdict.text()
     assert panes.timeline.findings
@@ -184,87 +184,87 @@ def test_what_is_asked_is_not_to_be_seen_before_it_is_answered(student, tmp_path
 def test_hints_come_by_key_and_another_question_has_none_shown(student, lesson):
     student.press(Key.Key_F9)
     student.press(Key.Key_F9)
-    assert student.question.hints.shown.text() == "1. Count.\n2. Eight threads."
+    assert student.question.hints.hints_label.text() == "1. Count.\n2. Eight threads."
     student.press(Key.Key_F9)
-    assert "Look at line 3: " in student.question.hints.shown.text()
-    student.click(student.question.again)
-    student.settle()
-    assert student.question.hints.shown.isHidden()
+    assert "Look at line 3: " in student.question.hints.hints_label.text()
+    student.click(student.question.retry_button)
+    student.wait_for_step()
+    assert student.question.hints.hints_label.isHidden()
     assert student.side().requests[-1].seed == 1
 
 
 def test_who_is_wrong_twice_is_given_a_hint(student, lesson):
     for attempts in (1, 2):
         student.answer_wrong()
-        student.click(student.question.again)
-        student.settle()
-        assert student.question.hints.count == (attempts == 2)
-    assert student.question.hints.shown.text() == "1. Count."
-    to(student, 2)
-    assert student.question.hints.count == 0
+        student.click(student.question.retry_button)
+        student.wait_for_step()
+        assert student.question.hints.visible_count == (attempts == 2)
+    assert student.question.hints.hints_label.text() == "1. Count."
+    go_to_step(student, 2)
+    assert student.question.hints.visible_count == 0
 
 
 def test_after_next_keys_answer(student, lesson):
     student.click(student.pane.next)
-    student.settle()
+    student.wait_for_step()
     student.click(student.pane.next)
-    student.settle()
-    box = student.question.box
-    student.until(lambda: box.isAncestorOf(student.window.focusWidget()))
+    student.wait_for_step()
+    box = student.question.answer_box
+    student.wait_until(lambda: box.isAncestorOf(student.window.focusWidget()))
     QTest.keyClicks(student.window.focusWidget(), "-1")
     student.press(Key.Key_Return)
     assert student.question.verdict.property("verdict") == "bad"
-    assert student.question.again.hasFocus()
+    assert student.question.retry_button.hasFocus()
 
 
 def test_what_is_said_at_length_is_brought_into_view(student):
-    student.begin("10-histogram")
-    again, bar = student.question.again, student.pane.scrolled.verticalScrollBar()
+    student.begin_lesson("10-histogram")
+    again, bar = student.question.retry_button, student.pane.scroll_area.verticalScrollBar()
     student.answer_wrong()
-    student.until(lambda: again.visibleRegion().boundingRect() == again.rect())
+    student.wait_until(lambda: again.visibleRegion().boundingRect() == again.rect())
     assert bar.value() > 0
 
 
 def test_f5_checks_an_answer(student, lesson):
-    to(student, 2)
-    student.give(student.asked.answer)
+    go_to_step(student, 2)
+    student.give_answer(student.current_question.answer)
     student.press(Key.Key_F5)
     assert student.question.verdict.text().startswith("Right.")
-    assert 2 in student.lessons.done(lesson)
+    assert 2 in student.lessons.find_completed_steps(lesson)
     student.press(Key.Key_Return)  # the way on has the focus
-    assert student.lessons.number == 3
+    assert student.lessons.step_number == 3
 
 
 def test_for_a_class_questions_are_shown_and_nothing_is_remembered(student, lesson):
     student.click(student.pane.for_class)
-    student.settle()
+    student.wait_for_step()
     assert student.pane.for_class.isChecked()
     assert not student.question.check.isVisible()
     student.click(student.question.reveal)
     assert student.question.verdict.property("verdict") == "neutral"
     assert "It writes 0 to 10." in student.question.verdict.text()
-    assert student.question.box.pad.missing == frozenset(range(11))
-    assert student.lessons.done(lesson) == frozenset()
+    assert student.question.answer_box.pad.missing == frozenset(range(11))
+    assert student.lessons.find_completed_steps(lesson) == frozenset()
     assert SavedSettings(student.window.memory._store._path).shows_class
     student.click(student.pane.for_class)
-    student.settle()
+    student.wait_for_step()
     assert student.question.check.isVisible()
 
 
 def test_a_task_is_judged_and_its_failing_input_seen(student, lesson):
-    to(student, 1)
-    page = student.page_
+    go_to_step(student, 1)
+    page = student.lesson_page
     assert page.source is page.writing.source
-    student.write(KERNEL.replace("i < n", "i <= n"))
-    student.judge()
+    student.write_text(KERNEL.replace("i < n", "i <= n"))
+    student.grade()
     said = student.task.verdict.text()
     assert "The smallest input that fails: n = " in said
     assert page.writing.source.code.problems
-    assert student.task.hints.count == 0
-    student.judge()
-    assert student.task.hints.shown.text() == "1. Mind the end."
-    student.click(student.task.open_failing)
-    student.until(lambda: not student.lessons.busy and page.stepping and page.step.at_rest)
+    assert student.task.hints.visible_count == 0
+    student.grade()
+    assert student.task.hints.hints_label.text() == "1. Mind the end."
+    student.click(student.task.show_failure_button)
+    student.wait_until(lambda: not student.lessons.busy and page.stepping and page.step.is_up_to_date)
     moment, finding = page.step.models.recording.findings[0]
     assert page.step.player.moment == min(moment + 1, page.step.player.end)
     assert finding.kind == "out-of-bounds"
@@ -272,150 +272,150 @@ def test_a_task_is_judged_and_its_failing_input_seen(student, lesson):
     student.press(Key.Key_F2)  # that key is Run's, which a lesson has not
     assert page.stepping
     student.click(page.tabs, page.tabs.tabRect(0).center())
-    student.write(KERNEL)
+    student.write_text(KERNEL)
     assert not student.task.verdict.isVisible()  # that was said of another text
-    student.judge()
+    student.grade()
     assert student.task.verdict.text().startswith("Accepted")
-    assert 1 in student.lessons.done(lesson)
-    student.click(student.task.anew)
+    assert 1 in student.lessons.find_completed_steps(lesson)
+    student.click(student.task.reset_button)
     assert page.writing.text == lesson.steps[1].task.start
 
 
 def test_what_does_not_compile_is_marked_at_its_line(student, lesson):
-    to(student, 1)
-    student.write(KERNEL.replace("a[i] + b[i]", "a[i] + d[i]"))
-    student.judge()
+    go_to_step(student, 1)
+    student.write_text(KERNEL.replace("a[i] + b[i]", "a[i] + d[i]"))
+    student.grade()
     assert "does not compile" in student.task.verdict.text()
-    assert [problem.line for problem in student.page_.writing.source.code.problems] == [4]
-    assert not student.task.open_failing.isVisible()
+    assert [problem.line for problem in student.lesson_page.writing.source.code.problems] == [4]
+    assert not student.task.show_failure_button.isVisible()
 
 
 def test_judging_is_stopped(student, lesson):
-    to(student, 1)
+    go_to_step(student, 1)
     host = student.side()
-    host.patient = True
+    host.answers_later = True
     student.press(Key.Key_F5)
-    student.until(lambda: any(isinstance(each, JudgeTask) for each in host.open.values()))
-    assert student.lessons.judging
-    assert student.task.judge.text() == "Testing…"
+    student.wait_until(lambda: any(isinstance(each, JudgeTask) for each in host.pending.values()))
+    assert student.lessons.is_grading
+    assert student.task.test_button.text() == "Testing…"
     assert student.window.header.stop.isEnabled()
     student.press(Key.Key_Escape)
     assert host.cancels == 1
     assert not student.lessons.busy
-    assert student.task.judge.isEnabled()
-    host.patient = False
-    student.judge()
+    assert student.task.test_button.isEnabled()
+    host.answers_later = False
+    student.grade()
     assert student.task.verdict.isVisible()
 
 
 def test_another_step_while_one_is_recorded_shows_that_one(student, lesson):
     host = student.side()
-    host.patient = True
-    student.teaching.open(lesson, 2)
-    student.teaching.open(lesson, 0)
+    host.answers_later = True
+    student.teaching.open_lesson(lesson, 2)
+    student.teaching.open_lesson(lesson, 0)
     host.answer()
-    student.until(lambda: len(host.open) == 1)
+    student.wait_until(lambda: len(host.pending) == 1)
     assert student.question.scene is None  # what has come is of the step before
-    host.patient = False
+    host.answers_later = False
     host.answer_all()
-    student.settle()
-    assert student.asked.kind == "cells"
+    student.wait_for_step()
+    assert student.current_question.kind == "cells"
 
 
 def test_progress_and_what_is_written_are_kept(qtbot, student, lesson, make_window, store):
-    student.give(student.asked.answer)
+    student.give_answer(student.current_question.answer)
     student.press_check()
-    to(student, 1)
+    go_to_step(student, 1)
     half = KERNEL.replace("a[i] + b[i]", "a[i]")
-    student.write(half)
-    close(student.window)
+    student.write_text(half)
+    close_window(student.window)
     kept = json.loads(store.read_text("utf-8"))
     assert kept[f"lessons/{lesson.folder}/steps"] == ["Step 1"]
     again = Student(make_window(SavedSettings(store)))
     again.window.teaching.show_shelf()
-    again.until(lambda: len(again.lessons.lessons) == len(lesson_folders(LIBRARY)) + 1)  # the folder as well
+    again.wait_until(lambda: len(again.lessons.lessons) == len(find_lesson_folders(LIBRARY)) + 1)  # the folder as well
     found = next(each for each in again.lessons.lessons if each.folder == lesson.folder)
-    again.teaching.open(found)
-    again.settle()
-    assert again.lessons.done(found) == {0}
-    assert again.lessons.number == 1
-    assert again.page_.writing.text == half
+    again.teaching.open_lesson(found)
+    again.wait_for_step()
+    assert again.lessons.find_completed_steps(found) == {0}
+    assert again.lessons.step_number == 1
+    assert again.lesson_page.writing.text == half
 
 
 def test_lines_are_kept_in_the_order_that_they_were_left_in(student, tmp_path):
     ordered = KERNEL.replace("// gap:", "// lines:")
-    lesson_in(tmp_path, TASK.replace('"gap"', '"order"'), SHOW, kernel=ordered)
-    student.window.files.open(tmp_path)
-    student.until(lambda: student.lessons.lesson is not None)
-    lines = student.page_.writing.lines
+    write_lesson(tmp_path, TASK.replace('"gap"', '"order"'), SHOW, kernel=ordered)
+    student.window.files.open_file(tmp_path)
+    student.wait_until(lambda: student.lessons.lesson is not None)
+    lines = student.lesson_page.writing.line_order
     before = lines.lines
     lines.setFocus()
     QTest.keyClick(lines, Key.Key_Down, ALT)
     assert lines.lines == before[::-1]
-    assert student.page_.writing.assembled.code.kernel_document.text == student.page_.writing.text
+    assert student.lesson_page.writing.assembled_pane.code.kernel_document.text == student.lesson_page.writing.text
     student.press(Key.Key_Right, modifier=ALT)
-    student.settle()
+    student.wait_for_step()
     student.press(Key.Key_Left, modifier=ALT)
     assert lines.lines == before[::-1]
-    student.click(student.task.anew)
+    student.click(student.task.reset_button)
     assert lines.lines == before
 
 
 def test_a_folder_is_dropped_and_what_is_wrong_in_it_is_said(student, tmp_path):
     for name in ("good", "bad"):
         (tmp_path / name).mkdir()
-        lesson_in(tmp_path / name, ASK)
+        write_lesson(tmp_path / name, ASK)
     file = tmp_path / "bad" / "lesson.md"
     file.write_text(file.read_text("utf-8").replace('ask = "cells"', 'ask = "guess"'), "utf-8")
-    drop(student.window, tmp_path)
-    student.until(lambda: student.teaching.shows_shelf and student.teaching.shelf.faults.isVisible())
-    assert student.teaching.shelf.faults.text().startswith("bad/lesson.md:")
-    assert "'guess' is not a kind of question" in student.teaching.shelf.faults.text()
+    drop_path(student.window, tmp_path)
+    student.wait_until(lambda: student.teaching.shows_shelf and student.teaching.shelf.errors_label.isVisible())
+    assert student.teaching.shelf.errors_label.text().startswith("bad/lesson.md:")
+    assert "'guess' is not a kind of question" in student.teaching.shelf.errors_label.text()
     assert str(tmp_path / "good") in student.teaching.shelf.tiles
 
 
 def test_a_folder_without_lessons_says_so(student, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    drop(student.window, empty)
-    student.until(lambda: student.window.banner.isVisible())
+    drop_path(student.window, empty)
+    student.wait_until(lambda: student.window.banner.isVisible())
     assert "There is no lesson in empty" in student.window.banner.message.text()
     assert not student.pane.isVisible()
 
 
 def test_lessons_are_opened_by_a_dialog(student, tmp_path, monkeypatch):
-    lesson_in(tmp_path, ASK)
+    write_lesson(tmp_path, ASK)
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
-    student.to_shelf()
+    student.open_shelf()
     student.click(student.teaching.shelf.open)
-    student.until(lambda: student.lessons.lesson is not None)
+    student.wait_until(lambda: student.lessons.lesson is not None)
     assert student.lessons.lesson.title == "Adding"
-    student.teaching.leave()
+    student.teaching.close_lesson()
     student.press(Key.Key_O, modifier=CTRL)
-    student.until(lambda: student.lessons.lesson is not None)
+    student.wait_until(lambda: student.lessons.lesson is not None)
 
 
 def test_a_step_that_cannot_be_shown_says_file_line_and_reason(student, tmp_path):
-    lesson_in(tmp_path, ASK.replace("c[i] =", "d[i] ="))
-    student.window.files.open(tmp_path)
-    student.until(lambda: student.lessons.lesson is not None and not student.lessons.busy)
-    student.until(lambda: "is not in add.cu" in student.page_.nothing.text())
-    assert student.page_.nothing.text().startswith(f"{tmp_path.name}/lesson.md:")
-    assert student.page_.stack.currentWidget() is student.page_.nothing
+    write_lesson(tmp_path, ASK.replace("c[i] =", "d[i] ="))
+    student.window.files.open_file(tmp_path)
+    student.wait_until(lambda: student.lessons.lesson is not None and not student.lessons.busy)
+    student.wait_until(lambda: "is not in add.cu" in student.lesson_page.message_label.text())
+    assert student.lesson_page.message_label.text().startswith(f"{tmp_path.name}/lesson.md:")
+    assert student.lesson_page.stack.currentWidget() is student.lesson_page.message_label
 
 
 def test_an_engine_that_fails_is_told_of_and_asked_again(student, lesson):
-    to(student, 1)
+    go_to_step(student, 1)
     host = student.side()
-    host.patient = True
+    host.answers_later = True
     student.press(Key.Key_F5)
-    student.until(lambda: host.open)
-    host.patient = False
+    student.wait_until(lambda: host.pending)
+    host.answers_later = False
     host.answer(Failure("crash", "The engine ended.", "Try again."))
-    student.until(lambda: student.window.banner.isVisible())
+    student.wait_until(lambda: student.window.banner.isVisible())
     assert student.window.banner.message.text() == "The engine ended."
     assert not student.lessons.busy
-    student.judge()
+    student.grade()
 
 
 def test_a_step_of_another_tab_shows_the_patterns_own_page(student, lesson):
@@ -426,18 +426,18 @@ def test_a_step_of_another_tab_shows_the_patterns_own_page(student, lesson):
     assert page.comparing is not None
     assert student.pane.isVisible()
     student.press(Key.Key_Left, modifier=ALT)
-    student.settle()
-    assert student.teaching.shown is not None
+    student.wait_for_step()
+    assert student.teaching.visible_page is not None
 
 
 def to_pattern(student, number):
-    student.teaching.open(student.lessons.lesson, number)
-    student.until(lambda: not student.lessons.busy and student.teaching.shown is None)
+    student.teaching.open_lesson(student.lessons.lesson, number)
+    student.wait_until(lambda: not student.lessons.busy and student.teaching.visible_page is None)
 
 
 def test_a_patterns_scene_is_explored_on_its_own_page(student):
-    student.begin("06-reduction")
-    student.click(student.page_.explore)
+    student.begin_lesson("06-reduction")
+    student.click(student.lesson_page.explore)
     page = student.window.page
     assert page.pattern.name == "reduction"
     assert page.variant.name == "neighbored"
@@ -451,30 +451,30 @@ def test_a_rungs_limit_leads_to_the_lesson_that_lifts_it(student):
     window.choose_pattern("reduction")
     window.choose_variant("neighbored-less")
     assert not window.page.idea.lesson.isVisible()  # nobody has read the lessons yet
-    student.lessons.prepare()
-    student.until(lambda: window.page.idea.lesson.isVisible())
+    student.lessons.preload_builtin_lessons()
+    student.wait_until(lambda: window.page.idea.lesson.isVisible())
     assert window.page.idea.lesson.text() == "Lesson: Coalescing: what a warp fetches"
     window.choose_variant("peak")
     assert not window.page.idea.lesson.isVisible()
     window.choose_variant("neighbored")
     student.click(window.page.idea.lesson)
-    student.settle()
+    student.wait_for_step()
     assert student.lessons.lesson.name == "06-reduction"
     assert student.pane.isVisible()
 
 
 def test_a_lesson_whose_file_has_changed_is_read_anew(student, lesson, tmp_path):
-    lesson_in(tmp_path / "adding", VALUE)
-    student.window.files.open(tmp_path / "adding")
-    student.until(lambda: len(student.lessons.lesson.steps) == 1)
-    student.settle()
-    assert student.asked.kind == "value"
+    write_lesson(tmp_path / "adding", VALUE)
+    student.window.files.open_file(tmp_path / "adding")
+    student.wait_until(lambda: len(student.lessons.lesson.steps) == 1)
+    student.wait_for_step()
+    assert student.current_question.kind == "value"
 
 
 def test_our_lessons_are_read_once(student):
-    student.to_shelf()
+    student.open_shelf()
     student.press(Key.Key_F7)
-    student.lessons.prepare()
+    student.lessons.preload_builtin_lessons()
     requests = [each for each in student.side().requests if isinstance(each, ReadLessons)]
     assert requests == [ReadLessons()]
     assert not any(isinstance(each, ShowStep) for each in student.side().requests)
@@ -484,7 +484,7 @@ def test_everything_is_reached_where_text_is_large(student, lesson):
     window = student.window
     for size in ("normal", "large", "lecture hall"):
         window.appearance.set_text_size(size)
-        student.until(lambda: student.pane.width() <= max(322, 0.3 * window.width()))
+        student.wait_until(lambda: student.pane.width() <= max(322, 0.3 * window.width()))
         assert window.sidebar.isVisible() == (size == "normal")
         assert student.pane.next.height() >= student.pane.next.sizeHint().height()
     student.press(Key.Key_F7)

@@ -8,7 +8,7 @@ import pytest
 from PyQt6.QtCore import Qt
 
 from gpu.messages.requests import CheckPattern, Failure, Ready
-from tests.gui.conftest import DEVICE, FakeHost, settle
+from tests.gui.conftest import DEVICE, FakeHost, wait_until_idle
 from tests.gui.editor.test_editing import type_at
 
 GPU = replace(DEVICE, engine="cuda", name="a GPU")
@@ -20,24 +20,24 @@ def on_gpu(qtbot, window):
     window.host.deliver(0, Ready(GPU))
     qtbot.waitUntil(lambda: "a GPU" in window.status.device.text())
     assert window.bench.side_jobs.started
-    window.side = FakeHost.made[-1]
+    window.side = FakeHost.instances[-1]
     return window
 
 
-def run(qtbot, window):
+def start_run(qtbot, window):
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
 
 
-def checks(window):
+def check_requests(window):
     return [request for request in window.side.requests if isinstance(request, CheckPattern)]
 
 
 def test_what_is_not_edited_runs_at_once(qtbot, on_gpu):
     start = len(on_gpu.host.runs("convolution"))
-    run(qtbot, on_gpu)
-    settle(qtbot, on_gpu)
+    start_run(qtbot, on_gpu)
+    wait_until_idle(qtbot, on_gpu)
     assert len(on_gpu.host.runs("convolution")) == start + 1
-    assert not checks(on_gpu)
+    assert not check_requests(on_gpu)
 
 
 def verdict(window):
@@ -47,45 +47,45 @@ def verdict(window):
 def edited(qtbot, window, comment):
     """Type a comment behind a barrier, and run with the check held back; return the line."""
     window.choose_variant("tiled")
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
     line = type_at(qtbot, window, "__syncthreads();", f" // {comment}")
     side = host_of_simulator(qtbot, window)
-    side.patient = True
-    run(qtbot, window)
-    qtbot.waitUntil(lambda: any(isinstance(request, CheckPattern) for request in side.open.values()))
+    side.answers_later = True
+    start_run(qtbot, window)
+    qtbot.waitUntil(lambda: any(isinstance(request, CheckPattern) for request in side.pending.values()))
     return line, side
 
 
 def host_of_simulator(qtbot, window):
     assert window.bench.side_jobs.started
     qtbot.waitUntil(lambda: window.page.source.document.checked)
-    return FakeHost.made[-1]
+    return FakeHost.instances[-1]
 
 
 def test_on_the_simulator_it_runs_at_once_and_is_verified_when_it_has_been_checked(qtbot, window):
     _, side = edited(qtbot, window, "fine")
     assert window.host.runs("convolution")[-1].sources
     assert verdict(window) == "right; checking for races…"
-    side.patient = False
+    side.answers_later = False
     side.answer_all()
     qtbot.waitUntil(lambda: verdict(window) == "✓ verified")
     assert "2 other schedules" in window.page.numbers.verdict.toolTip()
-    run(qtbot, window)
-    settle(qtbot, window)
+    start_run(qtbot, window)
+    wait_until_idle(qtbot, window)
     assert verdict(window) == "✓ verified"
     assert len([each for each in side.requests if isinstance(each, CheckPattern)]) == 1
 
 
 def test_a_right_result_of_a_kernel_that_races_is_not_verified(qtbot, window):
     _, side = edited(qtbot, window, "RACE")
-    side.patient = False
+    side.answers_later = False
     side.answer_all()
     line = window.page.source.code.textCursor().blockNumber() + 1
     qtbot.waitUntil(lambda: verdict(window) == f"right here, but it races: line {line}")
     assert window.page.numbers.verdict.property("badge") == "bad"
     assert [problem.line for problem in window.page.source.code.problems] == [line]
-    run(qtbot, window)
-    settle(qtbot, window)
+    start_run(qtbot, window)
+    wait_until_idle(qtbot, window)
     assert verdict(window) == f"right here, but it races: line {line}"
 
 
@@ -99,44 +99,44 @@ def test_what_could_not_be_checked_is_not_verified(qtbot, window):
 def test_a_check_of_another_text_says_nothing_of_this_one(qtbot, window):
     _, side = edited(qtbot, window, "RACE")
     window.page.source.code.undo()
-    run(qtbot, window)
-    side.patient = False
+    start_run(qtbot, window)
+    side.answers_later = False
     side.answer_all()
-    settle(qtbot, window)
-    qtbot.waitUntil(lambda: not side.open)
+    wait_until_idle(qtbot, window)
+    qtbot.waitUntil(lambda: not side.pending)
     assert "races" not in verdict(window)
 
 
 def test_an_edited_text_runs_once_it_has_passed_and_is_not_checked_twice(qtbot, on_gpu):
     type_at(qtbot, on_gpu, "__syncthreads();", " // fine")
     start = len(on_gpu.host.runs("convolution"))
-    on_gpu.side.patient = True
-    run(qtbot, on_gpu)
-    qtbot.waitUntil(lambda: bool(checks(on_gpu)) or bool(on_gpu.side.answer_all()))
+    on_gpu.side.answers_later = True
+    start_run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: bool(check_requests(on_gpu)) or bool(on_gpu.side.answer_all()))
     assert len(on_gpu.host.runs("convolution")) == start
     assert on_gpu.header.stop.isEnabled()
-    assert not on_gpu.at_rest
-    on_gpu.side.patient = False
+    assert not on_gpu.is_idle
+    on_gpu.side.answers_later = False
     on_gpu.side.answer_all()
     qtbot.waitUntil(lambda: len(on_gpu.host.runs("convolution")) == start + 1)
-    settle(qtbot, on_gpu)
-    check = checks(on_gpu)[-1]
+    wait_until_idle(qtbot, on_gpu)
+    check = check_requests(on_gpu)[-1]
     ran = on_gpu.host.runs("convolution")[-1]
     assert check.sources == ran.sources
     assert (check.pattern, check.variant, check.params, check.inputs) == (
         ran.pattern, ran.variant, ran.params, ran.inputs,
     )  # fmt: skip
-    run(qtbot, on_gpu)
-    settle(qtbot, on_gpu)
-    assert len(checks(on_gpu)) == 1
+    start_run(qtbot, on_gpu)
+    wait_until_idle(qtbot, on_gpu)
+    assert len(check_requests(on_gpu)) == 1
     on_gpu.choose_variant("constant")
-    settle(qtbot, on_gpu)
-    assert len(checks(on_gpu)) == 2
+    wait_until_idle(qtbot, on_gpu)
+    assert len(check_requests(on_gpu)) == 2
 
 
 def refused(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " // RACE")
-    run(qtbot, window)
+    start_run(qtbot, window)
     qtbot.waitUntil(window.banner.isVisible)
 
 
@@ -149,8 +149,8 @@ def test_findings_keep_it_from_the_gpu_and_are_shown_at_their_lines(qtbot, on_gp
     assert [problem.line for problem in on_gpu.page.source.code.problems] == [line]
     assert len(on_gpu.host.runs("convolution")) == start
     assert not on_gpu.header.stop.isEnabled()
-    run(qtbot, on_gpu)
-    qtbot.waitUntil(lambda: len(checks(on_gpu)) == 2)
+    start_run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: len(check_requests(on_gpu)) == 2)
     assert len(on_gpu.host.runs("convolution")) == start
 
 
@@ -159,14 +159,14 @@ def test_the_user_may_run_it_all_the_same_and_is_not_asked_again_until_the_text_
     refused(qtbot, on_gpu)
     assert on_gpu.banner.action.text() == "Run on the GPU anyway"
     qtbot.mouseClick(on_gpu.banner.action, Qt.MouseButton.LeftButton)
-    settle(qtbot, on_gpu)
+    wait_until_idle(qtbot, on_gpu)
     assert not on_gpu.banner.isVisible()
-    run(qtbot, on_gpu)
-    settle(qtbot, on_gpu)
+    start_run(qtbot, on_gpu)
+    wait_until_idle(qtbot, on_gpu)
     assert len(on_gpu.host.runs("convolution")) == start + 2
-    assert len(checks(on_gpu)) == 1
+    assert len(check_requests(on_gpu)) == 1
     type_at(qtbot, on_gpu, "// RACE", " more")
-    run(qtbot, on_gpu)
+    start_run(qtbot, on_gpu)
     qtbot.waitUntil(on_gpu.banner.isVisible)
     assert len(on_gpu.host.runs("convolution")) == start + 2
 
@@ -175,9 +175,9 @@ def test_a_check_that_fails_is_no_pass(qtbot, on_gpu):
     start = len(on_gpu.host.runs("convolution"))
     type_at(qtbot, on_gpu, "__syncthreads();", " // fine")
     qtbot.waitUntil(lambda: on_gpu.page.source.document.checked)
-    on_gpu.side.patient = True
-    run(qtbot, on_gpu)
-    qtbot.waitUntil(lambda: bool(checks(on_gpu)))
+    on_gpu.side.answers_later = True
+    start_run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: bool(check_requests(on_gpu)))
     on_gpu.side.answer(Failure("compile", "It does not compile.", "", "the log"))
     qtbot.waitUntil(on_gpu.banner.isVisible)
     assert "It does not compile." in on_gpu.banner.message.text()
@@ -189,9 +189,9 @@ def test_stop_ends_the_check_and_nothing_runs(qtbot, on_gpu):
     start = len(on_gpu.host.runs("convolution"))
     type_at(qtbot, on_gpu, "__syncthreads();", " // fine")
     qtbot.waitUntil(lambda: on_gpu.page.source.document.checked)
-    on_gpu.side.patient = True
-    run(qtbot, on_gpu)
-    qtbot.waitUntil(lambda: bool(checks(on_gpu)))
+    on_gpu.side.answers_later = True
+    start_run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: bool(check_requests(on_gpu)))
     qtbot.mouseClick(on_gpu.header.stop, Qt.MouseButton.LeftButton)
     assert on_gpu.side.cancels == 1
     qtbot.wait(50)
@@ -204,13 +204,13 @@ def test_a_check_that_is_no_longer_waited_for_runs_nothing(qtbot, on_gpu):
     start = len(on_gpu.host.runs("convolution"))
     type_at(qtbot, on_gpu, "__syncthreads();", " // fine")
     qtbot.waitUntil(lambda: on_gpu.page.source.document.checked)
-    on_gpu.side.patient = True
-    run(qtbot, on_gpu)
-    qtbot.waitUntil(lambda: bool(checks(on_gpu)))
+    on_gpu.side.answers_later = True
+    start_run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: bool(check_requests(on_gpu)))
     on_gpu.choose_pattern("histogram")
-    on_gpu.side.patient = False
+    on_gpu.side.answers_later = False
     on_gpu.side.answer_all()
-    settle(qtbot, on_gpu)
+    wait_until_idle(qtbot, on_gpu)
     assert len(on_gpu.host.runs("convolution")) == start
 
 
@@ -218,6 +218,6 @@ def test_an_engine_that_has_not_said_what_it_is_counts_as_a_gpu(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " // RACE")
     window.bench._device_engine = ""
     start = len(window.host.runs("convolution"))
-    run(qtbot, window)
+    start_run(qtbot, window)
     qtbot.waitUntil(window.banner.isVisible)
     assert len(window.host.runs("convolution")) == start

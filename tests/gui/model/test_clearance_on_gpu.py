@@ -6,7 +6,7 @@ import pytest
 from PyQt6.QtCore import Qt
 
 from gui.window.main_window import MainWindow
-from tests.gui.conftest import settle
+from tests.gui.conftest import wait_until_idle
 
 pytestmark = [pytest.mark.gpu, pytest.mark.hardware]
 
@@ -19,17 +19,17 @@ def on_gpu(qtbot, memory):
     window.resize(1280, 720)
     with qtbot.waitExposed(window):
         window.show()
-    window.begin()
+    window.load_first_input()
     qtbot.waitUntil(lambda: window.jobs.device is not None, timeout=60_000)
     window.choose_pattern("reduction")
     window.choose_variant("interleaved")
-    qtbot.waitUntil(lambda: window.at_rest and "reduction" in window.bench.outcomes, timeout=60_000)
-    settle(qtbot, window)
+    qtbot.waitUntil(lambda: window.is_idle and "reduction" in window.bench.outcomes, timeout=60_000)
+    wait_until_idle(qtbot, window)
     yield window
     window.close()
 
 
-def insert(window, before, words):
+def insert_text(window, before, words):
     source = window.page.source
     cursor = source.code.textCursor()
     kernel = source.document.text.index("reduce_interleaved(")
@@ -37,7 +37,7 @@ def insert(window, before, words):
     cursor.insertText(words)
 
 
-def run(qtbot, window):
+def start_run(qtbot, window):
     shown = window.bench.outcomes["reduction"]
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(
@@ -47,12 +47,12 @@ def run(qtbot, window):
 
 
 def test_a_kernel_that_passes_runs_there_and_one_without_a_barrier_does_not(qtbot, on_gpu):
-    insert(on_gpu, BARRIER, "/* mine */ ")
-    assert run(qtbot, on_gpu), on_gpu.banner.message.text()
+    insert_text(on_gpu, BARRIER, "/* mine */ ")
+    assert start_run(qtbot, on_gpu), on_gpu.banner.message.text()
     report = on_gpu.bench.outcomes["reduction"].report
     assert (report.engine, report.verified) == ("cuda", True)
 
-    insert(on_gpu, BARRIER, "// ")
-    assert not run(qtbot, on_gpu)
+    insert_text(on_gpu, BARRIER, "// ")
+    assert not start_run(qtbot, on_gpu)
     assert "It did not run on the GPU." in on_gpu.banner.message.text()
     assert "race" in on_gpu.banner.detail.toPlainText().lower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu.engines.base import Device
 from gpu.patterns import find_pattern
-from gui.model.defaults import suit
+from gui.model.defaults import apply_device_defaults
 from gui.model.records import Settings
 
 GPU = Device("cuda", "some GPU", "gpu", 1024, 49152, 132)
@@ -13,20 +13,20 @@ GPU = Device("cuda", "some GPU", "gpu", 1024, 49152, 132)
 def test_a_quadratic_rung_does_not_begin_with_what_a_gpu_wants():
     sort = find_pattern("sort")
     settings = {"sort": Settings(sort.first_rung.name, sort.check({}))}
-    assert sort.first_rung.most
-    assert suit({"sort": sort}, settings, GPU) == []
-    assert settings["sort"].params["n"] == sort.first_rung.most
+    assert sort.first_rung.max_default_size
+    assert apply_device_defaults({"sort": sort}, settings, GPU) == []
+    assert settings["sort"].params["n"] == sort.first_rung.max_default_size
     settings["sort"].variant = "radix"
-    assert suit({"sort": sort}, settings, GPU) == ["sort"]
+    assert apply_device_defaults({"sort": sort}, settings, GPU) == ["sort"]
     assert settings["sort"].params["n"] > 2**20
     settings["sort"].variant = sort.first_rung.name
-    assert suit({"sort": sort}, settings, GPU) == ["sort"]
-    assert settings["sort"].params["n"] == sort.first_rung.most
+    assert apply_device_defaults({"sort": sort}, settings, GPU) == ["sort"]
+    assert settings["sort"].params["n"] == sort.first_rung.max_default_size
 
 
 def test_what_was_chosen_stays():
     sort = find_pattern("sort")
     settings = {"sort": Settings(sort.first_rung.name, sort.check({"n": 2**20}))}
     settings["sort"].chosen.add("n")
-    assert suit({"sort": sort}, settings, GPU) == []
+    assert apply_device_defaults({"sort": sort}, settings, GPU) == []
     assert settings["sort"].params["n"] == 2**20

@@ -10,31 +10,31 @@ from tests.gui.conftest import FakeHost
 
 @pytest.fixture
 def jobs(qtbot):
-    FakeHost.made = []
+    FakeHost.instances = []
     made = Jobs(FakeHost)
     made.start("null")
-    made.host = FakeHost.made[-1]
-    made.host.patient = True
+    made.host = FakeHost.instances[-1]
+    made.host.answers_later = True
     yield made
     made.close()
 
 
-def post(jobs, channel, name, got, **options):
+def post_request(jobs, channel, name, got, **options):
     jobs.post(channel, LoadImage(name), lambda event: got.append((name, event)), **options)
 
 
-def paths(host):
+def requested_paths(host):
     return [request.path for request in host.requests]
 
 
 def test_only_the_newest_of_a_channel_waits(qtbot, jobs):
     got = []
     for name in "abcde":
-        post(jobs, "run", name, got)
-    assert paths(jobs.host) == ["a"]
+        post_request(jobs, "run", name, got)
+    assert requested_paths(jobs.host) == ["a"]
     jobs.host.answer(Result({}))
     qtbot.waitUntil(lambda: len(jobs.host.requests) == 2)
-    assert paths(jobs.host) == ["a", "e"]
+    assert requested_paths(jobs.host) == ["a", "e"]
     jobs.host.answer(Result({}))
     qtbot.waitUntil(lambda: len(got) == 2)
     assert [name for name, _ in got] == ["a", "e"]
@@ -42,29 +42,29 @@ def test_only_the_newest_of_a_channel_waits(qtbot, jobs):
 
 def test_channels_wait_their_turn_and_priority_goes_first(qtbot, jobs):
     got = []
-    post(jobs, "first", "first", got)
-    post(jobs, "idle", "idle", got, priority=-1)
-    post(jobs, "usual", "usual", got)
-    post(jobs, "later", "later", got)
-    post(jobs, "urgent", "urgent", got, priority=2)
+    post_request(jobs, "first", "first", got)
+    post_request(jobs, "idle", "idle", got, priority=-1)
+    post_request(jobs, "usual", "usual", got)
+    post_request(jobs, "later", "later", got)
+    post_request(jobs, "urgent", "urgent", got, priority=2)
     for served in range(1, 6):
         qtbot.waitUntil(lambda served=served: len(jobs.host.requests) == served)
         jobs.host.answer(Result({}))
     qtbot.waitUntil(lambda: len(got) == 5)
-    assert paths(jobs.host) == ["first", "urgent", "usual", "later", "idle"]
+    assert requested_paths(jobs.host) == ["first", "urgent", "usual", "later", "idle"]
 
 
 def test_a_dropped_channel_is_never_asked_for(qtbot, jobs):
     got = []
-    post(jobs, "a", "a", got)
-    post(jobs, "b", "b", got)
-    assert jobs.waits("a")
-    assert jobs.waits("b")
+    post_request(jobs, "a", "a", got)
+    post_request(jobs, "b", "b", got)
+    assert jobs.has_request("a")
+    assert jobs.has_request("b")
     jobs.drop("b")
     jobs.host.answer(Result({}))
     qtbot.waitUntil(lambda: bool(got))
-    assert paths(jobs.host) == ["a"]
-    assert not jobs.waits("a")
+    assert requested_paths(jobs.host) == ["a"]
+    assert not jobs.has_request("a")
 
 
 def test_progress_reaches_only_the_job_that_runs(qtbot, jobs):
@@ -78,12 +78,12 @@ def test_progress_reaches_only_the_job_that_runs(qtbot, jobs):
 
 def test_stop_cancels_what_runs_and_keeps_only_the_background(qtbot, jobs):
     got = []
-    post(jobs, "a", "a", got)
-    post(jobs, "b", "b", got)
-    post(jobs, "c", "c", got, priority=-1)
+    post_request(jobs, "a", "a", got)
+    post_request(jobs, "b", "b", got)
+    post_request(jobs, "c", "c", got, priority=-1)
     with qtbot.waitSignal(jobs.ready):
         jobs.stop()
-    qtbot.waitUntil(lambda: paths(jobs.host) == ["a", "c"])
+    qtbot.waitUntil(lambda: requested_paths(jobs.host) == ["a", "c"])
     assert jobs.host.cancels == 1
     assert got[0][1].kind == "cancelled"
 
@@ -95,14 +95,14 @@ def test_stop_without_work_does_not_restart_the_engine(jobs):
 
 def test_events_of_an_engine_that_was_replaced_are_ignored(qtbot, jobs):
     got = []
-    post(jobs, "a", "a", got)
+    post_request(jobs, "a", "a", got)
     old = jobs.host
     jobs.start("simulator")
     old.deliver(1, Result({}))
     old.deliver(0, Failure("engine", "gone"))
-    new = FakeHost.made[-1]
-    new.patient = True
-    post(jobs, "a", "b", got)
+    new = FakeHost.instances[-1]
+    new.answers_later = True
+    post_request(jobs, "a", "b", got)
     new.answer(Result({}))
     qtbot.waitUntil(lambda: bool(got))
     assert [name for name, _ in got] == ["b"]
@@ -112,7 +112,7 @@ def test_events_of_an_engine_that_was_replaced_are_ignored(qtbot, jobs):
 
 def test_an_engine_that_cannot_start_is_told(qtbot, jobs):
     failure = Failure("engine", "No driver.")
-    with qtbot.waitSignal(jobs.broken) as caught:
+    with qtbot.waitSignal(jobs.engine_failed) as caught:
         jobs.host.deliver(0, failure)
     assert caught.args == [failure]
 
@@ -120,8 +120,8 @@ def test_an_engine_that_cannot_start_is_told(qtbot, jobs):
 def test_busy_is_told_once_a_change(qtbot, jobs):
     seen = []
     jobs.busy_changed.connect(seen.append)
-    post(jobs, "a", "a", [])
-    post(jobs, "b", "b", [])
+    post_request(jobs, "a", "a", [])
+    post_request(jobs, "b", "b", [])
     jobs.host.answer(Result({}))
     qtbot.waitUntil(lambda: len(jobs.host.requests) == 2)
     jobs.host.answer(Result({}))
@@ -136,7 +136,7 @@ def test_a_mistake_in_one_answer_does_not_hold_up_the_next(qtbot, jobs):
         raise ValueError("a mistake")
 
     jobs.post("a", LoadImage("a"), fail)
-    post(jobs, "b", "b", got)
+    post_request(jobs, "b", "b", got)
     with qtbot.captureExceptions() as caught:
         jobs.host.answer(Result({}))
         qtbot.waitUntil(lambda: len(jobs.host.requests) == 2)
@@ -154,8 +154,8 @@ def test_ready_says_the_device(qtbot, jobs):
 
 def test_the_side_process_starts_when_it_is_needed_and_ends_with_the_window(make_window):
     window = make_window()
-    assert [host.engine for host in FakeHost.made] == ["null"]
+    assert [host.engine for host in FakeHost.instances] == ["null"]
     assert window.bench.side_jobs is window.bench.side_jobs
-    assert [host.engine for host in FakeHost.made] == ["null", "simulator"]
+    assert [host.engine for host in FakeHost.instances] == ["null", "simulator"]
     window.close()
-    assert all(host.closed for host in FakeHost.made)
+    assert all(host.closed for host in FakeHost.instances)

@@ -12,9 +12,9 @@ from PyQt6.QtCore import QByteArray, QSettings
 
 from gpu.patterns import find_pattern
 from gui.model.settings import MAX_RECENT, SavedSettings
-from gui.model.settings_file import MOST_BYTES, settings_path
+from gui.model.settings_file import MAX_FILE_BYTES, settings_path
 from tests import needs
-from tests.attacks.settings import attack, use
+from tests.attacks.settings import attack, read_all_settings
 
 
 def test_defaults(memory):
@@ -29,7 +29,7 @@ def test_nonsense_is_as_if_it_had_never_been_stored(store, key, value):
     store.write_text(json.dumps({key: value}))
     memory = SavedSettings(store)
     assert (memory.theme, memory.text_size, memory.engine, memory.scale) == ("dark", "normal", "auto", "linear")
-    assert memory.complaint == ""
+    assert memory.problem_message == ""
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_sizes_and_geometry_come_back(memory, store):
 
 @pytest.mark.parametrize("described", ["\ud800", "ä", "x" * 100_000])
 def test_a_geometry_that_qt_never_wrote_is_none(memory, described):
-    memory._store.put("geometry", described)
+    memory._store.set_value("geometry", described)
     assert memory.geometry is None
 
 
 # --- what means harm
 
 
-class Harm:
+class HarmfulPickle:
     def __reduce__(self):
         return Path.touch, (Path("harmed"),)
 
@@ -107,7 +107,7 @@ def test_a_pickle_in_the_settings_of_old_is_not_executed(tmp_path, monkeypatch):
     monkeypatch.setenv("LOCKSTEP_SETTINGS", str(tmp_path / "Lockstep" / "settings.json"))
     made = QSettings(str(tmp_path / "made.ini"), QSettings.Format.IniFormat)
     for key in ("theme", "recent", "layout/geometry", "patterns/convolution/params"):
-        made.setValue(key, Harm())
+        made.setValue(key, HarmfulPickle())
     made.sync()
     harmful = (tmp_path / "made.ini").read_bytes()
     assert b"PyQt_PyObject" in harmful
@@ -115,12 +115,12 @@ def test_a_pickle_in_the_settings_of_old_is_not_executed(tmp_path, monkeypatch):
     (tmp_path / "Lockstep").mkdir()
     for name in ("Lockstep.ini", "Lockstep.conf"):
         (tmp_path / "Lockstep" / name).write_bytes(harmful)
-    use(SavedSettings())
+    read_all_settings(SavedSettings())
     (tmp_path / "Lockstep" / "settings.json").write_bytes(harmful)
     memory = SavedSettings()
-    use(memory)
+    read_all_settings(memory)
     assert not Path("harmed").exists()
-    assert "could not be read" in memory.complaint
+    assert "could not be read" in memory.problem_message
 
 
 def test_settings_are_where_the_platform_keeps_them(monkeypatch, tmp_path):
@@ -141,7 +141,7 @@ DAMAGED = {
     "a list of others": b'{"recent": [1]}',
     "parameters that are none": b'{"patterns/scan/params": []}',
     "no text": bytes(range(256)),
-    "huge": b" " * (MOST_BYTES + 1),
+    "huge": b" " * (MAX_FILE_BYTES + 1),
     "a number of many digits": b'{"theme": ' + b"9" * 10_000 + b"}",
 }
 
@@ -150,16 +150,16 @@ DAMAGED = {
 def test_a_file_that_is_no_settings_is_renamed_and_not_lost(store, content):
     store.write_bytes(content)
     memory = SavedSettings(store)
-    use(memory)
+    read_all_settings(memory)
     other = store.with_name("settings-unreadable-1.json")
     assert other.read_bytes() == content
-    assert memory.complaint == (
+    assert memory.problem_message == (
         f"The settings could not be read, so defaults are used. The old file is kept as {other}."
     )
     again = SavedSettings(store)
-    assert (again.theme, again.complaint) == ("light", "")
+    assert (again.theme, again.problem_message) == ("light", "")
     store.write_bytes(content)
-    assert "settings-unreadable-2.json" in SavedSettings(store).complaint
+    assert "settings-unreadable-2.json" in SavedSettings(store).problem_message
     assert other.read_bytes() == content
 
 
@@ -183,10 +183,10 @@ def test_what_is_no_file_is_renamed(tmp_path, monkeypatch, kind):
             path.symlink_to("/dev/zero")
     before = path.lstat()
     memory = SavedSettings(path)
-    use(memory)
+    read_all_settings(memory)
     other = path.with_name("settings-unreadable-1.json")
     assert (other.lstat().st_ino, other.lstat().st_mode) == (before.st_ino, before.st_mode)
-    assert "could not be read" in memory.complaint
+    assert "could not be read" in memory.problem_message
     assert SavedSettings(path).theme == "light"
     assert kind != "folder" or (other / "precious").exists()
 
@@ -196,8 +196,8 @@ def test_where_nothing_can_be_written_nothing_is_and_that_is_said(store, monkeyp
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     memory = SavedSettings(store)
     assert memory.theme == "light"
-    use(memory)
-    assert memory.complaint == f"Settings are not saved: {store} cannot be written: permission denied."
+    read_all_settings(memory)
+    assert memory.problem_message == f"Settings are not saved: {store} cannot be written: permission denied."
     assert list(store.parent.iterdir()) == [store]
 
 
@@ -208,8 +208,8 @@ def test_what_cannot_be_set_other_stays_as_it_is(store, monkeypatch):
     store.write_text("{")
     monkeypatch.setattr(Path, "rename", refuse)
     memory = SavedSettings(store)
-    use(memory)
-    assert "changes are not saved" in memory.complaint
+    read_all_settings(memory)
+    assert "changes are not saved" in memory.problem_message
     assert store.read_text() == "{"
 
 
@@ -217,15 +217,15 @@ def test_what_cannot_be_set_other_stays_as_it_is(store, monkeypatch):
 def test_a_place_where_no_file_can_be(tmp_path, place):
     (tmp_path / "file").touch()
     memory = SavedSettings(tmp_path / place)
-    use(memory)
-    assert "changes are not saved" in memory.complaint or "Settings are not saved" in memory.complaint
+    read_all_settings(memory)
+    assert "changes are not saved" in memory.problem_message or "Settings are not saved" in memory.problem_message
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 300, "/" * 70_000, "x/" * 2000, "\ud800", "/root/secret/x.png"])
 def test_odd_paths_are_none_or_no_files(store, name):
     store.write_text(json.dumps({"image": name, "recent": [name]}))
     memory = SavedSettings(store)
-    assert memory.complaint == ""
+    assert memory.problem_message == ""
     for path in (memory.image, *memory.recent):
         assert path is None or not os.path.isfile(path)
 

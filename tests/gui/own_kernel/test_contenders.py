@@ -7,14 +7,14 @@ import math
 import pytest
 
 from gpu.messages.kernels import KernelLaunch, KernelParameter, Signature
-from gui.own_kernel.contenders import block_sizes, kernels_beside
+from gui.own_kernel.contenders import list_block_size_contenders, list_kernel_contenders
 
 IN = KernelParameter("in", "const float32 *", "pointer", read_only=True, parts=0)
 OUT = KernelParameter("out", "float32 *", "pointer", parts=0)
 N = KernelParameter("n", "int32", "integer")
 
 
-def launch(grid: tuple[int, ...] = (4,), block: tuple[int, ...] = (64,)) -> KernelLaunch:
+def make_launch(grid: tuple[int, ...] = (4,), block: tuple[int, ...] = (64,)) -> KernelLaunch:
     return KernelLaunch("/x/mine.cu", "", "one", grid, block, ("arange:256", "zeros:256", "256"))
 
 
@@ -27,10 +27,10 @@ def test_kernels_that_take_the_same_are_launched_alike_and_others_refused() -> N
         Signature("any", template=True),
         Signature("strange", (IN, OUT, N), refusal="It jumps."),
     ]
-    made = {each.title: each for each in kernels_beside(launch(), kernels)}
+    made = {each.title: each for each in list_kernel_contenders(make_launch(), kernels)}
     assert [name for name, each in made.items() if not each.refusal] == ["one", "two"]
     assert made["two"].launch.kernel == "two"
-    assert made["two"].launch.arguments == launch().arguments
+    assert made["two"].launch.arguments == make_launch().arguments
     assert made["fewer"].refusal == made["whole"].refusal.replace("whole", "fewer")
     assert made["fewer"].refusal == "fewer has other parameters than one."
     assert "template" in made["any"].refusal
@@ -50,7 +50,7 @@ def test_kernels_that_take_the_same_are_launched_alike_and_others_refused() -> N
 def test_blocks_of_other_sizes_have_as_many_threads_in_all(
     grid: tuple[int, ...], block: tuple[int, ...], titles: list[str]
 ) -> None:
-    made = block_sizes(launch(grid, block))
+    made = list_block_size_contenders(make_launch(grid, block))
     assert [each.title for each in made] == titles
     wanted = [a * b for a, b in zip((*grid, 1, 1)[:3], (*block, 1, 1)[:3], strict=True)]
     for each in made:
@@ -63,4 +63,4 @@ def test_blocks_of_other_sizes_have_as_many_threads_in_all(
 
 
 def test_a_block_that_is_too_large_is_offered_for_it_is_what_is_chosen() -> None:
-    assert block_sizes(launch((1,), (2048,)))[-1].title == "2048 threads"
+    assert list_block_size_contenders(make_launch((1,), (2048,)))[-1].title == "2048 threads"

@@ -8,8 +8,8 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFileDialog
 
 from gpu.messages.requests import DescribeKernels, RunKernel, StepKernel
-from tests.gui.conftest import FakeHost, settle
-from tests.gui.window.test_main_window import drop, press
+from tests.gui.conftest import FakeHost, wait_until_idle
+from tests.gui.window.test_main_window import drop_path, press_key
 
 TEXT = r"""__global__ void shift(float *data, const float *weights, int n, float scale) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -34,25 +34,25 @@ def file(tmp_path):
 @pytest.fixture
 def page(qtbot, window, file):
     """The page of a file that was dropped on the window."""
-    assert drop(window, file)
-    qtbot.waitUntil(lambda: window.own.shown is not None and bool(window.own.shown.form.rows))
-    made = window.own.shown
-    made.side = next(host for host in FakeHost.made if host.engine == "simulator")
+    assert drop_path(window, file)
+    qtbot.waitUntil(lambda: window.own_file.visible_page is not None and bool(window.own_file.visible_page.form.rows))
+    made = window.own_file.visible_page
+    made.side = next(host for host in FakeHost.instances if host.engine == "simulator")
     return made
 
 
-def enter(qtbot, box, text):
+def enter_text(qtbot, box, text):
     box.setFocus()
     box.selectAll()
     qtbot.keyClicks(box, text)
 
 
-def run(qtbot, window, page):
+def run_kernel(qtbot, window, page):
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not page.busy)
 
 
-def launches(page):
+def run_requests(page):
     return [request.launch for request in page.side.requests if isinstance(request, RunKernel)]
 
 
@@ -69,29 +69,29 @@ def test_a_dropped_kernel_is_opened_with_a_form_made_from_its_parameters(qtbot, 
 
 
 def test_the_foot_says_whether_there_is_anything_to_run(qtbot, window, page, tmp_path):
-    assert window.status.word.text() == "mine.cu runs on the simulator"
+    assert window.status.message_label.text() == "mine.cu runs on the simulator"
     (tmp_path / "bad.cu").write_text("__global__ void f( {")
-    assert drop(window, tmp_path / "bad.cu")
+    assert drop_path(window, tmp_path / "bad.cu")
     said = []
-    window.status.say, say = lambda text: (said.append(text), say(text)), window.status.say
-    qtbot.waitUntil(lambda: window.status.word.text() == "bad.cu cannot run")
+    window.status.show_message, say = lambda text: (said.append(text), say(text)), window.status.show_message
+    qtbot.waitUntil(lambda: window.status.message_label.text() == "bad.cu cannot run")
     assert "bad.cu runs on the simulator" not in said
-    window.own.shown.document.replace(TEXT)
-    qtbot.waitUntil(lambda: window.status.word.text() == "bad.cu runs on the simulator")
+    window.own_file.visible_page.document.replace(TEXT)
+    qtbot.waitUntil(lambda: window.status.message_label.text() == "bad.cu runs on the simulator")
     (tmp_path / "none.cu").write_text("int x;")
-    assert drop(window, tmp_path / "none.cu")
-    qtbot.waitUntil(lambda: window.status.word.text() == "none.cu cannot run")
+    assert drop_path(window, tmp_path / "none.cu")
+    qtbot.waitUntil(lambda: window.status.message_label.text() == "none.cu cannot run")
 
 
 def test_it_is_asked_for_by_keyboard(qtbot, window, file, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(file), ""))
-    press(qtbot, window, Qt.Key.Key_O, BOTH)
-    assert window.own.shown is not None
-    assert window.own.shown.path == file
+    press_key(qtbot, window, Qt.Key.Key_O, BOTH)
+    assert window.own_file.visible_page is not None
+    assert window.own_file.visible_page.path == file
 
 
 def test_a_run_shows_findings_arrays_what_was_printed_and_counts(qtbot, window, page):
-    run(qtbot, window, page)
+    run_kernel(qtbot, window, page)
     results = page.results
     assert results.verdict.text() == "it races: line 3"
     assert results.findings.item(0).text().startswith("Line 3: Race reported")
@@ -117,8 +117,8 @@ def test_what_is_only_suspicious_is_listed_behind_a_good_verdict(qtbot, window, 
     qtbot.waitUntil(lambda: len(page.form.rows) == 2)
     data = page.form.rows[0]
     data.kind.setCurrentText("empty")
-    enter(qtbot, data.number, "512")
-    run(qtbot, window, page)
+    enter_text(qtbot, data.number, "512")
+    run_kernel(qtbot, window, page)
     results = page.results
     assert results.verdict.text() == "✓ no findings"
     said = [results.findings.item(row).text() for row in range(results.findings.count())]
@@ -131,19 +131,19 @@ def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
     np.save(tmp_path / "w.npy", np.arange(8, dtype=np.float32))
     data, weights, n, scale = page.form.rows
     data.kind.setCurrentText("full")
-    enter(qtbot, data.number, "8")
-    enter(qtbot, data.extra, "2.5")
+    enter_text(qtbot, data.number, "8")
+    enter_text(qtbot, data.extra, "2.5")
     weights.kind.setCurrentText("file")
-    enter(qtbot, weights.extra, str(tmp_path / "w.npy"))
-    enter(qtbot, n.number, "8")
-    enter(qtbot, scale.number, "0")
-    enter(qtbot, page.form.grid, "1,1")
-    enter(qtbot, page.form.block, "8")
-    enter(qtbot, page.form.options, "-D FAST -I .")
+    enter_text(qtbot, weights.extra, str(tmp_path / "w.npy"))
+    enter_text(qtbot, n.number, "8")
+    enter_text(qtbot, scale.number, "0")
+    enter_text(qtbot, page.form.grid, "1,1")
+    enter_text(qtbot, page.form.block, "8")
+    enter_text(qtbot, page.form.options, "-D FAST -I .")
     qtbot.keyClick(page.form.options, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: any(isinstance(each, DescribeKernels) and each.defines for each in page.side.requests))
-    run(qtbot, window, page)
-    (launch,) = launches(page)
+    run_kernel(qtbot, window, page)
+    (launch,) = run_requests(page)
     assert (launch.include_dirs, launch.defines) == ((str(tmp_path),), {"FAST": "1"})
     described = [request for request in page.side.requests if isinstance(request, DescribeKernels)][-1]
     assert (described.include_dirs, described.defines) == (launch.include_dirs, launch.defines)
@@ -166,13 +166,13 @@ def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
 )
 def test_a_bad_entry_is_told_in_a_sentence_and_nothing_is_lost(qtbot, window, page, field, text, words):
     box = page.form.rows[2].number if field == "rows" else getattr(page.form, field)
-    enter(qtbot, box, text)
-    run(qtbot, window, page)
+    enter_text(qtbot, box, text)
+    run_kernel(qtbot, window, page)
     said = page.form.error.text() if page.form.error.isVisible() else window.banner.message.text()
     assert words in said
     assert box.text() == text
-    enter(qtbot, box, "-D N=64" if field == "options" else "64")
-    run(qtbot, window, page)
+    enter_text(qtbot, box, "-D N=64" if field == "options" else "64")
+    run_kernel(qtbot, window, page)
     assert page.form.error.isHidden()
     assert page.results.verdict.text() == "it races: line 3"
 
@@ -183,24 +183,24 @@ def test_a_template_wants_its_arguments_and_then_runs(qtbot, window, page):
     qtbot.waitUntil(lambda: "is a template" in page.form.error.text())
     assert not page.form.rows
     edit = page.form.kernel.lineEdit()
-    enter(qtbot, edit, "fill<short, 7>")
+    enter_text(qtbot, edit, "fill<short, 7>")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: [row.text for row in page.form.rows] == ["zeros:64"])
     assert page.form.error.isHidden()
-    run(qtbot, window, page)
+    run_kernel(qtbot, window, page)
     assert "7 7 7" in page.results.arrays.toPlainText()
     assert "no findings" in page.results.verdict.text()
 
 
 def test_editing_the_kernel_makes_the_form_anew_and_keeps_what_was_entered(qtbot, window, page):
-    enter(qtbot, page.form.rows[3].number, "5")
+    enter_text(qtbot, page.form.rows[3].number, "5")
     page.document.replace(TEXT.replace("float scale", "double scale, int more"))
     qtbot.waitUntil(lambda: len(page.form.rows) == 5)
     assert [row.text for row in page.form.rows[3:]] == ["5", "1"]
     assert page.form.rows[3].parameter.type == "float64"
-    assert page.source.edited.isVisible()
-    run(qtbot, window, page)
-    assert "double scale" in launches(page)[-1].text
+    assert page.source.edited_badge.isVisible()
+    run_kernel(qtbot, window, page)
+    assert "double scale" in run_requests(page)[-1].text
 
 
 def test_a_text_that_does_not_compile_is_told_and_the_form_stays(qtbot, window, page):
@@ -214,10 +214,12 @@ def test_a_text_that_does_not_compile_is_told_and_the_form_stays(qtbot, window, 
 def test_why_a_file_does_not_run_is_shown_at_its_line(qtbot, window, tmp_path):
     path = tmp_path / "broken.cu"
     path.write_text("__global__ void f(int *y) {\n    int i = threadIdx.x\n    y[i] = 1;\n}\n")
-    assert drop(window, path)
-    qtbot.waitUntil(lambda: window.own.shown is not None and window.own.shown.form.kernel.count() > 0)
-    page = window.own.shown
-    run(qtbot, window, page)
+    assert drop_path(window, path)
+    qtbot.waitUntil(
+        lambda: window.own_file.visible_page is not None and window.own_file.visible_page.form.kernel.count() > 0
+    )
+    page = window.own_file.visible_page
+    run_kernel(qtbot, window, page)
     assert "expected ';'" in window.banner.message.text()
     assert [problem.line for problem in page.source.code.problems] == [2]
 
@@ -227,7 +229,7 @@ def test_it_is_stepped(qtbot, window, page):
     qtbot.waitUntil(lambda: page.step.models is not None, timeout=20_000)
     assert isinstance(page.side.requests[-1], StepKernel)
     recording = page.step.models.recording
-    assert recording.moments > 3
+    assert recording.event_count > 3
     assert {finding.kind for _, finding in recording.findings} == {"race"}
     page.step.setFocus()
     start = page.step.player.moment
@@ -241,26 +243,26 @@ def test_two_orders_of_it_are_recorded(qtbot, window, page):
     page.tabs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: page.step.models is not None, timeout=20_000)
     page.step.panes.kinds.choose("Two schedules")
-    qtbot.waitUntil(lambda: page.step.orders.settled, timeout=60_000)
-    first, second = page.step.orders.models
+    qtbot.waitUntil(lambda: page.step.schedules_view.settled, timeout=60_000)
+    first, second = page.step.schedules_view.models
     assert first is page.step.models
     assert second is not None
     asked = [request for request in page.side.requests if isinstance(request, StepKernel)]
     shuffled = [request for request in asked if request.schedule.startswith("shuffle:")]
     assert shuffled
     assert all(request.launch == asked[0].launch for request in asked)
-    assert page.step.stepped.name == "mine-shift"
+    assert page.step.steppable.name == "mine-shift"
 
 
 def test_other_pages_are_left_and_come_back_to(qtbot, window, page):
     page.document.replace(TEXT + "// mine\n")
     qtbot.mouseClick(window.sidebar.buttons["convolution"], Qt.MouseButton.LeftButton)
-    settle(qtbot, window)
-    assert window.own.shown is None
+    wait_until_idle(qtbot, window)
+    assert window.own_file.visible_page is None
     assert window.stack.currentWidget() is window.page
     assert window.header.variant.isVisible()
     qtbot.mouseClick(window.sidebar.own, Qt.MouseButton.LeftButton)
-    assert window.own.shown is page
+    assert window.own_file.visible_page is page
     assert page.document.text.endswith("// mine\n")
 
 
@@ -268,10 +270,10 @@ def test_another_file_takes_its_place_and_its_edits_are_kept(qtbot, window, page
     page.document.replace(TEXT + "// mine\n")
     other = tmp_path / "other.cu"
     other.write_text("__global__ void k(int *out) { out[threadIdx.x] = 1; }\n")
-    window.files.open(other)
-    qtbot.waitUntil(lambda: len(window.own.shown.form.rows) == 1)
-    window.files.open(file)
-    assert window.own.shown.document.text.endswith("// mine\n")
+    window.files.open_file(other)
+    qtbot.waitUntil(lambda: len(window.own_file.visible_page.form.rows) == 1)
+    window.files.open_file(file)
+    assert window.own_file.visible_page.document.text.endswith("// mine\n")
     assert [document.path.name for document in window.bench.sources.unsaved] == ["mine.cu"]
 
 
@@ -280,20 +282,20 @@ def test_a_file_that_is_no_kernel_is_told_and_the_page_stays(qtbot, window, tmp_
     path = tmp_path / "bad.cu"
     if content is not None:
         path.write_bytes(content)
-    window.files.open(path)
+    window.files.open_file(path)
     assert words in window.banner.message.text()
-    assert window.own.shown is None
+    assert window.own_file.visible_page is None
 
 
 def test_a_file_without_kernels_is_told(qtbot, window, tmp_path):
     path = tmp_path / "host.cu"
     path.write_text("int host() { return 0; }\n")
-    window.files.open(path)
-    qtbot.waitUntil(lambda: "has no __global__ function" in window.own.shown.form.error.text())
+    window.files.open_file(path)
+    qtbot.waitUntil(lambda: "has no __global__ function" in window.own_file.visible_page.form.error.text())
 
 
 def test_stop_ends_a_launch(qtbot, window, page):
-    page.side.patient = True
+    page.side.answers_later = True
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.busy)
     assert window.header.stop.isEnabled()
@@ -301,18 +303,18 @@ def test_stop_ends_a_launch(qtbot, window, page):
     assert page.side.cancels == 1
     assert not page.busy
     assert not window.header.stop.isEnabled()
-    page.side.patient = False
-    run(qtbot, window, page)
+    page.side.answers_later = False
+    run_kernel(qtbot, window, page)
     assert page.results.verdict.text() == "it races: line 3"
 
 
 def test_saving_in_its_own_file_ends_the_edit(qtbot, window, page, file, monkeypatch):
     page.document.replace(TEXT + "// mine\n")
-    assert page.source.edited.isVisible()
+    assert page.source.edited_badge.isVisible()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda parent, title, name, kinds: (name, ""))
-    press(qtbot, window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    press_key(qtbot, window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert file.read_text().endswith("// mine\n")
-    assert page.source.edited.isHidden()
+    assert page.source.edited_badge.isHidden()
     assert not window.bench.sources.unsaved
 
 
@@ -335,35 +337,38 @@ def test_the_files_own_launch_variables_and_textures_are_in_the_form(qtbot, wind
     (tmp_path / "shaped.cu").write_text(SHAPED)
     np.save(tmp_path / "plane.npy", np.full((2, 3), 100, np.float32))
     np.save(tmp_path / "image.npy", np.array([[1, 2, 3]], np.uint8))
-    assert drop(window, tmp_path / "shaped.cu")
-    qtbot.waitUntil(lambda: window.own.shown is not None)
-    qtbot.mouseClick(window.own.shown.alone, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: window.own.shown is not None and bool(window.own.shown.form.rows), timeout=60_000)
-    page = window.own.shown
-    page.side = [host for host in FakeHost.made if host.engine == "simulator"][-1]  # the first is for programs
+    assert drop_path(window, tmp_path / "shaped.cu")
+    qtbot.waitUntil(lambda: window.own_file.visible_page is not None)
+    qtbot.mouseClick(window.own_file.visible_page.single_kernel_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(
+        lambda: window.own_file.visible_page is not None and bool(window.own_file.visible_page.form.rows),
+        timeout=60_000,
+    )
+    page = window.own_file.visible_page
+    page.side = [host for host in FakeHost.instances if host.engine == "simulator"][-1]  # the first is for programs
     form = page.form
     assert (form.grid.text(), form.block.text(), form.shared.text()) == ("1,1", "6", "48")
     assert [row.parameter.name for row in form.variables] == ["weights", "plane"]
     assert [form.kernel.itemText(each) for each in range(3)] == ["blend", "twice@7", "twice@8"]
     image, letters, out = form.rows
     assert image.kind.currentText() == "texture"
-    enter(qtbot, image.extra, str(tmp_path / "image.npy"))
+    enter_text(qtbot, image.extra, str(tmp_path / "image.npy"))
     letters.kind.setCurrentText("text")
-    enter(qtbot, letters.extra, "abcdef")
+    enter_text(qtbot, letters.extra, "abcdef")
     out.kind.setCurrentText("list")
-    enter(qtbot, out.extra, "0,0,0,0,0,7")
+    enter_text(qtbot, out.extra, "0,0,0,0,0,7")
     weights, plane = form.variables
-    enter(qtbot, weights.number, "10,20")
-    enter(qtbot, plane.number, str(tmp_path / "plane.npy"))
-    run(qtbot, window, page)
+    enter_text(qtbot, weights.number, "10,20")
+    enter_text(qtbot, plane.number, str(tmp_path / "plane.npy"))
+    run_kernel(qtbot, window, page)
     assert form.error.text() == ""
-    assert launches(page)[-1].constants == {"weights": "10,20"}
+    assert run_requests(page)[-1].constants == {"weights": "10,20"}
     assert "208. 220. 202. 203. 214. 225." in " ".join(page.results.arrays.toPlainText().split())
-    enter(qtbot, weights.number, "many")
-    run(qtbot, window, page)
+    enter_text(qtbot, weights.number, "many")
+    run_kernel(qtbot, window, page)
     assert "The variable weights (float32 [4])" in form.error.text()
-    enter(qtbot, form.block, "5")
+    enter_text(qtbot, form.block, "5")
     form.kernel.setCurrentText("twice@8")
-    form.kernel_wanted.emit()
+    form.kernel_requested.emit()
     qtbot.waitUntil(lambda: form.signature.name == "twice@8", timeout=60_000)
     assert (form.grid.text(), form.block.text(), form.shared.text()) == ("1", "5", "0"), "what is typed stays"

@@ -22,19 +22,19 @@ def store(qapp):
 def test_what_was_unused_for_longest_goes_first(store):
     kept = Pixmaps(store)
     for key in "abc":
-        kept.keep(key, picture())
+        kept.insert(key, picture())
     assert kept.find("a") is not None
-    kept.keep("d", picture())
+    kept.insert("d", picture())
     assert [key in kept for key in "abcd"] == [True, False, True, True]
     assert store.bytes == 3 * ONE
 
 
 def test_painters_share_the_room_and_not_the_keys(store):
     one, other = Pixmaps(store), Pixmaps(store)
-    mine = one.keep("a", picture())
+    mine = one.insert("a", picture())
     assert other.find("a") is None
     for key in "abc":
-        other.keep(key, picture())
+        other.insert(key, picture())
     assert "a" not in one
     assert mine.width() == 10
 
@@ -42,25 +42,25 @@ def test_painters_share_the_room_and_not_the_keys(store):
 def test_a_picture_is_painted_once_and_one_of_the_same_key_takes_its_place(store):
     kept, painted = Pixmaps(store), []
     for _ in range(2):
-        kept.at("a", lambda: painted.append(1) or picture())
+        kept.find_or_paint("a", lambda: painted.append(1) or picture())
     assert painted == [1]
-    kept.keep("a", picture())
+    kept.insert("a", picture())
     assert (len(store), store.bytes) == (1, ONE)
 
 
 def test_pictures_go_with_their_painter_when_the_next_is_kept(store):
     kept, other = Pixmaps(store), Pixmaps(store)
-    kept.keep("a", picture())
+    kept.insert("a", picture())
     del kept
     gc.collect()
     assert len(store) == 1, "whoever collects garbage may be another thread"
-    other.keep("b", picture())
+    other.insert("b", picture())
     assert (len(store), store.bytes) == (1, ONE)
     other.clear()
     assert (len(store), store.bytes) == (0, 0)
 
 
 def test_a_picture_that_is_larger_than_all_room_is_painted_and_not_kept(store):
-    large = Pixmaps(store).keep("a", QPixmap(100, 100))
+    large = Pixmaps(store).insert("a", QPixmap(100, 100))
     assert large.width() == 100
     assert (len(store), store.bytes) == (0, 0)

@@ -14,26 +14,26 @@ from gui.plots.throughput_plot import ThroughputPlot
 from gui.run_view.image_pane import ImagePane
 
 
-def of_elements():
+def element_plot():
     plot = ArrayPlot("Input")
     plot.show_outline(np.arange(8).reshape(1, 8).repeat(2, axis=0), 8)
     return plot, [(2, 2), (5, 5)]
 
 
-def of_bins():
+def bin_plot():
     plot = HistogramPlot("Histogram")
     plot.show_counts(np.arange(16).reshape(1, 16) + 1)
     return plot, [(3.5, 3), (12.5, 12)]
 
 
-def of_sizes():
+def size_plot():
     plot = ThroughputPlot()
     plot.set_logarithmic(False)
-    plot.begin([2**exponent for exponent in range(4, 12)], "GB/s")
+    plot.clear_points([2**exponent for exponent in range(4, 12)], "GB/s")
     return plot, [(5, 32), (9, 512)]
 
 
-def of_pixels():
+def pixel_plot():
     pane = ImagePane("Image")
     pane.show_picture(np.zeros((16, 16), np.uint8))
     return pane, [(3.5, (3, 3)), (12.5, (12, 12))]
@@ -46,7 +46,7 @@ def move_to(viewport, place):
     QApplication.sendEvent(viewport, event)
 
 
-@pytest.mark.parametrize("make", [of_elements, of_bins, of_sizes, of_pixels])
+@pytest.mark.parametrize("make", [element_plot, bin_plot, size_plot, pixel_plot])
 def test_moves_at_once_end_where_the_last_one_does(qtbot, make):
     plot, places = make()
     qtbot.addWidget(plot)
@@ -65,7 +65,7 @@ def test_moves_at_once_end_where_the_last_one_does(qtbot, make):
 
 
 def test_beside_the_axes_nothing_is_read(qtbot):
-    plot, _ = of_elements()
+    plot, _ = element_plot()
     qtbot.addWidget(plot)
     plot.resize(480, 320)
     plot.show()

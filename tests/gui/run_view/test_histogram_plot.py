@@ -88,7 +88,7 @@ def test_arrow_keys_and_pointer_read_the_count(qtbot, card):
 )
 def test_a_bin_says_its_levels(card, bins, maxval, index, text):
     card.show_counts("after", np.ones((1, bins), np.uint32), maxval)
-    card._read(index)
+    card._show_bin(index)
     assert card.note.toolTip().startswith(text)
 
 
@@ -97,7 +97,7 @@ def test_the_levels_of_a_bin_are_those_that_fall_into_it(card):
         card.show_counts("after", np.ones((1, bins), np.uint32), 255)
         into = np.arange(256) * bins // 256
         for index in range(bins):
-            card._read(index)
+            card._show_bin(index)
             levels = np.flatnonzero(into == index)
             said = card.note.toolTip().split("   ")[0]
             if len(levels) == 0:

@@ -6,14 +6,14 @@ from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
 from PyQt6.QtGui import QWheelEvent
 from PyQt6.QtWidgets import QApplication, QHBoxLayout, QWidget
 
-from gui.painting.pyramid import Pyramid, as_qimage, halved
+from gui.painting.pyramid import Pyramid, halve_picture, to_qimage
 from gui.run_view.image_pane import ImagePane
 
 
 @pytest.fixture
 def panes(qtbot):
     made = ImagePane("one"), ImagePane("two")
-    made[1].link(made[0])
+    made[1].link_to(made[0])
     holder = QWidget()
     qtbot.addWidget(holder)
     layout = QHBoxLayout(holder)
@@ -84,7 +84,7 @@ def test_arrow_keys_move_the_pixel_frame_and_stop_at_the_edge(qtbot, panes):
     qtbot.keyClick(panes[0], Qt.Key.Key_Down)
     assert seen[0] == (0, 1)
     assert seen[-1] == (0, 2)
-    assert panes[0].item.marked == (0, 2)
+    assert panes[0].item.framed_pixel == (0, 2)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 900), (900, 1), (3, 2, 3), (1025, 777), (640, 513, 3)])
@@ -109,7 +109,7 @@ def test_halved_is_the_mean_of_four(shape):
     picture = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
     rows, columns = shape[0] // 2, shape[1] // 2
     blocks = picture[: 2 * rows, : 2 * columns].astype(float).reshape(rows, 2, columns, 2, *shape[2:])
-    assert np.abs(halved(picture) - blocks.mean(axis=(1, 3))).max() <= 0.5
+    assert np.abs(halve_picture(picture) - blocks.mean(axis=(1, 3))).max() <= 0.5
 
 
 def test_a_pyramid_paints_the_copy_that_suits_the_zoom(qtbot):
@@ -123,6 +123,6 @@ def test_a_pyramid_paints_the_copy_that_suits_the_zoom(qtbot):
 
 def test_a_qimage_sees_a_view_with_gaps():
     picture = np.arange(60, dtype=np.uint8).reshape(6, 10)
-    image = as_qimage(picture[1:4, :7])
+    image = to_qimage(picture[1:4, :7])
     assert (image.width(), image.height()) == (7, 3)
     assert image.pixelColor(6, 2).red() == picture[3, 6]

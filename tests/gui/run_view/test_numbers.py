@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from gpu.engines.base import PhaseTimes
-from gpu.messages.counted import RunCounts, figures_of
 from gpu.messages.requests import Deviation, Report, Throughput
+from gpu.messages.run_counts import RunCounts, list_figures
 from gpu.messages.timing import Timing
-from gpu.messages.verdicts import verdict_of
-from gui.run_view.numbers import NumbersCard, as_time
-from gui.widgets.basic import as_figure
+from gpu.messages.verdicts import decide_verdict
+from gui.run_view.numbers import NumbersCard, format_time
+from gui.widgets.basic import format_figure
 
 
 def report(verified=True, deviation=None, times=None, engine="null"):
@@ -19,8 +19,8 @@ def report(verified=True, deviation=None, times=None, engine="null"):
     return Report("p", engine, "null", "d", "v", times, Throughput(812.5, "Mpixel/s"), deviation, verified)
 
 
-def show(card, report, lesson=""):
-    card.show_report(report, verdict_of(report.verified, lesson=lesson))
+def show_report(card, report, lesson=""):
+    card.show_report(report, decide_verdict(report.verified, lesson=lesson))
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def card(qtbot):
 
 
 def test_figures_and_units(card):
-    show(card, report())
+    show_report(card, report())
     assert card.figure.text() == "812"
     assert card.unit.text().startswith("Mpixel/s")
     assert card.source.text() == "measured"
@@ -51,24 +51,24 @@ def test_figures_and_units(card):
     ],
 )
 def test_verdicts(card, verified, lesson, tone, text):
-    show(card, report(verified), lesson)
+    show_report(card, report(verified), lesson)
     assert card.verdict.property("badge") == tone
     assert text in card.verdict.text()
 
 
 def test_a_result_of_another_shape_has_no_largest_error(card):
-    show(card, report(False, Deviation(float("inf"), float("inf"))))
+    show_report(card, report(False, Deviation(float("inf"), float("inf"))))
     assert card.error.text().startswith("The result has another size")
     assert card.verdict.property("badge") == "bad"
 
 
 def test_an_error_relative_to_nothing_is_infinite(card):
-    show(card, report(False, Deviation(3.0, float("inf"))))
+    show_report(card, report(False, Deviation(3.0, float("inf"))))
     assert "Largest error 3.00, relative ∞" in card.error.text()
 
 
 def test_no_time_at_all_is_painted(card):
-    show(card, report(times=PhaseTimes()))
+    show_report(card, report(times=PhaseTimes()))
     assert not card.grab().isNull()
 
 
@@ -77,7 +77,7 @@ def test_no_time_at_all_is_painted(card):
     [(0, "0 µs"), (0.0123, "12 µs"), (1.5, "1.50 ms"), (12.34, "12.3 ms"), (168.2, "168 ms"), (2500, "2.50 s")],
 )
 def test_times(milliseconds, text):
-    assert as_time(milliseconds) == text
+    assert format_time(milliseconds) == text
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_times(milliseconds, text):
      (1.2e-7, "1.2e-07"), (-3.0, "-3.00"), (float("inf"), "∞")],
 )  # fmt: skip
 def test_figures(value, text):
-    assert as_figure(value) == text
+    assert format_figure(value) == text
 
 
 COUNTS = RunCounts(
@@ -98,99 +98,101 @@ COUNTS = RunCounts(
 
 def test_counts_stand_first_where_a_run_is_simulated(card):
     card.show()
-    show(card, report(engine="simulator"))
+    show_report(card, report(engine="simulator"))
     card.show_counts(None, "")
     assert card.source.text() == "counting…"
     card.show_counts(COUNTS, "")
     assert card.source.text() == "counted"
-    assert card.counted.figure.text() == "16"
-    assert card.counted.unit.text() == "bytes moved per element, minimum 8"
-    assert {name: cell.text() for name, cell in card.counted.cells.figures.items()} == {
+    assert card.counts_view.figure.text() == "16"
+    assert card.counts_view.unit.text() == "bytes moved per element, minimum 8"
+    assert {name: cell.text() for name, cell in card.counts_view.cells.figures.items()} == {
         "sectors": "0.500", "wavefronts": "0.250", "conflicts": "3", "lanes": "16.0 of 32", "divergent": "25 %",
         "operations": "2", "barriers": "4", "atomics": "5",
     }  # fmt: skip
-    assert card.counted.about.text() == "Input: n = 1024. Per element: sectors, wavefronts, operations."
-    assert card.took.text() == "2.00 ms to simulate on this CPU."
-    assert card.took.y() > card.counted.y()
-    assert not card.timed.isVisible()
-    assert "2 on one address" in card.counted.cells.figures["atomics"].toolTip()
+    assert card.counts_view.input_label.text() == "Input: n = 1024. Per element: sectors, wavefronts, operations."
+    assert card.simulation_time.text() == "2.00 ms to simulate on this CPU."
+    assert card.simulation_time.y() > card.counts_view.y()
+    assert not card.timing_widget.isVisible()
+    assert "2 on one address" in card.counts_view.cells.figures["atomics"].toolTip()
 
 
 @pytest.mark.parametrize(("divergent", "shown"), [(7, "0.7 %"), (96, "9.6 %"), (996, "100 %")])
 def test_shares_are_written_out(divergent, shown):
-    figures = figures_of(replace(COUNTS, branches=1000, divergent_branches=divergent))
+    figures = list_figures(replace(COUNTS, branches=1000, divergent_branches=divergent))
     assert next(each.figure for each in figures if each.name == "divergent") == shown
 
 
 def test_counts_stay_while_the_next_are_on_their_way_but_not_another_variant_s(card):
-    show(card, report(engine="simulator"))
+    show_report(card, report(engine="simulator"))
     card.show_counts(COUNTS, "")
-    show(card, report(engine="simulator"))
+    show_report(card, report(engine="simulator"))
     card.show_counts(None, "")
-    assert (card.source.text(), card.counted.figure.text()) == ("counting…", "16")
-    show(card, replace(report(engine="simulator"), variant="w"))
+    assert (card.source.text(), card.counts_view.figure.text()) == ("counting…", "16")
+    show_report(card, replace(report(engine="simulator"), variant="w"))
     card.show_counts(None, "")
-    assert (card.source.text(), card.counted.figure.text()) == ("counting…", "–")
+    assert (card.source.text(), card.counts_view.figure.text()) == ("counting…", "–")
     card.show_counts(None, "No.")
     assert (card.source.text(), card.source.toolTip()) == ("not counted", "No.")
 
 
 def test_a_gpu_s_throughput_comes_back(card):
     card.show()
-    show(card, report(engine="simulator"))
-    show(card, report())
-    assert card.timed.isVisible()
-    assert not card.counted.isVisible()
-    assert not card.took.isVisible()
+    show_report(card, report(engine="simulator"))
+    show_report(card, report())
+    assert card.timing_widget.isVisible()
+    assert not card.counts_view.isVisible()
+    assert not card.simulation_time.isVisible()
     assert card.source.text() == "measured"
 
 
-LARGE = Timing(0.04, 0.038, 0.043, 9, launches=1, launch=0.002, comparable_from=2**26, size=2**26, of="n")
+LARGE = Timing(
+    0.04, 0.038, 0.043, 9, launches=1, empty_launch=0.002, comparable_from=2**26, size=2**26, size_parameter="n"
+)
 
 
-def timed(card, timing):
-    show(card, replace(report(engine="cuda"), timing=timing))
+def show_timing(card, timing):
+    show_report(card, replace(report(engine="cuda"), timing=timing))
     return card
 
 
 def test_the_spread_of_the_repetitions_is_told(card):
-    timed(card, LARGE)
-    assert card.spread.text() == "Median of 9: 38 µs to 43 µs"
-    assert not card.spread.isHidden()
-    assert card.small.isHidden()
-    assert card.larger.isHidden()
+    show_timing(card, LARGE)
+    assert card.repetitions_label.text() == "Median of 9: 38 µs to 43 µs"
+    assert not card.repetitions_label.isHidden()
+    assert card.size_warning.isHidden()
+    assert card.larger_button.isHidden()
 
 
 def test_gaps_between_launches_are_said_apart(card):
-    timed(card, replace(LARGE, launches=3, gaps=0.017))
-    assert card.spread.text().endswith("; 17 µs of gaps between 3 launches")
-    assert "separate run" in card.spread.toolTip()
+    show_timing(card, replace(LARGE, launches=3, gaps=0.017))
+    assert card.repetitions_label.text().endswith("; 17 µs of gaps between 3 launches")
+    assert "separate run" in card.repetitions_label.toolTip()
 
 
 def test_what_takes_long_ran_once(card):
-    timed(card, replace(LARGE, median=5e3, repetitions=1))
-    assert card.spread.text() == "Long run, measured once"
+    show_timing(card, replace(LARGE, median=5e3, repetitions=1))
+    assert card.repetitions_label.text() == "Long run, measured once"
 
 
 def test_a_run_that_is_bound_by_launches_offers_a_size(card, qtbot):
-    timed(card, replace(LARGE, median=0.012, size=2**20))
-    assert card.small.text().startswith("Bound by launches: an empty launch would take 2 µs of these 12 µs")
-    assert card.larger.text() == "Run with n = 67\u2009108\u2009864"
-    with qtbot.waitSignal(card.larger_wanted) as wanted:
-        card.larger.click()
+    show_timing(card, replace(LARGE, median=0.012, size=2**20))
+    assert card.size_warning.text().startswith("Bound by launches: an empty launch would take 2 µs of these 12 µs")
+    assert card.larger_button.text() == "Run with n = 67\u2009108\u2009864"
+    with qtbot.waitSignal(card.larger_size_requested) as wanted:
+        card.larger_button.click()
     assert wanted.args == ["n", 2**26]
 
 
 def test_an_image_that_is_too_small_is_compared_at_larger_ones(card, qtbot):
-    timed(card, replace(LARGE, of="", size=512, comparable_from=4096))
-    assert card.small.text().startswith("Too small to fill this GPU")
-    assert card.larger.text() == "Compare up to 4096 × 4096 pixels"
-    with qtbot.waitSignal(card.larger_wanted) as wanted:
-        card.larger.click()
+    show_timing(card, replace(LARGE, size_parameter="", size=512, comparable_from=4096))
+    assert card.size_warning.text().startswith("Too small to fill this GPU")
+    assert card.larger_button.text() == "Compare up to 4096 × 4096 pixels"
+    with qtbot.waitSignal(card.larger_size_requested) as wanted:
+        card.larger_button.click()
     assert wanted.args == ["", 4096]
 
 
 def test_a_run_that_was_not_repeated_says_nothing_of_it(card):
-    timed(card, replace(LARGE, size=2**10))
-    timed(card, None)
-    assert all(each.isHidden() for each in (card.spread, card.small, card.larger))
+    show_timing(card, replace(LARGE, size=2**10))
+    show_timing(card, None)
+    assert all(each.isHidden() for each in (card.repetitions_label, card.size_warning, card.larger_button))

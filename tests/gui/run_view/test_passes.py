@@ -9,7 +9,7 @@ def test_it_plays_from_the_first_picture_to_the_last_and_stops(qtbot) -> None:
     bar = PassesBar()
     qtbot.addWidget(bar)
     seen: list[int] = []
-    bar.moved.connect(seen.append)
+    bar.pass_selected.connect(seen.append)
     bar.show()
     bar.show_passes([f"pass {number}" for number in range(12)])
     assert bar.playing
@@ -26,7 +26,7 @@ def test_the_slider_stops_it_and_leads_anywhere(qtbot) -> None:
     bar = PassesBar()
     qtbot.addWidget(bar)
     seen: list[int] = []
-    bar.moved.connect(seen.append)
+    bar.pass_selected.connect(seen.append)
     bar.show_passes(["in input order", "runs of 32", "the result"])
     bar.slider.sliderPressed.emit()
     assert not bar.playing

@@ -14,7 +14,7 @@ def test_a_card_stays_within_what_becomes_smaller(qtbot):
     over.resize(1200, 900)
     over.show()
     card = WriterCard(over)
-    card.ask("Pixel x 3, y 4", over.mapToGlobal(QPoint(1000, 800)))
+    card.show_search("Pixel x 3, y 4", over.mapToGlobal(QPoint(1000, 800)))
     assert over.rect().contains(card.geometry())
     over.resize(600, 500)
     qtbot.waitUntil(lambda: over.rect().contains(card.geometry()), timeout=3000)

@@ -9,11 +9,11 @@ from tests.gui.conftest import FakeHost
 
 
 @pytest.fixture
-def stepping(qtbot, make_window, memory, monkeypatch, gray):
+def open_step_tab(qtbot, make_window, memory, monkeypatch, gray):
     """Return a function that opens the window at the Step tab of a pattern and waits for its picture."""
     from gpu.engines.null import NullEngine
     from gpu.errors import LockstepError
-    from gpu.run.execute import execute
+    from gpu.run.engine_requests import execute_request
 
     answered = FakeHost.result_of
 
@@ -21,7 +21,7 @@ def stepping(qtbot, make_window, memory, monkeypatch, gray):
         if not isinstance(request, StepPattern | TimelinePattern):
             return answered(self, request)
         try:
-            return execute(NullEngine(), request, self.folder, lambda progress: None)
+            return execute_request(NullEngine(), request, self.folder, lambda progress: None)
         except LockstepError as error:
             return Failure("input", error.message, error.advice)
 
@@ -30,19 +30,19 @@ def stepping(qtbot, make_window, memory, monkeypatch, gray):
     def open_at(pattern="scan", variant="brent-kung", **params):
         memory.pattern = pattern  # no other's page is made first
         window = make_window()
-        window.bench.open(gray)
+        window.bench.open_image(gray)
         qtbot.waitUntil(lambda: window.bench.image is not None)
         window.choose_pattern(pattern)
         window.choose_variant(variant)
         tab = window.page.step
-        tab.settings.form.change(**params)
+        tab.settings.form.change_values(**params)
         window.page.tabs.setCurrentIndex(1)
-        shown(qtbot, tab)
+        wait_for_recording(qtbot, tab)
         return window
 
     return open_at
 
 
-def shown(qtbot, tab):
+def wait_for_recording(qtbot, tab):
     """Wait until the newest recording is shown."""
-    qtbot.waitUntil(lambda: tab.at_rest, timeout=20_000)
+    qtbot.waitUntil(lambda: tab.is_up_to_date, timeout=20_000)

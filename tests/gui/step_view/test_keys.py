@@ -8,14 +8,14 @@ from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QTextCursor
 from PyQt6.QtWidgets import QApplication
 
-from tests.gui.step_view.conftest import shown
+from tests.gui.step_view.conftest import wait_for_recording
 
 LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
-def window(qtbot, stepping):
-    made = stepping()
+def window(qtbot, open_step_tab):
+    made = open_step_tab()
     made.activateWindow()
     qtbot.waitUntil(made.isActiveWindow)
     return made
@@ -26,18 +26,18 @@ def tab(window):
     return window.page.step
 
 
-def press(qtbot, key, modifier=Qt.KeyboardModifier.NoModifier):
+def press_key(qtbot, key, modifier=Qt.KeyboardModifier.NoModifier):
     """Press a key where the focus is."""
     qtbot.keyClick(QApplication.focusWidget(), key, modifier)
 
 
-def in_turn(tab):
+def focus_targets(tab):
     """Return widgets of all kinds on which the focus is left, by clicks or by Tab."""
     window, panes = tab.window(), tab.panes
     return {
         "tabs": window.page.tabs,
         "kinds": panes.kinds.buttons["Flow"],
-        "chosen": tab.chosen,
+        "chosen": tab.settings_button,
         "speed": panes.transport.speed,
         "loop": panes.transport.loop,
         "next": panes.transport.buttons["barrier on"],
@@ -46,7 +46,7 @@ def in_turn(tab):
         "engine": window.header.engine,
         "pattern": window.sidebar.buttons["scan"],
         "run": window.header.run,
-        "order": tab.settings.order.buttons["round-robin"],
+        "order": tab.settings.schedule_kinds.buttons["round-robin"],
         "operator": tab.settings.form.fields["operator"].box,
         "slider": tab.settings.form.fields["n"].slider,
     }
@@ -54,58 +54,58 @@ def in_turn(tab):
 
 def test_playback_keys_work_wherever_the_focus_is(qtbot, tab):
     tab.settings.show()
-    for name, widget in in_turn(tab).items():
-        tab.player.go(3)
+    for name, widget in focus_targets(tab).items():
+        tab.player.go_to(3)
         widget.setFocus()
         assert widget.hasFocus(), name
-        press(qtbot, Qt.Key.Key_Right)
+        press_key(qtbot, Qt.Key.Key_Right)
         assert tab.player.moment == 4, name
-        press(qtbot, Qt.Key.Key_Left)
-        press(qtbot, Qt.Key.Key_Left)
+        press_key(qtbot, Qt.Key.Key_Left)
+        press_key(qtbot, Qt.Key.Key_Left)
         assert tab.player.moment == 2, name
-        press(qtbot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+        press_key(qtbot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
         assert tab.player.moment == tab.models.segments[1].first, name
-        press(qtbot, Qt.Key.Key_End)
+        press_key(qtbot, Qt.Key.Key_End)
         assert tab.player.moment == tab.player.end, name
-        press(qtbot, Qt.Key.Key_Home)
+        press_key(qtbot, Qt.Key.Key_Home)
         assert tab.player.moment == 0, name
-        press(qtbot, Qt.Key.Key_Space)
+        press_key(qtbot, Qt.Key.Key_Space)
         assert tab.player.playing, name
-        press(qtbot, Qt.Key.Key_Space)
+        press_key(qtbot, Qt.Key.Key_Space)
         assert not tab.player.playing, name
         assert tab.window().page.stepping, name
         assert tab.panes.kinds.chosen == "Flow", name
 
 
 def test_after_a_change_of_the_settings_the_keys_step(qtbot, tab):
-    qtbot.mouseClick(tab.chosen, LEFT)
+    qtbot.mouseClick(tab.settings_button, LEFT)
     box = tab.settings.form.fields["n"].box
     box.setFocus()
     box.selectAll()
     qtbot.keyClicks(box, "8")
-    shown(qtbot, tab)
-    qtbot.mouseClick(tab.settings.done, LEFT)
-    tab.player.go(0)
+    wait_for_recording(qtbot, tab)
+    qtbot.mouseClick(tab.settings.close_button, LEFT)
+    tab.player.go_to(0)
     for moment in (1, 2, 3):
-        press(qtbot, Qt.Key.Key_Right)
+        press_key(qtbot, Qt.Key.Key_Right)
         assert tab.player.moment == moment
-    press(qtbot, Qt.Key.Key_Space)
+    press_key(qtbot, Qt.Key.Key_Space)
     assert tab.player.playing
     assert tab.window().page.stepping
 
 
 def test_what_is_typed_is_typed(qtbot, tab):
-    tab.player.go(3)
+    tab.player.go_to(3)
     tab.settings.show()
     for field in (tab.settings.form.fields["n"].box, tab.panes.counters.n):
         field.setFocus()
         for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_Space):
-            press(qtbot, key)
+            press_key(qtbot, key)
         assert tab.player.moment == 3
         assert not tab.player.playing
     code = tab.source.code
     code.setFocus()
-    press(qtbot, Qt.Key.Key_Space)
+    press_key(qtbot, Qt.Key.Key_Space)
     assert tab.source.document.edited
     assert not tab.player.playing
 
@@ -113,13 +113,13 @@ def test_what_is_typed_is_typed(qtbot, tab):
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 def test_return_presses_the_button_that_has_the_focus(qtbot, tab):
     tab.panes.transport.loop.setFocus()
-    press(qtbot, Qt.Key.Key_Return)
+    press_key(qtbot, Qt.Key.Key_Return)
     assert tab.player.loop
     tab.panes.kinds.buttons["Arrays"].setFocus()
-    press(qtbot, Qt.Key.Key_Return)
+    press_key(qtbot, Qt.Key.Key_Return)
     assert tab.panes.kinds.chosen == "Arrays"
     tab.panes.transport.speed.setFocus()
-    press(qtbot, Qt.Key.Key_Return)
+    press_key(qtbot, Qt.Key.Key_Return)
     assert tab.panes.transport.speed.view().isVisible()
     tab.panes.transport.speed.hidePopup()
 
@@ -128,14 +128,14 @@ def test_another_view_has_its_own_keys(qtbot, window, tab):
     window.page.tabs.setCurrentIndex(0)
     moment = tab.player.moment
     window.page.view.after.setFocus()
-    press(qtbot, Qt.Key.Key_Right)
-    press(qtbot, Qt.Key.Key_Space)
+    press_key(qtbot, Qt.Key.Key_Right)
+    press_key(qtbot, Qt.Key.Key_Space)
     assert tab.player.moment == moment
     assert not tab.player.playing
     assert window.page.view.after.index is not None
 
 
-def place_of(code, line, behind):
+def position_after(code, line, behind):
     """Return where in the text's viewport some words of a line end."""
     cursor = QTextCursor(code.document().findBlockByNumber(line - 1))
     cursor.setPosition(cursor.position() + cursor.block().text().index(behind) + len(behind))
@@ -146,29 +146,29 @@ def place_of(code, line, behind):
 def test_one_click_on_a_line_jumps_and_what_is_typed_edits_there(qtbot, tab):
     code, lines = tab.source.code, tab.models.lines
     line = int(lines[20])
-    tab.player.go(0)
-    place = place_of(code, line, ";")
+    tab.player.go_to(0)
+    place = position_after(code, line, ";")
     tab.panes.flow.setFocus()
     qtbot.mouseClick(code.viewport(), LEFT, pos=place)
     assert tab.player.moment == int(np.argmax(lines == line)) + 1
-    variant = tab.stepped
+    variant = tab.steppable
     for key in "variants":
         qtbot.keyClick(QApplication.focusWidget(), key)
     qtbot.keyClick(QApplication.focusWidget(), " ")
     qtbot.keyClicks(QApplication.focusWidget(), "1 [")
     assert "variants 1 [" in code.document().findBlockByNumber(line - 1).text()
     assert not tab.player.playing
-    assert tab.stepped == variant
-    assert tab.window().bench.chosen == "scan"
+    assert tab.steppable == variant
+    assert tab.window().bench.pattern_name == "scan"
 
 
 def test_escape_gives_the_keys_back_to_the_picture(qtbot, tab):
     line = int(tab.models.lines[20])
-    qtbot.mouseClick(tab.source.code.viewport(), LEFT, pos=place_of(tab.source.code, line, ";"))
+    qtbot.mouseClick(tab.source.code.viewport(), LEFT, pos=position_after(tab.source.code, line, ";"))
     moment = tab.player.moment
-    press(qtbot, Qt.Key.Key_Escape)
+    press_key(qtbot, Qt.Key.Key_Escape)
     assert tab.panes.flow.hasFocus()
-    press(qtbot, Qt.Key.Key_Right)
+    press_key(qtbot, Qt.Key.Key_Right)
     assert tab.player.moment == moment + 1
     assert not tab.source.document.edited
 
@@ -176,13 +176,13 @@ def test_escape_gives_the_keys_back_to_the_picture(qtbot, tab):
 def test_a_click_on_the_number_of_a_line_jumps_and_leaves_the_keys_to_the_picture(qtbot, tab):
     code, lines = tab.source.code, tab.models.lines
     line = int(lines[20])
-    tab.player.go(0)
-    height = place_of(code, line, ";").y()
+    tab.player.go_to(0)
+    height = position_after(code, line, ";").y()
     code.setFocus()
     qtbot.mouseClick(code._gutter, LEFT, pos=QPoint(10, height))
     moment = int(np.argmax(lines == line)) + 1
     assert tab.player.moment == moment
-    press(qtbot, Qt.Key.Key_Left)
+    press_key(qtbot, Qt.Key.Key_Left)
     assert tab.player.moment == moment - 1
 
 
@@ -195,21 +195,21 @@ def test_a_number_that_is_out_of_range_is_not_recorded(qtbot, tab):
     field.box.selectAll()
     qtbot.keyClicks(field.box, "4096")
     qtbot.keyClick(field.box, Qt.Key.Key_Return)
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
     assert field.box.text() == "4096"
     assert "not 4096. Still using 16." in tab.settings.form.error.text()
     assert tab.settings.form.error.isVisible()
     assert tab.request.params["n"] == 16
-    assert tab.chosen.text().startswith("16 elements")
+    assert tab.settings_button.text().startswith("16 elements")
 
 
 def test_a_seed_below_zero_is_refused(qtbot, tab):
     tab.settings.show()
-    tab.settings.order.choose("shuffle")
+    tab.settings.schedule_kinds.choose("shuffle")
     tab.settings.seed.setFocus()
     tab.settings.seed.selectAll()
     qtbot.keyClicks(tab.settings.seed, "-3")
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
     assert tab.settings.seed.text() == "-3"
     assert "not -3" in tab.settings.form.error.text()
     assert tab.request.schedule == "shuffle:0"

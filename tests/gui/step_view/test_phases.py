@@ -6,19 +6,19 @@ import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QToolTip
 
-from tests.gui.step_view.conftest import shown
+from tests.gui.step_view.conftest import wait_for_recording
 
 
 @pytest.fixture
-def tab(stepping):
-    return stepping("scan", "brent-kung").page.step
+def tab(open_step_tab):
+    return open_step_tab("scan", "brent-kung").page.step
 
 
 def test_a_kernels_phases_stand_below_the_time_line_and_beside_the_statement(qtbot, tab):
     line = tab.panes.timeline
     assert [phase.name for phase in line.phases] == ["", "load", "up-sweep", "down-sweep", "write"]
     for phase in line.phases:
-        tab.player.go(phase.last)
+        tab.player.go_to(phase.last)
         assert tab.panes.phase.text() == phase.name
     assert tab.panes.phase.isVisible()
     # One line of names more than without phases.
@@ -28,7 +28,7 @@ def test_a_kernels_phases_stand_below_the_time_line_and_beside_the_statement(qtb
 
 
 def test_page_keys_go_from_phase_to_phase(qtbot, tab):
-    tab.player.go(0)
+    tab.player.go_to(0)
     starts = [phase.first for phase in tab.panes.timeline.phases if phase.name]
     for start in starts:
         qtbot.keyClick(tab.panes.flow, Qt.Key.Key_PageDown)
@@ -48,7 +48,7 @@ def test_the_time_line_tells_the_phase_under_the_mouse(qtbot, monkeypatch, tab):
 
 def test_a_picture_says_its_phase(tab, tmp_path):
     sweep = next(phase for phase in tab.panes.timeline.phases if phase.name == "up-sweep")
-    tab.player.go(sweep.last)
+    tab.player.go_to(sweep.last)
     assert tab.exports.write_picture(tmp_path / "scan.svg")
     assert "up-sweep" in (tmp_path / "scan.svg").read_text()
 
@@ -57,10 +57,10 @@ def test_an_edited_kernel_names_its_own(qtbot, tab):
     document = tab.source.document
     document.setPlainText(document.text.replace("// phase: up-sweep", "// phase: the way up"))
     qtbot.waitUntil(lambda: tab.models is not None and "the way up" in tab.models.phases.names)
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
     assert "the way up" in [phase.name for phase in tab.panes.timeline.phases]
     document.setPlainText(document.text.replace("// phase: ", "// "))
     qtbot.waitUntil(lambda: tab.models is not None and "the way up" not in tab.models.phases.names)
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
     assert tab.panes.timeline.phases == ()
     assert tab.panes.phase.isHidden()

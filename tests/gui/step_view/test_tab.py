@@ -13,20 +13,20 @@ from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 from gpu.messages.requests import Failure, StepPattern
 from gpu.patterns import find_pattern
 from gpu.stepping.recording import Recording
-from gui.editor.kernel_lines import kernel_lines
+from gui.editor.kernel_lines import find_kernel_lines
 from gui.painting.theme import look
 from gui.step_view.cards.lanes import ACTIVE
-from gui.step_view.dataflow.words import describe_race
+from gui.step_view.dataflow.descriptions import describe_race
 from gui.step_view.recording.settings_panel import SettingsPanel
-from gui.step_view.recording.steppable import stepped_variant
+from gui.step_view.recording.steppable import make_variant_steppable
 from gui.widgets.basic import Card, ElidedLabel
 from tests.gui.conftest import FakeHost
-from tests.gui.step_view.conftest import shown
+from tests.gui.step_view.conftest import wait_for_recording
 
 
 @pytest.fixture
-def window(stepping):
-    return stepping()
+def window(open_step_tab):
+    return open_step_tab()
 
 
 @pytest.fixture
@@ -34,17 +34,17 @@ def tab(window):
     return window.page.step
 
 
-def press(qtbot, tab, key, modifier=Qt.KeyboardModifier.NoModifier):
+def press_key(qtbot, tab, key, modifier=Qt.KeyboardModifier.NoModifier):
     qtbot.keyClick(tab.window().focusWidget() or tab.panes.flow, key, modifier)
 
 
-def requests():
-    return [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
+def step_requests():
+    return [request for host in FakeHost.instances for request in host.requests if isinstance(request, StepPattern)]
 
 
-def stepped(name):
+def make_steppable(name):
     pattern = find_pattern(name)
-    return stepped_variant(pattern, pattern.variants[0])
+    return make_variant_steppable(pattern, pattern.variants[0])
 
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -56,49 +56,49 @@ def test_it_shows_a_small_run_of_the_variant_that_is_chosen(tab):
     assert rows[0].value.size == 16
     sums = next(row for row in reversed(rows) if row.value.size == 16)
     assert sums.value.tolist() == np.cumsum(rows[0].value).tolist()
-    assert requests()[-1].params["n"] == 16
-    assert "16" in tab.chosen.text()
+    assert step_requests()[-1].params["n"] == 16
+    assert "16" in tab.settings_button.text()
 
 
-def test_nothing_is_recorded_before_the_tab_is_seen(make_window, stepping):
+def test_nothing_is_recorded_before_the_tab_is_seen(make_window, open_step_tab):
     window = make_window()
     window.choose_pattern("scan")
     window.choose_variant("kogge-stone")
-    assert not requests()
-    assert not window.bench._side.started
+    assert not step_requests()
+    assert not window.bench._side_jobs.started
 
 
 def test_keys_move_through_time(qtbot, tab):
-    press(qtbot, tab, Qt.Key.Key_Right)
-    press(qtbot, tab, Qt.Key.Key_Right)
+    press_key(qtbot, tab, Qt.Key.Key_Right)
+    press_key(qtbot, tab, Qt.Key.Key_Right)
     assert tab.player.moment == 2
-    press(qtbot, tab, Qt.Key.Key_Left)
+    press_key(qtbot, tab, Qt.Key.Key_Left)
     assert tab.player.moment == 1
-    press(qtbot, tab, Qt.Key.Key_Right, SHIFT)
+    press_key(qtbot, tab, Qt.Key.Key_Right, SHIFT)
     border = tab.models.segments[1].first
     assert tab.player.moment == border
-    press(qtbot, tab, Qt.Key.Key_End)
-    assert tab.player.moment == tab.player.end == tab.models.recording.moments
-    press(qtbot, tab, Qt.Key.Key_Left, SHIFT)
+    press_key(qtbot, tab, Qt.Key.Key_End)
+    assert tab.player.moment == tab.player.end == tab.models.recording.event_count
+    press_key(qtbot, tab, Qt.Key.Key_Left, SHIFT)
     assert tab.player.moment == tab.models.segments[-1].first
-    press(qtbot, tab, Qt.Key.Key_Home)
+    press_key(qtbot, tab, Qt.Key.Key_Home)
     assert tab.player.moment == 0
 
 
 def test_space_plays_and_pauses_and_everything_goes_along(qtbot, tab):
     tab.panes.transport.speed.setCurrentIndex(tab.panes.transport.speed.count() - 1)
-    press(qtbot, tab, Qt.Key.Key_Space)
+    press_key(qtbot, tab, Qt.Key.Key_Space)
     assert tab.player.playing
     assert tab.panes.transport.buttons["play"].text() == "Pause"
     qtbot.waitUntil(lambda: tab.player.moment >= 5, timeout=5000)
-    press(qtbot, tab, Qt.Key.Key_Space)
+    press_key(qtbot, tab, Qt.Key.Key_Space)
     assert not tab.player.playing
     moment = tab.player.moment
     assert tab.panes.flow.moment == tab.panes.timeline.moment == moment
     assert tab.panes.transport.count.text() == f"step {moment} of {tab.player.end}"
-    assert tab.source.code._marked == int(tab.models.lines[moment - 1])
+    assert tab.source.code._executing_line == int(tab.models.lines[moment - 1])
     active = int((tab.panes.lanes.grid.lanes.state == ACTIVE).sum())
-    assert active == 0 or f"{active} active" in tab.panes.lanes.words._whole
+    assert active == 0 or f"{active} active" in tab.panes.lanes.lane_states._full_text
 
 
 def test_buttons_do_what_the_keys_do(qtbot, tab):
@@ -117,7 +117,7 @@ def test_buttons_do_what_the_keys_do(qtbot, tab):
     assert tab.player.moment == tab.models.segments[0].last
     click["barrier back"]()
     assert tab.player.moment == 0
-    press(qtbot, tab, Qt.Key.Key_Right)
+    press_key(qtbot, tab, Qt.Key.Key_Right)
     assert tab.player.moment == 1, "a click on a button leaves the keys where they were"
 
 
@@ -132,13 +132,13 @@ def test_the_time_line_goes_where_it_is_pressed_and_dragged(qtbot, tab):
 
 def test_going_back_shows_what_was_there(tab):
     def state(moment):
-        tab.player.go(moment)
+        tab.player.go_to(moment)
         lanes = tab.panes.lanes.grid.lanes.state.tolist()
         phases = [
-            tab.panes.flow.viewport.layout.phase(row, tab.panes.flow.moment)
+            tab.panes.flow.viewport.layout.row_progress(row, tab.panes.flow.moment)
             for row in range(len(tab.panes.flow.viewport.layout.rows))
         ]
-        return lanes, phases, tab.panes.counters.text("so far", "operations"), tab.panes.variables._whole
+        return lanes, phases, tab.panes.counters.text("so far", "operations"), tab.panes.variables._full_text
 
     forwards = [state(moment) for moment in range(1, tab.player.end + 1)]
     backwards = [state(moment) for moment in range(tab.player.end, 0, -1)]
@@ -147,35 +147,35 @@ def test_going_back_shows_what_was_there(tab):
 
 
 def test_counts_stand_beside_the_textbook(tab):
-    tab.player.go(tab.player.end)
+    tab.player.go_to(tab.player.end)
     counted = [tab.panes.counters.text("so far", name) for name in ("operations", "steps")]
     assert counted == ["26", "7"]
     assert counted == [tab.panes.counters.text("total", name) for name in ("operations", "steps")]
     assert counted == [tab.panes.counters.text("textbook", name) for name in ("operations", "steps")]
     # 15 additions would do, of one thread after the other.
     assert [tab.panes.counters.text(row, "efficiency") for row in ("total", "textbook")] == ["58%", "58%"]
-    tab.player.go(0)
+    tab.player.go_to(0)
     assert tab.panes.counters.text("so far", "operations") == "0"
     assert tab.panes.counters.text("so far", "average") == "–"
 
 
-def _this_step(tab) -> list[dict[str, str]]:
+def _step_counts(tab) -> list[dict[str, str]]:
     """Return what the card shows of each step of the algorithm, at its end."""
     names = ("idle lanes", "divergent", "sectors", "conflicts")
     found: dict[str, dict[str, str]] = {}
     for moment in range(tab.player.end + 1):
-        tab.player.go(moment)
+        tab.player.go_to(moment)
         card = tab.panes.counters
         found[card.text("so far", "steps")] = {name: card.text("this step", name) for name in names}
     return [found[step] for step in sorted(found, key=int) if step != "0"]
 
 
-def test_the_card_shows_what_the_better_rung_is_better_in(stepping):
+def test_the_card_shows_what_the_better_rung_is_better_in(open_step_tab):
     """The same additions and steps; but whole warps work, or none of their lanes does."""
     shown = {}
     for variant in ("neighbored", "neighbored-less"):
-        tab = stepping("reduction", variant, n=64, block="64").page.step
-        shown[variant] = _this_step(tab)
+        tab = open_step_tab("reduction", variant, n=64, block="64").page.step
+        shown[variant] = _step_counts(tab)
         assert [tab.panes.counters.text("total", name) for name in ("operations", "steps")] == ["63", "6"]
     idle = {variant: [step["idle lanes"] for step in steps] for variant, steps in shown.items()}
     assert idle["neighbored"] == ["1/2", "3/4", "7/8", "15/16", "31/32", "31/32"]
@@ -184,15 +184,15 @@ def test_the_card_shows_what_the_better_rung_is_better_in(stepping):
     assert (divergent["neighbored"][:3], divergent["neighbored-less"][:2]) == ([2, 2, 2], [0, 1])
 
 
-def test_lanes_that_a_block_does_not_have_are_idle_everywhere(stepping):
-    tab = stepping("nbody", "naive").page.step
-    tab.player.go(tab.player.end // 2)
-    assert "24 not in the block" in tab.panes.lanes.words.text()
+def test_lanes_that_a_block_does_not_have_are_idle_everywhere(open_step_tab):
+    tab = open_step_tab("nbody", "naive").page.step
+    tab.player.go_to(tab.player.end // 2)
+    assert "24 not in the block" in tab.panes.lanes.lane_states.text()
     assert tab.panes.counters.text("this step", "idle lanes") == "3/4"
 
 
-def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, stepping):
-    tab = stepping("reduction", "neighbored").page.step
+def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, open_step_tab):
+    tab = open_step_tab("reduction", "neighbored").page.step
     card = tab.panes.counters
     names = ("operations", "steps", "average", "peak")
     assert (card.n.placeholderText(), card.text("textbook", "steps")) == ("16", "4")
@@ -204,33 +204,33 @@ def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, stepping):
 
 
 @pytest.mark.parametrize(("pattern", "n"), [("convolution", "96"), ("histogram", "64"), ("softmax", "16")])
-def test_the_textbook_stands_beside_every_pattern(stepping, pattern, n):
-    card = stepping(pattern, find_pattern(pattern).default_variant).page.step.panes.counters
+def test_the_textbook_stands_beside_every_pattern(open_step_tab, pattern, n):
+    card = open_step_tab(pattern, find_pattern(pattern).default_variant).page.step.panes.counters
     assert card.n.placeholderText() == n
     assert int(card.text("textbook", "operations").replace("\u2009", "")) > 0
 
 
-def test_a_function_of_another_file_is_shown_there(stepping):
-    tab = stepping("compaction", "three-kernels").page.step
+def test_a_function_of_another_file_is_shown_there(open_step_tab):
+    tab = open_step_tab("compaction", "three-kernels").page.step
     files = {tab.models.files[event].rpartition("/")[2] for event in range(tab.player.end)}
     assert files == {"compact.cu", "scan.cu"}
     seen = set()
     for moment in range(tab.player.end + 1):
-        tab.player.go(moment)
+        tab.player.go_to(moment)
         seen.add(tab.source.title.text())
     assert seen == {"compact.cu", "scan.cu"}
     event = next(e for e in range(tab.player.end) if tab.models.files[e].endswith("scan.cu"))
-    tab.player.go(event + 1)
+    tab.player.go_to(event + 1)
     assert tab.source.title.text() == "scan.cu"
-    assert tab.source.code._marked == int(tab.models.lines[event])
-    tab.player.go(1)
+    assert tab.source.code._executing_line == int(tab.models.lines[event])
+    tab.player.go_to(1)
     assert tab.source.title.text() == "compact.cu"
 
 
 def test_a_click_on_a_line_goes_to_its_next_execution(tab):
     lines = tab.models.lines
     line = int(lines[10])
-    tab.player.go(0)
+    tab.player.go_to(0)
     seen = []
     for _ in range(int((lines == line).sum()) + 1):
         tab.source.line_clicked.emit(line)
@@ -242,14 +242,14 @@ def test_a_click_on_a_line_goes_to_its_next_execution(tab):
 
 
 def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, window, tab):
-    tab.player.go(tab.player.end)
+    tab.player.go_to(tab.player.end)
     qtbot.wait(300)
     row = max(number for number, each in enumerate(tab.panes.flow.viewport.layout.rows) if each.value.size == 16)
     tab.panes.flow.viewport.offset = QPointF(0, 0)
     center = (tab.panes.flow.canvas.flow.cell_rect(row, 14).center() + tab.panes.flow.viewport.origin()).toPoint()
     qtbot.mouseClick(tab.panes.flow, Qt.MouseButton.LeftButton, pos=center)
     assert tab.panes.flow.marks.selected == (row, 14)
-    assert sorted(tab.panes.flow.marks.lit[0]) == list(range(15))
+    assert sorted(tab.panes.flow.marks.highlighted[0]) == list(range(15))
     qtbot.mouseClick(tab.panes.flow, Qt.MouseButton.LeftButton, pos=center)
     assert tab.panes.flow.marks.selected is None
     qtbot.mouseClick(tab.panes.flow, Qt.MouseButton.LeftButton, pos=center)
@@ -257,7 +257,7 @@ def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, w
         tab.panes.lanes.grid, Qt.MouseButton.LeftButton, pos=tab.panes.lanes.grid._box(3).center().toPoint()
     )
     assert tab.followed == (0, 3)
-    assert tab.panes.statement._whole.startswith("thread 3")
+    assert tab.panes.statement._full_text.startswith("thread 3")
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window.focusWidget() or tab.panes.flow, Qt.Key.Key_Escape)
@@ -266,11 +266,11 @@ def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, w
 
 
 def test_the_statement_is_told_with_the_values_of_the_thread_that_is_followed(tab):
-    tab._follow(0, 3)
+    tab._toggle_followed_thread(0, 3)
     told = []
     for moment in range(1, tab.player.end + 1):
-        tab.player.go(moment)
-        told.append((tab.panes.statement._whole, tab.panes.variables._whole))
+        tab.player.go_to(moment)
+        told.append((tab.panes.statement._full_text, tab.panes.variables._full_text))
     values = tab.panes.flow.viewport.layout.rows[0].value
     # Thread 3 adds elements 6 and 7 first.
     assert any(said.startswith("thread 3:") and f"{values[6]} + {values[7]} = {values[6] + values[7]}" in said
@@ -284,9 +284,9 @@ def test_the_button_names_numbers_and_lets_words_speak(tab):
 
 
 def test_the_foot_tells_of_the_tab_that_is_seen(qtbot, window, tab):
-    word = window.status.word
+    word = window.status.message_label
     assert word.text() == "Scan: 16 elements, random, int32"
-    tab.settings.form.change(n=24)
+    tab.settings.form.change_values(n=24)
     assert word.text() == "Scan: 24 elements, random, int32"
     window.page.tabs.setCurrentIndex(0)
     assert word.text() == "Scan: 262\u2009144 elements, random, int32"
@@ -301,17 +301,17 @@ def test_the_foot_tells_of_the_tab_that_is_seen(qtbot, window, tab):
 
 def test_it_says_how_many_threads_run_where_a_variant_needs_whole_warps(qtbot, window, tab):
     window.choose_variant("look-back")
-    assert "block 16 → 32" in tab.chosen.text()
-    shown(qtbot, tab)
+    assert "block 16 → 32" in tab.settings_button.text()
+    wait_for_recording(qtbot, tab)
     assert tab.models.recording.launches[0].trace.block == (32, 1, 1)
-    tab.settings.form.change(block="64")
-    assert "block 64 ·" in tab.chosen.text()
-    tab.settings.form.change(block="16")
+    tab.settings.form.change_values(block="64")
+    assert "block 64 ·" in tab.settings_button.text()
+    tab.settings.form.change_values(block="16")
     window.choose_variant("brent-kung")
-    assert "block 16 ·" in tab.chosen.text()
+    assert "block 16 ·" in tab.settings_button.text()
 
 
-def _stand_alone(lines):
+def _add_line_breaks(lines):
     for card, pieces in lines.items():
         seen = [each for each in pieces if each.isVisible()]
         boxes = [QRect(each.mapTo(card, QPoint(0, 0)), each.size()) for each in seen]
@@ -329,31 +329,31 @@ def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height
     window.appearance.set_text_size(size)
     window.resize(width, height)
     qtbot.waitUntil(lambda: window.width() == width)
-    tab.settings.form.change(n=64)
-    shown(qtbot, tab)
-    tab.player.to_end(last=True)
+    tab.settings.form.change_values(n=64)
+    wait_for_recording(qtbot, tab)
+    tab.player.go_to_end(last=True)
     transport, source = tab.panes.transport, tab.source
     assert tab.player.end > 99
     assert transport.count.text() == f"step {tab.player.end} of {tab.player.end}"
     lines = {
-        tab.panes.picture: [*tab.panes.kinds.buttons.values(), *tab.panes.zooms.values()],
+        tab.panes.picture: [*tab.panes.kinds.buttons.values(), *tab.panes.zoom_buttons.values()],
         transport.parentWidget().parentWidget(): [
             transport.count, *transport.buttons.values(), transport.speed, transport.loop, tab.panes.verdict,
         ],
-        source: [source.title, source.edited, source.kernel, source.revert, source.save, source.open],
+        source: [source.title, source.edited_badge, source.kernel, source.revert, source.save, source.open],
         tab.panes.counters: [*tab.panes.counters.findChildren(QLabel)],
     }  # fmt: skip
     # Lines that break anew ask for another height, which comes with a later event.
-    qtbot.waitUntil(lambda: _stand_alone(lines))
-    assert tab.chosen.width() <= window.width()
+    qtbot.waitUntil(lambda: _add_line_breaks(lines))
+    assert tab.settings_button.width() <= window.width()
     if (size, height) == ("lecture hall", 640):
         # A long message, and a text that was edited: the code is what stays.
         source.strip.show()
-        source.edited.say("edited", "warn")
+        source.edited_badge.show_text("edited", "warn")
         source.revert.setEnabled(True)
-        window.banner.say("A message that takes as much room as it may. " * 3, "And what to do about it. " * 6)
+        window.banner.show_message("A message that takes as much room as it may. " * 3, "And what to do about it. " * 6)
         cards = tab.panes.right.findChildren(Card, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        qtbot.waitUntil(lambda: _stand_alone({**lines, tab.panes.right: cards}))
+        qtbot.waitUntil(lambda: _add_line_breaks({**lines, tab.panes.right: cards}))
         seen = [each for each in cards if each.isVisible()]
         assert all(each.height() >= each.minimumSizeHint().height() for each in seen)
         assert source.code.height() >= 2 * source.code.fontMetrics().lineSpacing()
@@ -361,18 +361,18 @@ def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height
 
 
 def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtbot, tab):
-    tab.player.to_end(last=True)
+    tab.player.go_to_end(last=True)
     assert tab.panes.counters.text("so far", "operations") not in ("", "–")
     document = tab.source.document
     document.replace(document.text.replace("__syncthreads();", "oops __syncthreads();"))
     qtbot.waitUntil(lambda: tab.models is None, timeout=20_000)
     assert "oops" in tab.panes.message.text()
     assert {cell.text() for cell in tab.panes.counters.cells.values()} == {""}
-    assert tab.panes.verdict.text() == tab.panes.lanes.which.text() == tab.panes.lanes.traffic.text() == ""
+    assert tab.panes.verdict.text() == tab.panes.lanes.block_label.text() == tab.panes.lanes.traffic.text() == ""
     assert not any(button.isEnabled() for button in tab.panes.transport.buttons.values())
     document.replace(document.original)
     qtbot.waitUntil(lambda: tab.models is not None, timeout=20_000)
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
     assert tab.panes.counters.text("total", "operations") not in ("", "–")
     assert tab.panes.verdict.text() == "no findings"
     assert look().theme.good in tab.panes.verdict.styleSheet()
@@ -385,26 +385,26 @@ def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtb
 def test_a_number_with_a_point_is_named_too(qtbot):
     parent = QWidget()
     qtbot.addWidget(parent)
-    panel = SettingsPanel(stepped("nbody"), parent)
+    panel = SettingsPanel(make_steppable("nbody"), parent)
     assert "time step 0.005 · softening 0.03 ·" in panel.text
-    panel = SettingsPanel(stepped("compaction"), parent)
-    panel.form.change(threshold=0.5)
+    panel = SettingsPanel(make_steppable("compaction"), parent)
+    panel.form.change_values(threshold=0.5)
     assert "than 0.5 ·" in panel.text
 
 
 def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, tab):
-    tab.player.go(7)
-    tab.settings.form.change(n=8)
-    shown(qtbot, tab)
+    tab.player.go_to(7)
+    tab.settings.form.change_values(n=8)
+    wait_for_recording(qtbot, tab)
     assert tab.panes.flow.viewport.layout.rows[0].value.size == 8
     assert tab.player.moment == 7
-    tab.settings.order.choose("shuffle")
+    tab.settings.schedule_kinds.choose("shuffle")
     tab.settings.seed.setValue(3)
-    shown(qtbot, tab)
-    assert requests()[-1].schedule == "shuffle:3"
+    wait_for_recording(qtbot, tab)
+    assert step_requests()[-1].schedule == "shuffle:3"
     window.choose_variant("kogge-stone")
-    shown(qtbot, tab)
-    assert requests()[-1].variant == "kogge-stone"
+    wait_for_recording(qtbot, tab)
+    assert step_requests()[-1].variant == "kogge-stone"
     assert tab.player.moment == 0
 
 
@@ -414,12 +414,12 @@ def test_an_edited_kernel_is_what_is_recorded(qtbot, window, tab):
     start = text.index("scan_brent_kung")
     at = text.index("__syncthreads();", start)
     document.setPlainText(text[:at] + text[at + len("__syncthreads();") :])
-    qtbot.waitUntil(lambda: bool(requests()[-1].sources), timeout=5000)
-    shown(qtbot, tab)
-    assert requests()[-1].sources == {"scan.cu": document.text}
+    qtbot.waitUntil(lambda: bool(step_requests()[-1].sources), timeout=5000)
+    wait_for_recording(qtbot, tab)
+    assert step_requests()[-1].sources == {"scan.cu": document.text}
     document.setPlainText(text)
-    qtbot.waitUntil(lambda: not requests()[-1].sources, timeout=5000)
-    shown(qtbot, tab)
+    qtbot.waitUntil(lambda: not step_requests()[-1].sources, timeout=5000)
+    wait_for_recording(qtbot, tab)
 
 
 def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(qtbot, tab):
@@ -430,51 +430,51 @@ def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(
     code.setTextCursor(cursor)
     qtbot.keyClick(code, Qt.Key.Key_End, Qt.KeyboardModifier.ShiftModifier)
     qtbot.keyClick(code, Qt.Key.Key_Delete)
-    qtbot.waitUntil(lambda: bool(requests()[-1].sources), timeout=5000)
-    shown(qtbot, tab)
+    qtbot.waitUntil(lambda: bool(step_requests()[-1].sources), timeout=5000)
+    wait_for_recording(qtbot, tab)
     assert tab.panes.verdict.text().startswith("it races: line ")
     assert "Race reported" in tab.panes.verdict.toolTip()
     qtbot.mouseClick(tab.panes.kinds.buttons["Two schedules"], Qt.MouseButton.LeftButton)
-    orders = tab.orders
+    orders = tab.schedules_view
     qtbot.waitUntil(lambda: orders.settled and orders.difference is not None, timeout=60_000)
     assert orders.titles[1].text().startswith("Independent lanes"), "one warp has one order"
     one, other = orders.difference.values
     assert one != other
     qtbot.waitUntil(lambda: not orders.search.running, timeout=60_000)
     before = tab.request.params["n"]
-    qtbot.mouseClick(orders.smaller, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(orders.smallest_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: tab.request.params["n"] < before, timeout=60_000)
     qtbot.waitUntil(lambda: orders.settled and orders.difference is not None, timeout=60_000)
 
 
-def _red(widget: QWidget) -> int:
+def _count_red_pixels(widget: QWidget) -> int:
     """Return how many pixels have the color of what is bad."""
     image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     wanted, pixels = look().theme.bad, image.constBits().asarray(image.sizeInBytes())
     return int((np.frombuffer(pixels, np.uint32) & 0xFFFFFF == int(wanted[1:], 16)).sum())
 
 
-def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, stepping):
-    tab = stepping("histogram", "racy").page.step
+def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, open_step_tab):
+    tab = open_step_tab("histogram", "racy").page.step
     races = tab.models.races
     second = min(race.second.moment for race in races)
     for kind, view in (("Flow", tab.panes.flow), ("Arrays", tab.panes.memory)):
         tab.panes.kinds.choose(kind)
-        tab.player.go(second)
-        assert not _red(view), kind
-        tab.player.go(tab.player.end)
-        assert _red(view) > 50, kind
+        tab.player.go_to(second)
+        assert not _count_red_pixels(view), kind
+        tab.player.go_to(tab.player.end)
+        assert _count_red_pixels(view) > 50, kind
     assert all(tab.models.layout.rows[row].storage.name == races[0].name for row, _ in tab.models.racing_cells)
     words = describe_race(races[0], several_blocks=False)
     assert re.fullmatch(r"race: (written|read) by thread \d+; (written|read) by thread \d+; not synchronized", words)
     assert "written" in words
-    clean = stepping("scan", "brent-kung").page.step
+    clean = open_step_tab("scan", "brent-kung").page.step
     assert not clean.models.races
     assert not clean.models.racing_cells
 
 
-def test_findings_are_marked_in_time_and_in_the_code(stepping):
-    tab = stepping("histogram", "racy").page.step
+def test_findings_are_marked_in_time_and_in_the_code(open_step_tab):
+    tab = open_step_tab("histogram", "racy").page.step
     recording = tab.models.recording
     assert recording.findings
     moment, finding = recording.findings[0]
@@ -495,16 +495,16 @@ def test_what_fails_is_said_and_the_tab_goes_on(qtbot, window, tab, monkeypatch)
     assert "scan.cu:3: no." in tab.panes.message.text()
     assert tab.panes.pictures.currentWidget() is tab.panes.message
     assert tab.player.end == 0
-    press(qtbot, tab, Qt.Key.Key_Right)
+    press_key(qtbot, tab, Qt.Key.Key_Right)
     monkeypatch.setattr(FakeHost, "result_of", answer)
     tab.record()
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
     assert tab.panes.pictures.currentWidget() is tab.panes.flow
 
 
 def test_a_recording_that_takes_long_is_stopped_by_escape(qtbot, window, tab):
-    host = next(host for host in FakeHost.made if any(isinstance(each, StepPattern) for each in host.requests))
-    host.patient = True
+    host = next(host for host in FakeHost.instances if any(isinstance(each, StepPattern) for each in host.requests))
+    host.answers_later = True
     end = tab.player.end
     tab.record()
     assert tab.stepper.busy
@@ -514,20 +514,20 @@ def test_a_recording_that_takes_long_is_stopped_by_escape(qtbot, window, tab):
     qtbot.waitUntil(lambda: not tab.stepper.busy)
     assert host.cancels == 1
     assert tab.player.end == end, "what was shown stays"
-    host.patient = False
+    host.answers_later = False
     qtbot.keyClick(window.focusWidget() or tab.panes.flow, Qt.Key.Key_F5)
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
 
 
 def test_a_recording_that_nobody_waits_for_makes_way(qtbot, monkeypatch, tab):
     monkeypatch.setattr("gui.step_view.recording.stepper.STALE_S", 0.05)
-    host = next(host for host in FakeHost.made if any(isinstance(each, StepPattern) for each in host.requests))
-    host.patient = True
+    host = next(host for host in FakeHost.instances if any(isinstance(each, StepPattern) for each in host.requests))
+    host.answers_later = True
     tab.record()
     qtbot.wait(100)
-    host.patient = False
-    tab.settings.form.change(n=8)
-    shown(qtbot, tab)
+    host.answers_later = False
+    tab.settings.form.change_values(n=8)
+    wait_for_recording(qtbot, tab)
     assert host.cancels == 1
     assert tab.panes.flow.viewport.layout.rows[0].value.size == 8
 
@@ -536,7 +536,7 @@ def test_a_damaged_recording_is_said(qtbot, tab, monkeypatch):
     def broken(path):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr("gui.step_view.recording.models.load", broken)
+    monkeypatch.setattr("gui.step_view.recording.models.load_models", broken)
     seen = []
     tab.failed.connect(seen.append)
     tab.record()
@@ -544,39 +544,39 @@ def test_a_damaged_recording_is_said(qtbot, tab, monkeypatch):
     assert "out of luck" in seen[0].message
 
 
-def test_nothing_at_all_is_shown_as_such(stepping):
-    tab = stepping(n=0).page.step
-    tab.player.go(tab.player.end)
+def test_nothing_at_all_is_shown_as_such(open_step_tab):
+    tab = open_step_tab(n=0).page.step
+    tab.player.go_to(tab.player.end)
     assert tab.player.moment == tab.player.end
 
 
-def test_arrays_are_shown_as_grids_for_images(qtbot, stepping):
-    tab = stepping("convolution", "tiled").page.step
+def test_arrays_are_shown_as_grids_for_images(qtbot, open_step_tab):
+    tab = open_step_tab("convolution", "tiled").page.step
     assert tab.panes.kinds.chosen == "Arrays"
     assert tab.panes.pictures.currentWidget() is tab.panes.memory
-    tab.player.go(tab.player.end)
+    tab.player.go_to(tab.player.end)
     by_name = {panel.title.split()[0]: panel for panel in tab.panes.memory.panels}
     assert by_name["image"].shape == by_name["out"].shape == (8, 12)
     assert by_name["FILTER"].shape == (3, 3)
-    assert by_name["out"].known.all()
-    tab.player.go(1)
+    assert by_name["out"].has_value.all()
+    tab.player.go_to(1)
     at_first = {panel.title.split()[0]: panel for panel in tab.panes.memory.panels}
-    assert at_first["image"].known.all()
-    assert not at_first["out"].known.any(), "what nobody has written yet is no value"
+    assert at_first["image"].has_value.all()
+    assert not at_first["out"].has_value.any(), "what nobody has written yet is no value"
     rows, columns = by_name["tile"].shape
     assert rows > 8
     assert columns > 32
     writes = next(
         moment for moment in range(1, tab.player.end + 1)
-        if any(touch.writes for touch in (tab.player.go(moment), tab.panes.memory.touches)[1])
+        if any(touch.is_write for touch in (tab.player.go_to(moment), tab.panes.memory.touches)[1])
     )  # fmt: skip
-    tab.player.go(writes)
-    touch = next(touch for touch in tab.panes.memory.touches if touch.writes)
+    tab.player.go_to(writes)
+    touch = next(touch for touch in tab.panes.memory.touches if touch.is_write)
     assert touch.elements.size == touch.threads.size > 0
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     assert tab.panes.pictures.currentWidget() is tab.panes.flow
     tab.record()
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
     assert tab.panes.kinds.chosen == "Flow", "what was chosen stays"
 
 
@@ -589,13 +589,13 @@ def test_the_tab_pauses_when_it_is_left(qtbot, window, tab):
 # --- two orders
 
 
-def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
-    tab = stepping("histogram", "racy").page.step
+def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, open_step_tab):
+    tab = open_step_tab("histogram", "racy").page.step
     qtbot.mouseClick(tab.panes.kinds.buttons["Two schedules"], Qt.MouseButton.LeftButton)
-    orders = tab.orders
+    orders = tab.schedules_view
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.difference is not None
-    assert requests()[-1].schedule.startswith("shuffle:")
+    assert step_requests()[-1].schedule.startswith("shuffle:")
     assert orders.titles[0].text().startswith("In lockstep → bins[")
     one, other = orders.difference.values
     assert one != other
@@ -604,40 +604,40 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
     for size in ((1024, 700), (1280, 720)):
         tab.window().resize(*size)
         qtbot.waitUntil(lambda: orders.verdict.height() >= orders.verdict.heightForWidth(orders.verdict.width()))
-    tab.player.go(tab.player.end)
+    tab.player.go_to(tab.player.end)
     assert orders.views[0].moment == tab.player.end
-    assert orders.views[1].moment == orders.models[1].recording.moments
-    tab.player.go(0)
+    assert orders.views[1].moment == orders.models[1].recording.event_count
+    tab.player.go_to(0)
     assert [view.moment for view in orders.views] == [0, 0]
 
 
-def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
-    monkeypatch.setattr("gui.step_view.pictures.other_orders.MOST_SEEDS", 1)
-    tab = stepping("scan", "kogge-stone", n=64, block="64").page.step
+def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, open_step_tab):
+    monkeypatch.setattr("gui.step_view.pictures.schedule_search.MAX_SEEDS", 1)
+    tab = open_step_tab("scan", "kogge-stone", n=64, block="64").page.step
     tab.panes.kinds.choose("Two schedules")
-    qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
-    assert tab.orders.difference is None
-    assert "No difference" in tab.orders.verdict.text()
-    assert [request.schedule for request in requests()[-3:]] == ["shuffle:1", "lanes:1", "cached:0"]
-    assert not tab.orders.search.running
+    qtbot.waitUntil(lambda: tab.schedules_view.settled, timeout=60_000)
+    assert tab.schedules_view.difference is None
+    assert "No difference" in tab.schedules_view.verdict.text()
+    assert [request.schedule for request in step_requests()[-3:]] == ["shuffle:1", "lanes:1", "cached:0"]
+    assert not tab.schedules_view.search.running
 
 
-def test_volatile_is_not_enough_where_lanes_part(qtbot, stepping):
+def test_volatile_is_not_enough_where_lanes_part(qtbot, open_step_tab):
     """The preset's promise: another order, another sum, and the smallest size at which it is seen."""
-    tab = stepping("reduction", "volatile", n=64, block="64", input="ramp").page.step
+    tab = open_step_tab("reduction", "volatile", n=64, block="64", input="ramp").page.step
     tab.panes.kinds.choose("Two schedules")
-    orders = tab.orders
+    orders = tab.schedules_view
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.titles[0].text() == "In lockstep → partial[0] = 2016"
     assert orders.titles[1].text().startswith("Independent lanes, seed 1 → partial[0] = ")
     assert not orders.titles[1].text().endswith(" 2016")
     qtbot.waitUntil(lambda: not orders.search.running, timeout=60_000)
-    assert orders.smaller.isVisible()
-    assert orders.smaller.text() == "Smallest example: 4 elements"
+    assert orders.smallest_button.isVisible()
+    assert orders.smallest_button.text() == "Smallest example: 4 elements"
 
 
-def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
-    tab = stepping("histogram", "racy").page.step
+def test_an_order_that_cannot_run_is_passed_over(qtbot, open_step_tab, monkeypatch):
+    tab = open_step_tab("histogram", "racy").page.step
     answer = FakeHost.result_of
 
     def refuse_shuffled(host, request):
@@ -646,30 +646,30 @@ def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
 
     monkeypatch.setattr(FakeHost, "result_of", refuse_shuffled)
     tab.panes.kinds.choose("Two schedules")
-    qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
-    assert tab.orders.titles[1].text().startswith("Independent lanes")
+    qtbot.waitUntil(lambda: tab.schedules_view.settled, timeout=60_000)
+    assert tab.schedules_view.titles[1].text().startswith("Independent lanes")
 
 
 def test_one_thread_has_no_orders_and_that_is_said(tab, monkeypatch):
-    monkeypatch.setattr("gui.step_view.pictures.orders.threads", lambda models: 1)
-    asked = len(requests())
+    monkeypatch.setattr("gui.step_view.pictures.schedules.count_threads", lambda models: 1)
+    asked = len(step_requests())
     tab.panes.kinds.choose("Two schedules")
-    assert tab.orders.settled
-    assert "one thread" in tab.orders.verdict.text()
-    assert len(requests()) == asked
-    assert tab.orders.views[0].isVisible()
-    assert not tab.orders.views[1].isVisible()
+    assert tab.schedules_view.settled
+    assert "one thread" in tab.schedules_view.verdict.text()
+    assert len(step_requests()) == asked
+    assert tab.schedules_view.views[0].isVisible()
+    assert not tab.schedules_view.views[1].isVisible()
 
 
 @pytest.mark.parametrize("width", [1280, 1900])
-def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypatch, stepping, width):
-    monkeypatch.setattr("gui.step_view.pictures.other_orders.MOST_SEEDS", 1)
-    window = stepping("scan", "kogge-stone", n=64, block="32")
+def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypatch, open_step_tab, width):
+    monkeypatch.setattr("gui.step_view.pictures.schedule_search.MAX_SEEDS", 1)
+    window = open_step_tab("scan", "kogge-stone", n=64, block="32")
     window.resize(width, 720)
     tab = window.page.step
     tab.panes.kinds.choose("Two schedules")
-    qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
-    for view in tab.orders.views:
+    qtbot.waitUntil(lambda: tab.schedules_view.settled, timeout=60_000)
+    for view in tab.schedules_view.views:
         left = view.viewport.origin().x()
         assert left >= view.viewport.sizes.label
         assert left + view.viewport.layout.width(view.viewport.sizes) <= view.width()
@@ -679,7 +679,7 @@ def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypat
 
 
 def test_pictures_are_written_and_copied(qtbot, tab, tmp_path):
-    tab.player.go(tab.player.end)
+    tab.player.go_to(tab.player.end)
     png, svg = tmp_path / "scan.png", tmp_path / "scan.svg"
     assert tab.exports.write_picture(png)
     assert tab.exports.write_picture(svg)
@@ -690,20 +690,20 @@ def test_pictures_are_written_and_copied(qtbot, tab, tmp_path):
     total = str(int(tab.panes.flow.viewport.layout.rows[0].value.sum()))
     assert "<svg" in text
     assert total in text
-    tab.exports.copy()
+    tab.exports.copy_picture()
     clipboard = QApplication.clipboard()
     assert clipboard.image().size() == image.size()
 
 
 @pytest.mark.parametrize("suffix", [".gif", ".mp4"])
-def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_path, suffix):
+def test_animations_are_written_while_the_window_goes_on(qtbot, open_step_tab, tmp_path, suffix):
     import imageio_ffmpeg
     from PIL import Image, ImageSequence
 
-    tab = stepping(n=4, block="16").page.step
+    tab = open_step_tab(n=4, block="16").page.step
     path = tmp_path / f"scan{suffix}"
     said = []
-    tab.exports.said.connect(said.append)
+    tab.exports.status_message.connect(said.append)
     tab.panes.transport.speed.setCurrentIndex(tab.panes.transport.speed.count() - 1)
     tab.exports.write_film(path)
     assert tab.exports.film is not None
@@ -722,18 +722,18 @@ def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_pa
     assert np.abs(frames[0].astype(int) - frames[-1]).max() > 60
 
 
-def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, stepping, tmp_path):
-    window = stepping(n=4, block="16")
+def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, open_step_tab, tmp_path):
+    window = open_step_tab(n=4, block="16")
     tab, said = window.page.step, []
-    tab.exports.said.connect(said.append)
+    tab.exports.status_message.connect(said.append)
     tab.panes.transport.speed.setCurrentIndex(tab.panes.transport.speed.count() - 1)
     films = [tmp_path / "alone.gif", tmp_path / "disturbed.gif"]
     tab.exports.write_film(films[0])
     qtbot.waitUntil(lambda: bool(said), timeout=60_000)
     tab.exports.write_film(films[1])
     window.choose_variant("kogge-stone")
-    tab.settings.form.change(n=1)
-    shown(qtbot, tab)
+    tab.settings.form.change_values(n=1)
+    wait_for_recording(qtbot, tab)
     assert tab.exports.film is not None, "it is still being written"
     qtbot.waitUntil(lambda: len(said) == 2, timeout=60_000)
     alone, disturbed = (path.read_bytes() for path in films)
@@ -743,7 +743,7 @@ def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, stepping
 @pytest.mark.parametrize("suffix", [".gif", ".mp4"])
 @pytest.mark.parametrize("before", [b"an older one", None])
 def test_an_animation_that_is_given_up_leaves_what_was_there(qtbot, tab, tmp_path, monkeypatch, suffix, before):
-    monkeypatch.setattr("gui.step_view.export.menu.frames_of", lambda end, rate: ([0, end] * 5000, 10.0))
+    monkeypatch.setattr("gui.step_view.export.menu.plan_frames", lambda end, rate: ([0, end] * 5000, 10.0))
     path = tmp_path / "films" / f"scan{suffix}"
     path.parent.mkdir()
     if before:
@@ -781,26 +781,26 @@ def test_what_cannot_be_written_is_said(tab, tmp_path, name):
 def test_the_recording_is_saved_as_a_file(tab, tmp_path):
     path = tmp_path / "scan.lockstep"
     assert tab.exports.write_recording(path)
-    assert Recording.load(path).moments == tab.player.end
+    assert Recording.load(path).event_count == tab.player.end
 
 
 @pytest.mark.parametrize("picture", ["Flow", "Arrays", "Variables", "Two schedules"])
-def test_a_shorter_recording_is_shown_at_its_end(qtbot, stepping, picture):
-    tab = stepping(n=32, block="32").page.step
-    tab.player.to_end(True)
+def test_a_shorter_recording_is_shown_at_its_end(qtbot, open_step_tab, picture):
+    tab = open_step_tab(n=32, block="32").page.step
+    tab.player.go_to_end(True)
     before = tab.player.moment
     tab.panes.kinds.choose(picture)
-    tab.settings.form.change(n=4)
-    shown(qtbot, tab)
+    tab.settings.form.change_values(n=4)
+    wait_for_recording(qtbot, tab)
     assert 0 < tab.player.moment == tab.player.end < before
     assert tab.panes.kinds.chosen == picture
 
 
-def test_atomics_queue_in_a_bar_for_each_address(qtbot, stepping):
-    tab = stepping("histogram", "privatized").page.step
+def test_atomics_queue_in_a_bar_for_each_address(qtbot, open_step_tab):
+    tab = open_step_tab("histogram", "privatized").page.step
     assert tab.panes.lanes.queues.isVisible()
     moment = next(each for each in range(1, tab.player.end + 1) if (told := tab.snapshot(each).traffic) and told.queues)
-    tab.player.go(moment)
+    tab.player.go_to(moment)
     shown = tab.panes.lanes.queues.addresses
     block = tab.panes.lanes.grid.block
     assert sum(each.threads.size for each in shown) == int((tab.panes.lanes.grid.lanes.state[block] == ACTIVE).sum())
@@ -808,32 +808,32 @@ def test_atomics_queue_in_a_bar_for_each_address(qtbot, stepping):
     assert sizes == sorted(sizes, reverse=True)
     assert f"{shown[0].array}[{shown[0].element}]: {sizes[0]} lanes" in tab.panes.lanes.queues.toolTip()
     empty = tab.panes.lanes.queues.grab().toImage()
-    tab.player.go(0)
+    tab.player.go_to(0)
     assert tab.panes.lanes.queues.addresses == ()
     assert tab.panes.lanes.queues.grab().toImage() != empty
 
 
-def test_no_room_is_kept_for_queues_where_there_are_no_atomics(stepping):
-    assert not stepping("scan", "brent-kung").page.step.panes.lanes.queues.isVisible()
+def test_no_room_is_kept_for_queues_where_there_are_no_atomics(open_step_tab):
+    assert not open_step_tab("scan", "brent-kung").page.step.panes.lanes.queues.isVisible()
 
 
-def test_the_source_is_that_of_the_kernel_that_runs(stepping):
-    tab = stepping("compaction", "three-kernels").page.step
+def test_the_source_is_that_of_the_kernel_that_runs(open_step_tab):
+    tab = open_step_tab("compaction", "three-kernels").page.step
     seen = []
     for launch in tab.models.recording.launches:
-        tab.player.go(launch.first + 1)
+        tab.player.go_to(launch.first + 1)
         assert tab.source.code.kernel == launch.trace.kernel
-        first, last = kernel_lines(tab.source.code.toPlainText(), launch.trace.kernel)
+        first, last = find_kernel_lines(tab.source.code.toPlainText(), launch.trace.kernel)
         assert first < last
         seen.append((tab.source.title.text(), launch.trace.kernel))
     assert len({file for file, _ in seen}) == 2
 
 
-def test_letters_of_a_text_lead_to_bins_that_have_names(qtbot, stepping):
-    window = stepping("histogram", "interleaved")
+def test_letters_of_a_text_lead_to_bins_that_have_names(qtbot, open_step_tab):
+    window = open_step_tab("histogram", "interleaved")
     step = window.page.step
-    step.settings.form.change(of="letters", text="programming massively pa", letters=4, block="4", blocks=1)
-    qtbot.waitUntil(lambda: step.at_rest and step.models is not None and step.models.layout.texts(0, 3)[0] == "p")
+    step.settings.form.change_values(of="letters", text="programming massively pa", letters=4, block="4", blocks=1)
+    qtbot.waitUntil(lambda: step.is_up_to_date and step.models is not None and step.models.layout.texts(0, 3)[0] == "p")
     layout = step.models.layout
     assert "".join(layout.texts(0, 3)) == "programming␣massively␣pa"
     assert layout.names(1) == ("a–d", "e–h", "i–l", "m–p", "q–t", "u–x", "y–z", "other")

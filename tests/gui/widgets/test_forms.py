@@ -41,9 +41,9 @@ def test_every_declared_pattern_has_a_form_that_starts_with_its_defaults(qtbot, 
 
 def test_what_does_not_count_is_hidden(form):
     assert form.fields["size"].isVisible()
-    form.change(filter="custom")
+    form.change_values(filter="custom")
     assert not form.fields["size"].isVisible()
-    form.change(filter="box")
+    form.change_values(filter="box")
     assert form.fields["size"].isVisible()
 
 
@@ -166,7 +166,7 @@ def test_set_values_is_silent(form):
 
 @pytest.fixture
 def editor(qtbot, form):
-    form.change(filter="custom")
+    form.change_values(filter="custom")
     form.seen.clear()
     editor = form.fields["weights"].editor
     qtbot.addWidget(editor)
@@ -210,7 +210,7 @@ def test_a_preview_cannot_be_edited_and_leaves_the_value_alone(qtbot, form, edit
     assert editor.read_only
     assert not editor.model().flags(editor.model().index(0, 0)) & Qt.ItemFlag.ItemIsEditable
     assert field.value.shape == (3, 3)
-    field.edit()
+    field.show_own_value()
     assert editor.values.shape == (3, 3)
 
 
@@ -237,7 +237,7 @@ def test_in_columns_a_hidden_field_leaves_no_hole(qtbot):
     qtbot.addWidget(form)
     form.show()
     for chosen, seen in (("box", ["filter", "size", "a", "b"]), ("custom", ["filter", "a", "b"]), ("box", None)):
-        form.change(filter=chosen)
+        form.change_values(filter=chosen)
         form.layout().activate()
         names = seen or ["filter", "size", "a", "b"]
         places = sorted((form.fields[name].y(), form.fields[name].x(), name) for name in names)
@@ -249,25 +249,25 @@ def test_in_columns_a_hidden_field_leaves_no_hole(qtbot):
 def test_a_folded_form_says_its_values_in_a_line_that_opens_it(qtbot):
     folding = FoldingForm(ParameterForm(PARAMETERS))
     qtbot.addWidget(folding)
-    folding.say({"filter": "box", "size": 5, "weights": ((0.0,),)})
+    folding.show_values({"filter": "box", "size": 5, "weights": ((0.0,),)})
     folding.show()
-    assert not folding.line.isVisible()
-    folding.let_fold(True)
-    assert (folding.form.isVisible(), folding.line.text()) == (False, "box · size 5  ▾")
-    qtbot.mouseClick(folding.line, Qt.MouseButton.LeftButton)
-    assert (folding.form.isVisible(), folding.line.text()) == (True, "Settings  ▴")
-    folding.let_fold(True)
+    assert not folding.summary_button.isVisible()
+    folding.set_foldable(True)
+    assert (folding.form.isVisible(), folding.summary_button.text()) == (False, "box · size 5  ▾")
+    qtbot.mouseClick(folding.summary_button, Qt.MouseButton.LeftButton)
+    assert (folding.form.isVisible(), folding.summary_button.text()) == (True, "Settings  ▴")
+    folding.set_foldable(True)
     assert folding.form.isVisible(), "what was opened stays open"
-    folding.line.click()
-    folding.form.refuse("Too many.", "size")
+    folding.summary_button.click()
+    folding.form.show_error("Too many.", "size")
     assert folding.form.error.isVisible(), "what is wrong is never folded"
-    folding.let_fold(False)
+    folding.set_foldable(False)
     assert folding.form.isVisible()
-    assert not folding.line.isVisible()
+    assert not folding.summary_button.isVisible()
 
 
 def test_the_least_of_a_number_says_what_it_means(qtbot):
-    form = ParameterForm((Integer(name="m", label="m", default=0, minimum=0, maximum=9, least="as n"),))
+    form = ParameterForm((Integer(name="m", label="m", default=0, minimum=0, maximum=9, minimum_label="as n"),))
     qtbot.addWidget(form)
     assert form.fields["m"].box.text() == "as n"
     assert form.values == {"m": 0}

@@ -7,22 +7,22 @@ import pytest
 from PyQt6.QtWidgets import QLabel, QTableWidgetItem, QWidget
 
 from gpu.glossary import UnknownTermError, find_term
-from gpu.messages.counted import figures_of
-from gpu.messages.modeled import LIMITS
-from gpu.messages.verdicts import verdict_of
+from gpu.messages.modeled_time import LIMITS
+from gpu.messages.run_counts import list_figures
+from gpu.messages.verdicts import decide_verdict
 from gpu.stepping.moment.traffic import Address
 from gui.compare_view import limits
 from gui.compare_view.limits import LimitsTable
-from gui.compare_view.modeled import LIMITS_VIEW, OCCUPANCY, ROOFLINE
+from gui.compare_view.modeled_views import LIMITS_VIEW, OCCUPANCY, ROOFLINE
 from gui.compare_view.occupancy import OccupancyView
-from gui.run_view.counted import CountedCells, CountedRun
 from gui.run_view.numbers import NumbersCard
+from gui.run_view.run_counts import CountGrid, RunCountsView
 from gui.run_view.writer_card import WriterCard
 from gui.step_view.cards import counters
 from gui.step_view.cards.counters import CountersCard
 from gui.step_view.cards.traffic import AddressBars, BankRow
-from gui.widgets.glossary_tip import add_definition, definition_of
-from tests.gui.conftest import settle
+from gui.widgets.glossary_tip import add_definition, find_definition
+from tests.gui.conftest import wait_until_idle
 from tests.gui.run_view.test_numbers import COUNTS
 
 
@@ -37,7 +37,7 @@ def defines(widget, name: str) -> bool:
 
 
 @pytest.fixture
-def model_rest_ms():
+def model_delay_ms():
     return 1
 
 
@@ -58,17 +58,17 @@ def test_definition_is_the_second_paragraph(label):
 
 def test_definition_is_the_only_paragraph_without_a_tooltip(label):
     add_definition(label, "warp")
-    assert label.toolTip() == definition_of("warp")
+    assert label.toolTip() == find_definition("warp")
 
 
 def test_definition_is_added_once(label):
     add_definition(label, "warp")
     add_definition(label, "warp")
-    assert label.toolTip() == definition_of("warp")
+    assert label.toolTip() == find_definition("warp")
 
 
 def test_definition_has_short_lines_without_backticks():
-    lines = definition_of("memory fence").split("\n")
+    lines = find_definition("memory fence").split("\n")
     assert max(map(len, lines)) <= 100
     assert len(lines) > 1
     assert "`" not in "".join(lines)
@@ -98,11 +98,11 @@ def test_counters_card(qtbot):
 
 
 def test_counted_figures(qtbot):
-    cells, run = CountedCells(), CountedRun()
+    cells, run = CountGrid(), RunCountsView()
     qtbot.addWidget(cells)
     qtbot.addWidget(run)
     for _ in range(2):
-        cells.show_figures(figures_of(COUNTS))
+        cells.show_figures(list_figures(COUNTS))
     for name, term in (("sectors", "sector"), ("wavefronts", "wavefront"), ("conflicts", "bank conflict"),
                        ("lanes", "active lanes"), ("divergent", "divergence"), ("barriers", "barrier"),
                        ("operations", "operation on data"), ("atomics", "atomic operation")):  # fmt: skip
@@ -117,23 +117,23 @@ def test_numbers_card(qtbot):
     card = NumbersCard()
     qtbot.addWidget(card)
     assert defines(card.error, "reference result")
-    card.show_verdict(verdict_of(True))
+    card.show_verdict(decide_verdict(True))
     assert defines(card.verdict, "verified")
-    card.show_verdict(verdict_of(False))
+    card.show_verdict(decide_verdict(False))
     assert "Verified:" not in card.verdict.toolTip()
 
 
 def test_writer_card(qtbot):
     over = QWidget()
     qtbot.addWidget(over)
-    assert defines(WriterCard(over).moved, "coalesced access")
+    assert defines(WriterCard(over).transactions_label, "coalesced access")
 
 
 def test_traffic_of_a_statement(qtbot):
     banks, bars = BankRow(), AddressBars()
     qtbot.addWidget(banks)
     qtbot.addWidget(bars)
-    banks.show_threads(np.full(32, 2))
+    banks.show_wavefronts(np.full(32, 2))
     assert paragraphs(banks)[0].startswith("bank 0: 2")
     assert defines(banks, "bank conflict")
     bars.show_addresses([Address("bins", 3, -1, np.zeros(4, int), np.arange(4))], 1)
@@ -150,18 +150,18 @@ def test_limits_and_occupancy(qtbot):
     for name, term in limits._TERMS.items():
         assert paragraphs(heads[name])[0] == LIMITS[name]
         assert defines(heads[name], term)
-    assert defines(occupancy.said, "occupancy")
+    assert defines(occupancy.occupancy_label, "occupancy")
 
 
 def test_window(qtbot, window):
     window.choose_pattern("scan")
-    settle(qtbot, window)
-    qtbot.waitUntil(lambda: window.page.modeled.shown is not None)
-    assert defines(window.page.modeled.reason, "limiting resource")
-    assert defines(window.page.modeled.figure, "occupancy")
-    window.page.turn_to("Compare")
-    modeled = window.page.compare.modeled
-    assert defines(modeled.why, "limiting resource")
+    wait_until_idle(qtbot, window)
+    qtbot.waitUntil(lambda: window.page.modeled_card.model is not None)
+    assert defines(window.page.modeled_card.reason, "limiting resource")
+    assert defines(window.page.modeled_card.figure, "occupancy")
+    window.page.select_tab("Compare")
+    modeled = window.page.compare.modeled_views
+    assert defines(modeled.limit_label, "limiting resource")
     for view, term in ((ROOFLINE, "roofline"), (OCCUPANCY, "occupancy"), (LIMITS_VIEW, "limiting resource")):
         modeled.show_view(view)
-        assert modeled.title.toolTip() == definition_of(term)
+        assert modeled.title.toolTip() == find_definition(term)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.asked import Asked, Tls
+from gpu.distributed.cluster_settings import ClusterSettings, Tls
 from gpu.messages.distributed import LostWorker
 from gpu.messages.requests import Failure, Ready
-from gui.window.cluster_dialog import HERE, THERE, ClusterDialog
+from gui.window.cluster_dialog import REMOTE_SCHEDULER, THIS_MACHINE, ClusterDialog
 from tests.gui.conftest import DEVICE, FakeHost
-from tests.gui.step_view.machines.records import WORKERS, run
+from tests.gui.step_view.machines.sample_run import WORKERS, make_run
 
 
 @pytest.fixture
@@ -27,24 +27,24 @@ def dialog(window):
     return window.findChild(ClusterDialog)
 
 
-def answer_with(host, request, done):
+def answer_run(host, request, done):
     """Answer a run as a cluster does."""
     from dataclasses import replace
 
     host.answer(replace(host.result_of(request), distributed=done))
 
 
-def on_cluster(window, qtbot, done):
+def show_cluster_run(window, qtbot, done):
     """Show a run on two workers."""
-    window.set_cluster(Asked(workers=2))
-    host = FakeHost.made[-1]
+    window.set_cluster(ClusterSettings(workers=2))
+    host = FakeHost.instances[-1]
     host.deliver(0, Ready(DEVICE, workers=WORKERS, dashboard="http://127.0.0.1:8787/status"))
-    host.patient = True
+    host.answers_later = True
     window.run()
-    qtbot.waitUntil(lambda: any(each.pattern == "scan" for each in host.open.values() if hasattr(each, "verify")))
-    while host.open:
-        request = next(iter(host.open.values()))
-        answer_with(host, request, done) if getattr(request, "pattern", "") == "scan" else host.answer()
+    qtbot.waitUntil(lambda: any(each.pattern == "scan" for each in host.pending.values() if hasattr(each, "verify")))
+    while host.pending:
+        request = next(iter(host.pending.values()))
+        answer_run(host, request, done) if getattr(request, "pattern", "") == "scan" else host.answer()
     qtbot.waitUntil(lambda: window.bench.outcomes.get("scan") is not None)
     return host
 
@@ -53,14 +53,14 @@ def test_a_cluster_of_this_machine_is_started_and_remembered_but_not_begun_with(
     assert window.header.engine.currentData() == "null", "nothing is chosen yet"
     dialog.workers.setValue(3)
     dialog.start.click()
-    assert FakeHost.made[-1].engine == Asked(workers=3)
+    assert FakeHost.instances[-1].engine == ClusterSettings(workers=3)
     assert (window.engine, window.header.engine.currentData()) == ("dask", "dask")
-    assert memory.cluster == Asked(workers=3)
+    assert memory.cluster == ClusterSettings(workers=3)
     assert memory.engine != "dask"
 
 
 def test_an_address_is_taken_from_the_user_and_what_is_not_protected_is_said(dialog):
-    dialog.where.choose(THERE)
+    dialog.location.choose(REMOTE_SCHEDULER)
     assert not dialog.start.isEnabled()
     dialog.address.setText("nowhere")
     dialog.start.click()
@@ -71,11 +71,11 @@ def test_an_address_is_taken_from_the_user_and_what_is_not_protected_is_said(dia
     dialog.address.setText("tcp://127.0.0.1:8786")
     assert not dialog.warning.text()
     dialog.start.click()
-    assert FakeHost.made[-1].engine == Asked("tcp://127.0.0.1:8786")
+    assert FakeHost.instances[-1].engine == ClusterSettings("tcp://127.0.0.1:8786")
 
 
 def test_certificates_go_together_and_must_be_there(dialog, tmp_path, memory):
-    dialog.where.choose(THERE)
+    dialog.location.choose(REMOTE_SCHEDULER)
     dialog.address.setText("tls://10.0.0.2:8786")
     paths = [tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")]
     for field, path in zip(dialog.files, paths, strict=True):
@@ -84,8 +84,8 @@ def test_certificates_go_together_and_must_be_there(dialog, tmp_path, memory):
         path.touch()
         field.setText(str(path))
     dialog.start.click()
-    asked = Asked("tls://10.0.0.2:8786", tls=Tls(*map(str, paths)))
-    assert FakeHost.made[-1].engine == memory.cluster == asked
+    asked = ClusterSettings("tls://10.0.0.2:8786", tls=Tls(*map(str, paths)))
+    assert FakeHost.instances[-1].engine == memory.cluster == asked
 
 
 def test_without_dask_one_sentence_says_how_to_install_it(window, monkeypatch):
@@ -97,15 +97,15 @@ def test_without_dask_one_sentence_says_how_to_install_it(window, monkeypatch):
 
 
 def test_a_run_says_who_was_busy_and_what_was_exchanged(window, qtbot):
-    on_cluster(window, qtbot, run(lost=[LostWorker("tcp://127.0.0.1:3", 2)]))
+    show_cluster_run(window, qtbot, make_run(lost=[LostWorker("tcp://127.0.0.1:3", 2)]))
     card = window.page.devices
     assert card.workers.text() == "2 workers, 1 lost"
     # 4.4 s of work in 3.4; a chunk's 4000 bytes to the totals, and these to the other worker.
     assert card.busy.toolTip().startswith("1.3 of 2 busy")
     assert card.exchanged.toolTip() == "4.01 kB exchanged, 8 kB gathered; 2 chunks, 5 tasks"
-    assert card.lost.text() == "Worker tcp://127.0.0.1:3 was lost: others repeated its 2 tasks."
+    assert card.lost_label.text() == "Worker tcp://127.0.0.1:3 was lost: others repeated its 2 tasks."
     assert not card.dashboard.isHidden()
-    card.see.click()
+    card.workers_button.click()
     assert window.page.tabs.tabText(window.page.tabs.currentIndex()) == "Workers"
     window.bench.outcomes.clear()
     window.set_engine("simulator")
@@ -116,15 +116,15 @@ def test_a_run_says_who_was_busy_and_what_was_exchanged(window, qtbot):
 
 
 def test_a_lost_worker_and_a_lost_scheduler_are_told(window, qtbot):
-    host = on_cluster(window, qtbot, run())
+    host = show_cluster_run(window, qtbot, make_run())
     window.run()
-    qtbot.waitUntil(lambda: bool(host.open))
-    number = next(iter(host.open))
+    qtbot.waitUntil(lambda: bool(host.pending))
+    number = next(iter(host.pending))
     host.deliver(number, Progress(None, "worker tcp://127.0.0.1:2 was lost: other workers repeat its 3 tasks"))
     qtbot.waitUntil(window.banner.isVisible)
     assert window.banner.message.text() == "Worker tcp://127.0.0.1:2 was lost: other workers repeat its 3 tasks."
     host.deliver(number, Progress(0.4, "2 of 5 tasks"))
-    qtbot.waitUntil(lambda: window.status.word.text() == "2 of 5 tasks…")
+    qtbot.waitUntil(lambda: window.status.message_label.text() == "2 of 5 tasks…")
     assert window.header.progress.fraction == 0.4
     host.answer(Failure("engine", "The scheduler is gone.", "Start it again."))
     qtbot.waitUntil(lambda: window.banner.message.text() == "The scheduler is gone.")
@@ -137,4 +137,4 @@ def test_preferences_lead_to_the_same_question(window):
     asked = window.findChild(Preferences)
     asked.engine.choose("Dask cluster")
     assert not asked.isVisible()
-    assert window.findChild(ClusterDialog).where.chosen == HERE
+    assert window.findChild(ClusterDialog).location.chosen == THIS_MACHINE

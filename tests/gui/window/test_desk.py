@@ -16,11 +16,11 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from gui.driving.driven import driven, wait
+from gui.driving.window_session import open_window, wait_until
 from gui.painting.theme import look
-from gui.widgets.ask_file import remember_in
+from gui.widgets.file_dialogs import set_folder_memory
 from tests.gui.conftest import PatientBot
-from tests.gui.window.cut import cut, stays_cut
+from tests.gui.window.clipped_widgets import find_clipped, find_clipped_when_settled
 from tests.gui.window.walker import PATIENCE_S, Key, Walker
 
 pytestmark = pytest.mark.timeout(300)
@@ -37,8 +37,8 @@ WAYS = [
 
 @pytest.fixture(scope="module")
 def walker(qapp):
-    with driven("simulator") as window:
-        assert wait(lambda: window.at_rest, PATIENCE_S)
+    with open_window("simulator") as window:
+        assert wait_until(lambda: window.is_idle, PATIENCE_S)
         yield Walker(window)
 
 
@@ -55,14 +55,14 @@ def step(walk):
     """The Step tab of a scan at its first step, with the keys at the picture, whatever was done before."""
     walk.window.resize(*walk.size)
     walk.press(Key.Key_F2)
-    walk.turn_to("scan")
+    walk.show_pattern("scan")
     walk.press(Key.Key_5)
-    walk.rest()
-    walk.record()
-    walk.step.panes.kinds.choose("Flow")
-    walk.step.panes.flow.setFocus()
+    walk.wait_until_idle()
+    walk.record_steps()
+    walk.step_tab.panes.kinds.choose("Flow")
+    walk.step_tab.panes.flow.setFocus()
     walk.press(Key.Key_Home)
-    return walk.step
+    return walk.step_tab
 
 
 @contextmanager
@@ -72,14 +72,14 @@ def lecture(walk):
     walk.window.showNormal()
     walk.window.resize(*walk.size)
     view = walk.window.lecturing.view
-    assert wait(lambda: (view.width(), view.height()) == walk.size, PATIENCE_S)
+    assert wait_until(lambda: (view.width(), view.height()) == walk.size, PATIENCE_S)
     yield view
     walk.press(Key.Key_F11)
     walk.window.resize(*walk.size)
     assert walk.window.lecturing.view is None
 
 
-def fits(flow):
+def is_fitted(flow):
     port = flow.viewport
     return port.layout.height(port.sizes) <= flow.height() and port.layout.width(port.sizes) <= flow.width() + 1
 
@@ -91,11 +91,11 @@ def test_a_lecture_is_given_from_the_keyboard(walk, step):
         assert flow.height() > 0.6 * walk.size[1]
         walk.press(Key.Key_PageDown, Key.Key_Right)
         assert view.sentence.phase == "load"
-        assert wait(lambda: flow.viewport.width == flow.width() and not flow.gliding, PATIENCE_S)
+        assert wait_until(lambda: flow.viewport.width == flow.width() and not flow.gliding, PATIENCE_S)
         walk.press(Key.Key_End)
         cell = flow.canvas.flow.cell_rect(1, 3).translated(flow.viewport.origin())
         PatientBot.mouseMove(flow, cell.center().toPoint())
-        assert view.light.lit is not None
+        assert view.light.highlighted_box is not None
         moment = step.player.moment
         walk.press(Key.Key_B)
         assert view.blank.isVisible()
@@ -111,13 +111,13 @@ def test_fit_shows_the_whole_figure(walk, step):
     flow = step.panes.flow
     for _ in range(8):
         walk.press(Key.Key_Plus)
-    assert wait(lambda: not flow.gliding and not fits(flow), PATIENCE_S)
-    fit = step.panes.zooms["fit"]
+    assert wait_until(lambda: not flow.gliding and not is_fitted(flow), PATIENCE_S)
+    fit = step.panes.zoom_buttons["fit"]
     assert fit.text() == "Fit all"
     names = [step.panes.kinds.buttons[each].mapTo(walk.window, QPoint(0, 0)) for each in ("Flow", "Side by side")]
     assert names[0].y() == names[1].y()
     walk.click(fit)
-    assert wait(lambda: not flow.gliding and fits(flow), PATIENCE_S)
+    assert wait_until(lambda: not flow.gliding and is_fitted(flow), PATIENCE_S)
 
 
 def test_phases_and_symbols_are_a_key_away(walk, step):
@@ -128,14 +128,20 @@ def test_phases_and_symbols_are_a_key_away(walk, step):
     assert [each for each in phases if each][:3] == ["load", "up-sweep", "down-sweep"]
     port = step.panes.flow.viewport
     walk.press(Key.Key_S)
-    assert wait(lambda: port.layout.texts(0, 40)[:2] == ["x0", "x1"], PATIENCE_S)
+    assert wait_until(lambda: port.layout.texts(0, 40)[:2] == ["x0", "x1"], PATIENCE_S)
     walk.press(Key.Key_S)
-    assert wait(lambda: port.layout.texts(0, 40)[0].isdecimal(), PATIENCE_S)
+    assert wait_until(lambda: port.layout.texts(0, 40)[0].isdecimal(), PATIENCE_S)
 
 
 def test_the_keys_step_wherever_the_focus_is(walk, step):
     panes = step.panes
-    for widget in (walk.page.tabs, panes.kinds.buttons["Flow"], panes.transport.speed, step.chosen, panes.export):
+    for widget in (
+        walk.page.tabs,
+        panes.kinds.buttons["Flow"],
+        panes.transport.speed,
+        step.settings_button,
+        panes.export,
+    ):
         walk.press(Key.Key_Home)
         widget.setFocus()
         walk.press(Key.Key_Right, Key.Key_Right, Key.Key_Left)
@@ -156,25 +162,27 @@ def test_a_click_on_a_line_goes_there_and_escape_comes_back(walk, step):
 def test_a_pixel_leads_to_its_thread_which_is_stepped_from_there(walk):
     walk.window.resize(*walk.size)
     walk.press(Key.Key_F2)
-    walk.turn_to("convolution")
-    asked = walk.page.pointing.card
+    walk.show_pattern("convolution")
+    asked = walk.page.writer_search.card
     walk.click(walk.page.view.after._widget.viewport())
-    assert wait(lambda: asked.isVisible() and asked.step.isVisible(), PATIENCE_S)
-    assert "thread (" in asked.who.text()
+    assert wait_until(lambda: asked.isVisible() and asked.step.isVisible(), PATIENCE_S)
+    assert "thread (" in asked.thread_label.text()
     assert asked.line.text().startswith("convolution.cu:")
     walk.click(asked.step)
-    assert wait(lambda: walk.page.stepping and walk.step.at_rest and walk.step.models is not None, PATIENCE_S)
-    assert walk.step.followed is not None
-    assert walk.step.panes.kinds.chosen == "Arrays"  # the picture that teaches it
+    assert wait_until(
+        lambda: walk.page.stepping and walk.step_tab.is_up_to_date and walk.step_tab.models is not None, PATIENCE_S
+    )
+    assert walk.step_tab.followed is not None
+    assert walk.step_tab.panes.kinds.chosen == "Arrays"  # the picture that teaches it
 
 
 def test_two_variants_play_side_by_side(walk, step):
     walk.click(step.panes.kinds.buttons["Side by side"])
-    assert wait(lambda: step.beside.models[1] is not None, PATIENCE_S)
+    assert wait_until(lambda: step.variants_view.models[1] is not None, PATIENCE_S)
     walk.press(Key.Key_End)
-    one, two = step.beside.models
-    assert [side.moment for side in step.beside.sides] == [one.recording.moments, two.recording.moments]
-    assert all(side.isVisible() for side in step.beside.sides)
+    one, two = step.variants_view.models
+    assert [side.moment for side in step.variants_view.sides] == [one.recording.event_count, two.recording.event_count]
+    assert all(side.isVisible() for side in step.variants_view.sides)
 
 
 FILES = [("Handout…", "strip.pdf", b"%PDF"), ("Player", "scan.html", b"<!")]
@@ -183,21 +191,21 @@ FILES = [("Handout…", "strip.pdf", b"%PDF"), ("Player", "scan.html", b"<!")]
 @MENUS
 @pytest.mark.parametrize(("entry", "name", "begins"), FILES)
 def test_what_is_handed_out_is_chosen_by_keys(walk, step, tmp_path, entry, name, begins):
-    walk.answer(tmp_path / name)
+    walk.answer_file_dialog(tmp_path / name)
     walk.click(step.panes.export)
     menu = step.exports.menu
-    assert wait(menu.isVisible, PATIENCE_S)
+    assert wait_until(menu.isVisible, PATIENCE_S)
     titles = [action.text() for action in menu.actions()]
     for _ in range(next(place for place, title in enumerate(titles) if title.startswith(entry)) + 1):
         QTest.keyClick(menu, Key.Key_Down)
     QTest.keyClick(menu, Key.Key_Return)
-    assert wait(lambda: (tmp_path / name).is_file() and (tmp_path / name).stat().st_size > 0, PATIENCE_S)
+    assert wait_until(lambda: (tmp_path / name).is_file() and (tmp_path / name).stat().st_size > 0, PATIENCE_S)
     assert (tmp_path / name).read_bytes().lstrip().startswith(begins)
     assert (tmp_path / name).stat().st_size < 2 * 2**20
 
 
 def test_a_number_out_of_range_stays_as_it_was_typed(walk, step):
-    walk.click(step.chosen)
+    walk.click(step.settings_button)
     field = step.settings.form.fields["n"]
     field.box.setFocus()
     field.box.selectAll()
@@ -208,8 +216,8 @@ def test_a_number_out_of_range_stays_as_it_was_typed(walk, step):
     field.box.selectAll()
     QTest.keyClicks(field.box, "16")
     walk.press(Key.Key_Return)
-    assert wait(lambda: step.at_rest, PATIENCE_S)
-    walk.click(step.settings.done)
+    assert wait_until(lambda: step.is_up_to_date, PATIENCE_S)
+    walk.click(step.settings.close_button)
     assert not step.settings.isVisible()
 
 
@@ -224,11 +232,11 @@ def test_own_values_are_typed(walk, step):
     values.selectAll()
     QTest.keyClicks(values, "3 1 7 0 4 1 6 3")
     walk.press(Key.Key_Return)
-    walk.rest()
+    walk.wait_until_idle()
     assert walk.window.bench.outcomes["scan"].arrays["result"].tolist() == [3, 4, 11, 11, 15, 16, 22, 25]
     box.setFocus()
     QTest.keyClick(box, Key.Key_Home)
-    walk.rest()
+    walk.wait_until_idle()
     assert (box.currentText(), step.settings.params["input"]) == ("Random", "random")
 
 
@@ -248,9 +256,9 @@ def test_tab_indents_in_the_code_and_escape_leaves_it(walk, step):
 def test_ctrl_e_saves_a_picture_from_a_number_too(walk, step, tmp_path):
     walk.press(Key.Key_F2)
     walk.page.form.fields["n"].box.setFocus()
-    walk.answer(tmp_path / "window.png")
+    walk.answer_file_dialog(tmp_path / "window.png")
     walk.press(Key.Key_E, modifier=CTRL)
-    assert wait((tmp_path / "window.png").is_file, PATIENCE_S)
+    assert wait_until((tmp_path / "window.png").is_file, PATIENCE_S)
 
 
 @MENUS
@@ -267,10 +275,10 @@ def test_the_ladder_is_climbed_by_keys(walk, step):
     QTest.keyClick(view, Key.Key_Up)
     QTest.keyClick(view, Key.Key_Return)
     assert not view.isVisible()
-    walk.rest()
+    walk.wait_until_idle()
     assert walk.page.variant == walk.page.pattern.variants[3]
     walk.press(Key.Key_5)
-    walk.rest()
+    walk.wait_until_idle()
     assert walk.page.variant.name == "brent-kung"
 
 
@@ -284,7 +292,7 @@ def test_title_bar_and_footer_are_there(walk, step):
 # --- what is remembered
 
 
-def dragged(splitter, by):
+def drag_splitter(splitter, by):
     """Drag a splitter's handle to the right; return the sizes that this leaves."""
     handle = splitter.handle(1)
     QTest.mousePress(handle, Qt.MouseButton.LeftButton, pos=handle.rect().center())
@@ -298,23 +306,23 @@ def test_the_next_time_all_is_as_it_was_left(walker, tmp_path):
     for each in (home, saved):
         each.mkdir()
     try:
-        with driven("null", home) as window:
+        with open_window("null", home) as window:
             first = Walker(window)
-            first.rest()
+            first.wait_until_idle()
             window.resize(960, 740)  # no wider than the screen that is pretended
-            first.turn_to("scan")
+            first.show_pattern("scan")
             first.press(Key.Key_3)
-            first.rest()
-            first.answer(saved / "window.png")
+            first.wait_until_idle()
+            first.answer_file_dialog(saved / "window.png")
             first.press(Key.Key_E, modifier=CTRL)
-            assert wait((saved / "window.png").is_file, PATIENCE_S)
-            run = dragged(first.page.splitter, -60)
-            first.record()
+            assert wait_until((saved / "window.png").is_file, PATIENCE_S)
+            run = drag_splitter(first.page.splitter, -60)
+            first.record_steps()
             first.press(Key.Key_T, modifier=CTRL)
             variant = first.page.variant.name
-        with driven("null", home) as window:
+        with open_window("null", home) as window:
             again = Walker(window)
-            assert wait(lambda: again.page.stepping and again.step.at_rest, PATIENCE_S)
+            assert wait_until(lambda: again.page.stepping and again.step_tab.is_up_to_date, PATIENCE_S)
             assert (window.width(), window.height()) == (960, 740)
             assert (again.page.pattern.name, again.page.variant.name) == ("scan", variant)
             assert look().theme.name == "light"
@@ -333,7 +341,7 @@ def test_the_next_time_all_is_as_it_was_left(walker, tmp_path):
             again.press(Key.Key_E, modifier=CTRL)
             assert seen == [str(saved)]
     finally:
-        remember_in(walker.window.memory)
+        set_folder_memory(walker.window.memory)
         walker.window.appearance.changed.emit()
 
 
@@ -351,11 +359,14 @@ def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
     window.resize(*SIZES[0])
     for pattern in patterns:
         window.choose_pattern(pattern)
-        window.page.pointing.card.dismiss()  # another test may have left it over the view
+        window.page.writer_search.card.close_card()  # another test may have left it over the view
         for tab in range(window.page.tabs.count()):
             window.page.tabs.setCurrentIndex(tab)
-            assert wait(lambda: window.at_rest and (not window.page.stepping or window.page.step.at_rest), PATIENCE_S)
-            if found := stays_cut(window):
+            assert wait_until(
+                lambda: window.is_idle and (not window.page.stepping or window.page.step.is_up_to_date),
+                PATIENCE_S,
+            )
+            if found := find_clipped_when_settled(window):
                 seen[pattern, window.page.tabs.tabText(tab)] = found
         window.page.tabs.setCurrentIndex(0)
     assert not seen, "\n".join(f"{view}: {found}" for view, found in seen.items())
@@ -364,27 +375,27 @@ def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
 def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
     window, seen = walker.window, {}
     window.resize(*SIZES[0])
-    walker.turn_to("scan")
-    window.page.form.change(n=4096)
-    walker.rest()
-    walker.record()
-    step = walker.step
+    walker.show_pattern("scan")
+    window.page.form.change_values(n=4096)
+    walker.wait_until_idle()
+    walker.record_steps()
+    step = walker.step_tab
     for picture, made in step.panes.kinds.buttons.items():
         if made.isVisible():
             walker.click(made)
             if picture == "Timeline":
-                assert wait(lambda: step.panes.warps.run is not None, PATIENCE_S)
-            seen[picture] = stays_cut(window)
+                assert wait_until(lambda: step.panes.warps.run is not None, PATIENCE_S)
+            seen[picture] = find_clipped_when_settled(window)
     window.appearance.set_text_size("lecture hall")
     for picture in ("Timeline", "Flow"):
         step.panes.kinds.choose(picture)
-        seen[f"{picture}, large"] = stays_cut(window)
+        seen[f"{picture}, large"] = find_clipped_when_settled(window)
     window.appearance.set_text_size("normal")
     walker.press(Key.Key_F4)
     compare = walker.page.compare
     for view, made in compare.views.buttons.items():
         walker.click(made)
-        seen[view] = stays_cut(window)
+        seen[view] = find_clipped_when_settled(window)
         compare.stop()
     walker.click(compare.views.buttons["Curves"])
     walker.press(Key.Key_F2)
@@ -397,7 +408,7 @@ def test_every_pattern_has_examples_whose_names_have_room(walker, patterns):
     for pattern in patterns:
         window.choose_pattern(pattern)
         walker.press(Key.Key_F2)
-        walker.rest()
+        walker.wait_until_idle()
         boxes = [each for each in window.page.findChildren(QComboBox) if each.accessibleName() == "Example"]
         (box,) = [each for each in boxes if each.isVisible()]
         assert box.count() >= 3
@@ -410,7 +421,7 @@ def test_a_tool_that_finds_what_is_cut_finds_it(walker):
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.resize(40, 20)
     label.show()
-    assert [text for _, _, text in cut(walker.window) if text == label.text()]
+    assert [text for _, _, text in find_clipped(walker.window) if text == label.text()]
     label.hide()
     label.setParent(None)
     QTimer.singleShot(0, label.deleteLater)

@@ -7,12 +7,12 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QRegion
 from PyQt6.QtWidgets import QPushButton, QTabBar
 
-from gpu.messages.modeled import LIMITS
+from gpu.messages.modeled_time import LIMITS
 from gui.compare_view import tab as compare_tab
 from gui.compare_view.tab import Range
 from gui.window.main_window import MainWindow
 from tests.gui.conftest import PatientBot
-from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, steadiest
+from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, best_of_attempts
 
 COLUMNS = {name: 2 + place for place, name in enumerate(LIMITS)}
 TIME = 1
@@ -26,7 +26,7 @@ def window(qapp, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("lessons")
     smaller = pytest.MonkeyPatch()
-    smaller.setitem(compare_tab._MODELED, "elements", Range(12, range(14, 27, 2), 22))
+    smaller.setitem(compare_tab._MODELED_RANGES, "elements", Range(12, range(14, 27, 2), 22))
     made = MainWindow(SavedSettings(folder / "s.json"), "simulator", survey=list, drafts=Drafts(folder / "drafts"))
     made.resize(1280, 720)
     made.show()
@@ -35,7 +35,7 @@ def window(qapp, tmp_path_factory):
     smaller.undo()
 
 
-class Hand:
+class ClickCounter:
     """Clicks where something is to be seen, and counts."""
 
     def __init__(self, bot, window):
@@ -65,16 +65,16 @@ class Hand:
     def limits(self, pattern):
         """Come to the table of limits, and return its figures by the variants' names."""
         self.button(pattern)
-        self.bot.waitUntil(lambda: self.window.at_rest)
+        self.bot.waitUntil(lambda: self.window.is_idle)
         self.tab("Compare")
         self.button("Limits")
-        shown = self.window.page.compare.modeled
+        shown = self.window.page.compare.modeled_views
         self.bot.waitUntil(lambda: not shown.busy)
         names = [each.name for each in self.window.page.compare.rows]
         return {names[number]: found for number, found in shown.modeled.items()}
 
     def line(self, title):
-        table = self.window.page.compare.modeled.limits
+        table = self.window.page.compare.modeled_views.limits
         row = next(row for row in range(table.rowCount()) if table.item(row, 0).text().endswith(title))
         self._click(table.viewport(), table.visualItemRect(table.item(row, 0)).center())
         return [table.item(row, column) for column in range(table.columnCount())]
@@ -82,10 +82,10 @@ class Hand:
 
 @pytest.fixture
 def hand(qapp, request, window):
-    return Hand(PatientBot(request), window)
+    return ClickCounter(PatientBot(request), window)
 
 
-def strong(cells):
+def bold_limit(cells):
     """Return the limit that counts, as the table shows it."""
     return next(name for name, column in COLUMNS.items() if cells[column].font().bold())
 
@@ -96,9 +96,9 @@ def test_why_grid_stride_beats_interleaved(hand) -> None:
     assert hand.clicks < 5
     assert found["grid-stride"].time_us < found["interleaved"].time_us
     # It waits to issue: a load and an addition for each element by each thread of its own; the other loops.
-    assert strong(slower) != "DRAM"
+    assert bold_limit(slower) != "DRAM"
     assert found["interleaved"].limits["issue"] > 4 * found["grid-stride"].limits["issue"]
-    assert "Interleaved pairs: " in hand.window.page.compare.modeled.why.text()
+    assert "Interleaved pairs: " in hand.window.page.compare.modeled_views.limit_label.text()
 
 
 def test_why_padding_helps(hand) -> None:
@@ -106,8 +106,8 @@ def test_why_padding_helps(hand) -> None:
     plain, padded = found["brent-kung"], found["brent-kung-padded"]
     cells = hand.line("Brent-Kung")
     assert hand.clicks < 5
-    assert strong(cells) == "shared"
-    assert "passes over the banks of shared memory" in hand.window.page.compare.modeled.why.text()
+    assert bold_limit(cells) == "shared"
+    assert "passes over the banks of shared memory" in hand.window.page.compare.modeled_views.limit_label.text()
     assert padded.limits["shared"] < 0.6 * plain.limits["shared"]
     assert padded.bound_by != "shared"
 
@@ -125,7 +125,7 @@ def test_why_the_single_pass_wins(hand) -> None:
 @pytest.mark.alone
 def test_the_window_goes_on_while_it_is_modeled(hand, window) -> None:
     hand.limits("Reduction")
-    shown = window.page.compare.modeled
+    shown = window.page.compare.modeled_views
     # To find a button takes longer than to press it.
     roofline, limits = hand.find("Roofline"), hand.find("Limits")
 
@@ -138,5 +138,5 @@ def test_the_window_goes_on_while_it_is_modeled(hand, window) -> None:
         hand.bot.waitUntil(lambda: not shown.busy)
         return pulse.longest_gap()
 
-    assert steadiest(attempt) < LONGEST_GAP_S
+    assert best_of_attempts(attempt) < LONGEST_GAP_S
     assert shown.modeled

@@ -7,11 +7,11 @@ from PyQt6.QtCore import Qt
 
 from gpu.engines.base import Device
 from gpu.messages.requests import Failure, ModelKernel, ModelPattern, Ready
-from tests.gui.conftest import FakeHost, settle
+from tests.gui.conftest import FakeHost, wait_until_idle
 
 
 @pytest.fixture
-def model_rest_ms():
+def model_delay_ms():
     return 1
 
 
@@ -19,23 +19,25 @@ def model_rest_ms():
 def scan(qtbot, window):
     """A window that shows the scan, modeled."""
     window.choose_pattern("scan")
-    settle(qtbot, window)
-    qtbot.waitUntil(lambda: window.page.modeled.shown is not None)
-    window.modeler = next(host for host in FakeHost.made if any(isinstance(r, ModelPattern) for r in host.requests))
+    wait_until_idle(qtbot, window)
+    qtbot.waitUntil(lambda: window.page.modeled_card.model is not None)
+    window.modeling_host = next(
+        host for host in FakeHost.instances if any(isinstance(r, ModelPattern) for r in host.requests)
+    )
     return window
 
 
-def models(window):
-    return [request for request in window.modeler.requests if isinstance(request, ModelPattern)]
+def model_requests(window):
+    return [request for request in window.modeling_host.requests if isinstance(request, ModelPattern)]
 
 
 def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
-    card = scan.page.modeled
+    card = scan.page.modeled_card
     assert card.title.text() == "On an H200"
     assert card.figure.text().endswith("µs") or card.figure.text().endswith("ms")
     assert card.badge.text() == "modeled"
-    assert card.sureness.text() == "within 25 % for 9 of 10 kernels tried"
-    assert "40 cases of other kernels were measured on an H200" in card.sureness.toolTip()
+    assert card.uncertainty_label.text() == "within 25 % for 9 of 10 kernels tried"
+    assert "40 cases of other kernels were measured on an H200" in card.uncertainty_label.toolTip()
     assert card.reason.text() == "Waits for memory"
     assert card.figure.toolTip().startswith("kernel: a multiprocessor holds 8 blocks of 256 threads")
     assert sum(card.bar.shares) == pytest.approx(1)
@@ -52,7 +54,7 @@ def test_lines_say_what_they_became_while_they_are_what_was_modeled(qtbot, scan)
 
 
 def test_neither_the_engine_nor_the_simulator_beside_it_has_anything_to_do_with_it(scan) -> None:
-    assert scan.modeler is not scan.host
+    assert scan.modeling_host is not scan.host
     assert not any(isinstance(r, ModelPattern) for r in scan.host.requests)
     assert not scan.jobs.busy
 
@@ -63,19 +65,19 @@ def test_another_gpu_is_modeled_marked_and_remembered(qtbot, scan) -> None:
     assert all("not validated" in box.itemText(place) for place in range(2, box.count()))
     box.setCurrentIndex(box.findData("t4"))
     box.activated.emit(box.currentIndex())
-    card = scan.page.modeled
-    assert (card.shown, card.title.text(), card.badge.text()) == (None, "On a T4", "modeling…")
-    qtbot.waitUntil(lambda: card.shown is not None)
-    assert card.sureness.text() == "never compared with measurements"
+    card = scan.page.modeled_card
+    assert (card.model, card.title.text(), card.badge.text()) == (None, "On a T4", "modeling…")
+    qtbot.waitUntil(lambda: card.model is not None)
+    assert card.uncertainty_label.text() == "never compared with measurements"
     assert card.badge.property("badge") == "warn"
     assert scan.memory.gpu == "t4"
-    assert models(scan)[-1].gpu == "t4"
+    assert model_requests(scan)[-1].gpu == "t4"
 
 
 def test_the_gpu_that_is_here_is_the_default(qtbot, scan) -> None:
     scan.host.deliver(0, Ready(Device("cuda", "NVIDIA H100 80GB HBM3", "gpu", 1024, 49152, 132)))
     qtbot.waitUntil(lambda: scan.header.gpu.currentData() == "h100")
-    assert scan.page.modeled.title.text() == "On an H100"
+    assert scan.page.modeled_card.title.text() == "On an H100"
 
 
 def test_the_gpu_of_the_last_time_comes_back(make_window, memory) -> None:
@@ -84,65 +86,65 @@ def test_the_gpu_of_the_last_time_comes_back(make_window, memory) -> None:
 
 
 def test_a_time_never_stands_beside_another_text(qtbot, scan) -> None:
-    card, document = scan.page.modeled, scan.bench.sources.document("scan.cu")
-    before = card.shown
-    scan.modeler.patient = True
+    card, document = scan.page.modeled_card, scan.bench.sources.document("scan.cu")
+    before = card.model
+    scan.modeling_host.answers_later = True
     qtbot.keyClick(scan.page.source.code, Qt.Key.Key_Space)
-    assert (card.shown, card.figure.text()) == (None, "")
-    qtbot.waitUntil(lambda: len(scan.modeler.open) == 1)
-    assert models(scan)[-1].sources == {"scan.cu": document.text}
+    assert (card.model, card.figure.text()) == (None, "")
+    qtbot.waitUntil(lambda: len(scan.modeling_host.pending) == 1)
+    assert model_requests(scan)[-1].sources == {"scan.cu": document.text}
     document.replace(document.original)
-    assert card.shown == before
-    scan.modeler.answer_all()
+    assert card.model == before
+    scan.modeling_host.answer_all()
     qtbot.wait(20)
-    assert card.shown == before
+    assert card.model == before
 
 
 def test_another_rung_or_size_takes_the_time_back_until_its_own_is_there(qtbot, scan) -> None:
-    card = scan.page.modeled
-    first = card.shown
+    card = scan.page.modeled_card
+    first = card.model
     scan.choose_variant("kogge-stone")
-    assert card.shown is None
-    qtbot.waitUntil(lambda: card.shown is not None)
-    assert models(scan)[-1].variant == "kogge-stone"
+    assert card.model is None
+    qtbot.waitUntil(lambda: card.model is not None)
+    assert model_requests(scan)[-1].variant == "kogge-stone"
     scan.choose_variant("naive")
-    qtbot.waitUntil(lambda: card.shown == first or card.shown is None)
+    qtbot.waitUntil(lambda: card.model == first or card.model is None)
 
 
 def test_why_there_is_no_time_is_said(qtbot, scan) -> None:
-    card = scan.page.modeled
-    scan.modeler.patient = True
+    card = scan.page.modeled_card
+    scan.modeling_host.answers_later = True
     scan.choose_variant("brent-kung")
-    qtbot.waitUntil(lambda: len(scan.modeler.open) == 1)
-    scan.modeler.answer(Failure("launch", "It calls what the model does not follow."))
+    qtbot.waitUntil(lambda: len(scan.modeling_host.pending) == 1)
+    scan.modeling_host.answer(Failure("launch", "It calls what the model does not follow."))
     qtbot.waitUntil(lambda: card.badge.text() == "not modeled")
     assert card.reason.toolTip() == "It calls what the model does not follow."
     assert card.figure.text() == ""
 
 
 def test_nothing_is_modeled_where_it_is_not_seen(qtbot, scan) -> None:
-    scan.page.turn_to("Compare")
-    before = len(models(scan))
+    scan.page.select_tab("Compare")
+    before = len(model_requests(scan))
     scan.choose_variant("brent-kung")
-    settle(qtbot, scan)
+    wait_until_idle(qtbot, scan)
     qtbot.wait(30)
-    assert len(models(scan)) == before
-    scan.page.turn_to("Run")
-    qtbot.waitUntil(lambda: len(models(scan)) == before + 1)
+    assert len(model_requests(scan)) == before
+    scan.page.select_tab("Run")
+    qtbot.waitUntil(lambda: len(model_requests(scan)) == before + 1)
 
 
 def test_a_kernel_of_the_users_is_modeled_as_it_is_launched(qtbot, scan, tmp_path) -> None:
     path = tmp_path / "own.cu"
     path.write_text("__global__ void twice(float *x, int n) { int i = threadIdx.x; if (i < n) x[i] *= 2; }")
-    scan.own.open(path)
-    page = scan.own.page
-    qtbot.waitUntil(lambda: page.modeled.shown is not None)
-    asked = [request for request in scan.modeler.requests if isinstance(request, ModelKernel)]
+    scan.own_file.open(path)
+    page = scan.own_file.page
+    qtbot.waitUntil(lambda: page.modeled_card.model is not None)
+    asked = [request for request in scan.modeling_host.requests if isinstance(request, ModelKernel)]
     assert (asked[-1].launch.kernel, asked[-1].gpu) == ("twice", "h200")
     page.form.block.setText("128")
-    assert page.modeled.shown is None
-    qtbot.waitUntil(lambda: page.modeled.shown is not None)
-    asked = [request for request in scan.modeler.requests if isinstance(request, ModelKernel)]
+    assert page.modeled_card.model is None
+    qtbot.waitUntil(lambda: page.modeled_card.model is not None)
+    asked = [request for request in scan.modeling_host.requests if isinstance(request, ModelKernel)]
     assert asked[-1].launch.block == (128,)
     page.form.block.setText("0,")
-    assert page.modeled.shown is None
+    assert page.modeled_card.model is None

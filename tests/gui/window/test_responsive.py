@@ -18,9 +18,9 @@ from PyQt6.QtCore import QPoint, Qt, QTimer
 from gpu.engines.base import KERNELS
 from gui.window.main_window import MainWindow
 from tests import needs
-from tests.gpu.process.hosting import until
-from tests.gui.conftest import settle
-from tests.leftovers import processes_with
+from tests.gpu.process.host_listener import wait_until
+from tests.gui.conftest import wait_until_idle
+from tests.leftovers import find_marked_processes
 
 ROOT = KERNELS.parent
 LONGEST_GAP_S = 0.1
@@ -44,7 +44,7 @@ def real_window(qtbot, memory):
         window.close()
 
 
-def own_time():
+def undisturbed_time():
     """Return a clock's seconds less those for which this thread was ready to run and other processes ran instead."""
     try:
         waited_ns = int(Path("/proc/thread-self/schedstat").read_text().split()[1])
@@ -57,9 +57,9 @@ class Pulse:
     """A 10 ms timer that notes when it fired."""
 
     def __init__(self):
-        self.times = [own_time()]
+        self.times = [undisturbed_time()]
         self._timer = QTimer(interval=10)
-        self._timer.timeout.connect(lambda: self.times.append(own_time()))
+        self._timer.timeout.connect(lambda: self.times.append(undisturbed_time()))
         self._timer.start()
 
     def longest_gap(self):
@@ -74,7 +74,7 @@ def write_pgm(path, side):
         file.write(rng.integers(0, 256, (side, side), np.uint8).tobytes())
 
 
-def steadiest(attempt):
+def best_of_attempts(attempt):
     """Return the best of a few attempts' longest gaps: another process's load is not the window's doing."""
     gaps = []
     for _ in range(ATTEMPTS):
@@ -90,42 +90,42 @@ def test_a_16_megapixel_image_never_holds_the_window_up(qtbot, real_window, tmp_
     small, large = tmp_path / "small.pgm", tmp_path / "large.pgm"
     write_pgm(small, 64)
     write_pgm(large, 4096)
-    window.bench.open(small)
-    settle(qtbot, window)
+    window.bench.open_image(small)
+    wait_until_idle(qtbot, window)
 
     def attempt():
         pulse = Pulse()
-        window.files.open(large)
+        window.files.open_file(large)
         qtbot.waitUntil(lambda: window.bench.image.path == large, timeout=30_000)
-        settle(qtbot, window)
+        wait_until_idle(qtbot, window)
         window.page.view.before.box.scaleBy((0.5, 0.5))
         qtbot.wait(100)
-        window.page.view.before.fit()
+        window.page.view.before.show_whole_image()
         qtbot.wait(100)
         gap = pulse.longest_gap()
-        window.files.open(small)
+        window.files.open_file(small)
         qtbot.waitUntil(lambda: window.bench.image.path == small, timeout=30_000)
-        settle(qtbot, window)
+        wait_until_idle(qtbot, window)
         return gap
 
-    assert steadiest(attempt) < LONGEST_GAP_S
+    assert best_of_attempts(attempt) < LONGEST_GAP_S
 
 
 def test_compiling_and_what_is_left_to_lockstep_are_told(qtbot, real_window, tmp_path, monkeypatch):
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     window = real_window("simulator")
-    window.begin()
+    window.load_first_input()
     view = window.page.view
     qtbot.waitUntil(lambda: view.note is not None and view.note.isVisible(), timeout=60_000)
     assert view.note.text() == "Compiling convolve_naive for this processor…"
-    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+    qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
     assert not view.note.isVisible()
     assert window.status.device.toolTip().endswith("compiled executor")
     document = window.bench.sources.document("convolution.cu")
     head = "void convolve_tiled(const float *image, float *out, int width, int height, int border) {"
     assert head in document.text
     document.setPlainText(document.text.replace(head, head + '\n    if (width < 0) printf("%d", width);'))
-    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+    qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
     window.bench.run()
     told = "lockstep executor: every access of an edited kernel is checked"
     qtbot.waitUntil(lambda: window.status.device.toolTip().endswith(told), timeout=60_000)
@@ -134,8 +134,8 @@ def test_compiling_and_what_is_left_to_lockstep_are_told(qtbot, real_window, tmp
 @pytest.mark.alone
 def test_real_kernels_never_hold_the_window_up(qtbot, real_window):
     window = real_window("simulator")
-    window.begin()
-    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+    window.load_first_input()
+    qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
 
     def attempt():
         pulse = Pulse()
@@ -143,20 +143,20 @@ def test_real_kernels_never_hold_the_window_up(qtbot, real_window):
         for value in (2, 5, 1, 4, 3):
             slider.setValue(value)
             qtbot.wait(60)
-        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
         window.choose_pattern("histogram")
-        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
         window.choose_variant("racy")
-        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
         window.choose_variant("privatized")
-        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
         window.choose_pattern("convolution")
-        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
         return pulse.longest_gap()
 
     # Building a page for the first time is not what is measured here.
     attempt()
-    assert steadiest(attempt) < LONGEST_GAP_S
+    assert best_of_attempts(attempt) < LONGEST_GAP_S
     assert window.bench.outcomes["convolution"].report.verified
     assert window.bench.outcomes["histogram"].report.verified
 
@@ -167,38 +167,38 @@ def test_stepping_never_holds_the_window_up(qtbot, real_window):
     window.choose_pattern("scan")
     tab = window.page.step
 
-    def rests():
-        return tab.models is not None and not tab.stepper.busy and not tab._soon.isActive() and not tab._stale
+    def is_settled():
+        return tab.models is not None and not tab.stepper.busy and not tab._record_timer.isActive() and not tab._stale
 
     def attempt():
         pulse = Pulse()
         window.page.tabs.setCurrentIndex(1)
         for variant, n, block in (("kogge-stone", 256, "256"), ("brent-kung", 64, "64"), ("kogge-stone", 16, "16")):
             window.choose_variant(variant)
-            tab.settings.form.change(n=n, block=block)
-            qtbot.waitUntil(rests, timeout=60_000)
-            tab.player.to_end(last=True)
+            tab.settings.form.change_values(n=n, block=block)
+            qtbot.waitUntil(is_settled, timeout=60_000)
+            tab.player.go_to_end(last=True)
             qtbot.wait(50)
             tab.player.set_speed(16)
             tab.player.play()
             qtbot.wait(300)
             tab.player.pause()
             for share in (0.2, 0.9, 0.5):
-                tab.panes.timeline.wanted.emit(int(share * tab.player.end))
+                tab.panes.timeline.moment_requested.emit(int(share * tab.player.end))
                 qtbot.wait(30)
         window.page.tabs.setCurrentIndex(0)
         return pulse.longest_gap()
 
     attempt()
-    assert steadiest(attempt) < LONGEST_GAP_S
-    assert tab.models.recording.moments == tab.player.end
+    assert best_of_attempts(attempt) < LONGEST_GAP_S
+    assert tab.models.recording.event_count == tab.player.end
 
 
 @pytest.mark.alone
 def test_measuring_never_holds_the_window_up(qtbot, real_window):
     window = real_window("simulator")
     window.choose_pattern("compaction")
-    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+    qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
     window.page.tabs.setCurrentIndex(2)
     tab = window.page.compare
     tab.largest.setCurrentIndex(tab.largest.findData(14))
@@ -210,13 +210,13 @@ def test_measuring_never_holds_the_window_up(qtbot, real_window):
         qtbot.waitUntil(lambda: not tab.sweep.running, timeout=100_000)
         window.page.tabs.setCurrentIndex(0)
         for n in (10, 100, 5000, 2**16, 2**20):
-            window.page.form.change(n=n)
-            qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+            window.page.form.change_values(n=n)
+            qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
             qtbot.wait(30)
         window.page.tabs.setCurrentIndex(2)
         return pulse.longest_gap()
 
-    assert steadiest(attempt) < LONGEST_GAP_S
+    assert best_of_attempts(attempt) < LONGEST_GAP_S
     assert {point.variant for point in tab.points} == {variant.name for variant in tab._pattern.variants}
 
 
@@ -226,10 +226,10 @@ def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_
     small, large = tmp_path / "small.pgm", tmp_path / "large.pgm"
     write_pgm(small, 64)
     write_pgm(large, 4096)
-    window.bench.open(small)
-    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
-    window.page.form.change(size=31)
-    window.files.open(large)
+    window.bench.open_image(small)
+    qtbot.waitUntil(lambda: window.is_idle, timeout=60_000)
+    window.page.form.change_values(size=31)
+    window.files.open_file(large)
     qtbot.waitUntil(lambda: window.bench.image.path == large and window.header.stop.isEnabled(), timeout=60_000)
     qtbot.wait(300)
     assert window.header.stop.isEnabled()
@@ -238,8 +238,8 @@ def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_
         window.header.stop.click()
     assert time.perf_counter() - start < 2
     assert window.bench.image.path == large
-    window.files.open(small)
-    qtbot.waitUntil(lambda: window.bench.image.path == small and window.at_rest, timeout=60_000)
+    window.files.open_file(small)
+    qtbot.waitUntil(lambda: window.bench.image.path == small and window.is_idle, timeout=60_000)
     assert window.bench.outcomes["convolution"].report.verified
 
 
@@ -252,7 +252,7 @@ if __name__ == "__main__":
     from gui.window.main_window import MainWindow
     window = MainWindow(engine=sys.argv[1])
     window.show()
-    window.begin()
+    window.load_first_input()
     folder = window.jobs.folder.path
     timer = QTimer()
     timer.timeout.connect(lambda: window.close() if window.bench.outcomes else None)
@@ -280,7 +280,7 @@ def test_closing_the_window_leaves_no_process_and_no_file_behind(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
 
-    assert until(lambda: not processes_with(mark))
+    assert wait_until(lambda: not find_marked_processes(mark))
     assert Path(done.stdout.strip()).name.startswith("lockstep-")
     assert not Path(done.stdout.strip()).exists()
     assert not list(scratch.glob("lockstep-*"))
@@ -299,20 +299,20 @@ def test_a_signal_closes_the_window_and_its_engine(signal_number):
     environment = {**os.environ, name: value}
     command = [sys.executable, str(ROOT / "main.py")]
     process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert until(lambda: catches_sigterm(process.pid) and len(processes_with(f"{name}={value}")) >= 2)
+    assert wait_until(lambda: catches_sigterm(process.pid) and len(find_marked_processes(f"{name}={value}")) >= 2)
     time.sleep(0.5)
     process.send_signal(signal_number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 0, errors
     assert b"Traceback" not in errors
-    assert until(lambda: not processes_with(f"{name}={value}"))
+    assert wait_until(lambda: not find_marked_processes(f"{name}={value}"))
 
 
 @pytest.mark.alone
 def test_bodies_that_play_never_hold_the_window_up(qtbot, real_window, tmp_path):
     window = real_window("simulator")
     window.choose_pattern("nbody")
-    window.page.form.change(bodies=1024)
+    window.page.form.change_values(bodies=1024)
     view = window.page.view
     qtbot.waitUntil(lambda: view.frame is not None and not window.jobs.busy, timeout=60_000)
 
@@ -325,21 +325,21 @@ def test_bodies_that_play_never_hold_the_window_up(qtbot, real_window, tmp_path)
             qtbot.mouseMove(view.canvas, view.canvas.rect().center() + QPoint(9 * turned, turned))
             qtbot.mouseRelease(view.canvas, Qt.MouseButton.LeftButton)
             qtbot.wait(20)
-        window.page.form.change(dt=0.01, softening=0.1)
+        window.page.form.change_values(dt=0.01, softening=0.1)
         window.choose_variant("naive")
-        view.filming.begin(tmp_path / "film.gif")
+        view.filming.begin_film(tmp_path / "film.gif")
         steps = view.frame.figures.steps
         qtbot.waitUntil(lambda: view.frame.figures.steps > steps + 10, timeout=60_000)
-        view.filming.end()
-        window.page.form.change(preset="plummer")
+        view.filming.end_film()
+        window.page.form.change_values(preset="plummer")
         qtbot.waitUntil(lambda: view.frame is not None and view.frame.figures.steps > 3, timeout=60_000)
         view.controls.buttons["play"].click()
         gap = pulse.longest_gap()
         qtbot.waitUntil(lambda: not view.filming.writing, timeout=60_000)
-        window.page.form.change(preset="galaxies")
+        window.page.form.change_values(preset="galaxies")
         return gap
 
-    assert steadiest(attempt) < LONGEST_GAP_S
+    assert best_of_attempts(attempt) < LONGEST_GAP_S
 
 
 def test_stop_ends_a_step_of_too_many_bodies_and_it_begins_again(qtbot, real_window):
@@ -347,13 +347,13 @@ def test_stop_ends_a_step_of_too_many_bodies_and_it_begins_again(qtbot, real_win
     window.choose_pattern("nbody")
     view = window.page.view
     qtbot.waitUntil(lambda: view.frame is not None and not window.jobs.busy, timeout=60_000)
-    window.page.form.change(bodies=2**18)
+    window.page.form.change_values(bodies=2**18)
     qtbot.waitUntil(lambda: view.frame is not None and view.frame.figures.bodies == 2**18, timeout=60_000)
     view.controls.buttons["play"].click()
     qtbot.waitUntil(lambda: window.jobs.age("bodies") > 1.2, timeout=60_000)
     with qtbot.waitSignal(window.jobs.ready, timeout=20_000):
         window.header.stop.click()
-    window.page.form.change(bodies=300)
+    window.page.form.change_values(bodies=300)
     view.controls.buttons["play"].click()
     qtbot.waitUntil(lambda: view.frame is not None and view.frame.figures.steps > 3, timeout=60_000)
     assert view.frame.figures.bodies == 300

@@ -10,8 +10,8 @@ from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text
 from gpu.messages.requests import StepPattern
 from gpu.patterns import all_patterns
-from tests.gui.conftest import settle
-from tests.gui.step_view.conftest import shown, stepping  # noqa: F401
+from tests.gui.conftest import wait_until_idle
+from tests.gui.step_view.conftest import open_step_tab, wait_for_recording  # noqa: F401
 
 _OWN_SIZES = {
     "convolution": {"size"},
@@ -30,7 +30,7 @@ _OWN_SIZES = {
 """What is chosen for a Step alone: how much there is, and how it is divided."""
 
 
-def another(parameter, value):
+def other_value(parameter, value):
     """Return a value of a parameter that is another one, where it is read from no file."""
     match parameter:
         case Choice():
@@ -50,7 +50,7 @@ def another(parameter, value):
     raise AssertionError(parameter)
 
 
-def same(one, other):
+def are_equal(one, other):
     return np.array_equal(np.asarray(one), np.asarray(other))
 
 
@@ -64,66 +64,68 @@ def test_whatever_a_run_takes_and_does_the_step_records(qtbot, window, name):
             params |= {parameter.only_if[0]: parameter.only_if[1][0]}
             page.show_values(params)
         before = step.params[parameter.name]
-        wanted = another(parameter, params[parameter.name])
+        wanted = other_value(parameter, params[parameter.name])
         params |= {parameter.name: wanted}
         page.show_values(params)
         followed = parameter.name not in _OWN_SIZES[name]
-        assert same(step.params[parameter.name], wanted if followed else before), parameter.name
-    settle(qtbot, window)
+        assert are_equal(step.params[parameter.name], wanted if followed else before), parameter.name
+    wait_until_idle(qtbot, window)
 
 
 def test_the_step_follows_the_text_of_a_run(qtbot, window):
     window.choose_pattern("histogram")
     settings = window.page.step.settings
     assert settings.params["of"] == "levels"
-    window.page.form.change(of="letters", text="banana", letters=1)
+    window.page.form.change_values(of="letters", text="banana", letters=1)
     assert (settings.params["of"], settings.params["text"], settings.params["letters"]) == ("letters", "banana", 1)
-    window.page.form.change(text="x" * 5000)
+    window.page.form.change_values(text="x" * 5000)
     assert len(settings.params["text"]) == 2048
-    settings.form.change(text="only here")
-    window.page.form.change(bins=7)
+    settings.form.change_values(text="only here")
+    window.page.form.change_values(bins=7)
     assert settings.params["text"] == "only here"
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
 
 
 def test_what_was_chosen_for_a_step_stays_while_a_run_changes_in_something_else(qtbot, window):
     window.choose_pattern("scan")
     settings = window.page.step.settings
-    settings.form.change(input="ones", kind="exclusive")
-    window.page.form.change(operator="max", block="512")
+    settings.form.change_values(input="ones", kind="exclusive")
+    window.page.form.change_values(operator="max", block="512")
     assert {name: settings.params[name] for name in ("input", "kind", "operator", "block", "n")} == {
         "input": "ones", "kind": "exclusive", "operator": "max", "block": "16", "n": 16,
     }  # fmt: skip
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
 
 
 def test_a_threshold_goes_with_the_type_that_it_is_measured_in(qtbot, window):
     window.choose_pattern("compaction")
     settings = window.page.step.settings
     assert (settings.params["dtype"], settings.params["threshold"]) == ("int32", 50.0)
-    window.page.form.change(predicate="less")
+    window.page.form.change_values(predicate="less")
     chosen = {name: settings.params[name] for name in ("predicate", "dtype", "threshold")}
     assert chosen == {"predicate": "less", "dtype": "float32", "threshold": 0.5}
-    settle(qtbot, window)
+    wait_until_idle(qtbot, window)
 
 
 @pytest.mark.parametrize(
     ("name", "shape", "cut"), [("scan", (100,), (32,)), ("softmax", (40, 40), (4, 16)), ("histogram", (100,), (64,))]
 )
-def test_a_file_of_numbers_is_stepped_through_too(qtbot, stepping, tmp_path, name, shape, cut):  # noqa: F811
-    window = stepping(name, all_patterns()[name].first_rung.name)
+def test_a_file_of_numbers_is_stepped_through_too(qtbot, open_step_tab, tmp_path, name, shape, cut):  # noqa: F811
+    window = open_step_tab(name, all_patterns()[name].first_rung.name)
     if name == "histogram":
-        window.page.form.change(of="ranges")
+        window.page.form.change_values(of="ranges")
     tab = window.page.step
     numbers = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) % 5
     np.save(tmp_path / "mine.npy", numbers)
-    window.files.open(tmp_path / "mine.npy")
+    window.files.open_file(tmp_path / "mine.npy")
     source = window.page.pattern.parameter(Role.SOURCE).name
     qtbot.waitUntil(lambda: tab.settings.params[source] == FROM_FILE)
-    shown(qtbot, tab)
+    wait_for_recording(qtbot, tab)
     assert isinstance(tab.request, StepPattern)
     assert tab.request.inputs["values"].open().shape == cut
-    assert tab.models.recording.moments
+    assert tab.models.recording.event_count
     for place in (0, 1):
         window.page.tabs.setCurrentIndex(place)
-    assert window.status.word.text().endswith(f"{np.prod(cut)} of {numbers.size:,} numbers".replace(",", "\u2009"))
+    assert window.status.message_label.text().endswith(
+        f"{np.prod(cut)} of {numbers.size:,} numbers".replace(",", "\u2009")
+    )

@@ -10,8 +10,8 @@ from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QApplication
 
 from gpu.files.images import read_image, sample_images
-from gui.driving.driven import driven, wait
-from tests.gui.window.cut import stays_cut
+from gui.driving.window_session import open_window, wait_until
+from tests.gui.window.clipped_widgets import find_clipped_when_settled
 from tests.gui.window.walker import PATIENCE_S, Key, Walker
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin does not support", extend=True)]
@@ -21,9 +21,9 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 @pytest.fixture(scope="module", params=["dark", pytest.param("light", marks=pytest.mark.sweep)])
 def walker(qapp, request):
-    with driven("simulator") as window:
+    with open_window("simulator") as window:
         window.appearance.set_theme(request.param)
-        assert wait(lambda: window.at_rest, PATIENCE_S)
+        assert wait_until(lambda: window.is_idle, PATIENCE_S)
         yield Walker(window)
         for document in window.bench.sources.unsaved:
             document.replace(document.original)
@@ -36,19 +36,19 @@ def walk(walker):
 
 
 def test_an_image_is_opened_filtered_by_both_sobels_and_saved(walk, tmp_path):
-    walk.turn_to("convolution")
+    walk.show_pattern("convolution")
     image = next(path for path in sample_images() if path.name == "camera.pgm")
-    walk.answer(image)
+    walk.answer_file_dialog(image)
     walk.press(Key.Key_O, modifier=CTRL)
-    assert wait(lambda: walk.window.bench.image.path == image, PATIENCE_S)
+    assert wait_until(lambda: walk.window.bench.image.path == image, PATIENCE_S)
     box = walk.page.form.fields["filter"].box
     box.setFocus()
     QTest.keyClicks(box, "sob")
-    walk.rest()
+    walk.wait_until_idle()
     assert (walk.page.form.values["filter"], walk.page.form.values["size"]) == ("sobel-x", 3)
     while box.currentText() != "Gradient":
         walk.press(Key.Key_Down)
-    walk.rest()
+    walk.wait_until_idle()
     assert walk.verdict() == "✓ verified"
     scale = walk.page.view.levels.scale
     if scale.chosen == "linear":
@@ -57,11 +57,11 @@ def test_an_image_is_opened_filtered_by_both_sobels_and_saved(walk, tmp_path):
     after = walk.page.view.after
     after.setFocus()
     walk.press(Key.Key_Right)
-    assert after.item.marked is not None
+    assert after.item.framed_pixel is not None
     target = tmp_path / "edges.pgm"
-    walk.answer(target)
+    walk.answer_file_dialog(target)
     walk.press(Key.Key_S, modifier=CTRL)
-    assert wait(target.is_file, PATIENCE_S)
+    assert wait_until(target.is_file, PATIENCE_S)
     pixels = read_image(image).pixels.astype(float)
     padded = np.pad(pixels, 1, mode="edge")
     across = padded[:, 2:] - padded[:, :-2]
@@ -73,68 +73,70 @@ def test_an_image_is_opened_filtered_by_both_sobels_and_saved(walk, tmp_path):
 
 
 def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
-    walk.turn_to("reduction")
-    walk.take("Idle lanes of a whole warp")
+    walk.show_pattern("reduction")
+    walk.select_example("Idle lanes of a whole warp")
     assert walk.page.variant.name == "neighbored"
     assert "1/2, then 3/4, then 7/8" in walk.page.idea.limit.text()
-    walk.record()
-    seen, said = [], walk.step.panes.counters
+    walk.record_steps()
+    seen, said = [], walk.step_tab.panes.counters
     walk.press(Key.Key_Home)
-    while walk.step.player.moment < walk.step.player.end:
+    while walk.step_tab.player.moment < walk.step_tab.player.end:
         walk.press(Key.Key_Right)
         idle = said.text("this step", "idle lanes")
         if idle not in (*seen, "–", "—", "0", "0%"):
             seen.append(idle)
     assert seen[:3] == ["1/2", "3/4", "7/8"]
     walk.press(Key.Key_F2)
-    walk.take("3 1 7 0 4 1 6 3")
-    assert walk.page.view.value.text() == "25"
+    walk.select_example("3 1 7 0 4 1 6 3")
+    assert walk.page.view.value_label.text() == "25"
     # The next rung, beside it on the same numbers.
-    walk.record()
-    walk.click(walk.step.panes.kinds.buttons["Side by side"])
-    beside = walk.step.beside
-    assert wait(lambda: beside.models[1] is not None, PATIENCE_S)
+    walk.record_steps()
+    walk.click(walk.step_tab.panes.kinds.buttons["Side by side"])
+    beside = walk.step_tab.variants_view
+    assert wait_until(lambda: beside.models[1] is not None, PATIENCE_S)
     names = [each.name for each in walk.page.pattern.variants]
-    beside.other.setFocus()
-    QTest.keyClicks(beside.other, "Neighbored pairs, less")
-    assert beside.other.currentData() == names[names.index(walk.page.variant.name) + 1]
-    assert wait(lambda: walk.step.at_rest and beside.models[1] is not None, PATIENCE_S)
+    beside.other_variants.setFocus()
+    QTest.keyClicks(beside.other_variants, "Neighbored pairs, less")
+    assert beside.other_variants.currentData() == names[names.index(walk.page.variant.name) + 1]
+    assert wait_until(lambda: walk.step_tab.is_up_to_date and beside.models[1] is not None, PATIENCE_S)
     walk.press(Key.Key_End)
     inputs = [list(each.layout.texts(0, 8)) for each in beside.models]
     assert inputs[0] == inputs[1] == ["3", "1", "7", "0", "4", "1", "6", "3"]
-    assert [side.moment for side in beside.sides] == [each.recording.moments for each in beside.models]
-    walk.step.panes.kinds.choose("Flow")
+    assert [side.moment for side in beside.sides] == [each.recording.event_count for each in beside.models]
+    walk.step_tab.panes.kinds.choose("Flow")
 
 
 def test_a_scan_has_named_phases_at_every_size(walk):
-    walk.turn_to("scan")
+    walk.show_pattern("scan")
     walk.press(Key.Key_5)
     assert walk.page.variant.name == "brent-kung"
-    walk.rest()
-    walk.record()
+    walk.wait_until_idle()
+    walk.record_steps()
     for size in ("16", "32", "64"):
-        walk.click(walk.step.chosen)
-        number = walk.step.settings.form.fields["n"].box
+        walk.click(walk.step_tab.settings_button)
+        number = walk.step_tab.settings.form.fields["n"].box
         number.setFocus()
         number.selectAll()
         QTest.keyClicks(number, size)
         walk.press(Key.Key_Return)
-        assert wait(lambda size=size: walk.step.at_rest and size in walk.step.chosen.text(), PATIENCE_S)
+        assert wait_until(
+            lambda size=size: walk.step_tab.is_up_to_date and size in walk.step_tab.settings_button.text(), PATIENCE_S
+        )
         walk.press(Key.Key_Escape)
         walk.press(Key.Key_Home)
         phases, before = [], -1
-        while walk.step.player.moment != before:
-            before = walk.step.player.moment
+        while walk.step_tab.player.moment != before:
+            before = walk.step_tab.player.moment
             walk.press(Key.Key_PageDown)
-            phases.append(walk.step.panes.phase.text())
+            phases.append(walk.step_tab.panes.phase.text())
         assert [each for each in phases if each][:3] == ["load", "up-sweep", "down-sweep"]
 
 
 @pytest.mark.parametrize("barrier", [0, 1])
 def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
-    walk.turn_to("scan")
+    walk.show_pattern("scan")
     walk.press(Key.Key_3)
-    walk.rest()
+    walk.wait_until_idle()
     code = walk.page.source.code
     lines = code.toPlainText().split("\n")
     start = next(number for number, line in enumerate(lines) if "void scan_kogge_stone(" in line)
@@ -145,20 +147,20 @@ def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
     walk.press(Key.Key_Home)
     QTest.keyClicks(code, "// ")
     walk.press(Key.Key_F5)
-    walk.rest()
+    walk.wait_until_idle()
     assert walk.verdict().startswith("right here, but it races: line")
-    assert not stays_cut(walk.window)
+    assert not find_clipped_when_settled(walk.window)
     remedy = walk.page.source.strip.remedy
     assert remedy.text() == f"Insert __syncthreads(); before line {place + 1}"
-    walk.record()
-    assert walk.step.panes.verdict.text().startswith("it races: line")
-    told = walk.step.source.strip.message
-    assert wait(lambda: told.text() == told.toolTip() != "", PATIENCE_S), told.text()
+    walk.record_steps()
+    assert walk.step_tab.panes.verdict.text().startswith("it races: line")
+    told = walk.step_tab.source.strip.message
+    assert wait_until(lambda: told.text() == told.toolTip() != "", PATIENCE_S), told.text()
     assert "race" in told.text().lower()
     walk.press(Key.Key_F2)
     walk.click(remedy)
     walk.press(Key.Key_Escape, Key.Key_F5)
-    walk.rest()
+    walk.wait_until_idle()
     assert walk.verdict() == "✓ verified"
     document = walk.page.source.document
     document.replace(document.original)
@@ -167,20 +169,20 @@ def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
 
 @pytest.mark.parametrize("order", ["sections", "interleaved"])
 def test_24_letters_are_counted_by_4_threads(walk, order):
-    walk.turn_to("histogram")
-    walk.take(f"24 letters, 4 threads: {order}")
+    walk.show_pattern("histogram")
+    walk.select_example(f"24 letters, 4 threads: {order}")
     assert walk.verdict() == "✓ verified"
     counts = walk.window.bench.outcomes["histogram"].arrays["counts"].ravel().tolist()
     assert counts == [3, 3, 3, 7, 4, 1, 1, 2]
-    walk.record()
-    assert "programming massively pa" in walk.step.chosen.toolTip() + walk.step.chosen.text()
+    walk.record_steps()
+    assert "programming massively pa" in walk.step_tab.settings_button.toolTip() + walk.step_tab.settings_button.text()
     walk.press(Key.Key_End)
-    assert walk.step.player.moment == walk.step.player.end
+    assert walk.step_tab.player.moment == walk.step_tab.player.end
 
 
 def test_tab_comes_to_every_control_and_leaves_it(walk):
     for pattern in ("convolution", "reduction", "matmul"):
-        walk.turn_to(pattern)
+        walk.show_pattern(pattern)
         for tab in (Key.Key_F2, Key.Key_F3, Key.Key_F4):
             walk.press(tab)
             walk.page.setFocus()
@@ -191,5 +193,5 @@ def test_tab_comes_to_every_control_and_leaves_it(walk):
                 assert QApplication.focusWidget() is not focused, focused.accessibleName()
             assert len(reached) > 12
             unnamed = [each for each in reached if not (each.accessibleName() or getattr(each, "text", str)())]
-            assert {type(each).__name__ for each in unnamed} <= {"PatternPage", "QTabBar", "Scrolled"}
+            assert {type(each).__name__ for each in unnamed} <= {"PatternPage", "QTabBar", "ScrollColumn"}
         walk.press(Key.Key_F2)

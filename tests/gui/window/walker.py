@@ -6,7 +6,7 @@ from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QApplication, QLineEdit
 
-from gui.driving.driven import wait
+from gui.driving.window_session import wait_until
 from gui.window.sidebar import Sidebar
 
 PATIENCE_S = 60
@@ -24,40 +24,42 @@ class Walker:
         return self.window.page
 
     @property
-    def step(self):
+    def step_tab(self):
         return self.window.page.step
 
     def press(self, *keys, modifier=Qt.KeyboardModifier.NoModifier):
         self.window.activateWindow()
-        assert wait(self.window.isActiveWindow, PATIENCE_S)
+        assert wait_until(self.window.isActiveWindow, PATIENCE_S)
         for key in keys:
             QTest.keyClick(self.window.focusWidget() or self.window, key, modifier)
 
     def click(self, widget, at=None):
         QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=at if at is not None else widget.rect().center())
 
-    def turn_to(self, pattern):
+    def show_pattern(self, pattern):
         title = self.window.bench.patterns[pattern].title
         self.click(next(each for each in self.window.findChild(Sidebar).buttons.values() if each.text() == title))
-        self.rest()
+        self.wait_until_idle()
 
-    def rest(self):
-        assert wait(lambda: self.window.at_rest, PATIENCE_S)
+    def wait_until_idle(self):
+        assert wait_until(lambda: self.window.is_idle, PATIENCE_S)
 
-    def record(self):
+    def record_steps(self):
         self.press(Key.Key_F3)
-        assert wait(lambda: self.page.stepping and self.step.at_rest and self.step.models is not None, PATIENCE_S)
+        assert wait_until(
+            lambda: self.page.stepping and self.step_tab.is_up_to_date and self.step_tab.models is not None, PATIENCE_S
+        )
 
-    def take(self, example):
+    def select_example(self, example):
         """Choose an example by arrows in its list."""
         box = self.page.examples.box
         box.setFocus()
         wanted = next(number for number in range(box.count()) if box.itemText(number).startswith(example))
         while box.currentIndex() != wanted:
             self.press(Key.Key_Down if box.currentIndex() < wanted else Key.Key_Up)
-        self.rest()
+        self.wait_until_idle()
 
-    def answer(self, path):
+    def answer_file_dialog(self, path):
         """Write a path into the next dialog that asks for one."""
 
         def write():
@@ -72,5 +74,5 @@ class Walker:
 
     def verdict(self):
         said = self.page.numbers.verdict
-        assert wait(lambda: said.text() and "checking" not in said.text(), PATIENCE_S)
+        assert wait_until(lambda: said.text() and "checking" not in said.text(), PATIENCE_S)
         return said.text()

@@ -18,5 +18,5 @@ def attack(random, folder: Path):
         except ValueError as error:
             raise InputError(f"{error}.") from None
 
-    with patch.object(arrays, "_npy_header", careless), patch.object(arrays, "Exception", InputError, create=True):
+    with patch.object(arrays, "_read_npy_header", careless), patch.object(arrays, "Exception", InputError, create=True):
         attack_arrays(random, folder)

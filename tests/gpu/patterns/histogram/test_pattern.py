@@ -9,11 +9,13 @@ import pytest
 
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
-from tests.gpu.patterns.driving import run
+from tests.gpu.patterns.variant_runner import run_variant
 
 PATTERN = find_pattern("histogram")
-CORRECT = [variant.name for variant in PATTERN.variants if not variant.cautionary]
-THREADS = [variant.name for variant in PATTERN.variants if not variant.cautionary and not variant.alone]
+CORRECT = [variant.name for variant in PATTERN.variants if not variant.deliberate_error]
+THREADS = [
+    variant.name for variant in PATTERN.variants if not variant.deliberate_error and not variant.is_single_thread
+]
 SIZES = [(1, 1), (1, 31), (32, 1), (33, 31), (127, 129), (256, 256), (511, 257)]
 
 
@@ -30,7 +32,7 @@ def test_awkward_sizes(engine: Engine, variant: str, bins: int) -> None:
     rng = np.random.default_rng(bins)
     for shape in SIZES if variant in THREADS else SIZES[:-2]:
         image = rng.integers(0, 256, shape, np.uint8)
-        outcome = run(engine, "histogram", variant, image, bins=bins)
+        outcome = run_variant(engine, "histogram", variant, image, bins=bins)
         np.testing.assert_array_equal(outcome.outputs["counts"], expected(image, bins, 256))
         assert outcome.report.verified
 
@@ -38,7 +40,7 @@ def test_awkward_sizes(engine: Engine, variant: str, bins: int) -> None:
 @pytest.mark.parametrize("variant", CORRECT)
 def test_color_is_counted_a_channel_at_a_time(engine: Engine, variant: str) -> None:
     image = np.random.default_rng(3).integers(0, 256, (75, 41, 3), np.uint8)
-    outcome = run(engine, "histogram", variant, image)
+    outcome = run_variant(engine, "histogram", variant, image)
     assert outcome.outputs["counts"].shape == (3, 256)
     np.testing.assert_array_equal(outcome.outputs["counts"], expected(image, 256, 256))
 
@@ -48,7 +50,7 @@ def test_color_is_counted_a_channel_at_a_time(engine: Engine, variant: str) -> N
 def test_deep_images_are_binned_by_their_own_levels(engine: Engine, variant: str, maxval: int) -> None:
     image = np.random.default_rng(4).integers(0, maxval, (60, 60), np.uint16, endpoint=True)
     for bins in (100, 256, 8192):
-        outcome = run(engine, "histogram", variant, image, maxval, bins=bins)
+        outcome = run_variant(engine, "histogram", variant, image, maxval, bins=bins)
         np.testing.assert_array_equal(outcome.outputs["counts"], expected(image, bins, maxval + 1))
 
 
@@ -64,13 +66,13 @@ def test_images_that_trip_text_versions(engine: Engine, variant: str, image: str
     }[image]
     if image == "last pixel differs":
         made[-1, -1] = 9
-    outcome = run(engine, "histogram", variant, made)
+    outcome = run_variant(engine, "histogram", variant, made)
     np.testing.assert_array_equal(outcome.outputs["counts"], expected(made, 256, 256))
 
 
 def test_the_racy_variant_loses_updates_and_says_so(engine: Engine) -> None:
     image = np.full((256, 256), 5, np.uint8)
-    outcome = run(engine, "histogram", "racy", image)
+    outcome = run_variant(engine, "histogram", "racy", image)
     counts = outcome.outputs["counts"]
     assert 0 < counts[0, 5] < image.size
     assert counts.sum() == counts[0, 5]
@@ -79,4 +81,4 @@ def test_the_racy_variant_loses_updates_and_says_so(engine: Engine) -> None:
 
 def test_the_racy_variant_is_right_where_nothing_collides(engine: Engine) -> None:
     image = np.arange(256, dtype=np.uint8).reshape(16, 16)
-    assert run(engine, "histogram", "racy", image).report.verified
+    assert run_variant(engine, "histogram", "racy", image).report.verified

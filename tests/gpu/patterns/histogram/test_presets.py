@@ -13,10 +13,10 @@ from gpu.engines.counting import ObservedEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.files.images import DEFAULT_SAMPLE, read_image
 from gpu.patterns import find_pattern
-from gpu.run.execute import record, run_pattern
+from gpu.run.engine_requests import record_pattern, run_pattern
 from gpu.simulator.counting.contention import Contention
-from gpu.stepping.counted import counted_elements
-from gpu.stepping.moment.touched import touched
+from gpu.stepping.binned_elements import match_binned_elements
+from gpu.stepping.moment.array_accesses import find_array_accesses
 from gpu.stepping.recording import Recording
 
 PATTERN = find_pattern("histogram")
@@ -30,31 +30,33 @@ def counts(preset: Preset, variant: str) -> list[int]:
     return outcome.outputs["counts"][0].tolist()
 
 
-def recorded(preset: Preset) -> Recording:
-    return record(PATTERN, PATTERN.variant(preset.variant), {}, preset.params, lambda progress: None)
+def record_preset(preset: Preset) -> Recording:
+    return record_pattern(PATTERN, PATTERN.variant(preset.variant), {}, preset.params, lambda progress: None)
 
 
-def reads(preset: Preset) -> list[tuple[list[int], list[int]]]:
+def list_reads(preset: Preset) -> list[tuple[list[int], list[int]]]:
     """Return which elements of the text each event reads, and the threads that do."""
-    (launch,) = recorded(preset).launches
+    (launch,) = record_preset(preset).launches
     trace = launch.trace
     found = []
     for event in range(len(trace.events)):
-        texts = [touch for touch in touched(trace, event) if trace.arrays[touch.number].name == "image"]
+        texts = [
+            touch for touch in find_array_accesses(trace, event) if trace.arrays[touch.array_number].name == "image"
+        ]
         found.extend((touch.elements.tolist(), touch.threads.tolist()) for touch in texts)
     return found
 
 
-def read_by(preset: Preset) -> list[str]:
+def reads_by_thread(preset: Preset) -> list[str]:
     """Return what each thread reads of the text, in its order."""
     read = [""] * int(preset.params["block"])
-    for elements, threads in reads(preset):
+    for elements, threads in list_reads(preset):
         for element, thread in zip(elements, threads, strict=True):
             read[thread] += preset.params["text"][element]
     return read
 
 
-CORRECT = [variant.name for variant in PATTERN.variants if not variant.cautionary]
+CORRECT = [variant.name for variant in PATTERN.variants if not variant.deliberate_error]
 
 
 @pytest.mark.parametrize("variant", CORRECT)
@@ -67,7 +69,7 @@ def test_what_is_said_of_aggregation_is_counted() -> None:
     def atomics(preset: Preset, variant: str) -> int:
         contention = Contention()
         with closing(ObservedEngine(contention)) as engine:
-            inputs: Any = PATTERN.inputs({}, PATTERN.check(preset.params), 0)
+            inputs: Any = PATTERN.prepare_inputs({}, PATTERN.check(preset.params), 0)
             for _ in PATTERN.variant(variant).run(engine, inputs, PATTERN.check(preset.params)):
                 pass
         return contention.tallies["shared"].operations
@@ -77,18 +79,18 @@ def test_what_is_said_of_aggregation_is_counted() -> None:
 
 
 def test_sections_and_interleaving_are_read_as_the_text_says() -> None:
-    assert read_by(SECTIONS) == ["progra", "mming ", "massiv", "ely pa"]
-    assert [len(threads) for _, threads in reads(SECTIONS)] == [4] * 6
+    assert reads_by_thread(SECTIONS) == ["progra", "mming ", "massiv", "ely pa"]
+    assert [len(threads) for _, threads in list_reads(SECTIONS)] == [4] * 6
     text = SECTIONS.params["text"]
-    first, _ = reads(SECTIONS)[0]
+    first, _ = list_reads(SECTIONS)[0]
     assert [text[element] for element in first] == ["p", "m", "m", "e"]
-    assert read_by(INTERLEAVED) == ["primiy", "ranav ", "omgsep", "gm sla"]
-    assert ["".join(text[each] for each in elements) for elements, _ in reads(INTERLEAVED)][:2] == ["prog", "ramm"]
+    assert reads_by_thread(INTERLEAVED) == ["primiy", "ranav ", "omgsep", "gm sla"]
+    assert ["".join(text[each] for each in elements) for elements, _ in list_reads(INTERLEAVED)][:2] == ["prog", "ramm"]
 
 
 def test_of_256_threads_six_have_no_section_of_1000_characters() -> None:
     sections: dict[int, list[int]] = {}
-    for elements, threads in reads(LONG):
+    for elements, threads in list_reads(LONG):
         for element, thread in zip(elements, threads, strict=True):
             sections.setdefault(thread, []).append(element)
     assert sections == {thread: list(range(4 * thread, 4 * thread + 4)) for thread in range(250)}
@@ -106,10 +108,10 @@ def test_what_is_stepped_first_is_no_single_gray() -> None:
 @pytest.mark.parametrize("preset", [SECTIONS, RUNS], ids=["phrase", "runs"])
 def test_each_letter_is_counted_once_and_where_it_belongs(preset: Preset, variant: str) -> None:
     params = PATTERN.check(preset.params)
-    shown = PATTERN.text(params)
+    shown = PATTERN.describe_text(params)
     assert shown is not None
-    recording = record(PATTERN, PATTERN.variant(variant), {}, preset.params, lambda progress: None)
-    found = counted_elements(recording, shown.characters, shown.bins)
+    recording = record_pattern(PATTERN, PATTERN.variant(variant), {}, preset.params, lambda progress: None)
+    found = match_binned_elements(recording, shown.characters, shown.bins)
     text = preset.params["text"]
     assert sorted(found[:, 1].tolist()) == list(range(len(text)))
     bins = [(ord(each) - ord("a")) // 4 if each.isalpha() else 7 for each in text]
@@ -117,4 +119,4 @@ def test_each_letter_is_counted_once_and_where_it_belongs(preset: Preset, varian
 
 
 def test_levels_are_no_text() -> None:
-    assert PATTERN.text(PATTERN.check({})) is None
+    assert PATTERN.describe_text(PATTERN.check({})) is None

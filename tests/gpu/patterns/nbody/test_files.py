@@ -103,7 +103,7 @@ def test_what_is_no_text_or_not_there(tmp_path: Path) -> None:
 
 
 def test_too_many_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nbody_files, "MAXIMUM", 3)
+    monkeypatch.setattr(nbody_files, "MAX_BODIES", 3)
     (tmp_path / "many.csv").write_text(TWO * 2)
     with pytest.raises(InputError, match="more than 3 bodies"):
         read_bodies(tmp_path / "many.csv")

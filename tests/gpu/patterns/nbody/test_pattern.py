@@ -13,11 +13,11 @@ from gpu.errors import InputError
 from gpu.kernel.simulate import simulate
 from gpu.patterns.nbody.forces import PLANS, Motion, threads_per_body
 from gpu.patterns.nbody.pattern import PATTERN
-from gpu.patterns.nbody.physics import probes
+from gpu.patterns.nbody.physics import verified_bodies
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import BodySimulation
-from gpu.run.check import check_variant
-from gpu.run.execute import Outcome, record, run_pattern
+from gpu.run.engine_requests import Outcome, record_pattern, run_pattern
+from gpu.run.kernel_check import check_variant
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,7 @@ def run(engine: Engine, variant: str, bodies: Array, sources: dict[str, str] | N
     )
 
 
-def pulls(bodies: Array, softening: float) -> Array:
+def expected_accelerations(bodies: Array, softening: float) -> Array:
     """Add up one pair after the other, as it is written in the textbook, in float64."""
     exact = bodies.astype(np.float64)
     found = np.zeros((len(bodies), 3))
@@ -54,9 +54,9 @@ def random_bodies(n: int) -> Array:
     return bodies
 
 
-def advanced(engine: Engine, bodies: Array, steps: int, dt: float, softening: float = 0.0) -> BodySimulation:
+def advance_bodies(engine: Engine, bodies: Array, steps: int, dt: float, softening: float = 0.0) -> BodySimulation:
     simulation = BodySimulation(engine, bodies)
-    simulation.conserved(softening)
+    simulation.measure_conserved(softening)
     for _ in simulation.advance("naive", steps, Motion(dt, softening, 32)):
         pass
     return simulation
@@ -68,7 +68,7 @@ def test_light_bodies_that_a_sum_rounds_all_the_same_way_are_no_mistake(variant:
     bodies = np.zeros((2**15, 7), np.float32)
     bodies[1:, 0], bodies[1:, 6] = 2, 0.7 * 2.0**-23 * 9
     bodies[0, 6] = 1
-    massless = probes(len(bodies))[1:]
+    massless = verified_bodies(len(bodies))[1:]
     bodies[massless] = -1, 0, 0, 0, 0, 0, 0
     report = run(SimulatorEngine(), variant, bodies, steps=0, softening=0.0).report
     assert report.verified
@@ -82,7 +82,7 @@ def test_forces_are_those_of_float64(engine: Engine, variant: str, softening: fl
     for n in SIZES if softening else (1, 2, 65):
         bodies = random_bodies(n)
         outcome = run(engine, variant, bodies, softening=softening, block="64")
-        right = pulls(bodies, softening)
+        right = expected_accelerations(bodies, softening)
         found = outcome.outputs["accelerations"]
         assert found.shape == (n, 3)
         np.testing.assert_allclose(found, right, rtol=0, atol=3e-6 * max(np.abs(right).max(), 1))
@@ -115,7 +115,7 @@ def test_pairs_meet_once_however_many_tiles_there_are(engine: Engine, lanes: int
             counts = np.int32(tiles), np.int32(tiles_per_warp)
             arguments = places, found, np.int32(n), np.float32(0.01)
             engine.launch(module.kernel("nbody_pairs"), (-(-warps // 2), 1, 1), (64, 1, 1), *arguments, *counts)
-            right = pulls(bodies, 0.1)
+            right = expected_accelerations(bodies, 0.1)
             np.testing.assert_allclose(engine.download(found)[:, :3], right, rtol=0, atol=3e-6 * np.abs(right).max())
 
 
@@ -125,7 +125,7 @@ def test_bodies_at_one_place_and_bodies_without_mass_do_no_harm(engine: Engine, 
     bodies[20:, :3] = bodies[:20, :3]
     bodies[10:30, 6] = 0
     found = run(engine, variant, bodies, softening=0.0, block="32").outputs["accelerations"]
-    right = pulls(bodies, 1e-10)
+    right = expected_accelerations(bodies, 1e-10)
     np.testing.assert_allclose(found, right, rtol=0, atol=3e-6 * np.abs(right).max())
 
 
@@ -157,18 +157,18 @@ def test_what_measures_races_with_nothing() -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_it_can_be_stepped(variant: str) -> None:
     params = PATTERN.step_params
-    made = record(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None)
+    made = record_pattern(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None)
     assert made.launches
     assert not made.failure
 
 
 def test_two_bodies_keep_to_their_circle_for_100_periods(fast_engine: Engine) -> None:
     per_turn = 40
-    simulation = advanced(fast_engine, CIRCLE, 100 * per_turn, FULL_TURN / per_turn)
-    bodies = simulation.bodies()
+    simulation = advance_bodies(fast_engine, CIRCLE, 100 * per_turn, FULL_TURN / per_turn)
+    bodies = simulation.download_bodies()
     assert np.linalg.norm(bodies[0, :3] - bodies[1, :3]) == pytest.approx(1, abs=1e-2)
     assert np.linalg.norm(bodies[0, 3:6]) == pytest.approx(0.5, abs=5e-3)
-    conserved = simulation.conserved(0.0)
+    conserved = simulation.measure_conserved(0.0)
     assert abs(conserved.drift) < 1e-3
     assert conserved.angular_momentum == pytest.approx((0, 0, 0.25), abs=1e-4)
     simulation.close()
@@ -180,7 +180,7 @@ def test_momentum_is_conserved_to_rounding(engine: Engine) -> None:
         simulation = BodySimulation(engine, bodies)
         for _ in simulation.advance(variant, 4, Motion(0.02, 0.05, 64)):
             pass
-        conserved = simulation.conserved(0.05)
+        conserved = simulation.measure_conserved(0.05)
         np.testing.assert_allclose(conserved.momentum, 0, atol=1e-6)
         simulation.close()
 
@@ -191,8 +191,8 @@ def test_half_the_time_step_has_a_quarter_of_the_drift(fast_engine: Engine) -> N
     bodies[:, 3:6] *= 0.8
     drifts = []
     for steps in (25, 50, 100):
-        simulation = advanced(fast_engine, bodies, steps, 1.5 / steps)
-        drifts.append(abs(simulation.conserved(0.0).drift))
+        simulation = advance_bodies(fast_engine, bodies, steps, 1.5 / steps)
+        drifts.append(abs(simulation.measure_conserved(0.0).drift))
         simulation.close()
     assert drifts[0] / drifts[1] == pytest.approx(4, rel=0.1)
     assert drifts[1] / drifts[2] == pytest.approx(4, rel=0.1)
@@ -200,13 +200,13 @@ def test_half_the_time_step_has_a_quarter_of_the_drift(fast_engine: Engine) -> N
 
 def test_time_runs_backwards(engine: Engine) -> None:
     bodies = generate("plummer", 64, 5)
-    there = advanced(engine, bodies, 40, 0.02, 0.1)
-    turned = there.bodies()
+    there = advance_bodies(engine, bodies, 40, 0.02, 0.1)
+    turned = there.download_bodies()
     turned[:, 3:6] *= -1
     assert np.abs(turned[:, :3] - bodies[:, :3]).max() > 0.1
-    back = advanced(engine, turned, 40, 0.02, 0.1)
-    np.testing.assert_allclose(back.bodies()[:, :3], bodies[:, :3], rtol=0, atol=2e-5)
-    np.testing.assert_allclose(back.bodies()[:, 3:6], -bodies[:, 3:6], rtol=0, atol=2e-5)
+    back = advance_bodies(engine, turned, 40, 0.02, 0.1)
+    np.testing.assert_allclose(back.download_bodies()[:, :3], bodies[:, :3], rtol=0, atol=2e-5)
+    np.testing.assert_allclose(back.download_bodies()[:, 3:6], -bodies[:, 3:6], rtol=0, atol=2e-5)
     there.close()
     back.close()
 
@@ -216,7 +216,7 @@ def test_energies_are_those_of_float64(engine: Engine) -> None:
     exact = bodies.astype(np.float64)
     simulation = BodySimulation(engine, bodies)
     for softening in (0.0, 0.3):
-        found = simulation.conserved(softening)
+        found = simulation.measure_conserved(softening)
         pairs = [
             -exact[i, 6] * exact[:i, 6] @ (((exact[:i, :3] - exact[i, :3]) ** 2).sum(axis=1) + softening**2) ** -0.5
             for i in range(257)
@@ -257,11 +257,11 @@ def test_threads_share_a_body_where_bodies_are_few() -> None:
 
 def test_probes_are_different_bodies_and_not_too_many() -> None:
     for n in (1, 2, 31, 4096, 2**20):
-        chosen = probes(n)
+        chosen = verified_bodies(n)
         assert len(np.unique(chosen)) == len(chosen)
         assert chosen.max() < n
         assert len(chosen) * n <= max(2**22, 32 * n)
-    np.testing.assert_array_equal(probes(2048), np.arange(2048))
+    np.testing.assert_array_equal(verified_bodies(2048), np.arange(2048))
 
 
 def test_bodies_that_are_none_are_refused() -> None:

@@ -11,7 +11,7 @@ from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.messages.bodies import Camera
 from gpu.patterns.nbody import picture as nbody_picture
-from gpu.patterns.nbody.picture import COLORS, disc_size, palette, view_matrix
+from gpu.patterns.nbody.picture import COLORS, disc_radius_log2, palette, view_matrix
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import BodySimulation
 
@@ -20,20 +20,22 @@ Array = np.ndarray[Any, Any]
 AHEAD = Camera(yaw=0.0, pitch=0.0, distance=4.0)
 
 
-def drawn(engine: Engine, bodies: Array, camera: Camera, width: int = 64, height: int = 48, **options: Any) -> Array:
+def draw_bodies(
+    engine: Engine, bodies: Array, camera: Camera, width: int = 64, height: int = 48, **options: Any
+) -> Array:
     simulation = BodySimulation(engine, bodies)
     picture = simulation.draw(camera, width, height, **options)
     simulation.close()
     return picture
 
 
-def at(*places: tuple[float, float, float]) -> Array:
+def camera_at(*places: tuple[float, float, float]) -> Array:
     bodies = np.zeros((len(places), 7), np.float32)
     bodies[:, :3], bodies[:, 6] = places, 1
     return bodies
 
 
-def lit(picture: Array) -> tuple[float, float]:
+def find_light(picture: Array) -> tuple[float, float]:
     """Return the row and the column of the middle of the light."""
     light = picture.astype(np.float64).sum(axis=2) ** 2
     rows, columns = np.indices(light.shape) + 0.5
@@ -46,7 +48,7 @@ def test_the_picture_is_the_same_on_every_engine(fast_engine: Engine) -> None:
     bodies = generate("galaxies", 700, 2)
     for camera, color in ((Camera(0.7, 0.4, 4.0), "speed"), (Camera(-2.0, -1.2, 1.5, (1.0, 0.2, 0.1)), "origin")):
         found, right = (
-            drawn(each, bodies, camera, 131, 77, color=color, exposure=1.7) for each in (fast_engine, exact)
+            draw_bodies(each, bodies, camera, 131, 77, color=color, exposure=1.7) for each in (fast_engine, exact)
         )
         np.testing.assert_array_equal(found, right)
         assert len(np.unique(found)) > 50
@@ -55,7 +57,7 @@ def test_the_picture_is_the_same_on_every_engine(fast_engine: Engine) -> None:
 def test_the_order_of_bodies_does_not_show(engine: Engine) -> None:
     bodies = generate("plummer", 300, 2)
     np.testing.assert_array_equal(
-        drawn(engine, bodies, AHEAD), drawn(engine, np.ascontiguousarray(bodies[::-1]), AHEAD)
+        draw_bodies(engine, bodies, AHEAD), draw_bodies(engine, np.ascontiguousarray(bodies[::-1]), AHEAD)
     )
 
 
@@ -70,7 +72,7 @@ def test_a_picture_shows_nothing_of_those_before_it(engine: Engine) -> None:
 
 
 def test_the_camera_sees_right_and_up_and_distance(engine: Engine) -> None:
-    row, column = lit(drawn(engine, at((0, 0, 0)), AHEAD))
+    row, column = find_light(draw_bodies(engine, camera_at((0, 0, 0)), AHEAD))
     assert (row, column) == pytest.approx((24, 32), abs=0.1)
     focal = 1.2 * 24
     for place, (down, right) in {
@@ -79,19 +81,19 @@ def test_the_camera_sees_right_and_up_and_distance(engine: Engine) -> None:
         (1.0, -2.0, 0.0): (0, focal / 2),
         (1.0, 4.0, -1.0): (focal / 8, focal / 8),
     }.items():
-        row, column = lit(drawn(engine, at(place), AHEAD))
+        row, column = find_light(draw_bodies(engine, camera_at(place), AHEAD))
         assert (row, column) == pytest.approx((24 + down, 32 + right), abs=0.15)
 
 
 def test_yaw_goes_around_and_pitch_looks_from_above(engine: Engine) -> None:
     turned = Camera(yaw=np.pi / 2, pitch=0.0, distance=4.0)
-    _, column = lit(drawn(engine, at((0, 1, 0)), turned))
+    _, column = find_light(draw_bodies(engine, camera_at((0, 1, 0)), turned))
     assert column > 37, "from +x towards -x, +y is to the right"
     above = Camera(yaw=0.0, pitch=np.pi / 2, distance=4.0)
-    row, _ = lit(drawn(engine, at((0, 1, 0)), above))
+    row, _ = find_light(draw_bodies(engine, camera_at((0, 1, 0)), above))
     assert row < 20, "from above +y is up"
     moved = Camera(yaw=0.3, pitch=0.4, distance=4.0, target=(5.0, 6.0, 7.0))
-    assert lit(drawn(engine, at((5, 6, 7)), moved)) == pytest.approx((24, 32), abs=0.1)
+    assert find_light(draw_bodies(engine, camera_at((5, 6, 7)), moved)) == pytest.approx((24, 32), abs=0.1)
 
 
 def test_the_view_is_a_rotation() -> None:
@@ -103,16 +105,16 @@ def test_the_view_is_a_rotation() -> None:
 
 def test_what_is_behind_or_beside_is_not_seen(engine: Engine) -> None:
     for place in ((0, -5, 0), (0, -4, 0), (0, -3.99, 0), (100, 0, 0), (0, 0, -1e30), (3e38, 0, 3e38)):
-        assert not drawn(engine, at(place), AHEAD).any()
-    far = at((0, 0, 0))
+        assert not draw_bodies(engine, camera_at(place), AHEAD).any()
+    far = camera_at((0, 0, 0))
     far[0, 0] = np.nan
-    assert not drawn(engine, far, AHEAD).any()
+    assert not draw_bodies(engine, far, AHEAD).any()
 
 
 def test_a_body_at_the_edge_shows_the_part_that_is_inside(engine: Engine) -> None:
     focal = 1.2 * 24
     for x, z in ((-32 / focal * 4, 0), (32 / focal * 4, 0), (0, 24 / focal * 4), (0, -24 / focal * 4)):
-        picture = drawn(engine, at((x, 0, z)), AHEAD)
+        picture = draw_bodies(engine, camera_at((x, 0, z)), AHEAD)
         edges = [picture[:, 0], picture[:, -1], picture[0], picture[-1]]
         assert sum(bool(edge.any()) for edge in edges) == 1
 
@@ -120,9 +122,9 @@ def test_a_body_at_the_edge_shows_the_part_that_is_inside(engine: Engine) -> Non
 @pytest.mark.parametrize("n", [1, 16, 17, 256, 257, 4096, 4097])
 def test_a_disc_is_round_and_as_large_as_it_says(n: int) -> None:
     engine = SimulatorEngine("lockstep")
-    radius = 2 ** disc_size(n)
-    bodies = np.repeat(at((0, 0, 0)), n, axis=0)
-    picture = drawn(engine, bodies, AHEAD, 40, 40)
+    radius = 2 ** disc_radius_log2(n)
+    bodies = np.repeat(camera_at((0, 0, 0)), n, axis=0)
+    picture = draw_bodies(engine, bodies, AHEAD, 40, 40)
     rows = np.flatnonzero(picture.any(axis=(1, 2)))
     assert radius <= np.ptp(rows) + 1 <= 2 * radius
     np.testing.assert_array_equal(picture, picture[::-1])
@@ -131,22 +133,25 @@ def test_a_disc_is_round_and_as_large_as_it_says(n: int) -> None:
 
 
 def test_light_adds_up_and_exposure_brightens(engine: Engine) -> None:
-    one = drawn(engine, at((0, 0, 0), (0, -9, 0)), AHEAD)
-    two = drawn(engine, at((0, 0, 0), (0, 0, 0)), AHEAD)
+    one = draw_bodies(engine, camera_at((0, 0, 0), (0, -9, 0)), AHEAD)
+    two = draw_bodies(engine, camera_at((0, 0, 0), (0, 0, 0)), AHEAD)
     assert two.max() > one.max()
     assert (two >= one).all()
-    assert drawn(engine, at((0, 0, 0)), AHEAD, exposure=3.0).max() > drawn(engine, at((0, 0, 0)), AHEAD).max()
-    assert not drawn(engine, at((0, 0, 0)), AHEAD, exposure=0.0).any()
+    assert (
+        draw_bodies(engine, camera_at((0, 0, 0)), AHEAD, exposure=3.0).max()
+        > draw_bodies(engine, camera_at((0, 0, 0)), AHEAD).max()
+    )
+    assert not draw_bodies(engine, camera_at((0, 0, 0)), AHEAD, exposure=0.0).any()
 
 
 def test_colors_tell_speeds_and_origins(engine: Engine) -> None:
-    bodies = at((-0.5, 0, 0), (0.5, 0, 0))
+    bodies = camera_at((-0.5, 0, 0), (0.5, 0, 0))
     bodies[1, 3] = 50
-    picture = drawn(engine, bodies, AHEAD, color="speed").astype(int)
+    picture = draw_bodies(engine, bodies, AHEAD, color="speed").astype(int)
     slow, fast = picture[:, :32].sum(axis=(0, 1)), picture[:, 32:].sum(axis=(0, 1))
     assert slow[0] > slow[2]
     assert fast[2] > fast[0]
-    picture = drawn(engine, bodies, AHEAD, color="origin").astype(int)
+    picture = draw_bodies(engine, bodies, AHEAD, color="origin").astype(int)
     assert abs(picture[:, :32].sum(axis=(0, 1)) - picture[:, 32:].sum(axis=(0, 1))).max() > 100
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu.patterns.nbody.physics import angular_momentum, kinetic_energy, momentum, potential_energy
-from gpu.patterns.nbody.presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
+from gpu.patterns.nbody.presets import GENERATORS, VARIABLE_SIZE_PRESETS, assign_origins, generate
 
 FIXED = {"solar": 9, "figure-eight": 3}
 
@@ -20,7 +20,7 @@ def test_a_preset_has_its_number_and_grows_from_its_seed(preset: str) -> None:
         assert np.isfinite(bodies).all()
         assert (bodies[:, 6] > 0).all()
         np.testing.assert_array_equal(bodies, generate(preset, n, 7))
-        origins = origins_of(preset, bodies)
+        origins = assign_origins(preset, bodies)
         assert (origins.shape, origins.dtype) == ((len(bodies),), np.uint8)
     assert np.array_equal(bodies, generate(preset, n, 8)) == (preset in FIXED)
 
@@ -55,7 +55,7 @@ def test_a_collapse_is_cold_and_a_cube_is_at_rest_and_full() -> None:
 def test_two_galaxies_fall_towards_each_other_and_each_turns() -> None:
     bodies = generate("galaxies", 3000, 4)
     first, second = bodies[:2000], bodies[2000:]
-    assert origins_of("galaxies", bodies).tolist() == [0] * 2000 + [1] * 1000
+    assert assign_origins("galaxies", bodies).tolist() == [0] * 2000 + [1] * 1000
     assert bodies[:, 6].sum() == pytest.approx(1.5, rel=1e-3)
     middles = [part[:, 6:].T @ part[:, :6] / part[:, 6].sum() for part in (first, second)]
     apart = (middles[1] - middles[0])[0]
@@ -104,4 +104,4 @@ def test_the_figure_eight_has_its_energy_and_does_not_turn() -> None:
 
 
 def test_only_presets_of_any_number_ask_for_one() -> None:
-    assert {*OF_ANY_NUMBER} == {*GENERATORS} - {*FIXED}
+    assert {*VARIABLE_SIZE_PRESETS} == {*GENERATORS} - {*FIXED}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpu.errors import Diagnostic, LaunchError, SourcePosition
-from gpu.simulator.checkers.findings import Finding, finding_of
-from gpu.simulator.checkers.report import diagnostics_of
+from gpu.simulator.checkers.findings import Finding, build_error_finding
+from gpu.simulator.checkers.report import build_diagnostics
 
 PATH = Path("kernels/some.cu")
 TEXT = '#include "part.h"\nint a = b + c;\nint d = e;'
@@ -18,35 +18,37 @@ WHO = "thread (3,0,0) in block (0,0,0)"
 
 def test_a_failed_launch_is_a_finding_that_does_not_repeat_its_place() -> None:
     error = LaunchError("some.cu:2:9: Bad.", position=PLACE, advice="Ask first.", kind="misaligned", thread=WHO)
-    assert finding_of(error) == Finding("misaligned", "Bad. Ask first.", (PLACE,), (WHO,))
+    assert build_error_finding(error) == Finding("misaligned", "Bad. Ask first.", (PLACE,), (WHO,))
     elsewhere = LaunchError("other.cu:2:9: Lost.", position=PLACE)
-    assert finding_of(elsewhere) == Finding("", "other.cu:2:9: Lost.", (PLACE,))
+    assert build_error_finding(elsewhere) == Finding("", "other.cu:2:9: Lost.", (PLACE,))
 
 
 def test_a_failed_launch_without_a_place() -> None:
-    assert finding_of(LaunchError("It is too large.", kind="other")) == Finding("other", "It is too large.", ())
+    assert build_error_finding(LaunchError("It is too large.", kind="other")) == Finding(
+        "other", "It is too large.", ()
+    )
 
 
 @pytest.mark.parametrize(("count", "message"), [(1, "Read."), (2, "Read. (2 times)"), (31, "Read. (31 times)")])
 def test_a_finding_says_how_often_it_was_found(count: int, message: str) -> None:
     finding = Finding("uninitialized", "Read.", (PLACE,), (WHO,), count)
-    assert diagnostics_of([finding], TEXT, PATH) == (Diagnostic(2, 9, 10, "error", message),)
+    assert build_diagnostics([finding], TEXT, PATH) == (Diagnostic(2, 9, 10, "error", message),)
 
 
 def test_a_race_stands_at_both_of_its_lines_and_in_each_of_them_once() -> None:
     def race(*places: tuple[int, int]) -> Finding:
         return Finding("race", "Race.", tuple(SourcePosition("some.cu", *place) for place in places))
 
-    def shown(*findings: Finding) -> list[tuple[int, int]]:
-        return [(each.line, each.column) for each in diagnostics_of(findings, TEXT, PATH)]
+    def diagnostic_positions(*findings: Finding) -> list[tuple[int, int]]:
+        return [(each.line, each.column) for each in build_diagnostics(findings, TEXT, PATH)]
 
-    assert shown(race((3, 9), (2, 9))) == [(2, 9), (3, 9)]
+    assert diagnostic_positions(race((3, 9), (2, 9))) == [(2, 9), (3, 9)]
     # Of two places in a line the first that is named.
-    assert shown(race((2, 9), (2, 13))) == [(2, 9)]
-    assert shown(race((2, 13), (2, 9))) == [(2, 13)]
+    assert diagnostic_positions(race((2, 9), (2, 13))) == [(2, 9)]
+    assert diagnostic_positions(race((2, 13), (2, 9))) == [(2, 13)]
     # Findings that read alike are one, and all are in the order of the text.
-    assert shown(race((3, 9), (2, 9)), race((2, 13)), race((2, 9))) == [(2, 9), (2, 13), (3, 9)]
+    assert diagnostic_positions(race((3, 9), (2, 9)), race((2, 13)), race((2, 9))) == [(2, 9), (2, 13), (3, 9)]
 
 
 def test_what_has_no_place_stands_in_the_first_line() -> None:
-    assert diagnostics_of([Finding("other", "Lost.", ())], TEXT, PATH) == (Diagnostic(1, 1, 2, "error", "Lost."),)
+    assert build_diagnostics([Finding("other", "Lost.", ())], TEXT, PATH) == (Diagnostic(1, 1, 2, "error", "Lost."),)

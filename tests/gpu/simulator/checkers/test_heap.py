@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gpu.kernel.simulate import simulate
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.heap import HeapChecker, HeapRecords
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.checking import watch
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.watched_launch import launch_watched
 
 BEFORE = """struct Node { int x; Node *next; };
 struct Pool { int *at; __device__ void drop() { free(at); } };
@@ -23,13 +23,13 @@ __device__ int *made(int n) { return new int[n]; }
 _FIRST_LINE = BEFORE.count("\n") + 2
 
 
-def found_in(body: str, *, block: int = 32, schedule: str = "round-robin", traced: bool = False) -> list[Finding]:
+def list_findings(body: str, *, block: int = 32, schedule: str = "round-robin", traced: bool = False) -> list[Finding]:
     source = f"{BEFORE}__global__ void f(int *a) {{ int i = threadIdx.x;\n{body}\n}}"
     options = {"source": source, "schedule": schedule, "traced": traced}
     return simulate("test.cu", "f", 1, block, ["zeros:64"], **options).findings  # type: ignore[arg-type]
 
 
-def said(findings: list[Finding]) -> list[tuple[str, ...]]:
+def summarize_findings(findings: list[Finding]) -> list[tuple[str, ...]]:
     """Return the kind of each finding, and its lines, counted from the body's first."""
     return [
         (finding.kind, *(str(position.line - _FIRST_LINE + 1) for position in finding.positions))
@@ -95,8 +95,8 @@ a[i] = p[i];""",
 @pytest.mark.parametrize("name", WRONG)
 def test_a_mistake_is_found_with_its_lines(name: str) -> None:
     body, expected = WRONG[name]
-    first, *more = found_in(body)
-    assert said([first]) == [expected]
+    first, *more = list_findings(body)
+    assert summarize_findings([first]) == [expected]
     assert all(each.kind == first.kind for each in more)
     assert len(first.threads) >= 1
 
@@ -157,8 +157,8 @@ RIGHT = {
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_is_not_found(name: str) -> None:
-    assert found_in(RIGHT[name]) == []
-    assert found_in(RIGHT[name], schedule="shuffle:1", block=64 if "__shared__" not in RIGHT[name] else 32) == []
+    assert list_findings(RIGHT[name]) == []
+    assert list_findings(RIGHT[name], schedule="shuffle:1", block=64 if "__shared__" not in RIGHT[name] else 32) == []
 
 
 LAUNCHES = """__device__ int *kept;
@@ -174,7 +174,7 @@ def test_a_piece_outlives_its_launch() -> None:
     kinds = []
     for kernel in ("make", "use", "drop", "use", "drop"):
         checker = HeapChecker(records)
-        watch(checker, module, out, kernel=kernel, block=1)
+        launch_watched(checker, module, out, kernel=kernel, block=1)
         kinds.append([finding.kind for finding in checker.findings])
     assert kinds == [[], [], [], ["use-after-free"], ["double-free"]]
 
@@ -184,7 +184,7 @@ def test_of_what_was_allocated_unseen_nothing_is_claimed() -> None:
     module.kernel("make").launch((1, 1, 1), (1, 1, 1), [out.view(np.uint8)])
     checker = HeapChecker()
     for kernel in ("use", "drop", "use", "make", "use", "drop"):
-        watch(checker, module, out, kernel=kernel, block=1)
+        launch_watched(checker, module, out, kernel=kernel, block=1)
     assert checker.findings == []
 
 
@@ -197,7 +197,7 @@ __global__ void mix(int *a) {{
     module, out = SimulatedModule(source, Path("test.cu"), {}), np.zeros(1, np.int32)
     module.kernel("make").launch((1, 1, 1), (1, 1, 1), [out.view(np.uint8)])
     checker = HeapChecker()
-    watch(checker, module, out, kernel="mix", block=3)
+    launch_watched(checker, module, out, kernel="mix", block=3)
     assert [found.threads for found in checker.findings] == [("thread (1,0,0) in block (0,0,0)",)]
     assert [found.count for found in checker.findings] == [2]
 
@@ -221,7 +221,7 @@ def test_machine_code_does_with_a_mistake_what_lockstep_does(body: str) -> None:
         f"{BEFORE}__global__ void f(int *a) {{ int i = threadIdx.x;\n{body}\n}}", Path("test.cu"), {}
     )
     compiled, lockstep = np.zeros(64, np.int32), np.zeros(64, np.int32)
-    module.compiled("f").launch((1, 1, 1), (64, 1, 1), [compiled.view(np.uint8)])
+    module.compiled_kernel("f").launch((1, 1, 1), (64, 1, 1), [compiled.view(np.uint8)])
     module.kernel("f").launch((1, 1, 1), (64, 1, 1), [lockstep.view(np.uint8)])
     assert compiled.tolist() == lockstep.tolist()
     assert lockstep.any()
@@ -254,7 +254,7 @@ def test_any_order_of_calls_is_judged_as_a_model_judges_it(steps: list[tuple[str
         elif step == "read" and now == "empty":
             expected.add(("uninitialized", line))
     body = "int *p0 = 0, *p1 = 0, *p2 = 0;\n" + "\n".join(text[step].replace("{}", str(which)) for step, which in steps)
-    first = {(finding.kind, finding.positions[0].line - _FIRST_LINE + 1) for finding in found_in(body, block=1)}
+    first = {(finding.kind, finding.positions[0].line - _FIRST_LINE + 1) for finding in list_findings(body, block=1)}
     assert {each for each in first if each[0] != "uninitialized" or each in expected} == expected
 
 

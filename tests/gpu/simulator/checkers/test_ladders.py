@@ -7,11 +7,11 @@ import pytest
 
 from gpu.engines.base import KERNELS
 from gpu.patterns import find_pattern
-from gpu.run.execute import run_pattern
-from gpu.simulator.checkers.every import every_checker
+from gpu.run.engine_requests import run_pattern
+from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.checking import WatchedEngine, watch
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.watched_launch import WatchedEngine, launch_watched
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from tests.gpu.simulator.checking import WatchedEngine, watch
 )
 @pytest.mark.parametrize("shape", [(37, 61), (64, 64), (20, 33, 3)])
 def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None:
-    checker, *others = every_checker({"out"})
+    checker, *others = create_checkers({"out"})
     declared = find_pattern(pattern)
     chosen = declared.variant(variant)
     image = np.random.default_rng(7).integers(0, 256, shape, np.uint8)
@@ -36,7 +36,7 @@ def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None
         with_reference=False,
     )
     assert not any(other.findings for other in others)
-    if not chosen.cautionary:
+    if not chosen.deliberate_error:
         assert checker.findings == []
     else:
         assert all(finding.positions[0].line == finding.positions[1].line for finding in checker.findings)
@@ -55,7 +55,7 @@ def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None
 def test_scans_and_compactions(pattern: str, variant: str, params: dict[str, str]) -> None:
     declared = find_pattern(pattern)
     for n, block in ((33, 16), (1000, 64)):
-        checker, *others = every_checker({"out"})
+        checker, *others = create_checkers({"out"})
         given = {"n": n, "block": block, **params}
         run_pattern(
             WatchedEngine(checker, *others), declared, declared.variant(variant), {}, given, lambda progress: None
@@ -67,8 +67,8 @@ def test_scans_and_compactions(pattern: str, variant: str, params: dict[str, str
 @pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("sort").variants if not variant.library])
 def test_the_sorts(variant: str, result: str) -> None:
     declared = find_pattern("sort")
-    for n, block in ((33, 8), (60 if declared.variant(variant).alone else 200, 64)):
-        checker, *others = every_checker({"keys_out", "places_out"})
+    for n, block in ((33, 8), (60 if declared.variant(variant).is_single_thread else 200, 64)):
+        checker, *others = create_checkers({"keys_out", "places_out"})
         given = {"n": n, "block": block, "result": result, "input": "few"}
         run_pattern(
             WatchedEngine(checker, *others), declared, declared.variant(variant), {}, given, lambda progress: None
@@ -87,12 +87,12 @@ def test_the_sorts(variant: str, result: str) -> None:
                              ("transpose", {"n": 40, "rows": 8, "tile": "16"}),
                              ("stencil", {"n": 9, "rows": 7, "planes": 5, "tile": "4", "input": "random"}))
         for variant in find_pattern(name).variants
-        if not variant.library and not (variant.alone and "m" not in params)
+        if not variant.library and not (variant.is_single_thread and "m" not in params)
     ],
 )  # fmt: skip
 def test_matrices(pattern: str, variant: str, params: dict[str, int | str]) -> None:
     declared = find_pattern(pattern)
-    checker, *others = every_checker({"c", "out"})
+    checker, *others = create_checkers({"c", "out"})
     run_pattern(WatchedEngine(checker, *others), declared, declared.variant(variant), {}, params, lambda progress: None)
     assert not any(each.findings for each in (checker, *others))
 
@@ -102,14 +102,14 @@ def test_matrices(pattern: str, variant: str, params: dict[str, int | str]) -> N
 def test_the_reductions(variant: str, n: int, block: int) -> None:
     declared = find_pattern("reduction")
     chosen = declared.variant(variant)
-    if chosen.alone and n > 1000:
+    if chosen.is_single_thread and n > 1000:
         n = 1000  # it has no blocks
     for operator, dtype in (("sum", "int32"), ("min", "float32")):
-        checker, *others = every_checker({"partial"})
+        checker, *others = create_checkers({"partial"})
         params = {"n": n, "block": block, "operator": operator, "dtype": dtype}
         run_pattern(WatchedEngine(checker, *others), declared, chosen, {}, params, lambda progress: None)
         assert not any(other.findings for other in others)
-        if not chosen.cautionary:
+        if not chosen.deliberate_error:
             assert checker.findings == []
 
 
@@ -137,7 +137,7 @@ def test_the_racy_histogram() -> None:
     module = SimulatedModule(path.read_text(), path, {})
     checker = RaceChecker()
     image = np.full(512, 9, np.uint8)
-    watch(
+    launch_watched(
         checker,
         module,
         image,

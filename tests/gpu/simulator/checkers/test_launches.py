@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpu.simulator.checkers.races import RaceChecker
-from tests.gpu.simulator.checking import lines, watch
 from tests.gpu.simulator.executor.test_child_launches import QUICKSORT
+from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 CHILDREN = """\
 __global__ void put(int *p, int v) { p[threadIdx.x] = v; }
@@ -21,10 +21,10 @@ __global__ void again(int *p) { put<<<1, 1>>>(p, 7); }
 PUT, SUM, ADD, FIRST, SECOND = 1, 2, 3, 7, 8
 
 
-def found_in(body: str, grid: int = 1, block: int = 1) -> RaceChecker:
+def check_races(body: str, grid: int = 1, block: int = 1) -> RaceChecker:
     checker = RaceChecker()
     source = f"{CHILDREN}__global__ void f(int *p, int *q) {{\nint t = threadIdx.x, b = blockIdx.x;\n{body}\n}}"
-    watch(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), grid=grid, block=block)
+    launch_watched(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), grid=grid, block=block)
     return checker
 
 
@@ -70,7 +70,7 @@ STREAMS = "cudaStream_t s, r; cudaStreamCreateWithFlags(&s, 1); cudaStreamCreate
     ],
 )
 def test_what_is_ordered(body: str, grid: int, block: int) -> None:
-    assert [finding.message for finding in found_in(body, grid, block).findings] == []
+    assert [finding.message for finding in check_races(body, grid, block).findings] == []
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_what_is_ordered(body: str, grid: int, block: int) -> None:
     ],
 )
 def test_what_races(body: str, grid: int, block: int, other: int, child: int) -> None:
-    findings = found_in(body, grid, block).findings
-    assert lines(findings) == [tuple(sorted((other, child)))]
+    findings = check_races(body, grid, block).findings
+    assert finding_lines(findings) == [tuple(sorted((other, child)))]
     assert ", in launches that run at the same time" in findings[0].message
 
 
@@ -136,7 +136,7 @@ def test_volatile_accesses(body: str, races: bool, is_child: bool) -> None:
     source = f"""{CHILDREN}{VOLATILE}__global__ void beside(int *p, int *q) {{ {rest} }}
     __global__ void f(int *p, int *q) {{ int t = threadIdx.x; {child}; {other} }}"""
     checker = RaceChecker()
-    watch(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), block=1)
+    launch_watched(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), block=1)
     assert bool(checker.findings) is races
 
 
@@ -171,7 +171,7 @@ def test_what_a_launch_touched_is_known_to_the_byte(other: str, races: bool) -> 
         two<<<1, 1, 0, cudaStreamFireAndForget>>>(p, q);
     }}"""
     checker = RaceChecker()
-    watch(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), block=1)
+    launch_watched(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), block=1)
     assert bool(checker.findings) is races
 
 
@@ -179,13 +179,13 @@ def test_a_race_is_counted_once() -> None:
     """However many launches come after the one that it is with."""
     put, add = "put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1);", "add<<<1, 1>>>(q);"
     for before in (put + add + add, add + put + add):
-        (finding,) = found_in(f"{before} sum<<<1, 1>>>(p, q + 1);").findings
-        assert lines([finding]) == [(PUT, SUM)]
+        (finding,) = check_races(f"{before} sum<<<1, 1>>>(p, q + 1);").findings
+        assert finding_lines([finding]) == [(PUT, SUM)]
         assert finding.count == 2
 
 
 def test_the_message() -> None:
-    (finding,) = found_in("if (t == 0) sum<<<1, 1>>>(p, q);\nif (t == 2) p[1] = 5;", 1, 3).findings
+    (finding,) = check_races("if (t == 0) sum<<<1, 1>>>(p, q);\nif (t == 2) p[1] = 5;", 1, 3).findings
     assert finding.message == (
         "Race reported between Write access at test.cu:8 by thread (2,0,0) in block (0,0,0) and Read access at "
         "test.cu:2 by thread (0,0,0) in block (0,0,0) on element 1 of p (global memory), in launches that run at the "
@@ -200,15 +200,15 @@ def test_parts_of_an_element_race() -> None:
     __global__ void f(int *p) { bytes<<<1, 1>>>((unsigned char *)p); p[0] = 1;
         p[1] = 2; }"""
     checker = RaceChecker()
-    watch(checker, source, np.zeros(8, np.int32), block=1)
-    assert lines(checker.findings) == [(2, 4)]
+    launch_watched(checker, source, np.zeros(8, np.int32), block=1)
+    assert finding_lines(checker.findings) == [(2, 4)]
     reverse = """
     __global__ void words(int *p) { p[1] = 1; }
     __global__ void f(unsigned char *p) { words<<<1, 1>>>((int *)p); p[0] = 1;
         p[7] = 2; }"""
     checker = RaceChecker()
-    watch(checker, reverse, np.zeros(32, np.uint8), block=1)
-    assert lines(checker.findings) == [(2, 4)]
+    launch_watched(checker, reverse, np.zeros(32, np.uint8), block=1)
+    assert finding_lines(checker.findings) == [(2, 4)]
 
 
 def test_many_launches_are_remembered_in_part_and_the_parent_wholly() -> None:
@@ -220,8 +220,8 @@ def test_many_launches_are_remembered_in_part_and_the_parent_wholly() -> None:
         p[299] = 2;
     }"""
     checker = RaceChecker()
-    watch(checker, source, np.zeros(300, np.int32), block=1)
-    assert lines(checker.findings) == [(2, 6)]
+    launch_watched(checker, source, np.zeros(300, np.int32), block=1)
+    assert finding_lines(checker.findings) == [(2, 6)]
 
 
 @pytest.mark.parametrize("kind", ["int", "float"])
@@ -229,6 +229,6 @@ def test_quicksort_is_clean(kind: str) -> None:
     checker = RaceChecker()
     values = np.random.default_rng(3).integers(0, 1000, 150).astype(np.int32 if kind == "int" else np.float32)
     arguments: list[Any] = [values, np.int32(0), np.int32(149), np.int32(0)]
-    watch(checker, QUICKSORT, *arguments, kernel="quicksort", block=1, defines={"KEY": kind, "MAX_DEPTH": 16})
+    launch_watched(checker, QUICKSORT, *arguments, kernel="quicksort", block=1, defines={"KEY": kind, "MAX_DEPTH": 16})
     assert checker.findings == []
     assert (np.diff(values) >= 0).all()

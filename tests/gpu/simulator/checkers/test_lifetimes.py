@@ -8,7 +8,7 @@ import pytest
 from gpu.errors import LaunchError
 from gpu.kernel.simulate import simulate
 from gpu.simulator.checkers.findings import Finding
-from tests.gpu.simulator.running import run_kernel
+from tests.gpu.simulator.kernel_runner import run_kernel
 
 BEFORE = """struct S { int *p; int x[2]; };
 __device__ int *of_variable(int n) { int x = n; return &x; }
@@ -27,7 +27,7 @@ __device__ int depth(int n, int *above) { int x = n; return n ? depth(n - 1, &x)
 _FIRST_LINE = BEFORE.count("\n") + 2
 
 
-def found_in(body: str, *, schedule: str = "round-robin", traced: bool = False, block: int = 32) -> list[Finding]:
+def list_findings(body: str, *, schedule: str = "round-robin", traced: bool = False, block: int = 32) -> list[Finding]:
     source = f"{BEFORE}__global__ void f(int *a) {{ int i = threadIdx.x;\n{body}\n}}"
     simulation = simulate("test.cu", "f", 1, block, ["zeros:64"], source=source, schedule=schedule, traced=traced)
     return [finding for finding in simulation.findings if finding.kind != "race"]
@@ -83,7 +83,7 @@ def test_a_variable_that_is_gone_is_found_with_both_lines(name: str, schedule: s
     body, used, declared, variable = WRONG[name]
     if isinstance(declared, str):
         declared = next(at for at, line in enumerate(BEFORE.split("\n"), 2 - _FIRST_LINE) if f"{declared}(" in line)
-    finding = found_in(body, schedule=schedule)[0]
+    finding = list_findings(body, schedule=schedule)[0]
     assert finding.kind == "use-after-scope"
     assert [position.line - _FIRST_LINE + 1 for position in finding.positions] == [used, declared]
     assert f" the scope of {variable}, declared at test.cu:" in finding.message
@@ -91,7 +91,7 @@ def test_a_variable_that_is_gone_is_found_with_both_lines(name: str, schedule: s
 
 def test_a_recording_has_the_finding() -> None:
     body = WRONG["a block's"][0]
-    assert found_in(body, traced=True) == found_in(body)
+    assert list_findings(body, traced=True) == list_findings(body)
 
 
 RIGHT = {
@@ -116,7 +116,7 @@ RIGHT = {
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2"])
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_still_there_is_not_found(name: str, schedule: str) -> None:
-    assert found_in(RIGHT[name], schedule=schedule, block=64) == []
+    assert list_findings(RIGHT[name], schedule=schedule, block=64) == []
 
 
 def test_unchecked_a_stored_pointer_to_what_is_gone_is_not_called_null() -> None:
@@ -127,5 +127,5 @@ def test_unchecked_a_stored_pointer_to_what_is_gone_is_not_called_null() -> None
     with pytest.raises(LaunchError, match=r"test.cu:4:20: Invalid read by thread .* a variable whose scope has ended"):
         run_kernel(source, "f", np.zeros(32, np.int32))
     for nothing in ("int *p = nullptr; a[0] = p[i];", "int *p = nullptr; p += i + 1; a[0] = *p;"):
-        [finding] = found_in(nothing)
+        [finding] = list_findings(nothing)
         assert finding.kind == "null-pointer"

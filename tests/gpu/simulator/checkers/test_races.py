@@ -13,20 +13,20 @@ from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.batch import BlockBatch, Geometry
 from gpu.simulator.executor.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.observe import Access
-from tests.gpu.simulator.checking import lines, watch
+from gpu.simulator.executor.observer import Access
+from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 Array = np.ndarray[Any, Any]
 
 
 def races(source: str, *arguments: Any, **shape: Any) -> list[Finding]:
     checker = RaceChecker()
-    watch(checker, source, *arguments, **shape)
+    launch_watched(checker, source, *arguments, **shape)
     assert all(finding.kind == "race" for finding in checker.findings)
     return checker.findings
 
 
-def body(statements: str, shared: str = "") -> str:
+def make_kernel(statements: str, shared: str = "") -> str:
     """A kernel whose statements begin on line 3."""
     return f"""__global__ void f(int *data, int *out, int n) {{
     {shared} int t = threadIdx.x; int i = blockIdx.x * blockDim.x + t;
@@ -34,12 +34,12 @@ def body(statements: str, shared: str = "") -> str:
 }}"""
 
 
-def ints(size: int = 4096) -> Array:
+def make_ints(size: int = 4096) -> Array:
     return np.zeros(size, np.int32)
 
 
-def check(statements: str, shared: str = "", **shape: Any) -> list[Finding]:
-    return races(body(statements, shared), ints(), ints(), np.int32(4), **shape)
+def find_races(statements: str, shared: str = "", **shape: Any) -> list[Finding]:
+    return races(make_kernel(statements, shared), make_ints(), make_ints(), np.int32(4), **shape)
 
 
 TREE = """s[t] = data[i];
@@ -54,17 +54,19 @@ if (t == 0) out[blockIdx.x] = s[0];"""
 @pytest.mark.parametrize(("block", "grid"), [(128, 1), (128, 7), (1024, 2), (64, 3000)])
 def test_a_tree_reduction(block: int, grid: int) -> None:
     shared = "__shared__ int s[1024];"
-    arrays = (ints(block * grid), ints(grid), np.int32(0))
-    clean = body(TREE.format(first="__syncthreads();", second="__syncthreads();"), shared)
+    arrays = (make_ints(block * grid), make_ints(grid), np.int32(0))
+    clean = make_kernel(TREE.format(first="__syncthreads();", second="__syncthreads();"), shared)
     assert races(clean, *arrays, block=block, grid=grid) == []
-    late = races(body(TREE.format(first="__syncthreads();", second=""), shared), *arrays, block=block, grid=grid)
-    assert (6, 6) in lines(late)
-    early = races(body(TREE.format(first="", second="__syncthreads();"), shared), *arrays, block=block, grid=grid)
-    assert (3, 6) in lines(early)
+    late = races(make_kernel(TREE.format(first="__syncthreads();", second=""), shared), *arrays, block=block, grid=grid)
+    assert (6, 6) in finding_lines(late)
+    early = races(
+        make_kernel(TREE.format(first="", second="__syncthreads();"), shared), *arrays, block=block, grid=grid
+    )
+    assert (3, 6) in finding_lines(early)
 
 
 def test_what_a_finding_says() -> None:
-    (found,) = check("s[t] = t + 7;\nout[i] = s[t ^ 32];", "__shared__ int s[64];", block=(64, 1, 1), grid=2)
+    (found,) = find_races("s[t] = t + 7;\nout[i] = s[t ^ 32];", "__shared__ int s[64];", block=(64, 1, 1), grid=2)
     assert found.message == (
         "Race reported between Write access at test.cu:3 by thread (32,0,0) in block (0,0,0) and Read access at "
         "test.cu:4 by thread (0,0,0) in block (0,0,0) on element 32 of s (shared memory): wrote 39, read 39. "
@@ -103,41 +105,41 @@ ORDERED_BY = {
 @pytest.mark.parametrize("name", ORDERED_BY)
 def test_a_finding_says_what_would_order_the_two(name: str) -> None:
     statements, said = ORDERED_BY[name]
-    (found,) = check(statements, "__shared__ int s[64];", block=64, grid=2)
+    (found,) = find_races(statements, "__shared__ int s[64];", block=64, grid=2)
     assert found.message.startswith("Race reported between ")
     assert found.message.endswith(f". {said}")
 
 
 def test_each_lane_counts_once_whoever_else_it_races_with() -> None:
     """Of the element that it writes itself one has read what another has too; the others' has been read by one."""
-    (found,) = check("if (t < 6) out[i] = s[t % 5];\nif (t >= 5 && t < 8) s[t - 5] = 1;", "__shared__ int s[8];")
-    assert (lines([found]), found.count) == ([(3, 4)], 3)
+    (found,) = find_races("if (t < 6) out[i] = s[t % 5];\nif (t >= 5 && t < 8) s[t - 5] = 1;", "__shared__ int s[8];")
+    assert (finding_lines([found]), found.count) == ([(3, 4)], 3)
     # Here two have read each.
-    (found,) = check("if (t < 8) out[i] = s[t % 4];\nif (t >= 8 && t < 11) s[t - 8] = 1;", "__shared__ int s[8];")
-    assert (lines([found]), found.count) == ([(3, 4)], 3)
+    (found,) = find_races("if (t < 8) out[i] = s[t % 4];\nif (t >= 8 && t < 11) s[t - 8] = 1;", "__shared__ int s[8];")
+    assert (finding_lines([found]), found.count) == ([(3, 4)], 3)
 
 
 def test_each_lane_counts_once_however_many_parts_of_an_element_it_races_for() -> None:
-    (found,) = check("if (t == 0) for (int k = 0; k < 4; ++k) ((char *)s)[k] = 1;\nif (t == 1) out[i] = s[0];",
+    (found,) = find_races("if (t == 0) for (int k = 0; k < 4; ++k) ((char *)s)[k] = 1;\nif (t == 1) out[i] = s[0];",
                      "__shared__ int s[8];")  # fmt: skip
-    assert (lines([found]), found.count) == ([(3, 4)], 1)
+    assert (finding_lines([found]), found.count) == ([(3, 4)], 1)
 
 
 def test_every_lane_that_writes_one_element_counts() -> None:
-    (found,) = check("data[0] = t;", block=64)
-    assert (lines([found]), found.count) == ([(3, 3)], 63)
+    (found,) = find_races("data[0] = t;", block=64)
+    assert (finding_lines([found]), found.count) == ([(3, 3)], 63)
 
 
 def test_of_lanes_that_read_one_element_of_the_grid_the_first_and_the_last_count() -> None:
     """If any two of them are in different warps or blocks, these are."""
-    (found,) = check("if (t == 5) data[0] = 1;\nout[i] = data[0];")
-    assert (lines([found]), found.count) == ([(3, 4)], 2)
+    (found,) = find_races("if (t == 5) data[0] = 1;\nout[i] = data[0];")
+    assert (finding_lines([found]), found.count) == ([(3, 4)], 2)
 
 
 def test_an_element_that_all_lanes_read_is_one_in_each_block() -> None:
     for grid in (1, 2, 3):
-        (found,) = check("out[i] = s[0];\nif (t == 0) s[0] = 1;", "__shared__ int s[8];", grid=grid)
-        assert (lines([found]), found.count) == ([(3, 4)], grid)
+        (found,) = find_races("out[i] = s[0];\nif (t == 0) s[0] = 1;", "__shared__ int s[8];", grid=grid)
+        assert (finding_lines([found]), found.count) == ([(3, 4)], grid)
 
 
 def test_a_tile_is_loaded_before_it_is_used() -> None:
@@ -152,7 +154,7 @@ def test_a_tile_is_loaded_before_it_is_used() -> None:
     shape: Any = {"block": (8, 8), "grid": 4}
     assert races(source, *arrays, **shape, defines={"BARRIER": "__syncthreads()"}) == []
     (found,) = races(source, *arrays, **shape, defines={"BARRIER": ""})
-    assert lines([found]) == [(4, 6)]
+    assert finding_lines([found]) == [(4, 6)]
     assert "shared memory): wrote 8.0, read 8.0" in found.message
 
 
@@ -182,7 +184,7 @@ CLEAN = {
 @pytest.mark.parametrize("statements", CLEAN.values(), ids=CLEAN.keys())
 @pytest.mark.parametrize("grid", [1, 5])
 def test_clean(statements: str, grid: int) -> None:
-    assert check(statements, "__shared__ int s[64];", block=64, grid=grid) == []
+    assert find_races(statements, "__shared__ int s[64];", block=64, grid=grid) == []
 
 
 RACY = {
@@ -212,11 +214,11 @@ RACY = {
 @pytest.mark.parametrize(("statements", "expected"), RACY.values(), ids=RACY.keys())
 @pytest.mark.parametrize("grid", [1, 5])
 def test_racy(statements: str, expected: tuple[int, int], grid: int) -> None:
-    source = body(statements, "__shared__ int s[64];")
+    source = make_kernel(statements, "__shared__ int s[64];")
     if "shared_by_all" in statements:
         source = "__device__ int shared_by_all; " + source
-    found = races(source, ints(), ints(), np.int32(4), block=64, grid=grid)
-    assert lines(found) == [expected]
+    found = races(source, make_ints(), make_ints(), np.int32(4), block=64, grid=grid)
+    assert finding_lines(found) == [expected]
     if grid == 1:
         assert all(finding.threads[0] != finding.threads[1] for finding in found)
 
@@ -237,11 +239,11 @@ WARP_SYNCHRONOUS = """__global__ void f(const int *in, int *out) {
 
 
 def test_lanes_of_a_warp_are_ordered_by_syncwarp_only() -> None:
-    assert races(WARP_SYNCHRONOUS, ints(64), ints(32), defines={"SYNC": "__syncwarp()"}) == []
-    found = races(WARP_SYNCHRONOUS, ints(64), ints(32), defines={"SYNC": ""})
-    assert {(4, 7), (7, 9), (9, 12)} <= set(lines(found))
-    barrier = races(WARP_SYNCHRONOUS, ints(64), ints(32), defines={"SYNC": "__threadfence_block()"})
-    assert lines(barrier) == lines(found)
+    assert races(WARP_SYNCHRONOUS, make_ints(64), make_ints(32), defines={"SYNC": "__syncwarp()"}) == []
+    found = races(WARP_SYNCHRONOUS, make_ints(64), make_ints(32), defines={"SYNC": ""})
+    assert {(4, 7), (7, 9), (9, 12)} <= set(finding_lines(found))
+    barrier = races(WARP_SYNCHRONOUS, make_ints(64), make_ints(32), defines={"SYNC": "__threadfence_block()"})
+    assert finding_lines(barrier) == finding_lines(found)
 
 
 BRANCHES = "if (t < 16) {{\n{first}\n__syncwarp({mask});\n{behind} }} else {{\n{second}\n__syncwarp({mask});\n{last} }}"
@@ -268,25 +270,25 @@ def test_lanes_come_to_a_syncwarp_from_several_branches(
     parts: dict[str, str], expected: list[tuple[int, int]], schedule: str
 ) -> None:
     statements = BRANCHES.format(**{"first": "", "behind": "", "second": "", "last": "", "mask": "", **parts})
-    assert lines(check(statements, "__shared__ int s[64];", block=32, schedule=schedule)) == expected
+    assert finding_lines(find_races(statements, "__shared__ int s[64];", block=32, schedule=schedule)) == expected
 
 
 def test_lanes_that_have_ended_are_not_waited_for() -> None:
     statements = "if (t >= 24) return;\n" + BRANCHES.format(
         first="s[t] = t;", behind="", second="", last="out[i] = s[t - 16];", mask=""
     )
-    assert check(statements, "__shared__ int s[64];", block=32) == []
+    assert find_races(statements, "__shared__ int s[64];", block=32) == []
     round_of_a_loop = "{ s[t] = k; __syncwarp(); out[i] = s[23 - t]; __syncwarp(); }"
     looped = f"if (t >= 24) return; for (int k = 0; k < 99; ++k) {round_of_a_loop}"
-    assert check(looped, "__shared__ int s[64];", block=32) == []
+    assert find_races(looped, "__shared__ int s[64];", block=32) == []
 
 
 def test_the_volatile_tail_of_a_reduction() -> None:
     tail = "s[t] = t; __syncthreads();\nif (t < 32) {\nvolatile int *v = s;\nv[t] += v[t + 32];\nv[t] += v[t + 16];\n}"
-    assert (6, 7) in lines(check(tail, "__shared__ int s[96];", block=64))
+    assert (6, 7) in finding_lines(find_races(tail, "__shared__ int s[96];", block=64))
     # One __syncwarp between is not enough: v[t + 16] is read while its own lane changes it.
     half = tail.replace("v[t] += v[t + 16]", "__syncwarp(); v[t] += v[t + 16]")
-    assert lines(check(half, "__shared__ int s[96];", block=64)) == [(7, 7)]
+    assert finding_lines(find_races(half, "__shared__ int s[96];", block=64)) == [(7, 7)]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +305,7 @@ def test_the_volatile_tail_of_a_reduction() -> None:
     ],
 )
 def test_syncwarp(statements: str, clean: bool) -> None:
-    assert (check(statements, "__shared__ int s[64];", block=64, grid=3) == []) is clean
+    assert (find_races(statements, "__shared__ int s[64];", block=64, grid=3) == []) is clean
 
 
 @pytest.mark.parametrize(
@@ -330,7 +332,7 @@ def test_syncwarp(statements: str, clean: bool) -> None:
     ],
 )
 def test_syncwarp_of_the_lanes_that_it_names(statements: str, clean: bool) -> None:
-    assert (check(statements, "__shared__ int s[64];", block=64, grid=3) == []) is clean
+    assert (find_races(statements, "__shared__ int s[64];", block=64, grid=3) == []) is clean
 
 
 def test_the_sync_of_a_tile_is_one() -> None:
@@ -342,9 +344,9 @@ __global__ void f(int *out) {
     SYNC;
     out[threadIdx.x] = s[threadIdx.x ^ BY];
 }"""
-    assert races(source, ints(64), block=64, defines={"SYNC": "tile.sync()", "BY": 15}) == []
-    assert lines(races(source, ints(64), block=64, defines={"SYNC": "", "BY": 15})) == [(5, 7)]
-    assert lines(races(source, ints(64), block=64, defines={"SYNC": "tile.sync()", "BY": 16})) == [(5, 7)]
+    assert races(source, make_ints(64), block=64, defines={"SYNC": "tile.sync()", "BY": 15}) == []
+    assert finding_lines(races(source, make_ints(64), block=64, defines={"SYNC": "", "BY": 15})) == [(5, 7)]
+    assert finding_lines(races(source, make_ints(64), block=64, defines={"SYNC": "tile.sync()", "BY": 16})) == [(5, 7)]
 
 
 SCAN = """__global__ void f(int *data) {
@@ -368,17 +370,21 @@ SCAN = """__global__ void f(int *data) {
 
 
 def test_scans() -> None:
-    assert races(SCAN, ints(128), block=128) == []
-    assert races(SCAN, ints(128), block=128, defines={"SINGLE": "__syncthreads()"}) == []
-    found = races(SCAN, ints(128), block=128, defines={"SINGLE": ""})
-    assert lines(found) == [(8, 10)]
+    assert races(SCAN, make_ints(128), block=128) == []
+    assert races(SCAN, make_ints(128), block=128, defines={"SINGLE": "__syncthreads()"}) == []
+    found = races(SCAN, make_ints(128), block=128, defines={"SINGLE": ""})
+    assert finding_lines(found) == [(8, 10)]
 
 
 @pytest.mark.parametrize("grid", [2, 50, 5000])
 def test_blocks_are_concurrent(grid: int) -> None:
     """5000 blocks are several batches: a race between two of them, and one between a block and the next."""
     (found,) = races(
-        body("if (i == 5 || i == gridDim.x * 32 - 1) data[0] = i;"), ints(), ints(), np.int32(0), grid=grid
+        make_kernel("if (i == 5 || i == gridDim.x * 32 - 1) data[0] = i;"),
+        make_ints(),
+        make_ints(),
+        np.int32(0),
+        grid=grid,
     )
     assert found.threads == ("thread (5,0,0) in block (0,0,0)", f"thread (31,0,0) in block ({grid - 1},0,0)")
     assert f"element 0 of data (global memory): wrote 5, wrote {grid * 32 - 1}" in found.message
@@ -386,22 +392,22 @@ def test_blocks_are_concurrent(grid: int) -> None:
         "data[i + 1] = t;\n__syncthreads();\nout[i] = data[i];",
         "out[i] = data[i];\n\ndata[i + 1] = t;",
     ):
-        arrays = ints(grid * 32 + 1), ints(grid * 32 + 1), np.int32(0)
-        assert lines(races(body(statements), *arrays, grid=grid)) == [(3, 5)]
+        arrays = make_ints(grid * 32 + 1), make_ints(grid * 32 + 1), np.int32(0)
+        assert finding_lines(races(make_kernel(statements), *arrays, grid=grid)) == [(3, 5)]
 
 
 def test_an_array_that_is_passed_twice_is_one() -> None:
-    data = ints(64)
-    source = body("out[t] = data[t ^ 1];")
-    assert races(source, data, ints(64), np.int32(0)) == []
-    assert lines(races(source, data, data, np.int32(0))) == [(3, 3)]
+    data = make_ints(64)
+    source = make_kernel("out[t] = data[t ^ 1];")
+    assert races(source, data, make_ints(64), np.int32(0)) == []
+    assert finding_lines(races(source, data, data, np.int32(0))) == [(3, 3)]
 
 
 def test_launches_are_in_order() -> None:
     checker = RaceChecker()
-    data, out = ints(64), ints(64)
-    for source in (body("data[t] = t;"), body("data[t ^ 1] += 1;"), body("out[t] = data[t ^ 1];")):
-        watch(checker, source, data, out, np.int32(0))
+    data, out = make_ints(64), make_ints(64)
+    for source in (make_kernel("data[t] = t;"), make_kernel("data[t ^ 1] += 1;"), make_kernel("out[t] = data[t ^ 1];")):
+        launch_watched(checker, source, data, out, np.int32(0))
     assert checker.findings == []
 
 
@@ -434,11 +440,11 @@ __global__ void f(const int *in, int *partial, int *out) {
 @pytest.mark.parametrize("grid", [2, 100, 2000])
 def test_the_last_block(grid: int) -> None:
     def run(before: str, after: str = "") -> list[tuple[int, ...]]:
-        out = ints(1)
-        arrays = np.ones(64 * grid, np.int32), ints(grid), out
+        out = make_ints(1)
+        arrays = np.ones(64 * grid, np.int32), make_ints(grid), out
         found = races(LAST_BLOCK, *arrays, grid=grid, block=64, defines={"BEFORE": before, "AFTER": after})
         assert out[0] == 64 * grid
-        return lines(found)
+        return finding_lines(found)
 
     assert run("__threadfence()") == []
     assert run("__threadfence_system()") == []
@@ -460,7 +466,10 @@ __global__ void f(int *data, int *out) {
     if (last) out[threadIdx.x] = data[threadIdx.x * 4 + threadIdx.x % 4];
 }"""
     for sync, expected in (("__syncthreads()", []), ("", [(5, 9)]), ("__syncwarp()", [(5, 9)])):
-        assert lines(races(source, ints(256), ints(64), grid=4, block=64, defines={"BARRIER": sync})) == expected
+        assert (
+            finding_lines(races(source, make_ints(256), make_ints(64), grid=4, block=64, defines={"BARRIER": sync}))
+            == expected
+        )
 
 
 def test_what_was_added_by_atomics_is_shown_by_a_fence_behind_a_barrier_alone() -> None:
@@ -477,7 +486,7 @@ __global__ void f(unsigned int *sums, unsigned int *out) {
 
     def run(barrier: str, fence: str) -> list[tuple[int, ...]]:
         sums, out = np.zeros(64, np.uint32), np.zeros(64, np.uint32)
-        return lines(races(source, sums, out, grid=4, block=64, defines={"BARRIER": barrier, "FENCE": fence}))
+        return finding_lines(races(source, sums, out, grid=4, block=64, defines={"BARRIER": barrier, "FENCE": fence}))
 
     assert run("__syncthreads()", "__threadfence()") == []
     assert run("", "__threadfence()") == [(4, 8)]
@@ -495,15 +504,15 @@ __global__ void f(int *data, int *out) {
     __syncthreads();
     if (last && threadIdx.x == 9) { out[0] = data[0] + data[3]; arrived = 0; }
 }"""
-    assert races(source, ints(4), ints(1), grid=4, block=64, defines={"MEET": meet}) == []
-    assert (6, 8) in lines(races(source, ints(4), ints(1), grid=4, block=64, defines={"MEET": ""}))
+    assert races(source, make_ints(4), make_ints(1), grid=4, block=64, defines={"MEET": meet}) == []
+    assert (6, 8) in finding_lines(races(source, make_ints(4), make_ints(1), grid=4, block=64, defines={"MEET": ""}))
 
 
 def test_an_atomic_does_not_order_a_plain_read_of_the_same() -> None:
     """The sum is not complete when a block has added its own part."""
-    source = body("atomicAdd(&data[0], t);\n__syncthreads();\nif (t == 0) out[blockIdx.x] = data[0];")
-    assert lines(races(source, ints(), ints(), np.int32(0), grid=40)) == [(3, 5)]
-    assert races(source, ints(), ints(), np.int32(0), grid=1) == []
+    source = make_kernel("atomicAdd(&data[0], t);\n__syncthreads();\nif (t == 0) out[blockIdx.x] = data[0];")
+    assert finding_lines(races(source, make_ints(), make_ints(), np.int32(0), grid=40)) == [(3, 5)]
+    assert races(source, make_ints(), make_ints(), np.int32(0), grid=1) == []
 
 
 @pytest.mark.parametrize("block", [(5, 3, 2), (4, 4, 4), (33, 1, 1), (1, 1, 1)])
@@ -520,11 +529,11 @@ def test_three_dimensions_and_partial_warps(block: tuple[int, ...], grid: tuple[
         __syncthreads();
         if (t == 0) out[b * threads] = out[b * threads + threads - 1];
     }"""
-    out = ints(int(np.prod(block) * np.prod(grid)))
+    out = make_ints(int(np.prod(block) * np.prod(grid)))
     assert races(source, out, block=block, grid=grid, defines={"BARRIER": "__syncthreads()"}) == []
     if np.prod(block) > 1:
         (found,) = races(source, out, block=block, grid=grid, defines={"BARRIER": ""})
-        assert lines([found]) == [(6, 8)]
+        assert finding_lines([found]) == [(6, 8)]
         x, y, z = (extent - 1 for extent in block)
         assert found.threads == (f"thread ({x},{y},{z}) in block (0,0,0)", "thread (0,0,0) in block (0,0,0)")
 
@@ -571,12 +580,12 @@ def test_a_look_back_through_volatile_flags(grid: int, schedule: str) -> None:
 
     def written(qualifier: str, fence: str) -> set[int]:
         """Return the lines of the writes that race."""
-        given, out = np.arange(64 * grid, dtype=np.int32), ints(64 * grid)
+        given, out = np.arange(64 * grid, dtype=np.int32), make_ints(64 * grid)
         checker, defines = RaceChecker(), {"QUALIFIER": qualifier, "FENCE": fence}
-        arrays = (given, out, ints(3 * grid))
-        watch(checker, LOOK_BACK, *arrays, grid=grid, block=64, defines=defines, schedule=schedule)
+        arrays = (given, out, make_ints(3 * grid))
+        launch_watched(checker, LOOK_BACK, *arrays, grid=grid, block=64, defines=defines, schedule=schedule)
         assert (out == np.cumsum(given)).all()
-        return {line for pair in lines(checker.findings) for line in pair} & (PUBLISHED | FLAGS)
+        return {line for pair in finding_lines(checker.findings) for line in pair} & (PUBLISHED | FLAGS)
 
     assert written("volatile", "__threadfence()") == set()
     assert written("", "__threadfence()") & FLAGS
@@ -604,7 +613,7 @@ def test_a_look_back_through_volatile_flags(grid: int, schedule: str) -> None:
     ],
 )
 def test_volatile_accesses_to_global_memory(statements: str, clean: bool) -> None:
-    found = check(statements, "__shared__ int s[64];", block=64, grid=3)
+    found = find_races(statements, "__shared__ int s[64];", block=64, grid=3)
     assert (found == []) is clean
 
 
@@ -733,7 +742,7 @@ MEET = "atomicAdd(&data[99], 1);"
     ],
 )  # fmt: skip
 def test_fences(statements: str, clean: bool) -> None:
-    found = check(statements, "__shared__ int s[64];", block=64, grid=3)
+    found = find_races(statements, "__shared__ int s[64];", block=64, grid=3)
     assert (found == []) is clean
 
 
@@ -755,11 +764,13 @@ def test_each_thread_of_a_grid_may_fence(block: tuple[int, ...], grid: tuple[int
         if (atomicAdd(&arrived, 1u) == n - 1) for (int k = 0; k < n - threads; ++k) out[0] += data[k];
     }}"""
     n = int(np.prod(block) * np.prod(grid))
-    out = ints(1)
+    out = make_ints(1)
     given: dict[str, Any] = {"block": block, "grid": grid}
-    assert races(source, ints(n), out, np.int32(n), **given, defines={"FENCE": "__threadfence()"}) == []
+    assert races(source, make_ints(n), out, np.int32(n), **given, defines={"FENCE": "__threadfence()"}) == []
     assert out[0] == n - np.prod(block)
-    assert lines(races(source, ints(n), ints(1), np.int32(n), **given, defines={"FENCE": ""})) == [(6, 9)]
+    assert finding_lines(races(source, make_ints(n), make_ints(1), np.int32(n), **given, defines={"FENCE": ""})) == [
+        (6, 9)
+    ]
 
 
 @pytest.mark.parametrize(("between", "is_told"), [(62, True), (63, False)])
@@ -770,7 +781,7 @@ def test_what_was_written_not_long_ago_is_told(between: int, is_told: bool) -> N
         for (int i = 0; i < {between}; ++i) out[threadIdx.x] = i;
         if (threadIdx.x == 1) out[9] = data[0];
     }}"""
-    (finding,) = races(source, ints(1), ints(10), block=2)
+    (finding,) = races(source, make_ints(1), make_ints(10), block=2)
     assert ("wrote 7, read 7" in finding.message) is is_told
 
 
@@ -781,7 +792,7 @@ def test_arrays_and_values_are_let_go_of_when_a_launch_has_ended() -> None:
     memory = FlatMemory("data", "global", np.zeros(128, np.uint8))
     lanes = np.arange(32, dtype=np.int32)
     access = Access(
-        AccessSite(SourcePosition("f.cu", 1), "write"), memory, lanes, 4, batch.geometry.everyone, lanes + 1
+        AccessSite(SourcePosition("f.cu", 1), "write"), memory, lanes, 4, batch.geometry.thread_mask, lanes + 1
     )
     kept = [weakref.ref(each) for each in (memory.data, access.values)]
     checker.launch_begins("f", (1, 1, 1), (32, 1, 1))

@@ -18,7 +18,7 @@ from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.batch import BlockBatch, Geometry
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, FlatMemory, SharedMemory
-from gpu.simulator.executor.observe import Access, WarpMeeting
+from gpu.simulator.executor.observer import Access, WarpSync
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +43,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Touch:
+class ThreadAccess:
     """What one thread did in one instruction."""
 
     line: int
@@ -53,8 +53,8 @@ class Touch:
     bytes: range
     value: int
     # How often the thread's block, and warp, had met before.
-    block_met: int
-    warp_met: int
+    block_barriers: int
+    warp_barriers: int
 
     @property
     def block(self) -> int:
@@ -65,28 +65,28 @@ class Touch:
         return self.thread // 32
 
 
-def races(first: Touch, second: Touch) -> bool:
+def races(first: ThreadAccess, second: ThreadAccess) -> bool:
     """Whether two accesses race, the first being the earlier one."""
     kinds = {first.kind, second.kind}
     if first.thread == second.thread or kinds in ({"read"}, {"atomic"}) or first.memory != second.memory:
         return False
     if not set(first.bytes) & set(second.bytes):
         return False
-    if first.block == second.block and first.block_met < second.block_met:
+    if first.block == second.block and first.block_barriers < second.block_barriers:
         return False
     if first.warp == second.warp:
         same = first.line == second.line and first.value == second.value
-        return not same and first.warp_met >= second.warp_met
+        return not same and first.warp_barriers >= second.warp_barriers
     return True
 
 
 @dataclass
-class Reference:
+class ReferenceChecker:
     """Compares every pair."""
 
-    touches: list[Touch] = field(default_factory=list)
-    block_met: Array = field(default_factory=lambda: np.zeros(BATCHES * BLOCKS, int))
-    warp_met: Array = field(default_factory=lambda: np.zeros(BATCHES * GEOMETRY.lanes // 32, int))
+    accesses: list[ThreadAccess] = field(default_factory=list)
+    block_barriers: Array = field(default_factory=lambda: np.zeros(BATCHES * BLOCKS, int))
+    warp_barriers: Array = field(default_factory=lambda: np.zeros(BATCHES * GEOMETRY.lanes // 32, int))
 
     def add(self, batch: int, line: int, step: Step) -> None:
         for lane, element, value in zip(step.lanes, step.elements, step.values, strict=True):
@@ -94,21 +94,21 @@ class Reference:
             block = thread // GEOMETRY.lanes_per_block
             memory = (step.space, block if step.space == "shared" else 0)
             touched = range(element * step.size, (element + 1) * step.size)
-            met = int(self.block_met[block]), int(self.warp_met[thread // 32])
-            self.touches.append(Touch(line, step.kind, thread, memory, touched, value, *met))
+            met = int(self.block_barriers[block]), int(self.warp_barriers[thread // 32])
+            self.accesses.append(ThreadAccess(line, step.kind, thread, memory, touched, value, *met))
 
     def pairs(self) -> set[tuple[str, int, int]]:
         """Return the races: the space of the memory, and the two lines."""
         return {
             (first.memory[0], *sorted((first.line, second.line)))  # type: ignore[misc]
-            for first, second in combinations(self.touches, 2)
+            for first, second in combinations(self.accesses, 2)
             if races(first, second)
         }
 
 
 def run(program: list[Step], batches: int = BATCHES) -> tuple[set[tuple[str, int, int]], set[tuple[str, int, int]]]:
     """Return the races that the checker finds in a program, which each batch runs, and those of the reference."""
-    checker, reference = RaceChecker(), Reference()
+    checker, reference = RaceChecker(), ReferenceChecker()
     data = FlatMemory("global", "global", np.zeros(BYTES, np.uint8))
     checker.launch_begins("f", (BATCHES * BLOCKS, 1, 1), BLOCK)
     for number in range(batches):
@@ -119,11 +119,11 @@ def run(program: list[Step], batches: int = BATCHES) -> tuple[set[tuple[str, int
             position = SourcePosition("test.cu", line)
             if step.kind == "barrier":
                 checker.barrier(batch, position, mask_of("blocks", step.groups))
-                reference.block_met[[number * BLOCKS + block for block in step.groups]] += 1
+                reference.block_barriers[[number * BLOCKS + block for block in step.groups]] += 1
             elif step.kind == "__syncwarp":
                 here = mask_of("warps", step.groups)
-                checker.warp_meets(batch, WarpMeeting(position, step.kind, here, 0xFFFFFFFF, None))
-                reference.warp_met[[number * GEOMETRY.lanes // 32 + warp for warp in step.groups]] += 1
+                checker.warp_sync(batch, WarpSync(position, step.kind, here, 0xFFFFFFFF, None))
+                reference.warp_barriers[[number * GEOMETRY.lanes // 32 + warp for warp in step.groups]] += 1
             elif step.kind.startswith("__threadfence"):
                 checker.fence(batch, step.kind, mask_of("lanes", step.lanes))
             else:
@@ -143,7 +143,7 @@ def run(program: list[Step], batches: int = BATCHES) -> tuple[set[tuple[str, int
 def mask_of(what: str, members: Iterable[int]) -> LaneMask:
     """Return the lanes that exist of some blocks or warps, or just some lanes."""
     numbers = {"blocks": GEOMETRY.block_of_lane, "warps": GEOMETRY.lane_numbers // 32, "lanes": GEOMETRY.lane_numbers}
-    return LaneMask(np.isin(numbers[what], list(members)) & GEOMETRY.everyone.bits)
+    return LaneMask(np.isin(numbers[what], list(members)) & GEOMETRY.thread_mask.bits)
 
 
 def access_of(step: Step, memory: FlatMemory, position: SourcePosition) -> Access:
@@ -186,18 +186,18 @@ def test_it_finds_a_race_exactly_where_there_is_one(program: list[Step]) -> None
     assert {space for space, *_ in found} == {space for space, *_ in true}
 
 
-def at_one_place(kind: str, *lanes: int) -> Step:
+def steps_at_one_place(kind: str, *lanes: int) -> Step:
     return Step(kind, "shared", 4, lanes, (0,) * len(lanes), (1,) * len(lanes))
 
 
 STEPS_AT_ONE_PLACE = (
-    at_one_place("read", 0, 1, 31),
-    at_one_place("read", 31),
-    at_one_place("read", 0, 32),
-    at_one_place("write", 0),
-    at_one_place("write", 0, 1, 31),
-    at_one_place("write", 32),
-    at_one_place("atomic", 1, 33),
+    steps_at_one_place("read", 0, 1, 31),
+    steps_at_one_place("read", 31),
+    steps_at_one_place("read", 0, 32),
+    steps_at_one_place("write", 0),
+    steps_at_one_place("write", 0, 1, 31),
+    steps_at_one_place("write", 32),
+    steps_at_one_place("atomic", 1, 33),
     Step("barrier", groups=frozenset({0, 1})),
     Step("__syncwarp", groups=frozenset(range(GEOMETRY.lanes // 32))),
 )

@@ -21,7 +21,7 @@ __device__ int total(unsigned mask, int v) {
 _FIRST_LINE = BEFORE.count("\n") + 2
 
 
-def found_in(body: str, *, block: int = 32, schedule: str = "round-robin", traced: bool = False) -> list[Finding]:
+def list_findings(body: str, *, block: int = 32, schedule: str = "round-robin", traced: bool = False) -> list[Finding]:
     source = f"{BEFORE}__global__ void f(int *a) {{ int i = threadIdx.x, l = i % 32, v = i;\n{body}\n}}"
     simulation = simulate("test.cu", "f", 1, block, ["zeros:256"], source=source, schedule=schedule, traced=traced)
     return simulation.findings
@@ -146,7 +146,7 @@ WRONG: dict[str, tuple[int, str, int, int, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_mask_is_found_at_its_line(name: str, schedule: str) -> None:
     block, body, line, thread, what = WRONG[name]
-    finding = found_in(body, block=block, schedule=schedule)[0]
+    finding = list_findings(body, block=block, schedule=schedule)[0]
     assert finding.kind == "warp-mask"
     assert [position.line - _FIRST_LINE + 1 for position in finding.positions] == [line]
     assert finding.message.startswith("Barrier error detected. ")
@@ -157,13 +157,13 @@ def test_a_wrong_mask_is_found_at_its_line(name: str, schedule: str) -> None:
 
 def test_a_barrier_of_the_block_ends_the_waiting_of_each_warp() -> None:
     body = "if (l < 3)\n__syncwarp();\n__syncthreads();\nif (l >= 3) __syncwarp();"
-    assert [found.count for found in found_in(body, block=96)] == [3 * 3, 3 * 29]
+    assert [found.count for found in list_findings(body, block=96)] == [3 * 3, 3 * 29]
 
 
 @pytest.mark.parametrize("name", ["a vote in a branch", "__syncwarp in half a warp", "__syncwarp before __syncthreads"])
 def test_a_recording_has_the_finding(name: str) -> None:
     block, body, *_ = WRONG[name]
-    assert found_in(body, block=block, traced=True) == found_in(body, block=block)
+    assert list_findings(body, block=block, traced=True) == list_findings(body, block=block)
 
 
 RIGHT = {
@@ -215,7 +215,9 @@ if (i < 45) for (int o = 16; o; o /= 2) v += __shfl_down_sync(m, v, o);""",
 def test_a_right_mask_is_not_found(name: str) -> None:
     block, body = RIGHT[name]
     for schedule in ("round-robin", "shuffle:1"):
-        assert [found for found in found_in(body, block=block, schedule=schedule) if found.kind == "warp-mask"] == []
+        assert [
+            found for found in list_findings(body, block=block, schedule=schedule) if found.kind == "warp-mask"
+        ] == []
 
 
 _LANES = st.integers(0, 2**32 - 1)
@@ -232,4 +234,4 @@ def test_masks_are_right_where_they_name_just_those_that_come(coming: int, more:
     here = coming & alive
     is_right = here & ~mask == 0 and (mask & alive == here or not here)
     body = f"unsigned M = {mask}u;\nif ({coming}u >> l & 1) {call};"
-    assert (found_in(body, block=block) == []) == is_right
+    assert (list_findings(body, block=block) == []) == is_right

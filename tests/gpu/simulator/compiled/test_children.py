@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from gpu.errors import LaunchError
-from gpu.simulator.compiled import native
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.compiled import native_code
+from gpu.simulator.simulated_module import SimulatedModule
 
 _TREE = """
 struct Range { long long first; int count; char step; };
@@ -48,7 +48,7 @@ __global__ void root(int *data, int n) {
 
 def _run(text: str, name: str, grid: int, *arguments: Any, block: int = 32) -> list[npt.NDArray[np.int32]]:
     results = []
-    for how in ("kernel", "compiled"):
+    for how in ("kernel", "compiled_kernel"):
         data = np.zeros(65, np.int32)
         kernel = getattr(SimulatedModule(text, Path("tree.cu"), {}), how)(name)
         kernel.launch((grid, 1, 1), (block, 1, 1), [data.view(np.uint8), *arguments])
@@ -65,8 +65,8 @@ def test_a_tree_of_launches_gives_what_it_gives_in_lockstep() -> None:
 def test_what_launches_itself_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     made: list[int] = []
-    compile_text = native.compile_text
-    monkeypatch.setattr(native, "compile_text", lambda text: made.append(1) or compile_text(text))
+    compile_text = native_code.compile_text
+    monkeypatch.setattr(native_code, "compile_text", lambda text: made.append(1) or compile_text(text))
     text = """
     __global__ void k(int *data, int depth) {
         data[depth] += 1;
@@ -75,7 +75,7 @@ def test_what_launches_itself_is_compiled_once(monkeypatch: pytest.MonkeyPatch, 
     }
     """
     data = np.zeros(8, np.int32)
-    SimulatedModule(text, Path("k.cu"), {}).compiled("k").launch(
+    SimulatedModule(text, Path("k.cu"), {}).compiled_kernel("k").launch(
         (1, 1, 1), (1, 1, 1), [data.view(np.uint8), np.int32(0)]
     )
     assert data.tolist() == [1, 2, 4, 8, 16, 32, 0, 0]
@@ -101,7 +101,7 @@ def test_a_child_that_cannot_run_ends_the_launch_as_in_lockstep(launch: str) -> 
     }}
     """
     module, said = SimulatedModule(text, Path("k.cu"), {}), []
-    for kernel in (module.kernel("k"), module.compiled("k")):
+    for kernel in (module.kernel("k"), module.compiled_kernel("k")):
         with pytest.raises(LaunchError) as failure:
             kernel.launch((1, 1, 1), (1, 1, 1), [np.zeros(64, np.uint8), np.int32(0)])
         said.append((failure.value.message, failure.value.kind, failure.value.position, failure.value.thread))
@@ -124,7 +124,7 @@ def test_a_child_is_not_given_its_parents_own_memory(own: str) -> None:
     }}
     """
     module = SimulatedModule(text, Path("k.cu"), {})
-    for kernel in (module.kernel("k"), module.compiled("k")):
+    for kernel in (module.kernel("k"), module.compiled_kernel("k")):
         with pytest.raises(LaunchError, match="the parent's ") as failure:
             kernel.launch((2, 1, 1), (32, 1, 1), [np.zeros(64, np.uint8)])
         assert failure.value.thread == "thread (3,0,0) in block (1,0,0)"

@@ -20,11 +20,11 @@ from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, 
 from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import all_patterns
-from gpu.run.execute import run_pattern
-from gpu.simulator.compiled import masks, native
-from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.run.engine_requests import run_pattern
+from gpu.simulator.compiled import masks, native_code
+from gpu.simulator.compiled.assembly import UnsupportedKernel
 from gpu.simulator.compiled.kernel import compile_kernel
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 LADDER = [
     (pattern, variant) for pattern in all_patterns().values() for variant in pattern.variants if not variant.library
@@ -32,16 +32,16 @@ LADDER = [
 
 
 @cache
-def built(text: str) -> SimulatedModule:
+def build_module(text: str) -> SimulatedModule:
     return SimulatedModule(text, Path("kernel.cu"), {})
 
 
-def both(text: str, name: str, grid: int, block: tuple[int, ...], *arguments, shared_bytes: int = 0) -> None:
+def run_on_both(text: str, name: str, grid: int, block: tuple[int, ...], *arguments, shared_bytes: int = 0) -> None:
     """Run a kernel on both executors and compare all that its arrays hold."""
-    module = built(text)
+    module = build_module(text)
     shape = (*block, *[1] * (3 - len(block)))
     results = []
-    for kernel in (module.kernel(name), module.compiled(name)):
+    for kernel in (module.kernel(name), module.compiled_kernel(name)):
         given = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
         raw = [each.view(np.uint8).ravel() if isinstance(each, np.ndarray) else each for each in given]
         kernel.launch((grid, 1, 1), shape, raw, shared_bytes=shared_bytes)
@@ -52,7 +52,7 @@ def both(text: str, name: str, grid: int, block: tuple[int, ...], *arguments, sh
 
 @pytest.fixture(scope="module")
 def engine():
-    made = engines.create("simulator", "compiled")
+    made = engines.create_engine("simulator", "compiled")
     yield made
     made.close()
 
@@ -70,18 +70,22 @@ def test_every_rung_is_compiled_and_right(engine, pattern, variant, choice, bloc
         BodiesPresentation: lambda: small_bodies(block),
     }
     small = made.get(type(pattern.presentation), small_images)
-    if pattern.of_images and pattern.takes(pattern.check(params)) == "values":
+    if pattern.is_image_pattern and pattern.input_kind(pattern.check(params)) == "values":
         small = small_numbers
     for inputs, size in small():
         if variant.name == "quicksort" and size["n"] != 5000:
             continue  # its longest kernel is made anew for most sizes
         chosen = params | size
-        made_of = pattern.inputs(inputs, pattern.check(chosen), 1)
+        made_of = pattern.prepare_inputs(inputs, pattern.check(chosen), 1)
         for each in pattern.parameters:
-            if isinstance(each, Choice) and not variant.alone and variant.obstacle(made_of, pattern.check(chosen)):
+            if (
+                isinstance(each, Choice)
+                and not variant.is_single_thread
+                and variant.obstacle(made_of, pattern.check(chosen))
+            ):
                 chosen[each.name] = each.options[0]  # such as pixels of a type that it does not take
         if variant.obstacle(made_of, pattern.check(chosen)):
-            assert variant.alone
+            assert variant.is_single_thread
             continue  # more than one thread is asked to do
         outcome = run_pattern(engine, pattern, variant, made_of, chosen, print)
         assert (outcome.report.executor, outcome.report.fallback) == ("compiled", "")
@@ -143,7 +147,7 @@ def test_early_returns_loops_and_branches_around_barriers(n: int, block: int, se
     }
     """
     data = np.random.default_rng(seed).integers(-99, 99, max(n, 1), np.int32)
-    both(text, "k", max(-(-n // block), 1), (block,), data, np.int32(n))
+    run_on_both(text, "k", max(-(-n // block), 1), (block,), data, np.int32(n))
 
 
 @pytest.mark.parametrize("block", [32, 40])
@@ -171,7 +175,7 @@ def test_loops_that_each_thread_begins_elsewhere(block: int) -> None:
     }
     """
     data = np.random.default_rng(block).integers(-50, 50, 1000, np.int32)
-    both(text, "k", 2, (block,), data, np.zeros(2 * block, np.int32), np.int32(1000))
+    run_on_both(text, "k", 2, (block,), data, np.zeros(2 * block, np.int32), np.int32(1000))
 
 
 _WRAPS = 2**31 - 48
@@ -208,25 +212,25 @@ __global__ void k(int *out, const int *data, int base, int end, int wide, int hi
 )
 def test_conditions_that_hold_at_both_ends_of_a_block_may_not_hold_between(block, base: int, end: int) -> None:
     data = np.random.default_rng(abs(base)).integers(-50, 50, 64, np.int32)
-    both(_PARTED, "k", 1, block, np.zeros(96, np.int32), data, *map(np.int32, (base, end, end % 33, end % 4, 3)))
+    run_on_both(_PARTED, "k", 1, block, np.zeros(96, np.int32), data, *map(np.int32, (base, end, end % 33, end % 4, 3)))
 
 
 @pytest.mark.parametrize("block", [(96,), (32, 3)], ids=["line", "rectangle"])
 def test_a_long_kernel_has_one_loop_for_whoever_takes_part(block, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(masks, "LONG", 0)
+    monkeypatch.setattr(masks, "MAX_SPECIALIZED_INSTRUCTIONS", 0)
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     data = np.random.default_rng(7).integers(-50, 50, 64, np.int32)
     for base, end in ((0, 40), (0, 500), (-50, 3)):
         numbers = map(np.int32, (base, end, end % 33, end % 4, 3))
-        both(f"{_PARTED}// in one loop", "k", 1, block, np.zeros(96, np.int32), data, *numbers)
+        run_on_both(f"{_PARTED}// in one loop", "k", 1, block, np.zeros(96, np.int32), data, *numbers)
 
 
 def test_the_longest_kernels_go_through_few_passes_and_warps_on_their_own_through_all(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(native, "LONGEST", 0)
+    monkeypatch.setattr(native_code, "MAX_OPTIMIZED_LENGTH", 0)
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     data = np.random.default_rng(7).integers(-50, 50, 64, np.int32)
     numbers = map(np.int32, (0, 40, 7, 0, 3))
-    both(f"{_PARTED}// in few passes", "k", 1, (96,), np.zeros(96, np.int32), data, *numbers)
+    run_on_both(f"{_PARTED}// in few passes", "k", 1, (96,), np.zeros(96, np.int32), data, *numbers)
     by_warps = """
     #include <cuda/barrier>
     __global__ void k(int *data) {
@@ -238,7 +242,7 @@ def test_the_longest_kernels_go_through_few_passes_and_warps_on_their_own_throug
         met.arrive_and_wait();
         data[threadIdx.x] = s[63 - threadIdx.x];
     }"""
-    both(by_warps, "k", 1, (64,), data)
+    run_on_both(by_warps, "k", 1, (64,), data)
 
 
 @settings(max_examples=12, deadline=None)
@@ -261,7 +265,7 @@ def test_exchanges_between_lanes(block: int, seed: int) -> None:
     }
     """
     data = np.random.default_rng(seed).integers(-9, 99, 3 * block, np.int32)
-    both(text, "k", 3, (block,), data, np.zeros(3 * block, np.uint32), np.zeros(3 * block, np.int32))
+    run_on_both(text, "k", 3, (block,), data, np.zeros(3 * block, np.uint32), np.zeros(3 * block, np.int32))
 
 
 @pytest.mark.parametrize("block", [(64,), (41,), (16, 4)], ids=str)
@@ -293,7 +297,7 @@ def test_what_all_lanes_of_a_warp_vote_on_at_once(block: tuple[int, ...]) -> Non
     rng = np.random.default_rng(7)
     values = np.concatenate([rng.integers(-40, 70, 64), rng.integers(-(2**31), 2**31, 64)]).astype(np.int32)
     rng.shuffle(values)
-    both(text, "k", 1, block, values, np.zeros(len(votes) * 64, np.uint32), np.int32(1))
+    run_on_both(text, "k", 1, block, values, np.zeros(len(votes) * 64, np.uint32), np.int32(1))
 
 
 def test_atomics_of_many_blocks_lose_nothing() -> None:
@@ -306,7 +310,7 @@ def test_atomics_of_many_blocks_lose_nothing() -> None:
         atomicAdd(total, 0.5f);
     }
     """
-    both(
+    run_on_both(
         text, "k", 500, (64,), np.zeros(7, np.uint32), np.zeros(2, np.int32), np.zeros(1, np.uint32), np.zeros(1, "f4")
     )
 
@@ -332,8 +336,8 @@ def test_atomics_are_plain_where_a_function_is_given_shared_memory_and_nowhere_e
     atomics = {"": 1, "count((int (*)[8])out, t % 5);": 2, "moved(s, (int (*)[8])out, t % 8);": 2}
     for calls, wanted in atomics.items():
         made = text.replace("CALLS", calls)
-        both(made, "k", 40, (64,), np.zeros(16, np.int32))
-        written = compile_kernel(built(made).kernel("k").function, (64, 1, 1), frozenset()).text
+        run_on_both(made, "k", 40, (64,), np.zeros(16, np.int32))
+        written = compile_kernel(build_module(made).kernel("k").function, (64, 1, 1), frozenset()).text
         assert written.count("atomicrmw") == wanted
 
 
@@ -353,8 +357,8 @@ def test_an_atomic_through_an_object_asks_whether_that_is_shared_memory() -> Non
         __syncthreads();
         if (t < 8) atomicAdd(&out[t], first[t] * 1000 + last[t]);
     }"""
-    both(text, "k", 40, (64,), np.zeros(8, np.int32), np.zeros(120, np.int32))
-    written = compile_kernel(built(text).kernel("k").function, (64, 1, 1), frozenset()).text
+    run_on_both(text, "k", 40, (64,), np.zeros(8, np.int32), np.zeros(120, np.int32))
+    written = compile_kernel(build_module(text).kernel("k").function, (64, 1, 1), frozenset()).text
     assert written.count("atomicrmw") == 2
     assert written.count("ptrtoint ptr %shared") == 1
 
@@ -362,23 +366,23 @@ def test_an_atomic_through_an_object_asks_whether_that_is_shared_memory() -> Non
 def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
     text = 'extern "C" __global__ void k(int *data) { if (threadIdx.x == 0) printf("%d\\n", data[0]); }'
     module = SimulatedModule(text, Path("kernel.cu"), {})
-    with pytest.raises(NotCompiled, match="printf"):
-        module.compiled("k").prepare((1, 1, 1), (32, 1, 1))
+    with pytest.raises(UnsupportedKernel, match="printf"):
+        module.compiled_kernel("k").prepare((1, 1, 1), (32, 1, 1))
     for executor, reason in (
         ("auto", "every access of an edited kernel is checked"),
         ("compiled", "k has printf, which the compiled executor does not support"),
     ):
-        engine = engines.create("simulator", executor)
+        engine = engines.create_engine("simulator", executor)
         engine.sources = {"mine.cu": text}
         kernel = engine.build("mine.cu").kernel("k")
         data = engine.upload(np.array([42], np.int32))
         engine.launch(kernel, (1, 1, 1), (32, 1, 1), data)
-        assert (engine.executed.executor, engine.executed.reason) == ("lockstep", reason)
+        assert (engine.executor_choice.executor, engine.executor_choice.reason) == ("lockstep", reason)
 
 
 def test_an_edited_kernel_is_held_to_its_arrays_however_often_it_runs() -> None:
     text = 'extern "C" __global__ void k(int *data, int where) { data[where] = 1; }'
-    engine = engines.create("simulator")
+    engine = engines.create_engine("simulator")
     engine.sources = {"mine.cu": text}
     kernel = engine.build("mine.cu").kernel("k")
     data = engine.upload(np.zeros(4, np.int32))
@@ -410,8 +414,8 @@ def test_what_lockstep_alone_can_do_is_refused_before_anything_runs(body: str, r
     __global__ void k(int *data) {{ data[2] = 1; {body} }}
     """
     data = np.zeros(3, np.int32)
-    with pytest.raises(NotCompiled, match=reason):
-        built(text).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    with pytest.raises(UnsupportedKernel, match=reason):
+        build_module(text).compiled_kernel("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
     assert not data.any()
 
 
@@ -430,7 +434,7 @@ def test_a_false_assertion_ends_the_launch_as_in_lockstep(condition: str) -> Non
     }}
     """
     said = []
-    for kernel in (built(text).kernel("k"), built(text).compiled("k")):
+    for kernel in (build_module(text).kernel("k"), build_module(text).compiled_kernel("k")):
         with pytest.raises(LaunchError) as failure:
             kernel.launch((2, 1, 1), (64, 1, 1), [np.zeros(512, np.uint8)])
         said.append((failure.value.message.split(" in block")[0], failure.value.kind, failure.value.position))
@@ -461,7 +465,7 @@ def test_bools_enumerations_halves_and_unions_in_memory() -> None:
     items = np.zeros(66, np.dtype([("flag", "u1"), ("kind", "i2"), ("big", "i8")], align=True))
     items["flag"], items["big"] = rng.integers(0, 2, 66), rng.integers(-9, 9, 66)
     halves, reals = rng.normal(size=66).astype("f2"), rng.normal(size=66).astype("f4") * 30_000
-    both(text, "k", 2, (33,), items, np.zeros(66, "u1"), halves, reals, np.zeros(66, "i4"))
+    run_on_both(text, "k", 2, (33,), items, np.zeros(66, "u1"), halves, reals, np.zeros(66, "i4"))
 
 
 def test_what_stands_before_an_exchange_is_done_before_it() -> None:
@@ -476,9 +480,9 @@ def test_what_stands_before_an_exchange_is_done_before_it() -> None:
         Both both(in[threadIdx.x]);
         out[threadIdx.x] = 100 * both.of_three + both.own;
     }"""
-    both(text, "comma", 1, (32,), np.arange(32, dtype=np.int32), np.zeros(32, np.int32))
-    with pytest.raises(NotCompiled, match="in the construction of an object"):
-        built(text).compiled("made").prepare((1, 1, 1), (32, 1, 1))
+    run_on_both(text, "comma", 1, (32,), np.arange(32, dtype=np.int32), np.zeros(32, np.int32))
+    with pytest.raises(UnsupportedKernel, match="in the construction of an object"):
+        build_module(text).compiled_kernel("made").prepare((1, 1, 1), (32, 1, 1))
 
 
 def test_an_object_is_made_when_what_it_is_given_has_been_exchanged() -> None:
@@ -494,8 +498,8 @@ def test_an_object_is_made_when_what_it_is_given_has_been_exchanged() -> None:
         pairs[t] = both.first * 100 + both.second;
     }"""
     values = np.random.default_rng(9).normal(size=64).astype("f4")
-    both(text, "k", 1, (64,), values, np.zeros(64, "f4"), np.zeros(64, np.int32))
-    built(text).compiled("k").prepare((1, 1, 1), (64, 1, 1))
+    run_on_both(text, "k", 1, (64,), values, np.zeros(64, "f4"), np.zeros(64, np.int32))
+    build_module(text).compiled_kernel("k").prepare((1, 1, 1), (64, 1, 1))
 
 
 def test_objects_without_a_name_live_as_long_as_what_waits_is_given_them() -> None:
@@ -518,7 +522,7 @@ def test_objects_without_a_name_live_as_long_as_what_waits_is_given_them() -> No
         __shared__ int kept[2];
         out[threadIdx.x] = Warp(kept[threadIdx.x / 32]).twice(in[threadIdx.x]) + Lane().next(3);
     }"""
-    both(text, "k", 1, (64,), np.arange(64, dtype=np.int32), np.zeros(64, np.int32))
+    run_on_both(text, "k", 1, (64,), np.arange(64, dtype=np.int32), np.zeros(64, np.int32))
 
 
 def test_lists_tables_of_functions_and_variables_in_namespaces() -> None:
@@ -542,7 +546,7 @@ def test_lists_tables_of_functions_and_variables_in_namespaces() -> None:
             + twice(starts[1].x[1] + starts[0].y);
     }
     """
-    both(text, "k", 1, (64,), np.zeros(64, "i4"))
+    run_on_both(text, "k", 1, (64,), np.zeros(64, "i4"))
 
 
 def test_own_structs_that_live_across_barriers_and_go_through_references() -> None:
@@ -584,7 +588,7 @@ def test_own_structs_that_live_across_barriers_and_go_through_references() -> No
     """
     values = np.random.default_rng(2).integers(-9, 9, (200, 4)).astype(np.float32)
     for block in (1, 32, 49, 64):
-        both(text, "k", 1, (block,), values, np.zeros(192, "f4"), np.zeros(64, "i4"), np.int32(200))
+        run_on_both(text, "k", 1, (block,), values, np.zeros(192, "f4"), np.zeros(64, "i4"), np.int32(200))
 
 
 @pytest.mark.parametrize("block", [(32,), (77,), (13, 5)], ids=str)
@@ -612,7 +616,7 @@ def test_shuffles_and_votes_where_only_some_threads_are_left(block: tuple[int, .
     """
     values = np.random.default_rng(4).integers(0, 50, 80).astype(np.int32)
     for n in (0, 5, 32, 40, 80):
-        both(text, "k", 1, block, values, np.zeros(80, "i4"), np.int32(n))
+        run_on_both(text, "k", 1, block, values, np.zeros(80, "i4"), np.int32(n))
 
 
 LOOK_BACK = """
@@ -657,8 +661,8 @@ def test_blocks_that_wait_for_those_before_them(wait: str) -> None:
     tiles = 10
     own = np.arange(tiles)[:, None] * 3 + np.arange(8)
     expected = [own[:tile].sum(axis=0) for tile in range(tiles)]
-    module = built(LOOK_BACK.replace("WAIT", wait))
-    for kernel in (module.kernel("k"), module.compiled("k")):
+    module = build_module(LOOK_BACK.replace("WAIT", wait))
+    for kernel in (module.kernel("k"), module.compiled_kernel("k")):
         states, out, begun = np.zeros((tiles, 8), "u4"), np.zeros((tiles, 8), "u4"), np.zeros(1, "u4")
         raw = [each.view(np.uint8).ravel() for each in (states, out, begun)]
         kernel.launch((tiles, 1, 1), (32, 1, 1), raw)
@@ -681,7 +685,7 @@ def test_a_loop_that_ends_for_nobody_runs_for_nobody() -> None:
     }
     """
     for n in (0, 1, 9):
-        both(text, "k", 1, (40,), np.arange(40, dtype=np.int32), np.int32(n))
+        run_on_both(text, "k", 1, (40,), np.arange(40, dtype=np.int32), np.int32(n))
 
 
 def test_a_launch_says_that_it_compiles_and_only_when_it_does(tmp_path, monkeypatch) -> None:
@@ -692,8 +696,8 @@ def test_a_launch_says_that_it_compiles_and_only_when_it_does(tmp_path, monkeypa
     told = []
     for _ in range(2):  # the second time another engine, as in another process, finds it in the cache
         told.append([])
-        inputs = pattern.inputs({"image": image, "maxval": np.array(255)}, pattern.check({}), 1)
-        run_pattern(engines.create("simulator"), pattern, variant, inputs, {}, told[-1].append)
+        inputs = pattern.prepare_inputs({"image": image, "maxval": np.array(255)}, pattern.check({}), 1)
+        run_pattern(engines.create_engine("simulator"), pattern, variant, inputs, {}, told[-1].append)
     compiling = [[each.message for each in one if each.message.startswith("compiling")] for one in told]
     assert compiling == [["compiling histogram_privatized for this processor"], []]
 
@@ -702,13 +706,14 @@ _AT_ONCE = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 while time.time() < float(sys.argv[1]):
     pass
 for number in range(6):
     text = f"__global__ void k(int *data) {{ data[threadIdx.x] = threadIdx.x * {number}; }}"
     data = np.full(32, -1, np.int32)
-    SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    kernel = SimulatedModule(text, Path("kernel.cu"), {}).compiled_kernel("k")
+    kernel.launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
     assert (data == np.arange(32) * number).all()
 """
 
@@ -733,7 +738,9 @@ def test_code_is_found_by_all_that_a_kernel_calls(tmp_path, monkeypatch) -> None
         __global__ void k(int *data) {{ data[threadIdx.x] = deep(threadIdx.x); }}
         """
         data = np.zeros(32, np.int32)
-        SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+        SimulatedModule(text, Path("kernel.cu"), {}).compiled_kernel("k").launch(
+            (1, 1, 1), (32, 1, 1), [data.view(np.uint8)]
+        )
         np.testing.assert_array_equal(data, (np.arange(32) + 1) * by)
     assert len(list(tmp_path.glob("*.o"))) == 2
 
@@ -744,15 +751,17 @@ def test_a_damaged_cache_is_made_anew(tmp_path, monkeypatch) -> None:
     expected = np.arange(32, dtype=np.int32) * 3
     for _ in range(2):
         data = np.zeros(32, np.int32)
-        SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+        SimulatedModule(text, Path("kernel.cu"), {}).compiled_kernel("k").launch(
+            (1, 1, 1), (32, 1, 1), [data.view(np.uint8)]
+        )
         np.testing.assert_array_equal(data, expected)
         (kept,) = tmp_path.glob("*.o")
         kept.write_bytes(kept.read_bytes()[:-20])
 
 
 def test_a_launch_that_is_interrupted_ends_for_all_threads_and_the_next_one_does_everything(monkeypatch) -> None:
-    monkeypatch.setattr("gpu.simulator.compiled.launch._workers", lambda: 3)
-    module = built("""
+    monkeypatch.setattr("gpu.simulator.compiled.launch._worker_count", lambda: 3)
+    module = build_module("""
 __global__ void k(int *a, int n) {
     int i = blockIdx.x;
     int sum = 0;
@@ -760,7 +769,7 @@ __global__ void k(int *a, int n) {
     a[i] = sum | 1;
 }
 """)
-    kernel, blocks = module.compiled("k"), 3000
+    kernel, blocks = module.compiled_kernel("k"), 3000
     whole = np.zeros(blocks, np.int32)
     kernel.launch((blocks, 1, 1), (1, 1, 1), [whole.view(np.uint8), np.int32(1)])
     assert (whole != 0).all(), "no piece of it is left out"

@@ -6,7 +6,7 @@ import pytest
 
 from gpu.engines.base import KERNELS
 from gpu.simulator.compiled.kernel import compile_kernel
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 
 @pytest.mark.parametrize(

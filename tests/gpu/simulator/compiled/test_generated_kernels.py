@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gpu.simulator.compiled import native
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.expressions import TYPES, operands
-from tests.gpu.simulator.programs_with_barriers import kernels, kernels_with_functions
-from tests.gpu.simulator.test_semantics import BLOCK, GRID, LANES, Batch, batches, cuda_source, same
+from gpu.simulator.compiled import native_code
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.barrier_programs import kernels, kernels_with_functions
+from tests.gpu.simulator.expressions import TYPES, draw_operands
+from tests.gpu.simulator.test_semantics import BLOCK, GRID, LANES, ProgramBatch, are_identical, batches, cuda_source
 
 Array = np.ndarray[Any, Any]
 
@@ -32,16 +32,16 @@ fixed = settings(
 @pytest.fixture(autouse=True)
 def unfused(tmp_path_factory, monkeypatch) -> None:
     """Let products round before they are added, as they do in lockstep."""
-    plain = native.compile_text
-    monkeypatch.setattr(native, "compile_text", lambda text: plain(text.replace(" contract", "")))
+    plain = native_code.compile_text
+    monkeypatch.setattr(native_code, "compile_text", lambda text: plain(text.replace(" contract", "")))
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path_factory.getbasetemp() / "unfused"))
 
 
-def on_both(text: str, name: str, grid: int, block: int, *arguments: Any) -> list[tuple[Array, Array]]:
+def run_on_both(text: str, name: str, grid: int, block: int, *arguments: Any) -> list[tuple[Array, Array]]:
     """Return what each executor leaves in each array."""
     module = SimulatedModule(text, Path("kernel.cu"), {})
     results: list[list[Array]] = []
-    for kernel in (module.kernel(name), module.compiled(name)):
+    for kernel in (module.kernel(name), module.compiled_kernel(name)):
         given = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
         raw = [each.view(np.uint8).ravel() if isinstance(each, np.ndarray) else each for each in given]
         kernel.launch((grid, 1, 1), (block, 1, 1), raw)
@@ -49,31 +49,31 @@ def on_both(text: str, name: str, grid: int, block: int, *arguments: Any) -> lis
     return list(zip(*results, strict=True))
 
 
-def compare_expressions(batch: Batch) -> None:
+def compare_expressions(batch: ProgramBatch) -> None:
     generator = np.random.default_rng(batch.seed)
-    inputs = [operands(type, 2 * LANES, generator) for type in TYPES]
-    uniform = [operands(type, 1, generator)[0] for type in TYPES]
+    inputs = [draw_operands(type, 2 * LANES, generator) for type in TYPES]
+    uniform = [draw_operands(type, 1, generator)[0] for type in TYPES]
     results = [np.zeros((batch.count(real=False), LANES), np.int64), np.zeros((batch.count(real=True), LANES))]
-    *_, wholes, reals = on_both(
+    *_, wholes, reals = run_on_both(
         cuda_source(batch), "expressions", GRID, BLOCK, *inputs, *uniform, np.int32(LANES), *results
     )
     places = {True: 0, False: 0}
     for number, is_real in batch.rows:
         lockstep, compiled = (each[places[is_real]] for each in (reals if is_real else wholes))
         places[is_real] += 1
-        for lane in np.flatnonzero(~same(compiled, lockstep))[:1]:
+        for lane in np.flatnonzero(~are_identical(compiled, lockstep))[:1]:
             pytest.fail(f"{batch.texts[number]}\n  lane {lane}: {compiled[lane]!r}, in lockstep {lockstep[lane]!r}")
 
 
 @settings(fixed, max_examples=3)
 @given(batches(depth=1, count=40))
-def test_single_operators(batch: Batch) -> None:
+def test_single_operators(batch: ProgramBatch) -> None:
     compare_expressions(batch)
 
 
 @settings(fixed, max_examples=4)
 @given(batches(depth=3, count=12))
-def test_nested_expressions(batch: Batch) -> None:
+def test_nested_expressions(batch: ProgramBatch) -> None:
     compare_expressions(batch)
 
 
@@ -96,7 +96,7 @@ def compare_programs(text: str, block: int, u: int, seed: int) -> None:
     grid = 3
     values = np.random.default_rng(seed).integers(-20, 20, 4 * grid * block + 200, np.int32)
     arrays = (np.zeros(grid * block, np.int32), np.zeros(8 * grid, np.int32))
-    for lockstep, compiled in on_both(text, "k", grid, block, values, *arrays, np.int32(u)):
+    for lockstep, compiled in run_on_both(text, "k", grid, block, values, *arrays, np.int32(u)):
         assert np.array_equal(compiled, lockstep), f"block {block}, u {u}, seed {seed}\n{text}"
 
 
@@ -123,7 +123,7 @@ def test_vectors_structs_and_pointers_that_move() -> None:
     bodies = np.zeros(n, np.dtype([("place", "4f4"), ("mass", "f8"), ("kind", "i2"), ("gap", "6u1")]))
     bodies["mass"], bodies["kind"] = rng.normal(size=n), rng.integers(-9, 9, n)
     given = (rng.normal(size=(5 * n, 4)).astype(np.float32), bodies, np.zeros(n, np.float32))
-    for lockstep, compiled in on_both(text, "k", 3, 32, *given, np.int32(n)):
+    for lockstep, compiled in run_on_both(text, "k", 3, 32, *given, np.int32(n)):
         assert lockstep.tobytes() == compiled.tobytes()
 
 
@@ -170,7 +170,7 @@ def test_arrays_of_a_threads_own_that_live_across_loops_and_barriers(block: int,
     """
     grid = 4
     given = np.random.default_rng(8).integers(-8, 8, grid * block + 100).astype(np.float32)
-    for lockstep, compiled in on_both(
+    for lockstep, compiled in run_on_both(
         text, "k", grid, block, given, np.zeros(grid * block, np.float32), np.int32(n), np.int32(1)
     ):
         assert compiled.tobytes() == lockstep.tobytes()
@@ -201,7 +201,7 @@ def test_threads_are_numbered_within_warps_rows_and_tiles(block: tuple[int, int]
     values = np.random.default_rng(9).integers(-99, 99, grid * x * y + 300, np.int32)
     module = SimulatedModule(text, Path("kernel.cu"), {})
     results = []
-    for kernel in (module.kernel("k"), module.compiled("k")):
+    for kernel in (module.kernel("k"), module.compiled_kernel("k")):
         out = np.zeros(grid * x * y, np.int32)
         kernel.launch((grid, 1, 1), (x, y, 1), [values.view(np.uint8), out.view(np.uint8), np.int32(left)])
         results.append(out)
@@ -231,7 +231,7 @@ def test_many_blocks_on_two_threads(monkeypatch) -> None:
     blocks, counts = np.zeros(count, np.int32), np.zeros(5, np.uint32)
     total, most = np.zeros(1, np.uint64), np.full(1, -1, np.int32)
     arrays = [each.view(np.uint8) for each in (blocks, counts, total, most)]
-    SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((count, 1, 1), (64, 1, 1), arrays)
+    SimulatedModule(text, Path("kernel.cu"), {}).compiled_kernel("k").launch((count, 1, 1), (64, 1, 1), arrays)
     expected = np.arange(count, dtype=np.int64) * 7 * 64 + 64 * 63 // 2
     np.testing.assert_array_equal(blocks, expected)
     lanes = (np.arange(count)[:, None] + np.arange(64)) % 5

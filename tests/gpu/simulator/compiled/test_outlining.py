@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.simulator.compiled.kernel import compile_kernel
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 _TEXT = """
 __device__ int folded(int *s, int t, int width) {
@@ -54,11 +54,11 @@ def test_a_kernel_in_parts_gives_what_lockstep_gives(
     lines: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
-    monkeypatch.setattr("gpu.simulator.compiled.assembly.LONG", lines)
+    monkeypatch.setattr("gpu.simulator.compiled.assembly.MIN_LINES", lines)
     module = SimulatedModule(_TEXT, Path("k.cu"), {})
     assert compile_kernel(module.kernel("k").function, (64, 1, 1), frozenset()).text.count("define internal") > 0
     results = []
-    for kernel in (module.kernel("k"), module.compiled("k")):
+    for kernel in (module.kernel("k"), module.compiled_kernel("k")):
         data = np.random.default_rng(3).integers(0, 50, 128, np.int32)
         kernel.launch((2, 1, 1), (64, 1, 1), [data.view(np.uint8), np.int32(6)])
         results.append(data.tolist())
@@ -92,12 +92,12 @@ def test_warps_that_go_their_own_ways_are_compiled_with_few_passes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
-    monkeypatch.setattr("gpu.simulator.compiled.native.LONGEST", 0)
+    monkeypatch.setattr("gpu.simulator.compiled.native_code.MAX_OPTIMIZED_LENGTH", 0)
     module = SimulatedModule(_BY_WARPS, Path("k.cu"), {})
     text = compile_kernel(module.kernel("k").function, (96, 1, 1), frozenset()).text
     assert "presplitcoroutine" in text
     results = []
-    for kernel in (module.kernel("k"), module.compiled("k")):
+    for kernel in (module.kernel("k"), module.compiled_kernel("k")):
         data = np.random.default_rng(5).integers(0, 50, 192, np.int32)
         kernel.launch((2, 1, 1), (96, 1, 1), [data.view(np.uint8), np.int32(6)])
         results.append(data.tolist())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.simulator.compiled.kernel import compile_kernel
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 TEXT = """
 __device__ int lower(int t, int stride) { return 2 * (t & ~(stride - 1)) | (t & (stride - 1)); }
@@ -71,7 +71,7 @@ def module() -> SimulatedModule:
 @pytest.mark.parametrize("name", ["step", "several", "changing"])
 @pytest.mark.parametrize("block", [256, 72, 33], ids=str)
 def test_masks_of_all_kinds_give_what_each_thread_finds(name: str, block: int) -> None:
-    rng, kernels = np.random.default_rng(block), (module().kernel(name), module().compiled(name))
+    rng, kernels = np.random.default_rng(block), (module().kernel(name), module().compiled_kernel(name))
     grid = 1 if name == "changing" or block != 256 else 2
     for number, mask in enumerate(MASKS):
         stride, n = 1 << number % 8, (512, 200, 77)[number % 3]

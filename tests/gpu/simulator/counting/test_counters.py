@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from gpu.errors import LaunchError
 from gpu.simulator.counting.counters import METRICS, Counters, HotAddress
-from gpu.simulator.counting.traffic import Warps, narrow, shared_passes
+from gpu.simulator.counting.traffic import Warps, count_shared_wavefronts, narrow_indices
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.running import build
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.kernel_runner import build
 
 Array = np.ndarray[Any, Any]
 KERNELS = Path(__file__).parents[4] / "kernels"
@@ -39,7 +39,7 @@ GLOBAL_NAMES = (REQUESTS, SECTORS, MOVED, ASKED, USED, IDEAL)
 SIZES = {"unsigned char": 1, "short": 2, "float": 4, "double": 8, "float2": 8, "float4": 16}
 
 
-def watch(
+def count_launch(
     module: SimulatedModule,
     kernel: str,
     *arguments: Any,
@@ -56,12 +56,14 @@ def watch(
     return counters
 
 
-def count(source: str, *arguments: Any, defines: Mapping[str, int | str] | None = None, **launch: Any) -> Counters:
+def count_kernel(
+    source: str, *arguments: Any, defines: Mapping[str, int | str] | None = None, **launch: Any
+) -> Counters:
     """Launch the kernel `k` of a source text and return what was counted."""
-    return watch(build(source, defines), "k", *arguments, **launch)
+    return count_launch(build(source, defines), "k", *arguments, **launch)
 
 
-def line_of(source: str, fragment: str) -> tuple[str, int]:
+def find_line(source: str, fragment: str) -> tuple[str, int]:
     [number] = [number for number, line in enumerate(source.splitlines(), 1) if fragment in line]
     return "test.cu", number
 
@@ -73,7 +75,7 @@ def warps_of(index: Array, threads: int) -> Iterator[list[int]]:
             yield block[start : start + 32]
 
 
-def slow_global(index: Array, threads: int, size: int) -> dict[str, int]:
+def count_global_slowly(index: Array, threads: int, size: int) -> dict[str, int]:
     counted: Counter[str] = Counter()
     for warp in warps_of(index, threads):
         wanted = [element for element in warp if element >= 0]
@@ -90,7 +92,7 @@ def slow_global(index: Array, threads: int, size: int) -> dict[str, int]:
     return counted
 
 
-def slow_atomics(index: Array, threads: int, size: int) -> dict[str, int]:
+def count_atomics_slowly(index: Array, threads: int, size: int) -> dict[str, int]:
     """Lanes go in turns: in each, every address that is still wanted serves one lane."""
     counted: Counter[str] = Counter()
     for warp in warps_of(index, threads):
@@ -107,7 +109,7 @@ def slow_atomics(index: Array, threads: int, size: int) -> dict[str, int]:
     return counted
 
 
-def slow_shared(index: Array, threads: int, size: int, op: str) -> dict[str, int]:
+def count_shared_slowly(index: Array, threads: int, size: int, op: str) -> dict[str, int]:
     counted: Counter[str] = Counter()
     for warp in warps_of(index, threads):
         counted[SHARED_REQUESTS] += any(element >= 0 for element in warp)
@@ -195,11 +197,11 @@ MODULES = {
 }
 
 
-def named(counts: Mapping[str, int], op: str) -> dict[str, int]:
+def counts_by_name(counts: Mapping[str, int], op: str) -> dict[str, int]:
     return {name.format(op): value for name, value in counts.items() if value}
 
 
-def only(counts: Mapping[str, Any], names: Sequence[str], op: str) -> dict[str, Any]:
+def select_counts(counts: Mapping[str, Any], names: Sequence[str], op: str) -> dict[str, Any]:
     wanted = {name.format(op) for name in names}
     return {name: value for name, value in counts.items() if name in wanted}
 
@@ -210,14 +212,14 @@ def only(counts: Mapping[str, Any], names: Sequence[str], op: str) -> dict[str, 
 def test_sectors_agree_with_a_count_lane_by_lane(type: str, pattern: tuple[Array, int, int]) -> None:
     index, threads, blocks = pattern
     data = np.zeros(COUNT * SIZES[type], np.uint8)
-    counters = watch(MODULES[GATHER, type], "k", index, data, data.copy(), grid=(blocks,), block=(threads,))
-    lines, right = counters.per_line(), slow_global(index, threads, SIZES[type])
+    counters = count_launch(MODULES[GATHER, type], "k", index, data, data.copy(), grid=(blocks,), block=(threads,))
+    lines, right = counters.per_line(), count_global_slowly(index, threads, SIZES[type])
     for op, fragment in (("ld", "ELEMENT value ="), ("st", "out[i] =")):
-        file, line = line_of(GATHER, fragment)
+        file, line = find_line(GATHER, fragment)
         counted: Counter[str] = Counter()
         for number in (line, line + 1):
-            counted.update(only(lines.get((file, number), {}), GLOBAL_NAMES, op))
-        assert dict(counted) == named(right, op)
+            counted.update(select_counts(lines.get((file, number), {}), GLOBAL_NAMES, op))
+        assert dict(counted) == counts_by_name(right, op)
 
 
 @pytest.mark.parametrize("type", SIZES)
@@ -226,12 +228,14 @@ def test_sectors_agree_with_a_count_lane_by_lane(type: str, pattern: tuple[Array
 def test_bank_conflicts_agree_with_a_count_lane_by_lane(type: str, pattern: tuple[Array, int, int]) -> None:
     index, threads, blocks = pattern
     data = np.zeros(COUNT * SIZES[type], np.uint8)
-    counters = watch(MODULES[GATHER_SHARED, type], "k", index, data, data.copy(), grid=(blocks,), block=(threads,))
+    counters = count_launch(
+        MODULES[GATHER_SHARED, type], "k", index, data, data.copy(), grid=(blocks,), block=(threads,)
+    )
     lines = counters.per_line()
     names = [SHARED_REQUESTS, WAVEFRONTS, CONFLICTS, "worst_bank_conflict"]
     for op, fragment in (("st", "tile[i] = value"), ("ld", "back = tile[i]")):
-        right = named(slow_shared(index, threads, SIZES[type], op), op)
-        assert only(lines.get(line_of(GATHER_SHARED, fragment), {}), names, op) == right
+        right = counts_by_name(count_shared_slowly(index, threads, SIZES[type], op), op)
+        assert select_counts(lines.get(find_line(GATHER_SHARED, fragment), {}), names, op) == right
 
 
 def test_a_launch_of_many_batches_counts_the_same_as_lane_by_lane() -> None:
@@ -239,12 +243,12 @@ def test_a_launch_of_many_batches_counts_the_same_as_lane_by_lane() -> None:
     index = np.random.default_rng(5).integers(-40, COUNT, threads * blocks).astype(np.int32)
     index[index < 0] = -1
     data = np.zeros(COUNT, np.float32)
-    counters = watch(MODULES[GATHER_SHARED, "float"], "k", index, data, data, grid=(blocks,), block=(threads,))
+    counters = count_launch(MODULES[GATHER_SHARED, "float"], "k", index, data, data, grid=(blocks,), block=(threads,))
     lines = counters.per_line()
-    load = lines[line_of(GATHER_SHARED, "ELEMENT value = data[i]")]
-    assert only(load, GLOBAL_NAMES, "ld") == named(slow_global(index, threads, 4), "ld")
-    right = named(slow_shared(index, threads, 4, "ld"), "ld")
-    assert only(lines[line_of(GATHER_SHARED, "back = tile[i]")], list(right), "ld") == right
+    load = lines[find_line(GATHER_SHARED, "ELEMENT value = data[i]")]
+    assert select_counts(load, GLOBAL_NAMES, "ld") == counts_by_name(count_global_slowly(index, threads, 4), "ld")
+    right = counts_by_name(count_shared_slowly(index, threads, 4, "ld"), "ld")
+    assert select_counts(lines[find_line(GATHER_SHARED, "back = tile[i]")], list(right), "ld") == right
 
 
 ATOMICS = """
@@ -265,7 +269,9 @@ def test_atomic_queues_agree_with_a_count_lane_by_lane(type: str, pattern: tuple
     index, threads, blocks = pattern
     size = 8 if "long" in type else 4
     bins = np.zeros(COUNT * size, np.uint8)
-    counters = count(ATOMICS, index, bins, grid=(blocks,), block=(threads,), defines={"ELEMENT": type, "COUNT": COUNT})
+    counters = count_kernel(
+        ATOMICS, index, bins, grid=(blocks,), block=(threads,), defines={"ELEMENT": type, "COUNT": COUNT}
+    )
     queues = [
         max(Counter(element for element in warp if element >= 0).values(), default=0)
         for warp in warps_of(index, threads)
@@ -274,7 +280,9 @@ def test_atomic_queues_agree_with_a_count_lane_by_lane(type: str, pattern: tuple
     for space in ("global", "shared"):
         assert total[f"atomic_queues_{space}"] == sum(queues)
         assert total[f"longest_atomic_queue_{space}"] == max(queues)
-    right = named(slow_atomics(index, threads, size), "red") | named(slow_shared(index, threads, size, "atom"), "atom")
+    right = counts_by_name(count_atomics_slowly(index, threads, size), "red") | counts_by_name(
+        count_shared_slowly(index, threads, size, "atom"), "atom"
+    )
     assert {name: total[name] for name in right} == right
     everywhere = Counter(element for element in index.tolist() if element >= 0)
     within = [Counter(each for each in block if each >= 0) for block in index.reshape(blocks, threads).tolist()]
@@ -312,7 +320,7 @@ def test_sectors_of_a_request(type: str, index: str, sectors: int) -> None:
         out[{index}] = data[{index}];
     }}"""
     data = np.zeros(32 * 40 * SIZES[type], np.uint8)
-    total = count(source, data, data.copy()).total()
+    total = count_kernel(source, data, data.copy()).total()
     for op in ("ld", "st"):
         assert total[REQUESTS.format(op)] == 1
         assert total[PER_REQUEST.format(op)] == sectors
@@ -324,7 +332,7 @@ def test_sectors_of_a_request(type: str, index: str, sectors: int) -> None:
 
 def test_an_access_of_some_lanes_asks_for_their_bytes_only() -> None:
     source = "__global__ void k(float *data) { if (threadIdx.x < 8) data[threadIdx.x] += 1.0f; }"
-    total = count(source, np.zeros(32, np.float32), block=(96,)).total()
+    total = count_kernel(source, np.zeros(32, np.float32), block=(96,)).total()
     assert (total[REQUESTS.format("ld")], total[SECTORS.format("ld")], total[ASKED.format("ld")]) == (1, 1, 32)
     assert total[EFFICIENCY.format("st")] == 100.0
 
@@ -358,7 +366,7 @@ def test_bank_conflicts_of_a_request(declaration: str, place: str, conflicts: in
         int t = threadIdx.x;
         out[t] = {place};
     }}"""
-    total = count(source, np.zeros(32 * SIZES[type], np.uint8)).total()
+    total = count_kernel(source, np.zeros(32 * SIZES[type], np.uint8)).total()
     assert total[SHARED_REQUESTS.format("ld")] == 1
     assert total[CONFLICTS.format("ld")] == conflicts
     least = {8: 2, 16: 4}.get(SIZES[type], 1)
@@ -398,10 +406,10 @@ def test_counts_are_those_of_nsight_compute(pattern: str) -> None:
         atomicAdd(&global[i], 1);
         atomicAdd(&wide[i], 1ull);
     }}"""
-    lines = count(source, *(np.zeros(512 * size, np.uint8) for size in (8, 16, 4, 8))).per_line()
+    lines = count_kernel(source, *(np.zeros(512 * size, np.uint8) for size in (8, 16, 4, 8))).per_line()
 
     def passes(fragment: str, op: str) -> tuple[float, float]:
-        line = lines[line_of(source, fragment)]
+        line = lines[find_line(source, fragment)]
         return line[WAVEFRONTS.format(op)], line.get(CONFLICTS.format(op), 0)
 
     assert (
@@ -410,8 +418,8 @@ def test_counts_are_those_of_nsight_compute(pattern: str) -> None:
         passes("= sixteen[i]", "ld"),
         passes("sixteen[i] = float4", "st"),
         passes("&four[i]", "atom"),
-        lines[line_of(source, "&global[i]")][SECTORS.format("red")],
-        lines[line_of(source, "&wide[i]")][SECTORS.format("red")],
+        lines[find_line(source, "&global[i]")][SECTORS.format("red")],
+        lines[find_line(source, "&wide[i]")][SECTORS.format("red")],
     ) == MEASURED[pattern]
 
 
@@ -431,7 +439,7 @@ __global__ void k(const float *in, float *out, int n) {
 def test_a_transposed_tile_conflicts_unless_it_is_padded(padding: int, conflicts: int) -> None:
     n = 64
     data = np.zeros(n * n, np.float32)
-    counters = count(
+    counters = count_kernel(
         TRANSPOSE, data, data.copy(), np.int32(n), grid=(2, 2), block=(32, 32), defines={"PADDING": padding}
     )
     total, requests = counters.total(), 4 * 32
@@ -440,7 +448,7 @@ def test_a_transposed_tile_conflicts_unless_it_is_padded(padding: int, conflicts
     assert total["worst_bank_conflict"] == conflicts + 1
     assert total[PER_REQUEST.format("ld")] == total[PER_REQUEST.format("st")] == 4.0
     assert (total["block_barriers"], total["warp_barriers"]) == (4, requests)
-    line = counters.per_line()[line_of(TRANSPOSE, "= tile")]
+    line = counters.per_line()[find_line(TRANSPOSE, "= tile")]
     assert line.get(CONFLICTS.format("ld"), 0) == conflicts * requests
 
 
@@ -457,8 +465,10 @@ def test_neighbored_pairs_leave_a_half_three_quarters_seven_eighths_idle() -> No
         if (t % 8 == 0)
             data[t] += data[t + 4];
     }"""
-    lines = count(source, np.zeros(64, np.float32), block=(64,)).per_line()
-    idle = [1 - lines[line_of(source, f"data[t + {stride}]")]["lanes_per_warp_statement"] / 32 for stride in (1, 2, 4)]
+    lines = count_kernel(source, np.zeros(64, np.float32), block=(64,)).per_line()
+    idle = [
+        1 - lines[find_line(source, f"data[t + {stride}]")]["lanes_per_warp_statement"] / 32 for stride in (1, 2, 4)
+    ]
     assert idle == [1 / 2, 3 / 4, 7 / 8]
 
 
@@ -484,14 +494,14 @@ __global__ void k(float *data) {
 @pytest.mark.parametrize("source", [NEIGHBORED, INTERLEAVED])
 @pytest.mark.parametrize("n", [1, 2, 32, 256])
 def test_a_reduction_of_n_takes_n_minus_1_operations(source: str, n: int) -> None:
-    counters = count(source, np.zeros(n, np.float32), block=(n,))
-    assert counters.per_line().get(line_of(source, "data[t] +="), {}).get("operations", 0) == n - 1
+    counters = count_kernel(source, np.zeros(n, np.float32), block=(n,))
+    assert counters.per_line().get(find_line(source, "data[t] +="), {}).get("operations", 0) == n - 1
     assert counters.total()["block_barriers"] == n.bit_length() - 1
 
 
 def test_an_interleaved_reduction_diverges_in_its_last_warp_only() -> None:
     neighbored, interleaved = (
-        count(source, np.zeros(256, np.float32), block=(256,)).total() for source in (NEIGHBORED, INTERLEAVED)
+        count_kernel(source, np.zeros(256, np.float32), block=(256,)).total() for source in (NEIGHBORED, INTERLEAVED)
     )
     # Eight rounds. Neighbored: 5 rounds split all 8 warps, then strides of 32, 64, 128 leave 4, 2, 1 warps with a lane.
     assert neighbored["divergent_branches"] == 5 * 8 + 4 + 2 + 1
@@ -510,13 +520,13 @@ def test_a_branch_diverges_where_both_sides_are_taken_within_a_warp() -> None:
         if (t < 1000) v = 5;
         out[t] = v;
     }"""
-    counters = count(source, np.zeros(80, np.int32), block=(80,))
+    counters = count_kernel(source, np.zeros(80, np.int32), block=(80,))
     lines = counters.per_line()
     expected = {"t < 32": 0, "t < 40": 1, "t % 2": 3, "t < 1000": 0}
     for fragment, divergent in expected.items():
-        line = lines[line_of(source, fragment)]
+        line = lines[find_line(source, fragment)]
         assert (line["branches"], line.get("divergent_branches", 0)) == (3, divergent)
-    sides = lines[line_of(source, "t % 2")]
+    sides = lines[find_line(source, "t % 2")]
     assert (sides["warp_statements"], sides["lane_statements"]) == (3 + 3 + 3, 80 + 40 + 40)
     assert counters.total()["divergent_branches"] == 4
 
@@ -529,11 +539,11 @@ def test_lanes_that_leave_a_loop_one_by_one() -> None:
             sum += i;
         out[threadIdx.x] = sum;
     }"""
-    counters = count(source, np.zeros(32, np.int32))
+    counters = count_kernel(source, np.zeros(32, np.int32))
     lines = counters.per_line()
-    test = lines[line_of(source, "for (")]
+    test = lines[find_line(source, "for (")]
     assert (test["branches"], test["divergent_branches"]) == (32, 31)
-    body = lines[line_of(source, "sum += i")]
+    body = lines[find_line(source, "sum += i")]
     assert (body["warp_statements"], body["lane_statements"]) == (31, 31 * 32 // 2)
     assert body["lanes_per_warp_statement"] == 16.0
     assert body["operations"] == 31 * 32 // 2
@@ -545,7 +555,7 @@ def test_atomics_whose_result_is_not_used_are_reductions() -> None:
         atomicAdd(&a[0], 1);
         old[threadIdx.x] = atomicAdd(&a[threadIdx.x], 1);
     }"""
-    counters = count(source, np.zeros(48, np.int32), np.zeros(48, np.int32), block=(48,))
+    counters = count_kernel(source, np.zeros(48, np.int32), np.zeros(48, np.int32), block=(48,))
     total = counters.total()
     assert (total[REQUESTS.format("red")], total[SECTORS.format("red")]) == (2, 32 + 16)
     assert (total[REQUESTS.format("atom")], total[SECTORS.format("atom")]) == (2, 4 + 2)
@@ -566,19 +576,19 @@ def test_barriers_and_fences_by_warps_and_lines() -> None:
         if (threadIdx.x < 3)
             __syncwarp(7);
     }"""
-    counters = count(source, np.zeros(1, np.int32), grid=(3,), block=(80,))
+    counters = count_kernel(source, np.zeros(1, np.int32), grid=(3,), block=(80,))
     total, lines = counters.total(), counters.per_line()
     assert (total["block_barriers"], total["warp_barriers"]) == (6, 3 * (3 + 2))
     assert (total["fences"], total["warp_syncs"]) == (3 * 2 * 2, 3)
-    assert lines[line_of(source, "__threadfence();")]["fences"] == 6
-    assert lines[line_of(source, "__syncwarp")]["warp_syncs"] == 3
+    assert lines[find_line(source, "__threadfence();")]["fences"] == 6
+    assert lines[find_line(source, "__syncwarp")]["warp_syncs"] == 3
 
 
 def histogram(kernel: str, image: Array, grid: int, block: int) -> Counters:
     module = SimulatedModule((KERNELS / "histogram.cu").read_text(), KERNELS / "histogram.cu", {})
     bins = np.zeros(256, np.uint32)
     arguments = (image, bins, np.int32(image.size), np.int32(256))
-    counters = watch(module, kernel, *arguments, grid=(grid,), block=(block,), shared_bytes=1024)
+    counters = count_launch(module, kernel, *arguments, grid=(grid,), block=(block,), shared_bytes=1024)
     assert kernel == "histogram_racy" or bins.sum() == image.size
     return counters
 
@@ -633,7 +643,7 @@ def test_a_tile_spares_most_loads_of_a_convolution() -> None:
         extra = (np.full(taps, 1 / taps, np.float32),) if "naive" in name else ()
         rest = (*sizes, np.int32(radius), np.int32(0)) if "naive" in name else (*sizes, np.int32(0))
         grid, block = (width // 32, height // rows), (32, rows)
-        totals[name] = watch(module, name, image, *extra, out, *rest, grid=grid, block=block).total()
+        totals[name] = count_launch(module, name, image, *extra, out, *rest, grid=grid, block=block).total()
         np.testing.assert_allclose(out, 1, rtol=1e-5)
     warps = width * height // 32
     load = REQUESTS.format("ld")
@@ -663,7 +673,7 @@ def test_lines_add_up_to_the_total_and_launches_to_more() -> None:
     source = "__global__ void k(int *a) { atomicAdd(a, 1); }"
     twice = Counters()
     for _ in range(2):
-        count(source, np.zeros(1, np.int32), counters=twice)
+        count_kernel(source, np.zeros(1, np.int32), counters=twice)
     assert twice.total()["lane_statements"] == 64
     assert twice.total()["hottest_atomics_global"] == 32
 
@@ -684,9 +694,9 @@ def test_a_launch_that_fails_leaves_what_was_counted_before() -> None:
     }"""
     counters = Counters()
     with pytest.raises(LaunchError):
-        count(source, np.zeros(4, np.int32), np.int32(4), counters=counters)
+        count_kernel(source, np.zeros(4, np.int32), np.int32(4), counters=counters)
     assert counters.total()["hottest_atomics_global"] == 32
-    count(source, np.zeros(4, np.int32), np.int32(3), counters=counters)
+    count_kernel(source, np.zeros(4, np.int32), np.int32(3), counters=counters)
     total = counters.total()
     assert (total["hottest_atomics_global"], total[REQUESTS.format("red")], total[REQUESTS.format("st")]) == (32, 2, 1)
 
@@ -694,17 +704,17 @@ def test_a_launch_that_fails_leaves_what_was_counted_before() -> None:
 @pytest.mark.parametrize("lane", range(32))
 def test_a_load_of_8_bytes_serves_a_whole_warp_only_where_every_pair_agrees(lane: int) -> None:
     warps, elements = Warps(LaneMask(np.ones(32, bool))), np.zeros(32, np.int64)
-    assert shared_passes(warps, elements, 8, reads=True).total.tolist() == [1]
+    assert count_shared_wavefronts(warps, elements, 8, reads=True).total.tolist() == [1]
     elements[lane] = 1
-    assert shared_passes(warps, elements, 8, reads=True).total.tolist() == [2], "it agrees with nobody"
+    assert count_shared_wavefronts(warps, elements, 8, reads=True).total.tolist() == [2], "it agrees with nobody"
     # A pair are neighbors, or else a lane and the next but one.
     for other in (lane ^ 1, lane ^ 2):
         agreed = elements.copy()
         agreed[other] = 1
-        assert shared_passes(warps, agreed, 8, reads=True).total.tolist() == [1]
+        assert count_shared_wavefronts(warps, agreed, 8, reads=True).total.tolist() == [1]
 
 
 def test_numbers_are_made_narrow_only_where_they_all_fit() -> None:
-    assert narrow(np.array([2**31 - 2]), 2**31 - 1).dtype == np.int32
-    assert narrow(np.array([5], np.int32), 2**31 + 1).dtype == np.int64
-    assert narrow(np.array([2**31]), 2**31 + 1).tolist() == [2**31]
+    assert narrow_indices(np.array([2**31 - 2]), 2**31 - 1).dtype == np.int32
+    assert narrow_indices(np.array([5], np.int32), 2**31 + 1).dtype == np.int64
+    assert narrow_indices(np.array([2**31]), 2**31 + 1).tolist() == [2**31]

@@ -10,10 +10,10 @@ import pytest
 
 from gpu.errors import LaunchError
 from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized import UninitializedChecker
-from tests.gpu.simulator.checking import lines, watch
-from tests.gpu.simulator.running import build, launch
-from tests.gpu.simulator.tracing import ancestry, elements, trace
+from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
+from tests.gpu.simulator.kernel_runner import build, launch
+from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, trace_kernel
+from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 Array = np.ndarray[Any, Any]
 VALUES = np.arange(1, 257, dtype=np.float32)
@@ -52,19 +52,19 @@ __global__ void k(const float *in, float *out, int rounds) {
 """
 
 
-def _both(source: str, defines: Mapping[str, int | str], *arguments: Any, kernel: str = "k") -> list[Array]:
+def _run_on_both(source: str, defines: Mapping[str, int | str], *arguments: Any, kernel: str = "k") -> list[Array]:
     """Run a kernel on both executors, and watched, which finds nothing."""
     module = build(source, defines)
     found = launch(module, kernel, *arguments)
     copies = [np.array(each, order="C") if isinstance(each, np.ndarray) else each for each in arguments]
     bound = [each.reshape(-1).view(np.uint8) if each.ndim else each for each in copies]
-    module.compiled(kernel).launch((1, 1, 1), (32, 1, 1), bound)
+    module.compiled_kernel(kernel).launch((1, 1, 1), (32, 1, 1), bound)
     arrays = [each for each in copies if each.ndim]
     for lockstep, compiled in zip(found, arrays, strict=True):
         np.testing.assert_array_equal(compiled, lockstep)
     races, unset = RaceChecker(), UninitializedChecker()
     for checker in (races, unset):
-        watch(checker, module, *copies, kernel=kernel)
+        launch_watched(checker, module, *copies, kernel=kernel)
     assert not races.findings
     assert not unset.findings
     return found
@@ -74,7 +74,7 @@ def _both(source: str, defines: Mapping[str, int | str], *arguments: Any, kernel
 @pytest.mark.parametrize("how", [PRIMITIVES, PTX], ids=["primitives", "ptx"])
 def test_two_buffers_take_turns(how: str, words: int) -> None:
     given = np.arange(96 * words, dtype=np.float32)
-    _, out = _both(how + DOUBLE_BUFFER, {"N": words}, given, given * 0, np.int32(3))
+    _, out = _run_on_both(how + DOUBLE_BUFFER, {"N": words}, given, given * 0, np.int32(3))
     np.testing.assert_array_equal(out.reshape(3, 32, words), given.reshape(3, 32, words)[:, ::-1])
 
 
@@ -136,10 +136,12 @@ def test_who_does_not_wait_races_with_the_copy(between: str, races: bool) -> Non
     }}"""
     )
     checker = RaceChecker()
-    watch(checker, source, VALUES[:64].copy(), np.zeros(64, np.float32), kernel="k", block=64, defines={"N": 1})
+    launch_watched(
+        checker, source, VALUES[:64].copy(), np.zeros(64, np.float32), kernel="k", block=64, defines={"N": 1}
+    )
     text = source.splitlines()
     copy = next(number for number, line in enumerate(text, 1) if "COPY(&s" in line)
-    assert lines(checker.findings) == ([(copy, copy + 1)] if races else [])
+    assert finding_lines(checker.findings) == ([(copy, copy + 1)] if races else [])
 
 
 @pytest.mark.parametrize(("between", "races"), [("", True), ("COMMIT();", True), ("COMMIT(); WAIT(0);", False)])
@@ -160,9 +162,9 @@ def test_a_copy_that_begins_where_another_one_goes_on_races(between: str, races:
     }}"""
     )
     checker = RaceChecker()
-    watch(checker, source, VALUES, np.zeros(32, np.float32), kernel="k", defines={"N": 1})
+    launch_watched(checker, source, VALUES, np.zeros(32, np.float32), kernel="k", defines={"N": 1})
     first = source[: source.index("COPY(&s")].count("\n") + 1
-    assert lines(checker.findings) == ([(first, first + 2)] if races else [])
+    assert finding_lines(checker.findings) == ([(first, first + 2)] if races else [])
 
 
 def test_the_finding_says_that_a_wait_would_order_the_two() -> None:
@@ -176,7 +178,7 @@ def test_the_finding_says_that_a_wait_would_order_the_two() -> None:
     }"""
     )
     checker = RaceChecker()
-    watch(checker, source, VALUES, np.zeros(32, np.float32), kernel="k", defines={"N": 1})
+    launch_watched(checker, source, VALUES, np.zeros(32, np.float32), kernel="k", defines={"N": 1})
     (only,) = checker.findings
     assert only.message.startswith("Race reported between Write access at test.cu:9 by thread (0,0,0)")
     assert "Read access at test.cu:10 by thread (0,0,0)" in only.message
@@ -198,7 +200,7 @@ def test_what_is_not_given_is_zero(given: int) -> None:
         for (int i = 0; i < 8; ++i) out[i / 4 * 128 + t * 4 + i % 4] = s[i / 4][t * 4 + i % 4];
     }"""
     rows = np.random.default_rng(1).integers(1, 255, (32, 16)).astype(np.uint8)
-    _, out = _both(source, {}, rows.view(np.uint32), np.zeros((2, 32, 4), np.uint32), np.int32(given))
+    _, out = _run_on_both(source, {}, rows.view(np.uint32), np.zeros((2, 32, 4), np.uint32), np.int32(given))
     rows[:, given:] = 0
     np.testing.assert_array_equal(out.view(np.uint8), [rows, rows])
 
@@ -216,7 +218,7 @@ def test_a_copy_of_nothing_but_zeros_reads_nothing() -> None:
         out[t] = s[t];
     }"""
     checker, out = RaceChecker(), np.ones(32, np.float32)
-    watch(checker, source, VALUES[:1], out, np.int32(1), kernel="k")
+    launch_watched(checker, source, VALUES[:1], out, np.int32(1), kernel="k")
     assert not checker.findings
     np.testing.assert_array_equal(out, [VALUES[0], *[0] * 31])
 
@@ -242,12 +244,12 @@ __global__ void k(const float *in, float *out) {
 
 
 def test_a_group_copies_together() -> None:
-    _, out = _both(GROUPS, {}, VALUES[:192], np.zeros(188, np.float32))
+    _, out = _run_on_both(GROUPS, {}, VALUES[:192], np.zeros(188, np.float32))
     parts = [VALUES[:64], VALUES[64:128], VALUES[128:188]]
     np.testing.assert_array_equal(out, np.concatenate([part[::-1] for part in parts]))
     checker = RaceChecker()
-    watch(checker, GROUPS, VALUES[:192], np.zeros(188, np.float32), kernel="k", defines={"EARLY": 2})
-    assert (10, 12) in lines(checker.findings)
+    launch_watched(checker, GROUPS, VALUES[:192], np.zeros(188, np.float32), kernel="k", defines={"EARLY": 2})
+    assert (10, 12) in finding_lines(checker.findings)
 
 
 def test_lanes_that_run_ahead_have_their_own_groups() -> None:
@@ -277,12 +279,12 @@ def test_lanes_that_run_ahead_have_their_own_groups() -> None:
 
 
 def test_a_recording_knows_where_what_was_copied_is_from() -> None:
-    made, _ = trace(
+    made, _ = trace_kernel(
         "#define N 1" + PRIMITIVES + DOUBLE_BUFFER,
         [np.arange(64, dtype=np.float32), np.zeros(64, np.float32), np.int32(2)],
     )
-    found = ancestry(made, "out", 40)
-    assert elements(found) == [32 + 31 - 8]
+    found = find_ancestry(made, "out", 40)
+    assert input_elements(found) == [32 + 31 - 8]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gpu.simulator.running import build, launch, run_kernel
+from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +50,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, Any], Any], tuple[str, ...]]] = {
 CASES = [(name, type) for name, (_, types) in OPERATIONS.items() for type in types]
 
 
-def source_of(name: str, dtype: str) -> str:
+def write_source(name: str, dtype: str) -> str:
     """Write kernels that apply an atomic at index[i], in global and in shared memory, in lanes that a mask picks."""
     type = C_NAMES[dtype]
     return f"""
@@ -73,7 +73,7 @@ def source_of(name: str, dtype: str) -> str:
     }}"""
 
 
-def values_of(dtype: str, count: int, generator: np.random.Generator) -> Array:
+def draw_values(dtype: str, count: int, generator: np.random.Generator) -> Array:
     if dtype.startswith("float"):
         return generator.integers(-1000, 1000, count).astype(dtype)  # sums of these are exact, in any order
     small = generator.integers(0, 40, count).astype(dtype)
@@ -81,7 +81,7 @@ def values_of(dtype: str, count: int, generator: np.random.Generator) -> Array:
     return np.where(generator.random(count) < 0.5, small, wide)
 
 
-def indices(kind: str, generator: np.random.Generator) -> Array:
+def draw_indices(kind: str, generator: np.random.Generator) -> Array:
     """Return the element for each lane, -1 for a lane that takes no part; 8 elements are there."""
     match kind:
         case "one address":
@@ -94,7 +94,7 @@ def indices(kind: str, generator: np.random.Generator) -> Array:
             return generator.integers(-3, 8, LANES).clip(-1).astype(np.int32)
 
 
-def has_order(start: Any, pairs: list[tuple[Any, Any]], combine: Callable[[Any, Any], Any], end: Any) -> bool:
+def has_valid_order(start: Any, pairs: list[tuple[Any, Any]], combine: Callable[[Any, Any], Any], end: Any) -> bool:
     """Whether the pairs (operand, what was found) can be put in a row that leads from `start` to `end`."""
     left, current = list(pairs), start
     while left:
@@ -114,9 +114,9 @@ def has_order(start: Any, pairs: list[tuple[Any, Any]], combine: Callable[[Any, 
 def test_every_atomic(name: str, dtype: str, kind: str) -> None:
     combine = OPERATIONS[name][0]
     generator = np.random.default_rng([ord(letter) for letter in name + dtype])
-    index, operands = indices(kind, generator), values_of(dtype, LANES, generator)
-    start, untouched = values_of(dtype, 8, generator), values_of(dtype, LANES, generator)
-    module = build(source_of(name, dtype))
+    index, operands = draw_indices(kind, generator), draw_values(dtype, LANES, generator)
+    start, untouched = draw_values(dtype, 8, generator), draw_values(dtype, LANES, generator)
+    module = build(write_source(name, dtype))
     ends = {}
     for kernel in ("used", "unused", "shared"):
         _, _, memory, found = launch(module, kernel, index, operands, start, untouched, block=LANES)
@@ -129,7 +129,7 @@ def test_every_atomic(name: str, dtype: str, kind: str) -> None:
             lanes = np.flatnonzero(index == element)
             pairs = [(operands[lane], found[lane]) for lane in lanes]
             with np.errstate(over="ignore"):
-                assert has_order(start[element], pairs, combine, memory[element]), f"{kernel}, element {element}"
+                assert has_valid_order(start[element], pairs, combine, memory[element]), f"{kernel}, element {element}"
     if name != "atomicExch":  # whichever order: the others end the same
         np.testing.assert_array_equal(ends["used"], ends["unused"])
         np.testing.assert_array_equal(ends["used"], ends["shared"])

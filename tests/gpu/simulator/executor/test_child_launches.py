@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from gpu.errors import CompileError, LaunchError
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
-from tests.gpu.simulator.checking import watch
-from tests.gpu.simulator.running import build, launch, run_kernel
-from tests.gpu.simulator.tracing import ancestry, check_states, elements, trace
+from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
+from tests.gpu.simulator.trace_checks import check_states, find_ancestry, input_elements, trace_kernel
+from tests.gpu.simulator.watched_launch import launch_watched
 
 Array = np.ndarray[Any, Any]
 
@@ -69,7 +69,7 @@ __global__ void quicksort(KEY *data, int left, int right, int depth) {
 """
 
 
-def quicksorted(values: Array, max_depth: int = 24) -> Array:
+def run_quicksort(values: Array, max_depth: int = 24) -> Array:
     key = {"i": "int", "u": "unsigned", "f": "float"}[values.dtype.kind]
     module = build(QUICKSORT, {"KEY": key, "MAX_DEPTH": max_depth})
     [made] = launch(module, "quicksort", values, np.int32(0), np.int32(values.size - 1), np.int32(0), block=1)
@@ -97,7 +97,7 @@ ADVERSARIES = {
 @pytest.mark.parametrize("max_depth", [24, 2])
 def test_quicksort_of_adversaries(name: str, max_depth: int) -> None:
     values = ADVERSARIES[name].astype(np.int32)
-    np.testing.assert_array_equal(quicksorted(values, max_depth), np.sort(values))
+    np.testing.assert_array_equal(run_quicksort(values, max_depth), np.sort(values))
 
 
 @settings(max_examples=10, derandomize=True, database=None, deadline=None, phases=(Phase.generate,))
@@ -106,10 +106,10 @@ def test_quicksort_of_random_keys(n: int, seed: int, dtype: str) -> None:
     generator = np.random.default_rng(seed)
     values = generator.integers(0, 2**32, n, dtype=np.uint32).view(np.int32) % generator.integers(2, 10**6)
     values = values.astype(dtype)
-    np.testing.assert_array_equal(quicksorted(values), np.sort(values))
+    np.testing.assert_array_equal(run_quicksort(values), np.sort(values))
 
 
-def ints(count: int) -> Array:
+def make_ints(count: int) -> Array:
     return np.zeros(count, np.int32)
 
 
@@ -129,8 +129,8 @@ def test_each_thread_launches_a_grid_of_its_own() -> None:
         }
     }"""
     start = np.array([0, 2, 2, 8, 8, 12, 40, 42, 46], np.int32)
-    out, _ = run_kernel(source, "parent", ints(46), start, grid=2, block=4)
-    right = ints(46)
+    out, _ = run_kernel(source, "parent", make_ints(46), start, grid=2, block=4)
+    right = make_ints(46)
     for i, (first, last) in enumerate(pairwise(start)):
         for at in range(first, last):
             partner = first + (at - first) // 2 * 2 + 1 - (at - first) % 2
@@ -150,7 +150,7 @@ def test_arguments_are_converted_and_templates_deduced() -> None:
         add<4>
             <<<1, 2>>>(out, Pair{threadIdx.x + 1, 0.25f});
     }"""
-    out, counts = run_kernel(source, "parent", np.zeros(5, np.float32), ints(3), block=1)
+    out, counts = run_kernel(source, "parent", np.zeros(5, np.float32), make_ints(3), block=1)
     assert out.tolist() == [4.25, 6.75, 2.5, 2.5, 0]
     assert counts.tolist() == [3, 3, 0]
 
@@ -173,13 +173,13 @@ __global__ void outer(int *out) {
 
 
 def test_children_run_in_order_each_with_its_own_and_tails_last() -> None:
-    out = run_kernel(ORDER, "outer", ints(13), block=2, defines={"WAIT": ""})[0]
+    out = run_kernel(ORDER, "outer", make_ints(13), block=2, defines={"WAIT": ""})[0]
     # Both lanes store -1 at one place: count++ of two lanes is one race, which ends as one.
     assert out.tolist() == [-1, 10, 11, 12, 14, 20, 21, 22, 24, 5, 6, 0, 0]
 
 
 def test_device_synchronize_runs_what_was_launched_at_once() -> None:
-    out = run_kernel(ORDER, "outer", ints(13), block=2, defines={"WAIT": "cudaDeviceSynchronize();"})[0]
+    out = run_kernel(ORDER, "outer", make_ints(13), block=2, defines={"WAIT": "cudaDeviceSynchronize();"})[0]
     assert out.tolist() == [10, 11, 12, 14, 20, 21, 22, 24, -1, 5, 6, 0, 0]
 
 
@@ -198,11 +198,11 @@ def test_a_parent_that_waits_reads_what_its_children_wrote() -> None:
     }"""
     for n in (1, 2, 3, 21, 64):
         given = np.random.default_rng(n).integers(-99, 99, n).astype(np.int32)
-        _, out = run_kernel(source, "sum", given, ints(4 * n), np.int32(n), block=1)
+        _, out = run_kernel(source, "sum", given, make_ints(4 * n), np.int32(n), block=1)
         assert out[0] == given.sum()
 
 
-def failure(source: str, *arguments: Any, kernel: str = "f", **options: Any) -> LaunchError:
+def launch_failure(source: str, *arguments: Any, kernel: str = "f", **options: Any) -> LaunchError:
     with pytest.raises(LaunchError) as caught:
         run_kernel(source, kernel, *arguments, block=1, **options)
     return caught.value
@@ -214,8 +214,8 @@ def test_launches_nest_24_deep_and_no_deeper() -> None:
         *deepest = depth;
         if (depth < last) f<<<1, 1>>>(deepest, depth + 1, last);
     }"""
-    assert run_kernel(source, "f", ints(1), np.int32(0), np.int32(24), block=1)[0][0] == 24
-    error = failure(source, ints(1), np.int32(0), np.int32(25))
+    assert run_kernel(source, "f", make_ints(1), np.int32(0), np.int32(24), block=1)[0][0] == 24
+    error = launch_failure(source, make_ints(1), np.int32(0), np.int32(25))
     assert error.message.startswith("test.cu:4:27: thread (0,0,0) in block (0,0,0) launches a kernel that cannot run: ")
     assert "at most 24 deep" in error.message
     assert error.advice
@@ -233,9 +233,9 @@ def test_loops_of_children_share_the_budget() -> None:
     __global__ void child(int *out) { for (int i = 0; i < 60; i++) out[0]++; }
     __global__ void f(int *out) { for (int i = 0; i < 10; i++) child<<<1, 1>>>(out); }"""
     kernel = build(source).kernel("f")
-    kernel.launch((1, 1, 1), (1, 1, 1), [ints(1).view(np.uint8)], max_rounds=1000)
+    kernel.launch((1, 1, 1), (1, 1, 1), [make_ints(1).view(np.uint8)], max_rounds=1000)
     with pytest.raises(LaunchError, match=r"does not end|have exceeded 500 iterations"):
-        kernel.launch((1, 1, 1), (1, 1, 1), [ints(1).view(np.uint8)], max_rounds=500)
+        kernel.launch((1, 1, 1), (1, 1, 1), [make_ints(1).view(np.uint8)], max_rounds=500)
 
 
 BAD_LAUNCHES = {
@@ -258,7 +258,7 @@ def test_a_launch_that_no_gpu_takes_is_told_with_its_line(name: str) -> None:
     statement, message = BAD_LAUNCHES[name]
     source = f"__global__ void g(int *p) {{ *p = 1; }}\n__global__ void f(int *p) {{\n{statement}\n}}"
     with pytest.raises(LaunchError, match=message) as caught:
-        run_kernel(source, "f", ints(1), block=1)
+        run_kernel(source, "f", make_ints(1), block=1)
     assert caught.value.position is not None
     assert caught.value.position.line == 3
     assert caught.value.position.column == statement.index("g<<<") + 1
@@ -306,7 +306,7 @@ def test_comments_strings_and_several_lines_within_a_launch() -> None:
         p[6] = __LINE__;
         printf("<<<1, 1>>>(%d)", p[6]);
     }"""
-    given = ints(8)
+    given = make_ints(8)
     given[7] = 2
     printed: list[str] = []
     build(source).kernel("f").launch(
@@ -321,7 +321,7 @@ def test_launches_in_a_header(tmp_path: Path) -> None:
         "__global__ void g(int *p) { *p = 3; }\n__device__ void start(int *p) { /* é */ g<<<1, 1>>>(p); }\n"
     )
     text = '#include "tree.cuh"\n__global__ void f(int *p) { start(p); }'
-    assert launch(SimulatedModule(text, tmp_path / "test.cu", {}), "f", ints(1), block=1)[0][0] == 3
+    assert launch(SimulatedModule(text, tmp_path / "test.cu", {}), "f", make_ints(1), block=1)[0][0] == 3
     (tmp_path / "tree.cuh").write_text(
         "__global__ void g(int *p) { *p = 3; }\n__device__ void start(int *p) { /* é */ g<<<1, 1>>>(p); x; }\n"
     )
@@ -334,10 +334,10 @@ def test_observers_see_children() -> None:
     __global__ void g(int *p, int n) { if (threadIdx.x < n) p[threadIdx.x] += n; }
     __global__ void f(int *p) { g<<<2, 32>>>(p, 3); }"""
     counters, races = Counters(), RaceChecker()
-    given = ints(32)
-    watch(counters, source, given, block=1)
+    given = make_ints(32)
+    launch_watched(counters, source, given, block=1)
     assert counters.per_line()["test.cu", 2]["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"] == 2
-    watch(races, source, given, block=1)
+    launch_watched(races, source, given, block=1)
     assert [finding.positions[0].line for finding in races.findings] == [2]
 
 
@@ -352,8 +352,8 @@ def test_launches_are_ordered_before_each_other() -> None:
         g<<<1, 16>>>(p, 3);
     }"""
     races = RaceChecker()
-    given = ints(32)
-    watch(races, source, given, block=1)
+    given = make_ints(32)
+    launch_watched(races, source, given, block=1)
     assert races.findings == []
     assert given[:3].tolist() == [7, 10, 6]
 
@@ -374,7 +374,7 @@ def test_a_trace_has_launches_with_their_own_grids(tmp_path: Path) -> None:
     }"""
     given = np.random.default_rng(3).random(124, np.float32)
     for wait in ("", "cudaDeviceSynchronize();"):
-        made, (out, _) = trace(source.replace("WAIT", wait), [np.zeros(124, np.float32), given], block=2)
+        made, (out, _) = trace_kernel(source.replace("WAIT", wait), [np.zeros(124, np.float32), given], block=2)
         right = (given[:120].reshape(3, 40)[:, ::-1] * 2 + 1).ravel()
         np.testing.assert_array_equal(out[:120], right)
         made.save(tmp_path / "trace.zip")
@@ -390,8 +390,8 @@ def test_a_trace_has_launches_with_their_own_grids(tmp_path: Path) -> None:
                 assert event.threads.max() < one.launches[event.launch].block[0]
                 assert event.function == one.launches[event.launch].kernel or event.launch == 0
             check_states(one)
-            found = ancestry(one, "out", 119)
-            assert elements(found) == [80]
+            found = find_ancestry(one, "out", 119)
+            assert input_elements(found) == [80]
             assert {(node.block, node.thread) for node in found.operations} == {(1, 0), (1, 39)}
 
 
@@ -403,7 +403,7 @@ __global__ void k(int *a) {
     a[8 + threadIdx.x] = cudaDeviceSynchronize() + 7;
 }
 """
-    made, (out,) = trace(source, [np.zeros(16, np.int32)], block=4)
+    made, (out,) = trace_kernel(source, [np.zeros(16, np.int32)], block=4)
     assert out.tolist() == [5] * 4 + [0] * 4 + [7] * 4 + [0] * 4
     writes = {
         (event.position.line, event.launch): sorted(access.elements.tolist())

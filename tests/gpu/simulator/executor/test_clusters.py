@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from gpu.errors import CompileError, LaunchError
-from gpu.simulator.checkers.every import every_checker
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.checkers.checker_set import create_checkers
+from gpu.simulator.simulated_module import SimulatedModule
 from tests import needs
-from tests.gpu.simulator.running import build
-from tests.gpu.simulator.tracing import ancestry, elements, trace
+from tests.gpu.simulator.kernel_runner import build
+from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, trace_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -74,20 +74,20 @@ __global__ void __cluster_dims__(3, 1, 1) k(const unsigned *in, unsigned *out) {
 }"""
 
 
-def _launches(module: SimulatedModule, name: str) -> list[Any]:
+def _make_launchers(module: SimulatedModule, name: str) -> list[Any]:
     """Return what launches a kernel in several orders, and as machine code."""
     kernel = module.kernel(name)
 
     def ordered(schedule: str) -> Any:
         return lambda *given, **options: kernel.launch(*given, **options, schedule=schedule)
 
-    return [*map(ordered, ("round-robin", "shuffle:1", "cached:1")), module.compiled(name).launch]
+    return [*map(ordered, ("round-robin", "shuffle:1", "cached:1")), module.compiled_kernel(name).launch]
 
 
-def _findings(source: str, name: str, grid: tuple[int, ...], given: list[Any], shared_bytes: int = 0) -> list[str]:
+def _list_findings(source: str, name: str, grid: tuple[int, ...], given: list[Any], shared_bytes: int = 0) -> list[str]:
     found: dict[str, None] = {}
     for schedule in ("round-robin", "shuffle:1"):
-        checkers = every_checker()
+        checkers = create_checkers()
         build(source).kernel(name).launch(
             grid, (32, 1, 1), given, shared_bytes=shared_bytes, observers=checkers, schedule=schedule
         )
@@ -95,17 +95,17 @@ def _findings(source: str, name: str, grid: tuple[int, ...], given: list[Any], s
     return list(found)
 
 
-def _histogram(source: str) -> list[Any]:
+def _histogram_source(source: str) -> list[Any]:
     return [GIVEN.view(np.uint8), np.int32(GIVEN.size), np.zeros(BINS, np.int32).view(np.uint8), np.int32(BINS)]
 
 
 def test_blocks_of_a_cluster_count_in_each_others_shared_memory() -> None:
     module = build(HISTOGRAM)
-    for launch in _launches(module, "histogram"):
-        given = _histogram(HISTOGRAM)
+    for launch in _make_launchers(module, "histogram"):
+        given = _histogram_source(HISTOGRAM)
         launch((8, 1, 1), (32, 1, 1), given, shared_bytes=BINS)
         np.testing.assert_array_equal(given[2].view(np.int32), np.bincount(GIVEN, minlength=BINS))
-    assert not _findings(HISTOGRAM, "histogram", (8, 1, 1), _histogram(HISTOGRAM), BINS)
+    assert not _list_findings(HISTOGRAM, "histogram", (8, 1, 1), _histogram_source(HISTOGRAM), BINS)
 
 
 @needs.nvcc
@@ -126,12 +126,12 @@ def test_a_cluster_is_a_box_of_the_grid() -> None:
         expected[blocks[y, x]] = sums[lanes % 3] * 1000 + ones[(rank + lanes) % 4]
         places[blocks[y, x]] = rank + 40
     module = build(BOX)
-    for launch in _launches(module, "k"):
+    for launch in _make_launchers(module, "k"):
         out = np.zeros(24 * 36, np.uint32)
         launch((6, 4, 1), (35, 1, 1), [out.view(np.uint8)])
         np.testing.assert_array_equal(out[: 24 * 35].reshape(24, 35), expected)
         np.testing.assert_array_equal(out[24 * 35 :], places)
-    assert not _findings(BOX, "k", (6, 4, 1), [np.zeros(24 * 36 * 4, np.uint8)])
+    assert not _list_findings(BOX, "k", (6, 4, 1), [np.zeros(24 * 36 * 4, np.uint8)])
 
 
 # The word comes by itself, and the barrier waits for its bytes too.
@@ -151,16 +151,18 @@ def test_a_block_waits_for_what_another_one_brings(source: str) -> None:
     given = np.arange(5, 5 + 192, dtype=np.uint32)
     rows = given.reshape(2, 3, 32)
     module = build(source)
-    for launch in _launches(module, "k"):
+    for launch in _make_launchers(module, "k"):
         out = np.zeros(192, np.uint32)
         launch((6, 1, 1), (32, 1, 1), [given.view(np.uint8), out.view(np.uint8)])
         np.testing.assert_array_equal(out.reshape(2, 3, 32), rows + np.roll(rows[:, :, :1], 1, axis=1))
-    assert not _findings(source, "k", (6, 1, 1), [given.view(np.uint8), np.zeros(768, np.uint8)])
+    assert not _list_findings(source, "k", (6, 1, 1), [given.view(np.uint8), np.zeros(768, np.uint8)])
 
 
 def test_a_recording_follows_a_value_from_block_to_block() -> None:
-    made, _ = trace(RING, [np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32)], kernel="k", block=32, grid=3)
-    assert elements(ancestry(made, "out", 40)) == [0, 40]
+    made, _ = trace_kernel(
+        RING, [np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32)], kernel="k", block=32, grid=3
+    )
+    assert input_elements(find_ancestry(made, "out", 40)) == [0, 40]
 
 
 SYNC = "    cluster.sync();\n"
@@ -178,7 +180,7 @@ SYNC = "    cluster.sync();\n"
     ids=["start", "end"],
 )
 def test_a_barrier_that_is_missing_is_found(source: str, reasons: list[str]) -> None:
-    found = _findings(source, "histogram", (8, 1, 1), _histogram(source), BINS)
+    found = _list_findings(source, "histogram", (8, 1, 1), _histogram_source(source), BINS)
     for reason in reasons:
         assert any(reason in each for each in found), found
     assert all("cluster_histogram" in each or "test.cu:14" in each for each in found)
@@ -186,7 +188,7 @@ def test_a_barrier_that_is_missing_is_found(source: str, reasons: list[str]) -> 
 
 def test_a_block_that_ends_while_another_one_reads_it_is_found() -> None:
     source = BOX.replace("    cluster.sync();\n", "")
-    found = _findings(source, "k", (2, 2, 1), [np.zeros(4 * 36 * 4, np.uint8)])
+    found = _list_findings(source, "k", (2, 2, 1), [np.zeros(4 * 36 * 4, np.uint8)])
     assert found
     assert all("s belongs to block" in each and "which may have ended" in each for each in found)
 
@@ -238,7 +240,7 @@ WAITS_FOR_EVER = """if (blockIdx.x) { cluster.sync(); } else {
     ],
 )
 def test_machine_code_finds_who_waits_for_ever(body: str, reason: str) -> None:
-    compiled = build(KERNEL.format(dims="2", body=body)).compiled("k")
+    compiled = build(KERNEL.format(dims="2", body=body)).compiled_kernel("k")
     given = ((2, 1, 1), (32, 1, 1), [np.zeros(16, np.uint8)])
     if not reason:  # who has ended is not waited for
         compiled.launch(*given)

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import LaunchError
+from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 from tests.gpu.simulator.oracle import run_c
-from tests.gpu.simulator.running import build, launch, run_kernel
 from tests.gpu.simulator.statements import bodies
 
 Array = np.ndarray[Any, Any]
@@ -89,7 +89,7 @@ def test_random_programs_do_what_c_does(programs: list[str], uniform: int, seed:
             )
 
 
-def per_lane(body: str, *, before: str = "", uniform: int = 0, lanes: int = 32) -> list[int]:
+def run_per_lane(body: str, *, before: str = "", uniform: int = 0, lanes: int = 32) -> list[int]:
     """Run statements that set `out` from the lane `i` and the argument `n`."""
     source = f"""
     {before}
@@ -152,7 +152,7 @@ LOOPS: dict[str, tuple[str, Callable[[int], int]]] = {
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops(name: str) -> None:
     body, right = LOOPS[name]
-    assert per_lane(body) == [right(i) for i in range(32)]
+    assert run_per_lane(body) == [right(i) for i in range(32)]
 
 
 def test_an_if_chain_takes_one_way() -> None:
@@ -163,11 +163,13 @@ def test_an_if_chain_takes_one_way() -> None:
     else if (i & 1) { if (i > 20) out = 4; } else out = 5;
     """
     right = [1] * 4 + [102, 102, 60, 2] + [5 if i % 2 == 0 else 4 if i > 20 else 0 for i in range(8, 32)]
-    assert per_lane(body) == right
+    assert run_per_lane(body) == right
 
 
 def test_an_else_belongs_to_the_nearest_if() -> None:
-    assert per_lane("if (i > 5) if (i > 10) out = 1; else out = 2;") == [(i > 5) * (2 - (i > 10)) for i in range(32)]
+    assert run_per_lane("if (i > 5) if (i > 10) out = 1; else out = 2;") == [
+        (i > 5) * (2 - (i > 10)) for i in range(32)
+    ]
 
 
 def test_an_inner_name_hides_an_outer_one() -> None:
@@ -177,7 +179,7 @@ def test_an_inner_name_hides_an_outer_one() -> None:
     for (int x = 0; x < 2; x++) { out += x; int i = 1000; out += i; }
     out += x;
     """
-    assert per_lane(body) == [2012 + (100 + i if i % 2 else 0) for i in range(32)]
+    assert run_per_lane(body) == [2012 + (100 + i if i % 2 else 0) for i in range(32)]
 
 
 def test_a_variable_of_a_loop_starts_anew_each_round() -> None:
@@ -188,7 +190,7 @@ def test_a_variable_of_a_loop_starts_anew_each_round() -> None:
         array[k % 2]++;
         out += fresh + array[0] + array[1];
     }"""
-    assert per_lane(body) == [i * (i - 1) // 2 + i for i in range(32)]
+    assert run_per_lane(body) == [i * (i - 1) // 2 + i for i in range(32)]
 
 
 def test_loops_that_macros_write() -> None:
@@ -199,7 +201,7 @@ def test_loops_that_macros_write() -> None:
     #define FOREVER while (true)
     """
     body = "REPEAT(i, out += 2;) UNTIL(out >= 10) out++; TIMES { l++; out += 100; } FOREVER { if (out++ > 330) break; }"
-    assert per_lane(body, before=before) == [max(max(2 * i, 10) + 301, 332) for i in range(32)]
+    assert run_per_lane(body, before=before) == [max(max(2 * i, 10) + 301, 332) for i in range(32)]
 
 
 def test_an_early_return_inside_loops_of_a_function() -> None:
@@ -219,7 +221,7 @@ def test_an_early_return_inside_loops_of_a_function() -> None:
         row, column = divmod(wanted, 6)
         return 100 * row + column if row < 6 and column <= row + 4 else -1
 
-    found = per_lane("out = find(i, n) + 1; out--;", before=before, uniform=6, lanes=64)
+    found = run_per_lane("out = find(i, n) + 1; out--;", before=before, uniform=6, lanes=64)
     assert found == [right(i) for i in range(64)]
 
 
@@ -239,14 +241,14 @@ def test_calls_within_calls_and_within_expressions() -> None:
         return clamp(x, 3, clamp(x + 1, 5, 20)) + x // 2
 
     right = [clamp(nested(i), 0, nested(7)) * 2 + (clamp(i, 6, 8) if i > 4 and nested(i) > 9 else 0) for i in range(32)]
-    assert per_lane(body, before=before) == right
+    assert run_per_lane(body, before=before) == right
 
 
 def test_a_parameter_is_the_functions_own() -> None:
     before = "__device__ int change(int x, int y) { x += 5; y *= x; return y; }"
     body = "int x = i, y = 2; out = change(x, y) + change(y, x); out = 1000 * out + 10 * x + y;"
     right = [1000 * ((i + 5) * 2 + 7 * i) + 10 * i + 2 for i in range(32)]
-    assert per_lane(body, before=before) == right
+    assert run_per_lane(body, before=before) == right
 
 
 def test_lanes_that_have_returned_take_no_part_in_anything() -> None:
@@ -267,15 +269,15 @@ def test_lanes_that_have_returned_take_no_part_in_anything() -> None:
 
 def test_recursion_that_ends_runs_and_one_too_deep_is_an_error() -> None:
     before = "__device__ int sum(int n) { return n == 0 ? 0 : n + sum(n - 1); }"
-    assert per_lane("out = sum(i);", before=before) == [i * (i + 1) // 2 for i in range(32)]
+    assert run_per_lane("out = sum(i);", before=before) == [i * (i + 1) // 2 for i in range(32)]
     with pytest.raises(LaunchError, match=r"Stack overflow: sum is called more than \d+ levels deep"):
-        per_lane("out = sum(i + 100000);", before=before)
+        run_per_lane("out = sum(i + 100000);", before=before)
 
 
 def test_an_endless_loop_ends_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu.simulator.executor.children.MAXIMUM_ROUNDS", 1000)
     with pytest.raises(LaunchError, match=r"^test\.cu:5:9: .*thread \(4,0,0\) in block \(0,0,0\)") as caught:
-        per_lane("while (i > 3) out ^= i;")
+        run_per_lane("while (i > 3) out ^= i;")
     assert caught.value.position is not None
     assert caught.value.position.line == 5
     assert caught.value.advice

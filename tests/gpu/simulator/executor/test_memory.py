@@ -10,9 +10,9 @@ import pytest
 
 from gpu.errors import LaunchError
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observe import Access, Observer
-from tests.gpu.simulator.running import build, launch, run_kernel
-from tests.gpu.simulator.tracing import trace
+from gpu.simulator.executor.observer import Access, Observer
+from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
+from tests.gpu.simulator.trace_checks import trace_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -376,4 +376,4 @@ def test_a_threads_own_memory_is_read_in_another_size_than_it_was_written_in() -
 def test_what_is_recorded_keeps_its_elements_sizes() -> None:
     source = "__global__ void k(int *out) { int own[2] = {1, 2}; out[0] = ((short *)own)[2]; }"
     with pytest.raises(LaunchError, match="own is read in elements of 2 bytes but was written in another size"):
-        trace(source, [np.zeros(1, np.int32)], block=1)
+        trace_kernel(source, [np.zeros(1, np.int32)], block=1)

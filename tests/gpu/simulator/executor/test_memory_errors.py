@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import KernelError, LaunchError
-from tests.gpu.simulator.running import build, launch, run_kernel
+from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +47,7 @@ OUTSIDE = {
 }
 
 
-def source_of(statement: str) -> str:
+def make_source(statement: str) -> str:
     return f"""__constant__ int table[5];
 __device__ char state[7];
 __global__ void f(const int *in, short *out, unsigned int *count, int n) {{
@@ -62,7 +62,7 @@ __global__ void f(const int *in, short *out, unsigned int *count, int n) {{
 def test_an_access_outside_names_place_thread_and_element(name: str) -> None:
     statement, access, lane, element = OUTSIDE[name]
     arguments = zeros(32), zeros(32, dtype=np.int16), zeros(1, dtype=np.uint32), np.int32(32)
-    error = failure(source_of(statement), *arguments)
+    error = failure(make_source(statement), *arguments)
     assert f"Invalid {access}" in error.message
     assert error.message.startswith("test.cu:7:")
     assert f"thread ({lane},0,0) in block (0,0,0)" in error.message

@@ -9,12 +9,12 @@ import pytest
 
 from gpu.errors import LaunchError
 from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
 from gpu.simulator.checkers.warpgroups import WarpgroupChecker
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.checking import lines, watch
-from tests.gpu.simulator.running import build, launch
-from tests.gpu.simulator.tracing import ancestry, elements, trace
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.kernel_runner import build, launch
+from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, trace_kernel
+from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 Array = np.ndarray[Any, Any]
 
@@ -150,10 +150,10 @@ def module() -> SimulatedModule:
 GIVEN = np.arange(1, 385, dtype=np.float32)
 
 
-def _compiled(module: SimulatedModule, kernel: str, size: int, block: int = 64, grid: int = 1) -> Array:
+def _run_compiled(module: SimulatedModule, kernel: str, size: int, block: int = 64, grid: int = 1) -> Array:
     """Return what a kernel makes of `GIVEN` as machine code."""
     out = np.zeros(size, np.float32)
-    module.compiled(kernel).launch((grid, 1, 1), (block, 1, 1), [GIVEN.view(np.uint8), out.view(np.uint8)])
+    module.compiled_kernel(kernel).launch((grid, 1, 1), (block, 1, 1), [GIVEN.view(np.uint8), out.view(np.uint8)])
     return out
 
 
@@ -165,9 +165,9 @@ def _run(module: SimulatedModule, kernel: str, size: int, block: int = 64, grid:
         given = [GIVEN.view(np.uint8), out.view(np.uint8)]
         module.kernel(kernel).launch((grid, 1, 1), (block, 1, 1), given, schedule=schedule)
         np.testing.assert_array_equal(out, found, err_msg=schedule)
-    np.testing.assert_array_equal(_compiled(module, kernel, size, block, grid), found)
+    np.testing.assert_array_equal(_run_compiled(module, kernel, size, block, grid), found)
     for checker in (RaceChecker(), UninitializedChecker()):
-        watch(checker, module, GIVEN, np.zeros(size, np.float32), kernel=kernel, block=block, grid=grid)
+        launch_watched(checker, module, GIVEN, np.zeros(size, np.float32), kernel=kernel, block=block, grid=grid)
         assert not checker.findings, checker.findings[0].message
     return found
 
@@ -225,7 +225,7 @@ def test_warps_that_go_their_own_ways_exchange_leave_and_meet_as_machine_code() 
         out[45 + t] = s[(t + 4) % 45];
     }""")
     found = []
-    for kernel in (module.kernel("k"), module.compiled("k")):
+    for kernel in (module.kernel("k"), module.compiled_kernel("k")):
         out = np.zeros(90, np.float32)
         kernel.launch((1, 1, 1), (9, 5, 1), [GIVEN.view(np.uint8), out.view(np.uint8)])
         found.append(out)
@@ -267,7 +267,7 @@ def test_what_a_bulk_copy_brings_is_not_there_before_and_is_a_race(module: Simul
     out = launch(early, "bulk", GIVEN, np.zeros(256, np.float32), block=64)[1]
     assert np.isnan(out[0])
     checker = RaceChecker()
-    watch(checker, early, GIVEN, np.zeros(256, np.float32), kernel="bulk", block=64)
+    launch_watched(checker, early, GIVEN, np.zeros(256, np.float32), kernel="bulk", block=64)
     assert len(checker.findings) == 1
     assert "The asynchronous copy runs until its thread waits for it" in checker.findings[0].message
 
@@ -284,7 +284,7 @@ def test_what_a_bulk_copy_brings_is_not_there_before_and_is_a_race(module: Simul
 def test_a_bulk_copy_sees_a_barrier_that_was_fenced_after_it_was_made(fence: str, missing: bool) -> None:
     source = SOURCE.replace("WAITS", WAITS).replace("fence.mbarrier_init.release.cluster;", fence)
     checker = WarpgroupChecker()
-    watch(checker, build(source), GIVEN, np.zeros(256, np.float32), kernel="bulk", block=64)
+    launch_watched(checker, build(source), GIVEN, np.zeros(256, np.float32), kernel="bulk", block=64)
     assert bool(checker.findings) == missing
     assert all("a fence.proxy.async between them" in each.message for each in checker.findings)
 
@@ -305,23 +305,25 @@ def test_who_does_not_wait_for_the_phase_races(kernel: str, without: str, write:
         .replace("WAITS", WAITS)
     )
     checker = RaceChecker()
-    watch(checker, source, GIVEN, np.zeros(192, np.float32), kernel=kernel, block=64, max_rounds=200)
+    launch_watched(checker, source, GIVEN, np.zeros(192, np.float32), kernel=kernel, block=64, max_rounds=200)
     text = source.splitlines()
     found = tuple(next(number for number, line in enumerate(text, 1) if part in line) for part in (write, read))
-    assert lines(checker.findings) == [found]
+    assert finding_lines(checker.findings) == [found]
 
 
 def test_the_barrier_itself_is_initialized_before_others_come() -> None:
     source = SOURCE.replace("if (t == 0) init(&all, blockDim.x);\n    __syncthreads();", "if (t == 0) init(&all, 64);")
     checker = RaceChecker()
-    watch(checker, source, GIVEN, np.zeros(192, np.float32), kernel="turns", block=64, defines={"WAITS": WAITS})
+    launch_watched(
+        checker, source, GIVEN, np.zeros(192, np.float32), kernel="turns", block=64, defines={"WAITS": WAITS}
+    )
     assert any("all (shared memory)" in each.message for each in checker.findings)
 
 
 def test_a_recording_follows_a_copy_through_its_barrier() -> None:
     source = SOURCE.replace("WAITS", WAITS)
-    made, _ = trace(source, [GIVEN[:256], np.zeros(256, np.float32)], kernel="bulk", block=64)
-    assert elements(ancestry(made, "out", 10)) == [245]
+    made, _ = trace_kernel(source, [GIVEN[:256], np.zeros(256, np.float32)], kernel="bulk", block=64)
+    assert input_elements(find_ancestry(made, "out", 10)) == [245]
 
 
 @pytest.mark.parametrize(
@@ -346,4 +348,4 @@ def test_a_barrier_that_is_misused_is_an_error(body: str, reason: str) -> None:
         "iterations|seconds", "waits for a phase.*does not end"
     )
     with pytest.raises(LaunchError, match=r"(test.cu|lockstep_barrier.h):.*thread \(0,0,0\) in block.*" + reason):
-        module.compiled("k").launch((1, 1, 1), (1, 1, 1), [])
+        module.compiled_kernel("k").launch((1, 1, 1), (1, 1, 1), [])

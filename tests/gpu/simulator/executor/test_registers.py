@@ -10,20 +10,20 @@ import pytest
 from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import find_pattern
-from gpu.run.execute import record
+from gpu.run.engine_requests import record_pattern
 from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.types import TraceAccess
-from tests.gpu.simulator.running import build
-from tests.gpu.simulator.tracing import check_states
+from tests.gpu.simulator.kernel_runner import build
+from tests.gpu.simulator.trace_checks import check_states
 
 Array = np.ndarray[Any, Any]
 SCHEDULES = tuple(f"cached:{seed}" for seed in range(5))
 ALL_KEPT = "cached:0"
 
 
-def kernel(body: str) -> SimulatedModule:
+def make_kernel(body: str) -> SimulatedModule:
     return build(f"""
     __device__ int flag;
     __global__ void k(const int *in, int *out) {{
@@ -65,7 +65,7 @@ ORDERED = {
 
 @pytest.mark.parametrize("body", ORDERED.values(), ids=ORDERED)
 def test_what_is_ordered_is_seen(body: str) -> None:
-    module = kernel(body)
+    module = make_kernel(body)
     right = run(module, "round-robin").tolist()
     for schedule in SCHEDULES:
         found = RaceChecker()
@@ -82,7 +82,7 @@ RACY = {
 
 @pytest.mark.parametrize("body", RACY.values(), ids=RACY)
 def test_what_is_not_ordered_need_not_be_seen(body: str) -> None:
-    module = kernel(body)
+    module = make_kernel(body)
     answers, lines = set(), set()
     for schedule in ("round-robin", *SCHEDULES):
         found = RaceChecker()
@@ -90,14 +90,14 @@ def test_what_is_not_ordered_need_not_be_seen(body: str) -> None:
         lines.add(tuple(sorted({place.line for each in found.findings for place in each.positions})))
     assert len(answers) > 1
     assert len(lines) == 1  # the same mistakes in every order
-    volatile = kernel(body.replace("s[", "((volatile int *)s)["))
+    volatile = make_kernel(body.replace("s[", "((volatile int *)s)["))
     assert len({run(volatile, schedule).tobytes() for schedule in ("round-robin", *SCHEDULES)}) == 1
 
 
 def test_a_flag_that_stays_in_a_register_is_waited_for_in_vain() -> None:
     source = "if (t == 32) { *(volatile int *)&flag = 1; } if (t == 0) { while (flag == 0) { } } out[t] = 1;"
     for waits in (source, source.replace("flag == 0", "*(volatile int *)&flag == 0")):
-        module = kernel("int before = flag; " + waits + " out[t] += before;")
+        module = make_kernel("int before = flag; " + waits + " out[t] += before;")
         module.set_constant("flag", np.zeros(1, np.int32))
         if waits == source:
             with pytest.raises(LaunchError, match="this loop does not end"):
@@ -108,7 +108,7 @@ def test_a_flag_that_stays_in_a_register_is_waited_for_in_vain() -> None:
 
 def test_mistakes_are_found_where_they_stand() -> None:
     with pytest.raises(LaunchError, match=r"Invalid __shared__ write of size 4 bytes .* element 64 of s") as caught:
-        run(kernel("s[t + 33] = 1;"), ALL_KEPT)
+        run(make_kernel("s[t + 33] = 1;"), ALL_KEPT)
     assert caught.value.position is not None
     assert caught.value.position.line == 8
 
@@ -136,27 +136,28 @@ def test_the_old_last_warp_is_wrong_without_volatile() -> None:
     sums = set()
     for schedule in ("round-robin", ALL_KEPT):
         sources = {"reduction.cu": text}
-        made = record(
+        made = record_pattern(
             pattern, pattern.variant("volatile"), {}, params, lambda _: None, sources=sources, schedule=schedule
         )
         trace = made.launches[-1].trace
         check_states(trace)
         end = len(trace.events)
         sums.add(int(trace.array("partial", end)[0]))
-        found = trace.ancestry(trace.node_of("partial", 0, end))
+        found = trace.ancestry(trace.find_node("partial", 0, end))
         # What made the sum are the elements that came into it, and no others.
         assert sum(int(node.value) for node in found.inputs) == trace.array("partial", end)[0]
         stale = [
             access
             for event in trace.events
             for access in event.accesses
-            if access.action == "read" and access.values.tolist() != _held(trace, access, event.number).tolist()
+            if access.action == "read"
+            and access.values.tolist() != _values_in_memory(trace, access, event.number).tolist()
         ]
         assert bool(stale) == (schedule == ALL_KEPT)
     assert len(sums) == 2
 
 
-def _held(trace: Trace, access: TraceAccess, step: int) -> Array:
+def _values_in_memory(trace: Trace, access: TraceAccess, step: int) -> Array:
     """Return what the memory itself held where lanes read."""
     content: Array = trace.array(int(access.arrays[0]), step)[access.elements]
     return content

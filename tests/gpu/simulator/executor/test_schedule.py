@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.execute import run_pattern
+from gpu.run.engine_requests import run_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator import statements
-from tests.gpu.simulator.running import build
-from tests.gpu.simulator.tracing import check_states, waiting_lanes
+from tests.gpu.simulator.kernel_runner import build
+from tests.gpu.simulator.trace_checks import check_states, waiting_lanes
 
 Array = np.ndarray[Any, Any]
 
@@ -143,7 +143,7 @@ def test_random_programs_without_races(body: str, seed: int) -> None:
     assert (run(module, f"shuffle:{seed}", given, 80) == run(module, "round-robin", given, 80)).all()
 
 
-class _Scheduled(SimulatorEngine):
+class _ScheduledEngine(SimulatorEngine):
     """An engine that runs every launch in an order, and looks for races; what it launches another one has built."""
 
     def __init__(self, builder: SimulatorEngine, schedule: str) -> None:
@@ -153,7 +153,7 @@ class _Scheduled(SimulatorEngine):
         self.checker = RaceChecker()
 
     def build(self, file: str, defines: Any = None) -> Any:
-        return self.builder.built(file, defines)
+        return self.builder.build_simulated_module(file, defines)
 
     def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)
@@ -163,7 +163,7 @@ class _Scheduled(SimulatorEngine):
 
 
 @pytest.fixture(scope="module")
-def in_turn() -> SimulatorEngine:
+def lockstep_engine() -> SimulatorEngine:
     return SimulatorEngine("lockstep")
 
 
@@ -195,13 +195,13 @@ def check_ladder(
     chosen = declared.variant(names[1])
     params = {field.name: field.default for field in declared.parameters} | dict(declared.step_params)
     # Integers, so that the order in which atomics add makes no difference; a matrix has digits.
-    type = {"dtype": "int32"} if declared.dimensions == 1 and not declared.of_images else {}
+    type = {"dtype": "int32"} if declared.dimensions == 1 and not declared.is_image_pattern else {}
     params |= {
         name: value
         for name, value in {"n": sizes[declared.dimensions - 1], "block": block, **type}.items()
         if name in params
     }
-    if not declared.of_images:
+    if not declared.is_image_pattern:
         inputs = declared.make_input(params, 7)
     else:
         pixels = np.random.default_rng(7).integers(0, 256, image, np.uint8)
@@ -214,9 +214,9 @@ def check_ladder(
 
     rights = outputs(in_turn)
     for schedule in schedules:
-        engine = _Scheduled(in_turn, schedule)
+        engine = _ScheduledEngine(in_turn, schedule)
         found = outputs(engine)
-        if chosen.cautionary:
+        if chosen.deliberate_error:
             continue
         assert engine.checker.findings == []
         for name, right in rights.items():
@@ -226,25 +226,31 @@ def check_ladder(
             assert given.tobytes() == right.tobytes()
 
 
-def _tiered(*slow: tuple[str, str]) -> list[Any]:
+def _list_variants_by_tier(*slow: tuple[str, str]) -> list[Any]:
     """Return all variants; the slow ones, of which lanes or passes are many, belong to the exhaustive tier."""
     assert set(slow) <= set(LADDERS)
     return [pytest.param(names, marks=[pytest.mark.sweep] * (names in slow)) for names in LADDERS]
 
 
-@pytest.mark.parametrize("names", _tiered(("matmul", "warpgroups"), ("sort", "one-thread")), ids="-".join)
-def test_the_ladders(in_turn: SimulatorEngine, names: tuple[str, str]) -> None:
-    check_ladder(in_turn, names, 64, (300, 19), (37, 61), "shuffle:5")
+@pytest.mark.parametrize(
+    "names", _list_variants_by_tier(("matmul", "warpgroups"), ("sort", "one-thread")), ids="-".join
+)
+def test_the_ladders(lockstep_engine: SimulatorEngine, names: tuple[str, str]) -> None:
+    check_ladder(lockstep_engine, names, 64, (300, 19), (37, 61), "shuffle:5")
 
 
 @pytest.mark.parametrize(
     "names",
-    _tiered(("matmul", "warpgroups"), ("sort", "peak"), ("convolution", "register-tiled"), ("convolution", "fft")),
+    _list_variants_by_tier(
+        ("matmul", "warpgroups"), ("sort", "peak"), ("convolution", "register-tiled"), ("convolution", "fft")
+    ),
     ids="-".join,
 )
-def test_the_ladders_with_lanes_apart_and_with_registers(in_turn: SimulatorEngine, names: tuple[str, str]) -> None:
+def test_the_ladders_with_lanes_apart_and_with_registers(
+    lockstep_engine: SimulatorEngine, names: tuple[str, str]
+) -> None:
     seed = LADDERS.index(names)
-    check_ladder(in_turn, names, 16, (20, 3), (2, 5), f"lanes:{seed}", "cached:0", f"cached:{seed + 1}")
+    check_ladder(lockstep_engine, names, 16, (20, 3), (2, 5), f"lanes:{seed}", "cached:0", f"cached:{seed + 1}")
 
 
 @pytest.mark.parametrize(
@@ -331,7 +337,7 @@ def test_a_fault_ends_all_warps_and_the_kernel_runs_again() -> None:
     assert (run(module, "shuffle:1", given, 256) == given).all()
 
 
-def traced(source: str, schedule: str, given: Array, block: int, **options: Any) -> tuple[Trace, Array]:
+def trace_kernel(source: str, schedule: str, given: Array, block: int, **options: Any) -> tuple[Trace, Array]:
     out = np.zeros_like(given)
     grid = (given.size // block, 1, 1)
     arguments = [given.view(np.uint8), out.view(np.uint8)]
@@ -344,34 +350,34 @@ def test_a_shuffled_trace_says_what_each_warp_did(seed: int) -> None:
     given = values(2 * 40) % 100
     pick = "__device__ int pick(int *s, int t, int d) { int got = 0; if (t >= d) got = s[t - d]; return got; }"
     source = pick + KOGGE_STONE.replace("t >= d ? s[t - d] : 0", "pick(s, t, d)")
-    made, out = traced(source, f"shuffle:{seed}", given, 40)
+    made, out = trace_kernel(source, f"shuffle:{seed}", given, 40)
     assert made.schedule == f"shuffle:{seed}"
     assert (out == np.cumsum(given.reshape(2, 40), axis=1, dtype=np.int32).ravel()).all()
     check_states(made)
     for event in made.events:
         assert np.unique(event.lanes // 32).size == 1
     # Each warp's own events are those that it has in lockstep.
-    together, _ = traced(source, "round-robin", given, 40)
+    together, _ = trace_kernel(source, "round-robin", given, 40)
     for first in range(0, 2 * 64, 32):
-        assert own_events(made, first) == own_events(together, first)
+        assert warp_events(made, first) == warp_events(together, first)
     for element in (0, 31, 39, 40, 79):
-        found = made.ancestry(made.node_of("out", element, len(made.events)))
+        found = made.ancestry(made.find_node("out", element, len(made.events)))
         assert sorted(node.element for node in found.inputs) == list(range(element // 40 * 40, element + 1))
         assert sum(int(node.value) for node in found.inputs) == out[element]
 
 
-def own_events(made: Trace, first: int) -> list[Any]:
+def warp_events(made: Trace, first: int) -> list[Any]:
     """Return the statements of a warp, with its lanes and its variables; what resumes a statement is left out."""
     found = []
     for event in made.events:
         lanes = event.lanes[(event.lanes >= first) & (event.lanes < first + 32)]
-        if lanes.size and not event.resumed:
+        if lanes.size and not event.is_resumed:
             found.append((event.kind, event.position, event.function, lanes.tolist()))
     return found
 
 
 def test_who_waits_at_a_barrier_at_any_moment() -> None:
-    made, _ = traced(KOGGE_STONE, "shuffle:4", values(2 * 128), 128)
+    made, _ = trace_kernel(KOGGE_STONE, "shuffle:4", values(2 * 128), 128)
     waiting = np.zeros(256, bool)
     passed, most = 0, 0
     for event in made.events:
@@ -386,12 +392,12 @@ def test_who_waits_at_a_barrier_at_any_moment() -> None:
         most = max(most, int(waiting.sum()))
     assert passed == 2 * 15
     assert most >= 96
-    lockstep, _ = traced(KOGGE_STONE, "round-robin", values(128), 128)
+    lockstep, _ = trace_kernel(KOGGE_STONE, "round-robin", values(128), 128)
     assert not any(waiting_lanes(lockstep, step).any() for step in range(len(lockstep.events)))
 
 
 def test_an_array_of_each_threads_own_is_one_for_all_warps() -> None:
-    made, _ = traced(REDUCTION, "shuffle:4", np.ones(128, np.float32), 128, shared_bytes=512)
+    made, _ = trace_kernel(REDUCTION, "shuffle:4", np.ones(128, np.float32), 128, shared_bytes=512)
     assert [each.name for each in made.arrays if each.space == "local"] == ["mine"]
     assert (made.array("mine", len(made.events)) == [1, 0.5]).all()
 
@@ -417,9 +423,9 @@ def test_kernels_that_kernels_launch_are_shuffled_too() -> None:
     given = values(128) % 1000
     right = 2 * (given.reshape(2, 64)[:, ::-1] + np.arange(64)) + 7
     for schedule in ("round-robin", "shuffle:1", "shuffle:2"):
-        made, out = traced(source, schedule, given, 64)
+        made, out = trace_kernel(source, schedule, given, 64)
         assert (out.reshape(2, 64) == right).all()
         assert [each.kernel for each in made.launches] == ["k", "child", "child"]
         check_states(made)
-        found = made.ancestry(made.node_of("out", 3, len(made.events)))
+        found = made.ancestry(made.find_node("out", 3, len(made.events)))
         assert [node.element for node in found.inputs if node.array == 0] == [60]

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from gpu.errors import CompileError, LaunchError
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.running import build, launch
-from tests.gpu.simulator.tracing import ancestry, elements, operators, trace
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.kernel_runner import build, launch
+from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, list_operators, trace_kernel
 
 Array = np.ndarray[Any, Any]
 LANE = np.arange(32)
 GROUP, IN_GROUP = LANE // 4, LANE % 4
 
 
-def _bf16(values: Array) -> Array:
+def _to_bf16(values: Array) -> Array:
     """Return the 16 upper bits of floats, to the nearest even."""
     words = np.asarray(values, np.float32).view(np.uint32)
     return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype(np.uint16)
@@ -28,21 +28,21 @@ def _from_bf16(words: Array) -> Array:
     return (words.astype(np.uint32) << 16).view(np.float32)
 
 
-def _truncated(values: Array) -> Array:
+def _truncate_to_tf32(values: Array) -> Array:
     """Return floats as TF32 has them: the last 13 bits are not looked at."""
     return (np.asarray(values, np.float32).view(np.uint32) & 0xFFFFE000).view(np.float32)
 
 
-def _on_both(module: SimulatedModule, kernel: str, *arrays: Array, block: int = 32) -> list[Array]:
+def _run_on_both(module: SimulatedModule, kernel: str, *arrays: Array, block: int = 32) -> list[Array]:
     found = launch(module, kernel, *arrays, block=block)
     given = [each.copy() for each in arrays]
-    module.compiled(kernel).launch((1, 1, 1), (block, 1, 1), [each.view(np.uint8).reshape(-1) for each in given])
+    module.compiled_kernel(kernel).launch((1, 1, 1), (block, 1, 1), [each.view(np.uint8).reshape(-1) for each in given])
     for lockstep, compiled in zip(found, given, strict=True):
         np.testing.assert_array_equal(compiled.view(np.uint8), lockstep.view(np.uint8))
     return found
 
 
-def _within_a_rounding(found: Array, a: Array, b: Array, c: Array, bits: int = 23) -> None:
+def _is_correctly_rounded(found: Array, a: Array, b: Array, c: Array, bits: int = 23) -> None:
     """The sum is rounded once; float64 itself rounds far below that."""
     exact = a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)
     np.testing.assert_allclose(found.astype(np.float64), exact, rtol=2.0 ** -(bits + 1) * 1.001, atol=2.0**-40)
@@ -83,7 +83,7 @@ PRODUCTS = [
 ]
 
 
-def _operand(name: str, shape: tuple[int, int], random: np.random.Generator) -> tuple[Array, Array]:
+def _make_operand(name: str, shape: tuple[int, int], random: np.random.Generator) -> tuple[Array, Array]:
     """Return a matrix as it is stored, and its numbers."""
     if name.endswith("char"):
         kind = np.int8 if name.startswith("signed") else np.uint8
@@ -95,10 +95,10 @@ def _operand(name: str, shape: tuple[int, int], random: np.random.Generator) -> 
         case "half":
             return values.astype(np.float16), values.astype(np.float16)
         case "__nv_bfloat16":
-            return _bf16(values), _from_bf16(_bf16(values))
+            return _to_bf16(values), _from_bf16(_to_bf16(values))
         case "double":
             return values, values
-    return values.astype(np.float32), _truncated(values)
+    return values.astype(np.float32), _truncate_to_tf32(values)
 
 
 @pytest.mark.parametrize(("shape", "element", "stored", "sum_name", "kind", "of_a", "of_b"), PRODUCTS)
@@ -107,7 +107,7 @@ def test_a_product_of_wmma_is_that_of_numpy(
 ) -> None:
     m, n, k = shape
     random = np.random.default_rng(m + k)
-    (held_a, a), (held_b, b) = _operand(element, (m, k), random), _operand(element, (k, n), random)
+    (held_a, a), (held_b, b) = _make_operand(element, (m, k), random), _make_operand(element, (k, n), random)
     c = (10 * random.standard_normal((m, n))).astype(kind)
 
     def padded(held: Array, layout: str) -> tuple[Array, np.int32]:
@@ -122,7 +122,7 @@ def test_a_product_of_wmma_is_that_of_numpy(
     module, out = build(WMMA), np.zeros((2, m * n), kind)
     *_, found = launch(module, f"product<{types}>", in_a, in_b, c, out, lda, ldb)
     arrays = [each.view(np.uint8).reshape(-1) for each in (in_a, in_b, c, out)]
-    module.compiled(f"product<{types}>").launch((1, 1, 1), (32, 1, 1), [*arrays, lda, ldb])
+    module.compiled_kernel(f"product<{types}>").launch((1, 1, 1), (32, 1, 1), [*arrays, lda, ldb])
     np.testing.assert_array_equal(out.view(np.uint8), found.view(np.uint8))
     result = found[0].reshape(m, n)
     np.testing.assert_array_equal(found[1].reshape(n, m).T, result + result)
@@ -131,7 +131,7 @@ def test_a_product_of_wmma_is_that_of_numpy(
     elif kind == np.float64:
         np.testing.assert_allclose(result, a @ b + c, rtol=1e-13)
     else:
-        _within_a_rounding(result, a, b, c, 10 if kind == np.float16 else 23)
+        _is_correctly_rounded(result, a, b, c, 10 if kind == np.float16 else 23)
 
 
 def test_an_int_sum_wraps_and_a_float_sum_knows_infinity_and_nan() -> None:
@@ -158,7 +158,7 @@ def test_an_int_sum_wraps_and_a_float_sum_knows_infinity_and_nan() -> None:
     a[0, 0], a[1, 3], b[2, 3] = np.inf, np.nan, -np.inf
     with np.errstate(invalid="ignore"):
         exact = (a.astype(np.float64) @ b.T.astype(np.float64)).astype(np.float32)
-    found = _on_both(build(source), "limits", a, b, np.zeros((16, 16), np.float32), np.zeros((16, 16), np.int32))
+    found = _run_on_both(build(source), "limits", a, b, np.zeros((16, 16), np.float32), np.zeros((16, 16), np.int32))
     np.testing.assert_array_equal(found[2], exact)
     assert np.isnan(exact).any()
     assert np.isinf(exact).any()
@@ -168,7 +168,7 @@ def test_an_int_sum_wraps_and_a_float_sum_knows_infinity_and_nan() -> None:
 # mma.sync, its operands in registers as the PTX ISA has them: row and column of each element of a lane's.
 
 
-def _of_a(k: int, packed: int) -> tuple[Array, Array]:
+def _layout_a(k: int, packed: int) -> tuple[Array, Array]:
     """Return rows and columns of A's elements: shape (elements, 32)."""
     rows, columns = [], []
     for i in range(16 * k // 32):
@@ -179,7 +179,7 @@ def _of_a(k: int, packed: int) -> tuple[Array, Array]:
     return np.array(rows), np.array(columns)
 
 
-def _of_b(k: int, packed: int) -> tuple[Array, Array]:
+def _layout_b(k: int, packed: int) -> tuple[Array, Array]:
     rows, columns = [], []
     for i in range(8 * k // 32):
         register, within = divmod(i, packed)
@@ -232,19 +232,19 @@ def _mma_source(shape: str, element: str, of_sum: str) -> str:
 def test_mma_sync_multiplies_what_lanes_hold_as_the_isa_says(shape: str, element: str, of_sum: str) -> None:
     k, packed = int(shape.rpartition("k")[2]), {"f16": 2, "bf16": 2, "tf32": 1}.get(element, 4)
     random = np.random.default_rng(k)
-    (held_a, a), (held_b, b) = (_operand(_NAMES[element], size, random) for size in ((16, k), (k, 8)))
+    (held_a, a), (held_b, b) = (_make_operand(_NAMES[element], size, random) for size in ((16, k), (k, 8)))
     kind = {"f32": np.float32, "s32": np.int32, "f16": np.float16}[of_sum]
     c = (10 * random.standard_normal((16, 8))).astype(kind)
-    in_a = np.ascontiguousarray(held_a[_of_a(k, packed)].T).view(np.uint32)
-    in_b = np.ascontiguousarray(held_b[_of_b(k, packed)].T).view(np.uint32)
+    in_a = np.ascontiguousarray(held_a[_layout_a(k, packed)].T).view(np.uint32)
+    in_b = np.ascontiguousarray(held_b[_layout_b(k, packed)].T).view(np.uint32)
     in_c = np.ascontiguousarray(c[C_ROWS, C_COLUMNS].T)
-    *_, out = _on_both(build(_mma_source(shape, element, of_sum)), "f", in_a, in_b, in_c)
+    *_, out = _run_on_both(build(_mma_source(shape, element, of_sum)), "f", in_a, in_b, in_c)
     found = np.zeros_like(c)
     found[C_ROWS.T, C_COLUMNS.T] = out
     if of_sum == "s32":
         np.testing.assert_array_equal(found, a.astype(np.int32) @ b.astype(np.int32) + c)
     else:
-        _within_a_rounding(found, a, b, c, 10 if of_sum == "f16" else 23)
+        _is_correctly_rounded(found, a, b, c, 10 if of_sum == "f16" else 23)
 
 
 def test_fragments_of_wmma_are_those_of_mma_sync() -> None:
@@ -264,8 +264,10 @@ def test_fragments_of_wmma_are_those_of_mma_sync() -> None:
     }"""
     numbered = np.arange(256).reshape(16, 16)
     given = numbered.astype(np.float16)
-    *_, out = _on_both(build(source), "held", given, given, numbered.astype(np.float32), np.zeros((40, 32), np.float32))
-    of_a, of_b = numbered[_of_a(16, 2)], numbered[_of_b(16, 2)]
+    *_, out = _run_on_both(
+        build(source), "held", given, given, numbered.astype(np.float32), np.zeros((40, 32), np.float32)
+    )
+    of_a, of_b = numbered[_layout_a(16, 2)], numbered[_layout_b(16, 2)]
     np.testing.assert_array_equal(out[:16], np.tile(of_a, (2, 1)))
     np.testing.assert_array_equal(out[16:32], np.tile(np.concatenate([of_b, of_b + 8]), (2, 1)))
     of_c = numbered[C_ROWS, C_COLUMNS]
@@ -297,7 +299,7 @@ __global__ void f(const half *in, half *plain, half *turned, half *back) {
 
 def test_ldmatrix_deals_out_rows_and_columns_of_matrices() -> None:
     rows = np.arange(256).astype(np.float16).reshape(4, 8, 8)
-    _, plain, turned, back = _on_both(
+    _, plain, turned, back = _run_on_both(
         build(LDMATRIX), "f", rows, np.zeros((4, 32, 2), np.float16), np.zeros((2, 32, 2), np.float16), rows * 0
     )
     # "Each thread of a warp receives a fragment of a row": two elements of row lane / 4.
@@ -312,7 +314,7 @@ def test_tf32_is_rounded_to_the_nearest_away_from_zero() -> None:
         asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(((unsigned *)out)[threadIdx.x]) : "f"(in[threadIdx.x]));
     }"""
     given = np.array([1 + 2**-11, -1 - 2**-11, 1 + 2**-11 - 2**-23, 1 + 3 * 2**-11, 3e38, np.inf], np.float32)
-    *_, out = _on_both(build(source), "f", given, np.zeros(6, np.float32), block=6)
+    *_, out = _run_on_both(build(source), "f", given, np.zeros(6, np.float32), block=6)
     expected = [1 + 2**-10, -1 - 2**-10, 1, 1 + 2**-9, np.float32(3e38), np.inf]
     np.testing.assert_allclose(out, expected, rtol=2**-11 * 1.001)
     np.testing.assert_array_equal(out[:4], expected[:4])
@@ -347,17 +349,17 @@ def test_lanes_that_do_not_come_are_an_error_with_its_line() -> None:
     ):
         module.kernel("f").launch((1, 1, 1), (64, 1, 1), given, schedule="lanes:1")
     with pytest.raises(LaunchError, match=r"test.cu:10:9: thread \(32,0,0\) .*all 32 lanes of the warp are here"):
-        module.compiled("f").launch((1, 1, 1), (64, 1, 1), given)
+        module.compiled_kernel("f").launch((1, 1, 1), (64, 1, 1), given)
 
 
 def test_whole_warps_may_go_apart_and_a_block_of_part_of_one_may_not() -> None:
     a = np.random.default_rng(5).standard_normal((16, 16)).astype(np.float16)
-    _, found = _on_both(build(PARTS, {"COUNT": 32}), "f", a, np.full((2, 16, 16), 7, np.float32), block=64)
-    _within_a_rounding(found[0], a, a, np.zeros(1))
+    _, found = _run_on_both(build(PARTS, {"COUNT": 32}), "f", a, np.full((2, 16, 16), 7, np.float32), block=64)
+    _is_correctly_rounded(found[0], a, a, np.zeros(1))
     assert not found[1].any()
     module = build(PARTS, {"COUNT": 48})
     given = [a.view(np.uint8).reshape(-1), np.zeros(512, np.float32).view(np.uint8)]
-    for kernel in (module.kernel("f"), module.compiled("f")):
+    for kernel in (module.kernel("f"), module.compiled_kernel("f")):
         with pytest.raises(LaunchError, match=r"test\.cu:8:5: "):
             kernel.launch((1, 1, 1), (48, 1, 1), given)
 
@@ -368,7 +370,7 @@ def test_lanes_on_their_own_meet_for_a_product() -> None:
     module = build(PARTS, {"COUNT": 32})
     given = [a.view(np.uint8).reshape(-1), out.view(np.uint8).reshape(-1)]
     module.kernel("f").launch((1, 1, 1), (32, 1, 1), given, schedule="lanes:2")
-    _within_a_rounding(out, a, a, np.zeros(1))
+    _is_correctly_rounded(out, a, a, np.zeros(1))
 
 
 def test_a_recording_knows_which_products_an_element_is_the_sum_of() -> None:
@@ -378,13 +380,13 @@ def test_a_recording_knows_which_products_an_element_is_the_sum_of() -> None:
     a, b = (random.standard_normal((16, 16)).astype(np.float16) for _ in range(2))
     c, name = np.zeros((16, 16), np.float32), "k<16, 16, 16, half, half, float, wmma::row_major, wmma::row_major>"
     arguments = [a, b, c, np.zeros(512, np.float32), np.int32(16), np.int32(16)]
-    made, _ = trace(source, arguments, kernel=name)
-    found = ancestry(made, "d", 5 * 16 + 11)
-    assert operators(found) == ["fma"] * 16
+    made, _ = trace_kernel(source, arguments, kernel=name)
+    found = find_ancestry(made, "d", 5 * 16 + 11)
+    assert list_operators(found) == ["fma"] * 16
     inputs = sorted((node.array, node.element) for node in found.inputs)
     rows, columns, sums = [5 * 16 + k for k in range(16)], [16 * k + 11 for k in range(16)], [5 * 16 + 11]
     assert [element for _, element in inputs] == [*rows, *columns, *sums]
-    assert elements(found) == sorted([*rows, *columns, *sums])
+    assert input_elements(found) == sorted([*rows, *columns, *sums])
 
 
 @pytest.mark.parametrize(

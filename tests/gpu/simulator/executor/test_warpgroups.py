@@ -10,12 +10,12 @@ import pytest
 
 from gpu.errors import CompileError, LaunchError
 from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
 from gpu.simulator.checkers.warpgroups import WarpgroupChecker
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.checking import lines, watch
-from tests.gpu.simulator.running import build, launch
-from tests.gpu.simulator.tracing import ancestry, operators, trace
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.kernel_runner import build, launch
+from tests.gpu.simulator.trace_checks import find_ancestry, list_operators, trace_kernel
+from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +23,7 @@ THREAD = np.arange(128)
 WARP, LANE = THREAD // 32, THREAD % 32
 
 
-def _of_d(columns: int) -> tuple[Array, Array]:
+def _layout_d(columns: int) -> tuple[Array, Array]:
     """Return row and column of each of a thread's results: the figure "WGMMA .m64nNk16 register fragment layout"."""
     i = np.arange(columns // 2)[:, None]
     return 16 * WARP + LANE // 4 + 8 * (i // 2 % 2), 8 * (i // 4) + 2 * (LANE % 4) + i % 2
@@ -35,7 +35,7 @@ LEADING, STRIDE = {0: 256, 1: 2048, 2: 2048, 3: 2048}, 1024
 WIDTHS = {0: 16, 1: 128, 2: 64, 3: 32}
 
 
-def _bytes_of(line: Array, deep: Array, size: int, mode: int, turned: bool) -> Array:
+def _tile_offsets(line: Array, deep: Array, size: int, mode: int, turned: bool) -> Array:
     width, unit = WIDTHS[mode], WIDTHS[mode] // size
     if not turned and mode == 0:  # ((8,n),2):((1,SBO),LBO)
         at = line % 8 * 16 + line // 8 * STRIDE + deep // unit * LEADING[0] + deep % unit * size
@@ -49,18 +49,18 @@ def _bytes_of(line: Array, deep: Array, size: int, mode: int, turned: bool) -> A
     return at ^ ((at >> 7 & swizzled) << 4)
 
 
-def _laid_out(values: Array, mode: int, turned: bool, room: int = 32) -> Array:
+def _lay_out_tile(values: Array, mode: int, turned: bool, room: int = 32) -> Array:
     """Return the bytes of a tile's lines, each one `values[line]`."""
     found = np.zeros(room * 1024, np.uint8)
     line, deep = np.indices(values.shape)
-    place = _bytes_of(line, deep, values.itemsize, mode, turned)
+    place = _tile_offsets(line, deep, values.itemsize, mode, turned)
     for byte in range(values.itemsize):
         found[place + byte] = np.ascontiguousarray(values).view(np.uint8).reshape(*values.shape, -1)[..., byte]
     assert len(np.unique(place)) == values.size
     return found
 
 
-def _source(
+def _make_source(
     columns: int, kind: str = "f16", flags: str = "1, 1, 0, 0", adds: str = "p", in_registers: bool = False
 ) -> str:
     count, depth = columns // 2, 8 if kind == "tf32" else 16
@@ -92,17 +92,17 @@ __global__ void k(const uint4 *in_a, const uint4 *in_b, const unsigned *held, fl
 }}"""
 
 
-def _on_both(module: SimulatedModule, *arguments: Any, block: int = 128) -> Array:
+def _run_on_both(module: SimulatedModule, *arguments: Any, block: int = 128) -> Array:
     *_, found = launch(module, "k", *arguments, block=block)
     copies = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
     bound = [each.reshape(-1).view(np.uint8) if isinstance(each, np.ndarray) else each for each in copies]
-    module.compiled("k").launch((1, 1, 1), (block, 1, 1), bound)
+    module.compiled_kernel("k").launch((1, 1, 1), (block, 1, 1), bound)
     (out,) = [each for each in copies[-3:] if isinstance(each, np.ndarray)]
     np.testing.assert_array_equal(out, found)
     return found
 
 
-def _elements(kind: str, shape: tuple[int, int], random: np.random.Generator) -> tuple[Array, Array]:
+def _draw_elements(kind: str, shape: tuple[int, int], random: np.random.Generator) -> tuple[Array, Array]:
     """Return elements as memory has them, and as numbers."""
     values = random.standard_normal(shape).astype(np.float32)
     if kind == "f16":
@@ -133,14 +133,14 @@ def test_four_warps_multiply_what_lies_as_a_descriptor_says(
     columns: int, kind: str, mode: int, turns_a: int, turns_b: int
 ) -> None:
     random, depth = np.random.default_rng(columns), 8 if kind == "tf32" else 16
-    (held_a, a), (held_b, b) = (_elements(kind, (lines, depth), random) for lines in (64, columns))
+    (held_a, a), (held_b, b) = (_draw_elements(kind, (lines, depth), random) for lines in (64, columns))
     flags = "1, 1" if kind == "tf32" else f"1, 1, {turns_a}, {turns_b}"
-    tiles = _laid_out(held_a, mode, bool(turns_a), 8), _laid_out(held_b, mode, bool(turns_b))
+    tiles = _lay_out_tile(held_a, mode, bool(turns_a), 8), _lay_out_tile(held_b, mode, bool(turns_b))
     c = random.standard_normal((64, columns)).astype(np.float32)
-    given = np.ascontiguousarray(c[_of_d(columns)])
+    given = np.ascontiguousarray(c[_layout_d(columns)])
     found = np.zeros_like(c)
-    found[_of_d(columns)] = _on_both(
-        build(_source(columns, kind, flags)), *tiles, HELD, given, np.int32(1), np.int32(mode)
+    found[_layout_d(columns)] = _run_on_both(
+        build(_make_source(columns, kind, flags)), *tiles, HELD, given, np.int32(1), np.int32(mode)
     )
     np.testing.assert_allclose(found, a @ b.T + c, rtol=2.0**-24 * 1.001, atol=2.0**-40)
 
@@ -148,41 +148,43 @@ def test_four_warps_multiply_what_lies_as_a_descriptor_says(
 def test_flags_may_be_handed_over_as_constants() -> None:
     """As CUTLASS does, whose template arguments they are."""
     random = np.random.default_rng(2)
-    (held_a, a), (held_b, b) = (_elements("f16", (lines, 16), random) for lines in (64, 8))
-    tiles = _laid_out(held_a, 1, False, 8), _laid_out(held_b, 1, True)
-    source = "const int TURNED = 1;" + _source(8, "f16", "1, 1, 0, %7").replace('"l"(of_a)', '"l"(of_a), "n"(TURNED)')
+    (held_a, a), (held_b, b) = (_draw_elements("f16", (lines, 16), random) for lines in (64, 8))
+    tiles = _lay_out_tile(held_a, 1, False, 8), _lay_out_tile(held_b, 1, True)
+    source = "const int TURNED = 1;" + _make_source(8, "f16", "1, 1, 0, %7").replace(
+        '"l"(of_a)', '"l"(of_a), "n"(TURNED)'
+    )
     found = np.zeros((64, 8), np.float32)
     given = np.zeros((4, 128), np.float32)
-    found[_of_d(8)] = _on_both(build(source), *tiles, HELD, given, np.int32(1), np.int32(1))
+    found[_layout_d(8)] = _run_on_both(build(source), *tiles, HELD, given, np.int32(1), np.int32(1))
     np.testing.assert_allclose(found, a @ b.T, rtol=2.0**-22, atol=2.0**-20)
 
 
 @pytest.mark.parametrize("negated", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
 def test_a_sum_is_added_to_or_begins_anew_and_factors_are_negated(negated: tuple[int, int]) -> None:
     random = np.random.default_rng(3)
-    (held_a, a), (held_b, b) = (_elements("f16", (lines, 16), random) for lines in (64, 8))
+    (held_a, a), (held_b, b) = (_draw_elements("f16", (lines, 16), random) for lines in (64, 8))
     c = random.standard_normal((64, 8)).astype(np.float32)
-    module = build(_source(8, flags=f"{negated[0]}, {negated[1]}, 0, 0"))
+    module = build(_make_source(8, flags=f"{negated[0]}, {negated[1]}, 0, 0"))
     product = negated[0] * negated[1] * (a @ b.T)
     for adds in (0, 7):
-        given = np.ascontiguousarray(c[_of_d(8)])
-        tiles = _laid_out(held_a, 1, False, 8), _laid_out(held_b, 1, False)
-        found = _on_both(module, *tiles, HELD, given, np.int32(adds), np.int32(1))
+        given = np.ascontiguousarray(c[_layout_d(8)])
+        tiles = _lay_out_tile(held_a, 1, False, 8), _lay_out_tile(held_b, 1, False)
+        found = _run_on_both(module, *tiles, HELD, given, np.int32(adds), np.int32(1))
         expected = product + c if adds else product
-        np.testing.assert_allclose(found, expected[_of_d(8)], rtol=2.0**-24 * 1.001, atol=2.0**-40)
+        np.testing.assert_allclose(found, expected[_layout_d(8)], rtol=2.0**-24 * 1.001, atol=2.0**-40)
 
 
 def test_rows_of_a_may_come_from_registers() -> None:
     """As those of mma.sync's A of 16 rows, for each warp: a register has k 2t and 2t + 1 of row g or g + 8."""
     random = np.random.default_rng(4)
-    (held_a, a), (held_b, b) = (_elements("f16", (lines, 16), random) for lines in (64, 16))
+    (held_a, a), (held_b, b) = (_draw_elements("f16", (lines, 16), random) for lines in (64, 16))
     pairs = held_a.view(np.uint32)
     row, word = 16 * WARP + LANE // 4, LANE % 4
     held = np.stack([pairs[row, word], pairs[row + 8, word], pairs[row, word + 4], pairs[row + 8, word + 4]], axis=1)
-    module = build(_source(16, flags="1, 1, 0", in_registers=True))
-    tiles = _laid_out(held_a * 0, 1, False, 8), _laid_out(held_b, 1, False)
-    found = _on_both(module, *tiles, held.copy(), np.zeros((8, 128), np.float32), np.int32(0), np.int32(1))
-    np.testing.assert_allclose(found, (a @ b.T)[_of_d(16)], rtol=2.0**-24 * 1.001, atol=2.0**-40)
+    module = build(_make_source(16, flags="1, 1, 0", in_registers=True))
+    tiles = _lay_out_tile(held_a * 0, 1, False, 8), _lay_out_tile(held_b, 1, False)
+    found = _run_on_both(module, *tiles, held.copy(), np.zeros((8, 128), np.float32), np.int32(0), np.int32(1))
+    np.testing.assert_allclose(found, (a @ b.T)[_layout_d(16)], rtol=2.0**-24 * 1.001, atol=2.0**-40)
 
 
 # Tiles that are all begun anew: their values do not matter.
@@ -213,7 +215,7 @@ __global__ void k(const unsigned *in, float *out) {
 TILES = np.arange(72 * 8, dtype=np.uint32)
 
 
-def _ordered(before: str = "", between: str = "", behind: str = "") -> str:
+def _order_source(before: str = "", between: str = "", behind: str = "") -> str:
     text = ORDER.replace("BEFORE", before)
     return text.replace("BETWEEN", between).replace("BEHIND", behind)
 
@@ -237,26 +239,26 @@ def _ordered(before: str = "", between: str = "", behind: str = "") -> str:
 )
 def test_who_changes_what_products_read_races_until_they_are_waited_for(between: str, behind: str, races: bool) -> None:
     checker = RaceChecker()
-    watch(checker, _ordered("", between, behind), TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    launch_watched(checker, _order_source("", between, behind), TILES, np.zeros(512, np.float32), kernel="k", block=128)
     assert bool(checker.findings) == races
     if races:
-        text = _ordered("", between, behind).splitlines()
+        text = _order_source("", between, behind).splitlines()
         changed = next(number for number, line in enumerate(text, 1) if "= 1;" in line)
         product = next(number for number, line in enumerate(text, 1) if line == "    MULTIPLY();")
-        assert set(lines(checker.findings)) == {(product, changed)}
+        assert set(finding_lines(checker.findings)) == {(product, changed)}
 
 
 @pytest.mark.parametrize(("adds", "unset"), [(0, False), (1, True)])
 def test_sums_are_read_only_where_a_product_is_added_to_them(adds: int, unset: bool) -> None:
     checker = UninitializedChecker()
-    source = _ordered().replace("float d[4] = {};", "float d[4];").replace("%4, %5, 1, ", f"%4, %5, {adds}, ")
-    watch(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    source = _order_source().replace("float d[4] = {};", "float d[4];").replace("%4, %5, 1, ", f"%4, %5, {adds}, ")
+    launch_watched(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
     assert bool(checker.findings) == unset
 
 
 def test_one_lane_says_for_its_warp_that_its_products_are_done() -> None:
     """A thread of another warp, which waits for one lane of each of four, may then change what they have read."""
-    source = _ordered(
+    source = _order_source(
         """__shared__ unsigned long long done;
     unsigned at = (unsigned)__cvta_generic_to_shared(&done);
     if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 4;" ::"r"(at));
@@ -272,7 +274,7 @@ def test_one_lane_says_for_its_warp_that_its_products_are_done() -> None:
     )
     checker = RaceChecker()
     source = source.replace("i += 128", "i += 160").replace("WHO", "3")
-    watch(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=160)
+    launch_watched(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=160)
     assert not checker.findings
 
 
@@ -297,7 +299,7 @@ def test_who_touches_sums_waits_for_products_and_is_fenced_from_the_next(
     between: str, behind: str, races: bool
 ) -> None:
     checker = WarpgroupChecker()
-    watch(checker, _ordered("", between, behind), TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    launch_watched(checker, _order_source("", between, behind), TILES, np.zeros(512, np.float32), kernel="k", block=128)
     assert bool(checker.findings) == races
 
 
@@ -317,43 +319,43 @@ _PROXY = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
 )
 def test_what_threads_store_is_fenced_before_tensor_cores_read_it(fenced: bool, before: str, missing: bool) -> None:
     checker = WarpgroupChecker()
-    source = _ordered(before) if fenced else _ordered("@").replace(_PROXY, "").replace("@", before)
-    watch(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    source = _order_source(before) if fenced else _order_source("@").replace(_PROXY, "").replace("@", before)
+    launch_watched(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
     assert bool(checker.findings) == missing
     assert all("add a fence.proxy.async between them" in each.message for each in checker.findings)
 
 
 def test_a_finding_says_what_is_missing() -> None:
     waiting, fencing = WarpgroupChecker(), WarpgroupChecker()
-    watch(waiting, _ordered("", "d[1] = 2;"), TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    launch_watched(waiting, _order_source("", "d[1] = 2;"), TILES, np.zeros(512, np.float32), kernel="k", block=128)
     (only,) = waiting.findings
-    assert lines(waiting.findings) == [(17, 18)]
+    assert finding_lines(waiting.findings) == [(17, 18)]
     assert "Write access at test.cu:18 by thread (0,0,0)" in only.message
     assert "add a wgmma.wait_group between them" in only.message
-    source = _ordered().replace("    FENCE();\n", "")
-    watch(fencing, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    source = _order_source().replace("    FENCE();\n", "")
+    launch_watched(fencing, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
     (only,) = fencing.findings
     assert "add a wgmma.fence before the product" in only.message
 
 
 def test_a_recording_knows_which_products_an_element_is_the_sum_of() -> None:
-    made, _ = trace(_ordered(), [TILES, np.zeros(512, np.float32)], kernel="k", block=128)
-    assert operators(ancestry(made, "out", 0)).count("fma") == 16
+    made, _ = trace_kernel(_order_source(), [TILES, np.zeros(512, np.float32)], kernel="k", block=128)
+    assert list_operators(find_ancestry(made, "out", 0)).count("fma") == 16
 
 
 def test_parts_of_a_warpgroup_and_tiles_outside_of_shared_memory_are_errors() -> None:
     given = [TILES.view(np.uint8), np.zeros(512, np.float32).view(np.uint8)]
-    module = build(_ordered())
-    for kernel in (module.kernel("k"), module.compiled("k")):
+    module = build(_order_source())
+    for kernel in (module.kernel("k"), module.compiled_kernel("k")):
         with pytest.raises(LaunchError, match="wgmma has whole warpgroups of 128 threads"):
             kernel.launch((1, 1, 1), (64, 1, 1), given)
     with pytest.raises(LaunchError, match="element 576 of tiles, which has 576"):
-        build(_ordered("b += 16;")).kernel("k").launch((1, 1, 1), (128, 1, 1), given)
-    module = build(_ordered("if (t < 70) return;"))
+        build(_order_source("b += 16;")).kernel("k").launch((1, 1, 1), (128, 1, 1), given)
+    module = build(_order_source("if (t < 70) return;"))
     with pytest.raises(LaunchError, match="all 32 lanes must execute this together"):
         module.kernel("k").launch((1, 1, 1), (128, 1, 1), given)
     with pytest.raises(LaunchError, match="all 32 lanes of the warp are here"):
-        module.compiled("k").launch((1, 1, 1), (128, 1, 1), given)
+        module.compiled_kernel("k").launch((1, 1, 1), (128, 1, 1), given)
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import pytest
 
 from gpu.simulator.executor.batch import Geometry
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.running import RunningBatch
-from gpu.simulator.executor.schedule import Chooser, Shuffled, WarpScheduler
+from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.simulator.executor.schedule import Chooser, ShuffledChooser, WarpScheduler
 from gpu.warp import WARP
 
 WARPS = 4
 
 
-class Told(Chooser):
+class ScriptedChooser(Chooser):
     """Chooses as it is told, then always the first."""
 
     def __init__(self, *turns: int) -> None:
@@ -23,24 +23,24 @@ class Told(Chooser):
         return self._turns.pop(0) if self._turns else 0
 
 
-def batch_of(warps: int = WARPS, blocks: int = 1) -> RunningBatch:
+def make_batch(warps: int = WARPS, blocks: int = 1) -> RunningBatch:
     return RunningBatch(Geometry((warps * WARP, 1, 1), blocks), (blocks, 1, 1), 0, 0)
 
 
-def number_of(mask: LaneMask) -> int:
+def warp_number(mask: LaneMask) -> int:
     return int(mask.lanes[0]) // WARP
 
 
 def test_every_warp_goes_on_where_it_paused_and_comes_to_its_end() -> None:
     for seed in range(20):
-        batch = batch_of()
-        warps = WarpScheduler(batch, Shuffled(seed))
+        batch = make_batch()
+        warps = WarpScheduler(batch, ShuffledChooser(seed))
         seen: list[tuple[int, int]] = []
 
         def kernel(mask: LaneMask, warps: WarpScheduler = warps, seen: list[tuple[int, int]] = seen) -> LaneMask:
             for step in range(5):
                 warps.pause()
-                seen.append((number_of(mask), step))
+                seen.append((warp_number(mask), step))
             return mask
 
         warps.run(kernel)
@@ -50,13 +50,13 @@ def test_every_warp_goes_on_where_it_paused_and_comes_to_its_end() -> None:
 
 
 def test_the_chooser_says_whose_turn_it_is() -> None:
-    warps = WarpScheduler(batch_of(3), Told(2, 1, 0, 2, 2))
+    warps = WarpScheduler(make_batch(3), ScriptedChooser(2, 1, 0, 2, 2))
     seen = []
 
     def kernel(mask: LaneMask) -> LaneMask:
         for _ in range(2):
             warps.pause()
-            seen.append(number_of(mask))
+            seen.append(warp_number(mask))
         return mask
 
     warps.run(kernel)
@@ -65,11 +65,11 @@ def test_the_chooser_says_whose_turn_it_is() -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_warp_that_fails_leaves_no_other_half_way(error: type[BaseException]) -> None:
-    warps = WarpScheduler(batch_of(), Shuffled(3))
+    warps = WarpScheduler(make_batch(), ShuffledChooser(3))
     begun, ended = set(), set()
 
     def kernel(mask: LaneMask) -> LaneMask:
-        begun.add(number_of(mask))
+        begun.add(warp_number(mask))
         try:
             for step in range(9):
                 warps.pause()
@@ -77,7 +77,7 @@ def test_a_warp_that_fails_leaves_no_other_half_way(error: type[BaseException]) 
                     raise error("it is the first to come here")
             return mask
         finally:
-            ended.add(number_of(mask))
+            ended.add(warp_number(mask))
 
     with pytest.raises(error, match="the first"):
         warps.run(kernel)
@@ -87,12 +87,12 @@ def test_a_warp_that_fails_leaves_no_other_half_way(error: type[BaseException]) 
 
 def test_rounds_are_counted_for_each_warp_by_itself() -> None:
     for seed in range(5):
-        batch = batch_of()
+        batch = make_batch()
         batch.rounds = 10
-        warps = WarpScheduler(batch, Shuffled(seed))
+        warps = WarpScheduler(batch, ShuffledChooser(seed))
 
         def kernel(mask: LaneMask, warps: WarpScheduler = warps, batch: RunningBatch = batch) -> LaneMask:
-            for passed in range(number_of(mask) * 3):
+            for passed in range(warp_number(mask) * 3):
                 warps.pause()
                 assert batch.rounds == 10 + passed
                 batch.rounds += 1

@@ -70,10 +70,12 @@ def test_the_lines_are_told_that_no_thread_came_to() -> None:
         kernel = engine.build("scan.cu").kernel("counted")
         engine.launch(kernel, (1, 1, 1), (32, 1, 1), engine.upload(np.zeros(32, np.int32)), np.int32(8))
         assert engine.findings == []
-        found = engine.unreached("scan.cu", range(1, len(lines) + 1), ("counted",))
+        found = engine.find_unreached_lines("scan.cu", range(1, len(lines) + 1), ("counted",))
         assert found == {number for number, line in enumerate(lines, 1) if "// not" in line}
-        assert engine.unreached("scan.cu", [9], ("counted", "other")) == {9}, "a kernel that was not launched"
-        assert engine.unreached("sort.cu", [9], ("counted",)) == set()
+        assert engine.find_unreached_lines("scan.cu", [9], ("counted", "other")) == {9}, (
+            "a kernel that was not launched"
+        )
+        assert engine.find_unreached_lines("sort.cu", [9], ("counted",)) == set()
 
 
 def test_what_one_build_leaves_out_and_another_runs_is_reached() -> None:
@@ -82,6 +84,6 @@ def test_what_one_build_leaves_out_and_another_runs_is_reached() -> None:
         engine.sources = {"scan.cu": text}
         out = engine.upload(np.zeros(1, np.int32))
         engine.launch(engine.build("scan.cu", {"SIZE": 4}).kernel("k"), (1, 1, 1), (1, 1, 1), out)
-        assert engine.unreached("scan.cu", [3], ("k",)) == {3}
+        assert engine.find_unreached_lines("scan.cu", [3], ("k",)) == {3}
         engine.launch(engine.build("scan.cu", {"SIZE": 16}).kernel("k"), (1, 1, 1), (1, 1, 1), out)
-        assert engine.unreached("scan.cu", [3], ("k",)) == set()
+        assert engine.find_unreached_lines("scan.cu", [3], ("k",)) == set()

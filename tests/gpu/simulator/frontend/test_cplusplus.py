@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from gpu.errors import CompileError, LaunchError
-from tests.gpu.simulator.cplusplus import check_program
-from tests.gpu.simulator.running import build, run_kernel
-from tests.gpu.simulator.tracing import ancestry, elements, trace
+from tests.gpu.simulator.cplusplus import compare_program
+from tests.gpu.simulator.kernel_runner import build, run_kernel
+from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, trace_kernel
 
 Array = np.ndarray[Any, Any]
 
-# Each: what stands before the function, and its body, as `check_program` takes them.
+# Each: what stands before the function, and its body, as `compare_program` takes them.
 PROGRAMS = {
     "statements within an expression, also of macros within macros": (
         """#define SMALLER(x, y) ({ __typeof__(x) _x = (x); __typeof__(y) _y = (y); _x < _y ? _x : _y; })
@@ -262,7 +262,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_cplusplus_does(name: str) -> None:
-    check_program(*PROGRAMS[name])
+    compare_program(*PROGRAMS[name])
 
 
 def test_strings_are_printed() -> None:
@@ -302,12 +302,12 @@ def test_a_trace_follows_values_through_lambdas_unions_and_pointers() -> None:
         out[i] = copy.f;
     }"""
     given = np.random.default_rng(2).normal(size=32).astype(np.float32)
-    made, (out, _) = trace(source, [np.zeros(32, np.float32), given])
+    made, (out, _) = trace_kernel(source, [np.zeros(32, np.float32), given])
     total, other = given + given[::-1], given[::-1]
     np.testing.assert_array_equal(out, np.where(np.arange(32) % 2, total + other, total * other))
     for i in (4, 7):
-        found = ancestry(made, "out", i)
-        assert elements(found) == sorted([i, 31 - i])
+        found = find_ancestry(made, "out", i)
+        assert input_elements(found) == sorted([i, 31 - i])
         assert [node.operator for node in found.operations] == ["+", "+" if i % 2 else "*"]
 
 

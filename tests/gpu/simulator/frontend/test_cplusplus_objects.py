@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gpu.errors import CompileError
-from tests.gpu.simulator.cplusplus import check_program
-from tests.gpu.simulator.running import build, run_kernel
+from tests.gpu.simulator.cplusplus import compare_program
+from tests.gpu.simulator.kernel_runner import build, run_kernel
 
-# Each: what stands before the function, and its body, as `check_program` takes them.
+# Each: what stands before the function, and its body, as `compare_program` takes them.
 PROGRAMS = {
     "constructors of members and base classes": (
         """struct A { int x; DEVICE A() : x(1) {} DEVICE A(int v) : x(v) {} };
@@ -142,7 +142,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_cplusplus_does(name: str) -> None:
-    check_program(*PROGRAMS[name])
+    compare_program(*PROGRAMS[name])
 
 
 def test_variables_of_one_name_in_several_namespaces_and_functions() -> None:

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from gpu.errors import CompileError, KernelError
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.running import build, launch, run_kernel
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 
 
 def zeros(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     return np.zeros(count, np.int32)
 
 
-def rejected(source: str, kernel: str = "f") -> CompileError:
+def build_error(source: str, kernel: str = "f") -> CompileError:
     """Return the error that keeps a kernel from being built; nothing has run by then."""
     with pytest.raises(CompileError) as caught:
         build(source).kernel(kernel)
@@ -26,7 +26,7 @@ def rejected(source: str, kernel: str = "f") -> CompileError:
 
 def test_an_unknown_name_is_shown_in_its_line() -> None:
     source = "__global__ void f(int *a) {\n    int tid = threadIdx.x;\n    a[tix] = tid;\n}\n"
-    error = rejected(source)
+    error = build_error(source)
     assert error.message.startswith("test.cu:3:7: use of undeclared identifier 'tix'")
     assert error.position is not None
     assert (error.position.file, error.position.line, error.position.column) == ("test.cu", 3, 7)
@@ -37,7 +37,7 @@ def test_an_unknown_name_is_shown_in_its_line() -> None:
 
 
 def test_a_missing_semicolon_is_where_it_should_stand() -> None:
-    error = rejected("__global__ void f(int *a) {\n    a[0] = 1\n    a[1] = 2;\n}\n")
+    error = build_error("__global__ void f(int *a) {\n    a[0] = 1\n    a[1] = 2;\n}\n")
     assert error.message.startswith("test.cu:2:13: expected ';'")
     lines = error.detail.splitlines()
     assert lines[1].rstrip().endswith("a[0] = 1")
@@ -45,7 +45,7 @@ def test_a_missing_semicolon_is_where_it_should_stand() -> None:
 
 
 def test_every_error_is_in_the_detail_and_the_first_in_the_message() -> None:
-    error = rejected("__global__ void f(int *a) {\n  a[0] = one;\n  a[1] = two;\n  undefined(a);\n}\n")
+    error = build_error("__global__ void f(int *a) {\n  a[0] = one;\n  a[1] = two;\n  undefined(a);\n}\n")
     assert "'one'" in error.message
     assert "'two'" not in error.message
     assert [name in error.detail for name in ("'one'", "'two'", "'undefined'")] == [True] * 3
@@ -54,7 +54,7 @@ def test_every_error_is_in_the_detail_and_the_first_in_the_message() -> None:
 
 @pytest.mark.parametrize("before", ["\t\t", "/* größer als ½ */ ", "\t/* é */\t"])
 def test_the_caret_stands_under_its_word_behind_tabs_and_wide_letters(before: str) -> None:
-    error = rejected(f"__global__ void f(int *a) {{\n{before}a[0] = wrong;\n}}\n")
+    error = build_error(f"__global__ void f(int *a) {{\n{before}a[0] = wrong;\n}}\n")
     line, caret = error.detail.splitlines()[1:3]
     start = line.index("wrong")
     assert caret.index("^") == start
@@ -64,7 +64,7 @@ def test_the_caret_stands_under_its_word_behind_tabs_and_wide_letters(before: st
 def test_an_error_on_a_line_that_is_not_there_is_still_told() -> None:
     for source in ("", "__global__ void f(int *a) {", "__global__ void f(int *a) { a[0] = 1;\n"):
         if source:
-            assert "expected '}'" in rejected(source).message
+            assert "expected '}'" in build_error(source).message
     with pytest.raises(KernelError, match="it has none"):
         build("").kernel("f")
 
@@ -86,7 +86,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_supported_is_refused_before_anything_runs(name: str) -> None:
     statement, column = REFUSED[name]
-    error = rejected(
+    error = build_error(
         "\n__device__ int elsewhere(int); texture<char, 2, cudaReadModeNormalizedFloat> picture;\n"
         f"__global__ void f(int *out) {{\n    {statement}\n}}\n"
     )
@@ -396,5 +396,5 @@ def test_a_shared_array_without_a_size_is_declared_extern(head: str) -> None:
 
 
 def test_an_array_of_a_thread_without_a_size_has_no_extern() -> None:
-    error = rejected("__global__ void f(int *out) {\n    __shared__ int a; int b[]; out[0] = 1;\n}")
+    error = build_error("__global__ void f(int *out) {\n    __shared__ int a; int b[]; out[0] = 1;\n}")
     assert "needs an explicit size" in error.message

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import KernelError
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 
 SOURCE = """// größer: clang counts bytes
 __global__ void f(int *o) { o[0] = 1; }

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpu.simulator.checkers.races import RaceChecker
-from tests.gpu.simulator.checking import lines, watch
-from tests.gpu.simulator.running import build
+from tests.gpu.simulator.kernel_runner import build
+from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 OPERATIONS = """#include <cuda/atomic>
 struct Pair { short low, high; };
@@ -45,7 +45,7 @@ __global__ void k(int *ints, unsigned char *bytes, float *floats, double *sum, l
 """
 
 
-@pytest.mark.parametrize("executor", ["kernel", "compiled"])
+@pytest.mark.parametrize("executor", ["kernel", "compiled_kernel"])
 def test_every_operation_on_every_kind_of_value(executor):
     ints = np.array([0, 100, 0, 0, 0, 0], np.int32)
     given = (ints, np.zeros(4, np.uint8), np.zeros(2, np.float32), np.zeros(1), np.zeros(1, np.int64),
@@ -82,9 +82,9 @@ __global__ void f(int *data, int *flag, int *out) {
 def test_a_message_is_ordered_by_release_and_acquire_alone(order, found):
     checker, out = RaceChecker(), np.zeros(1, np.int32)
     text = PASSING.replace("ORDER", f"cuda::memory_order_{order}")
-    watch(checker, text, np.zeros(1, np.int32), np.zeros(1, np.int32), out, grid=2, block=1)
+    launch_watched(checker, text, np.zeros(1, np.int32), np.zeros(1, np.int32), out, grid=2, block=1)
     assert out[0] == 42
-    assert lines(checker.findings) == found
+    assert finding_lines(checker.findings) == found
 
 
 def test_threads_of_a_block_wait_for_each_other_at_an_atomic_in_shared_memory():
@@ -103,7 +103,7 @@ __global__ void f(int *out) {
     turn.wait(threadIdx.x / 32);
 }"""
     checker, out = RaceChecker(), np.zeros(3, np.int32)
-    watch(checker, text, out, block=96)
+    launch_watched(checker, text, out, block=96)
     assert out.tolist() == [0, 10, 20]
     assert checker.findings == []
 
@@ -115,5 +115,5 @@ __global__ void f(int *flag, int *out) {
     else out[0] = *flag;
 }"""
     checker = RaceChecker()
-    watch(checker, text, np.zeros(1, np.int32), np.zeros(1, np.int32), grid=2, block=1)
-    assert lines(checker.findings) == [(3, 4)]
+    launch_watched(checker, text, np.zeros(1, np.int32), np.zeros(1, np.int32), grid=2, block=1)
+    assert finding_lines(checker.findings) == [(3, 4)]

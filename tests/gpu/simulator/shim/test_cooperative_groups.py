@@ -9,15 +9,15 @@ import pytest
 
 from gpu.errors import LaunchError
 from gpu.simulator.checkers.races import RaceChecker
-from tests.gpu.simulator.checking import watch
-from tests.gpu.simulator.running import run_kernel
+from tests.gpu.simulator.kernel_runner import run_kernel
+from tests.gpu.simulator.watched_launch import launch_watched
 
 Array = np.ndarray[Any, Any]
 
 HEAD = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 
 
-def ints(count: int) -> Array:
+def make_ints(count: int) -> Array:
     return np.zeros(count, np.int32)
 
 
@@ -49,7 +49,7 @@ def test_one_function_sums_over_any_group() -> None:
     }"""
     )
     given = np.random.default_rng(1).integers(-99, 99, 64).astype(np.int32)
-    out, _ = run_kernel(source, "k", ints(13), given, block=64)
+    out, _ = run_kernel(source, "k", make_ints(13), given, block=64)
     right = [given.sum(), *given.reshape(4, 16).sum(axis=1), *given.reshape(8, 8).sum(axis=1)]
     np.testing.assert_array_equal(out, right)
 
@@ -69,7 +69,7 @@ def test_structs_are_shuffled_and_reduced() -> None:
     }"""
     )
     given = np.random.default_rng(4).permutation(64).astype(np.float32)
-    value, at, below = run_kernel(source, "k", given, ints(64), ints(64), block=64)
+    value, at, below = run_kernel(source, "k", given, make_ints(64), make_ints(64), block=64)
     rows, lanes = given.reshape(2, 32), np.arange(64)
     np.testing.assert_array_equal(value, np.repeat(rows.max(axis=1), 32))
     np.testing.assert_array_equal(at, np.repeat(rows.argmax(axis=1), 32) + lanes // 32 * 32)
@@ -93,7 +93,7 @@ def test_a_group_in_parts_by_label_and_by_predicate(parent: str) -> None:
     )
     some = "coalesced" in parent
     label = np.random.default_rng(6).integers(0, 4, 64).astype(np.int32)
-    _, out = run_kernel(source, "k", label, ints(64), block=64, defines={"PARENT": parent, "SOME": int(some)})
+    _, out = run_kernel(source, "k", label, make_ints(64), block=64, defines={"PARENT": parent, "SOME": int(some)})
     width = 32 if some else 16
     for i in range(64):
         if some and i % 5 == 0:
@@ -124,7 +124,7 @@ __global__ void k(int *out, int *held, int n) {
 def test_a_barrier_of_the_grid_is_one_for_all_blocks(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     threads = int(np.prod(grid) * np.prod(block))
     n = max(1, threads - 7)
-    out, held = run_kernel(GRID, "k", ints(n), ints(n), np.int32(n), grid=grid, block=block)
+    out, held = run_kernel(GRID, "k", make_ints(n), make_ints(n), np.int32(n), grid=grid, block=block)
     np.testing.assert_array_equal(out, (np.arange(n, dtype=np.int64)[::-1] ** 2).astype(np.int32))
     assert held[0] == threads * 1000 + np.prod(grid)
 
@@ -133,19 +133,19 @@ def test_a_barrier_of_the_grid_orders_what_blocks_do() -> None:
     for barrier, found in (("grid.sync();", 0), ("cg::this_thread_block().sync();", 1)):
         races = RaceChecker()
         source = GRID.replace("grid.sync();", barrier)
-        watch(races, source, ints(96), ints(96), np.int32(96), kernel="k", grid=3)
+        launch_watched(races, source, make_ints(96), make_ints(96), np.int32(96), kernel="k", grid=3)
         assert len(races.findings) == found
 
 
 def test_a_grid_that_is_not_on_the_device_at_once_is_refused() -> None:
     with pytest.raises(LaunchError, match="at most 262144 threads can be resident"):
-        run_kernel(GRID, "k", ints(1), ints(1), np.int32(1), grid=257, block=1024)
+        run_kernel(GRID, "k", make_ints(1), make_ints(1), np.int32(1), grid=257, block=1024)
 
 
 def test_a_barrier_of_the_grid_that_a_block_does_not_reach() -> None:
     source = HEAD + "__global__ void k(int *out) { if (blockIdx.x > 0) cg::this_grid().sync(); out[0] = 1; }"
     with pytest.raises(LaunchError, match=r"Divergent thread\(s\) in grid: thread \(0,0,0\) in block \(0,0,0\) does"):
-        run_kernel(source, "k", ints(1), grid=2)
+        run_kernel(source, "k", make_ints(1), grid=2)
 
 
 TILES = (
@@ -177,8 +177,8 @@ TILES = (
 def test_tiles_of_several_warps_meet_exchange_and_reduce() -> None:
     given = np.random.default_rng(1).integers(0, 98, 256).astype(np.int32)
     given[200] = 98
-    out, sums, checker = ints(512), np.zeros(256), RaceChecker()
-    watch(checker, TILES, given, out, sums, block=256, defines={"SYNC": "tile.sync()"})
+    out, sums, checker = make_ints(512), np.zeros(256), RaceChecker()
+    launch_watched(checker, TILES, given, out, sums, block=256, defines={"SYNC": "tile.sync()"})
     rows = given.reshape(4, 64)
     np.testing.assert_array_equal(out[:128], np.repeat(rows[:2].sum(axis=1), 64))
     np.testing.assert_array_equal(out[128:256:64], [rows[2, 40] + 2000, rows[3, 40] + 3000])
@@ -190,14 +190,16 @@ def test_tiles_of_several_warps_meet_exchange_and_reduce() -> None:
 
 def test_a_tile_of_several_warps_that_does_not_meet_races() -> None:
     checker = RaceChecker()
-    watch(checker, TILES, ints(256), ints(512), np.zeros(256), block=256, defines={"SYNC": "tile.thread_rank()"})
+    launch_watched(
+        checker, TILES, make_ints(256), make_ints(512), np.zeros(256), block=256, defines={"SYNC": "tile.thread_rank()"}
+    )
     first = next(n for n, line in enumerate(TILES.splitlines(), 1) if "held[i] = value" in line)
     assert [[each.line for each in found.positions] for found in checker.findings] == [[first, first + 2]]
 
 
 def test_tiles_of_several_warps_are_whole() -> None:
     with pytest.raises(LaunchError, match="Size == 0"):
-        run_kernel(TILES, "f", ints(256), ints(512), np.zeros(256), block=96, defines={"SYNC": "tile.sync()"})
+        run_kernel(TILES, "f", make_ints(256), make_ints(512), np.zeros(256), block=96, defines={"SYNC": "tile.sync()"})
 
 
 def test_a_group_of_threads_not_known_by_its_type_has_at_most_a_warp() -> None:
@@ -221,6 +223,6 @@ def test_a_tile_of_a_tile_is_counted_within_it_and_a_barrier_has_two_parts() -> 
         out[threadIdx.x] = held[63 - threadIdx.x];
     }"""
     )
-    [out] = run_kernel(source, "k", ints(64), block=64)
+    [out] = run_kernel(source, "k", make_ints(64), block=64)
     lanes = np.arange(64) % 32
     np.testing.assert_array_equal(out, (lanes // 8 * 100 + 40 + lanes % 8)[::-1])

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from gpu.errors import CompileError
 from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.checking import watch
-from tests.gpu.simulator.running import build, launch, run_kernel
+from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
+from tests.gpu.simulator.watched_launch import launch_watched
 
 COLLECTIVES = """
 #include <cub/block/block_reduce.cuh>
@@ -124,7 +124,7 @@ def test_functions_return_structs_without_members_in_machine_code_too() -> None:
     __global__ void k(int *out) { Empty e = make(); out[threadIdx.x] = ask(make(), e) + ask(Empty(), make()); }
     """
     module, out = build(source), np.zeros(2, np.int32)
-    module.compiled("k").launch((1, 1, 1), (2, 1, 1), [out.view(np.uint8)])
+    module.compiled_kernel("k").launch((1, 1, 1), (2, 1, 1), [out.view(np.uint8)])
     assert out.tolist() == [12, 12]
     (again,) = launch(module, "k", np.zeros(2, np.int32), block=2)
     assert again.tolist() == [12, 12]
@@ -505,7 +505,7 @@ def test_memory_of_a_collective_that_is_used_again_needs_a_barrier() -> None:
     }"""
     for barrier, races in (("__syncthreads()", False), ("", True)):
         checker = RaceChecker()
-        watch(checker, source.replace("BARRIER", barrier), np.zeros(64, np.int32), kernel="k", block=64)
+        launch_watched(checker, source.replace("BARRIER", barrier), np.zeros(64, np.int32), kernel="k", block=64)
         assert bool(checker.findings) == races
     (out,) = run_kernel(source.replace("BARRIER", "__syncthreads()"), "k", np.zeros(64, np.int32), block=64)
     assert out[0] == 128

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import kstest, norm, qmc
 
 from gpu.pycuda.random_numbers import direction_vectors
-from tests.gpu.simulator.running import run_kernel
+from tests.gpu.simulator.kernel_runner import run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -73,7 +73,7 @@ def test_philox_gives_the_known_answers_of_random123() -> None:
     assert [" ".join(f"{number:08x}" for number in four) for four in out.reshape(3, 4)] == [*answers]
 
 
-def stepped(step: list[list[int]], times: int, modulus: int, numbers: list[int]) -> list[int]:
+def step_repeatedly(step: list[list[int]], times: int, modulus: int, numbers: list[int]) -> list[int]:
     """Apply a matrix so many times, in Python's numbers."""
 
     def product(left: list[list[int]], right: list[list[int]]) -> list[list[int]]:
@@ -91,7 +91,7 @@ def mrg32k3a(seeds: tuple[list[int], list[int]], skipped: int, count: int) -> li
     """Return numbers of L'Ecuyer's recurrences, before they are made fractions."""
     states = []
     for modulus, (a, b, c), seed in zip(MODULI, FACTORS, seeds, strict=True):
-        states.append(stepped([[0, 1, 0], [0, 0, 1], [a, b, c]], skipped, modulus, seed))
+        states.append(step_repeatedly([[0, 1, 0], [0, 0, 1], [a, b, c]], skipped, modulus, seed))
     found = []
     for _ in range(count):
         for modulus, factors, state in zip(MODULI, FACTORS, states, strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gpu.simulator.running import run_kernel
+from tests.gpu.simulator.kernel_runner import run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -15,7 +15,7 @@ KINDS = {"e4m3": (4, 3, 448.0), "e5m2": (5, 2, 57344.0)}
 """The bits of exponent and of fraction, and the largest number, as the OCP's specification of 8 bits has them."""
 
 
-def values_of(kind: str) -> Array:
+def decode_all_values(kind: str) -> Array:
     """Return what each of the 256 means, by the definition of the format."""
     exponents, fractions, _ = KINDS[kind]
     bias = 2 ** (exponents - 1) - 1
@@ -33,9 +33,9 @@ def values_of(kind: str) -> Array:
     return table
 
 
-def nearest(kind: str, given: Array, saturates: bool) -> Array:
+def encode_nearest(kind: str, given: Array, saturates: bool) -> Array:
     """Return the bits of what is nearest, of two the even one; what is too large becomes the largest, or no number."""
-    table, largest = values_of(kind), KINDS[kind][2]
+    table, largest = decode_all_values(kind), KINDS[kind][2]
     sizes = np.array([table[bits] for bits in range(128) if np.isfinite(table[bits])])
     step = sizes[-1] - sizes[-2]
     found = []
@@ -72,7 +72,7 @@ def test_numbers_of_8_bits_are_rounded_and_read_as_their_format_says(kind: str) 
             read[256 + i] = float4(wide).z == 3 ? float4(four).w : 0;
         }}
     }}"""
-    table = values_of(kind)
+    table = decode_all_values(kind)
     numbers = np.unique(np.abs(table[np.isfinite(table)]))
     between = (numbers[1:] + numbers[:-1]) / 2  # the ties, and what is just beside them
     some = np.concatenate(
@@ -83,15 +83,15 @@ def test_numbers_of_8_bits_are_rounded_and_read_as_their_format_says(kind: str) 
     bytes_ = np.zeros(given.size, np.uint8)
     read = np.zeros(given.size + 256, np.float32)
     _, kept, left, twice, read = run_kernel(source, "k", given, bytes_, bytes_, bytes_, read, grid=5, block=256)
-    np.testing.assert_array_equal(kept, nearest(kind, given, True))
-    np.testing.assert_array_equal(left, nearest(kind, given, False))
-    np.testing.assert_array_equal(twice, nearest(kind, given.astype(np.float64) * (1 + 1e-9), True))
+    np.testing.assert_array_equal(kept, encode_nearest(kind, given, True))
+    np.testing.assert_array_equal(left, encode_nearest(kind, given, False))
+    np.testing.assert_array_equal(twice, encode_nearest(kind, given.astype(np.float64) * (1 + 1e-9), True))
     np.testing.assert_array_equal(read[:256], table.astype(np.float32))
     np.testing.assert_array_equal(read[256:512], table.astype(np.float32))
     np.testing.assert_array_equal(read[512:], table[kept[256:]].astype(np.float32))
 
 
-def as_bfloat16(values: Array) -> Array:
+def round_to_bfloat16(values: Array) -> Array:
     """Round to the nearest float with the lower half zero, of two that are as near to the even one."""
     words = values.astype(np.float32).view(np.uint32).astype(np.uint64)
     return (((words + 0x7FFF + (words >> 16 & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
@@ -101,7 +101,7 @@ def as_bfloat16(values: Array) -> Array:
     ("header", "type", "short", "rounded"),
     [
         ("cuda_fp16.h", "__half", "half", lambda values: values.astype(np.float16).astype(np.float32)),
-        ("cuda_bf16.h", "__nv_bfloat16", "bfloat16", as_bfloat16),
+        ("cuda_bf16.h", "__nv_bfloat16", "bfloat16", round_to_bfloat16),
     ],
     ids=["half", "bfloat16"],
 )

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
-from tests.gpu.simulator.checking import watch
 from tests.gpu.simulator.executor.test_schedule import KOGGE_STONE, SYNCS
+from tests.gpu.simulator.watched_launch import launch_watched
 
 RACY = """
 __global__ void k(const int *in, int *out) {
@@ -26,7 +26,7 @@ __global__ void k(const int *in, int *out) {
 }"""
 
 
-def made(source: str = RACY, *, last: int = 0, defines: Any = None, **options: Any) -> Trace:
+def trace_kernel(source: str = RACY, *, last: int = 0, defines: Any = None, **options: Any) -> Trace:
     given = np.append(np.arange(64), last).astype(np.int32)
     arguments = [given.view(np.uint8), np.zeros(64 * 4, np.uint8)]
     return SimulatedModule(source, Path("k.cu"), defines or {}).trace("k", (1, 1, 1), (64, 1, 1), arguments, **options)
@@ -34,7 +34,7 @@ def made(source: str = RACY, *, last: int = 0, defines: Any = None, **options: A
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])
 def test_findings_have_the_event_that_found_them(schedule: str) -> None:
-    trace = made(schedule=schedule)
+    trace = trace_kernel(schedule=schedule)
     kinds = [found.finding.kind for found in trace.findings]
     assert sorted(set(kinds)) == ["race", "uninitialized"]
     assert [found.event for found in trace.findings] == sorted(found.event for found in trace.findings)
@@ -55,7 +55,7 @@ def _numbers(text: str) -> tuple[int, int]:
 
 
 def test_a_fault_is_the_last_finding() -> None:
-    trace = made(last=90)
+    trace = trace_kernel(last=90)
     last = trace.findings[-1]
     assert last.finding.kind == "out-of-bounds"
     assert last.event == len(trace.events) - 1
@@ -67,7 +67,7 @@ def test_a_fault_is_the_last_finding() -> None:
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1"])
 def test_a_barrier_that_is_missed_is_found_at_that_barrier(schedule: str) -> None:
-    trace = made(
+    trace = trace_kernel(
         "__global__ void k(const int *in, int *out) {\nint i = threadIdx.x;\nif (i < 40)\n__syncthreads();\n}",
         schedule=schedule,
     )
@@ -78,19 +78,19 @@ def test_a_barrier_that_is_missed_is_found_at_that_barrier(schedule: str) -> Non
 
 
 def test_a_trace_that_is_not_checked_has_no_findings_but_the_fault() -> None:
-    assert made(checked=False).findings == ()
-    assert [found.finding.kind for found in made(last=90, checked=False).findings] == ["out-of-bounds"]
+    assert trace_kernel(checked=False).findings == ()
+    assert [found.finding.kind for found in trace_kernel(last=90, checked=False).findings] == ["out-of-bounds"]
 
 
 def test_arrays_that_start_without_values() -> None:
     source = "__global__ void k(const int *in, int *out) { out[threadIdx.x] += in[threadIdx.x]; }"
-    assert made(source).findings == ()
-    (found,) = made(source, uninitialized={"out"}).findings
+    assert trace_kernel(source).findings == ()
+    (found,) = trace_kernel(source, uninitialized={"out"}).findings
     assert "element 0 of out" in found.finding.message
 
 
 def test_what_is_found_after_the_recording_has_ended() -> None:
-    trace = made(last=90, max_lane_events=128)
+    trace = trace_kernel(last=90, max_lane_events=128)
     assert len(trace.events) == 2
     assert [(found.event, found.finding.kind) for found in trace.findings] == [
         (1, "uninitialized"),
@@ -100,7 +100,7 @@ def test_what_is_found_after_the_recording_has_ended() -> None:
 
 
 def test_findings_and_schedule_are_saved(tmp_path: Path) -> None:
-    trace = made(last=90, schedule="shuffle:3")
+    trace = trace_kernel(last=90, schedule="shuffle:3")
     trace.save(tmp_path / "trace.zip")
     again = Trace.load(tmp_path / "trace.zip")
     assert again.findings == trace.findings
@@ -111,9 +111,9 @@ def test_findings_and_schedule_are_saved(tmp_path: Path) -> None:
 def test_other_observers_see_the_same_launch() -> None:
     alone = Counters()
     given, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
-    watch(alone, KOGGE_STONE, given, out, kernel="k", block=64, defines=SYNCS)
+    launch_watched(alone, KOGGE_STONE, given, out, kernel="k", block=64, defines=SYNCS)
     for schedule in ("round-robin", "shuffle:8"):
         beside = Counters()
-        made(KOGGE_STONE, defines=SYNCS, observers=[beside], schedule=schedule)
+        trace_kernel(KOGGE_STONE, defines=SYNCS, observers=[beside], schedule=schedule)
         assert beside.total() == alone.total()
         assert list(beside.per_line().values()) == list(alone.per_line().values())

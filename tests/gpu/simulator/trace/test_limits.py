@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.simulator.module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace import recorder
-from gpu.simulator.trace.file import arrays_of
+from gpu.simulator.trace.file import collect_arrays
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.launch_tree import launch_tree
+from gpu.stepping.launch_tree import build_launch_tree
 from gpu.stepping.recording import Recording
 
 SOURCE = """
@@ -43,7 +43,7 @@ def module() -> SimulatedModule:
     return SimulatedModule(SOURCE, Path("kernel.cu"), {})
 
 
-def traced(module: SimulatedModule, **limits: int) -> Trace:
+def trace_kernel(module: SimulatedModule, **limits: int) -> Trace:
     a, b, c = np.arange(16, dtype=np.int32), np.arange(32, dtype=np.int32), np.arange(8, dtype=np.int32)
     given = [each.view(np.uint8) for each in (a, b, c)]
     made = module.trace("k", (1, 1, 1), (8, 1, 1), given, **limits)
@@ -62,14 +62,14 @@ def last_node(made: Trace) -> int:
     return int(ends.max(initial=1)) - 1
 
 
-def check_beginning(made: Trace, whole: Trace) -> None:
+def check_is_prefix(made: Trace, whole: Trace) -> None:
     """See that a recording is the beginning of the whole one, and agrees with itself."""
-    assert made.stopped
+    assert made.stop_reason
     events, all_events = made.data.events.copy(), whole.data.events[: len(made.events)].copy()
     for late in ("work", "taken"):  # what a statement did last, and whom it chose, may be missing of the last one
         events[late][-1:] = all_events[late][-1:] = 0
     assert (events == all_events).all()
-    found, expected = arrays_of(made.data), arrays_of(whole.data)
+    found, expected = collect_arrays(made.data), collect_arrays(whole.data)
     for table in TABLES:
         assert (found[table] == expected[table][: len(found[table])]).all(), table
     assert [each.name for each in made.data.functions] == [
@@ -84,33 +84,33 @@ def check_beginning(made: Trace, whole: Trace) -> None:
         for step in range(max(len(made.events) - 3, 0), len(made.events)):
             assert (made.array(array.number, step) == whole.array(array.number, step)).all()
         made.array(array.number, len(made.events))
-    grids = launch_tree(Recording.of_launch(made, {}))
+    grids = build_launch_tree(Recording.from_trace(made, {}))
     assert [grid.parent for grid in grids if grid.parent < 0] == [-1]
 
 
 def test_statements_of_lanes_are_recorded_up_to_the_limit(module: SimulatedModule) -> None:
-    whole = traced(module)
-    assert not whole.stopped
-    assert not traced(module, max_lane_events=whole.lane_events).stopped
+    whole = trace_kernel(module)
+    assert not whole.stop_reason
+    assert not trace_kernel(module, max_lane_events=whole.lane_events).stop_reason
     for limit in {0, 1, 8, *range(20, whole.lane_events, 25), whole.lane_events - 1}:
-        made = traced(module, max_lane_events=limit)
-        assert f"The recording ends after {limit} statements" in made.stopped
+        made = trace_kernel(module, max_lane_events=limit)
+        assert f"The recording ends after {limit} statements" in made.stop_reason
         assert made.lane_events <= limit
-        check_beginning(made, whole)
+        check_is_prefix(made, whole)
 
 
 def test_nodes_are_given_up_to_the_limit(module: SimulatedModule, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = traced(module)
+    whole = trace_kernel(module)
     last = last_node(whole)
-    monkeypatch.setattr(recorder, "END_OF_NODES", last + 1)
-    assert not traced(module).stopped
+    monkeypatch.setattr(recorder, "MAX_NODES", last + 1)
+    assert not trace_kernel(module).stop_reason
     for end in {1, 2, 16, *range(17, last, 23), last}:
-        monkeypatch.setattr(recorder, "END_OF_NODES", end)
-        made = traced(module)
-        assert f"The recording ends after {end - 1} values" in made.stopped
+        monkeypatch.setattr(recorder, "MAX_NODES", end)
+        made = trace_kernel(module)
+        assert f"The recording ends after {end - 1} values" in made.stop_reason
         assert last_node(made) < end
-        check_beginning(made, whole)
+        check_is_prefix(made, whole)
 
 
 def test_nodes_fit_where_they_are_kept() -> None:
-    assert np.iinfo(np.int32).max == recorder.END_OF_NODES
+    assert np.iinfo(np.int32).max == recorder.MAX_NODES

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.stepping.provenance.operations import Operations
-from tests.gpu.simulator.tracing import ancestry, check_states, elements, operators, trace
+from tests.gpu.simulator.trace_checks import check_states, find_ancestry, input_elements, list_operators, trace_kernel
 
 N = 64
 RANDOM = np.random.default_rng(5)
@@ -33,11 +33,11 @@ INTERLEAVED = NEIGHBORED.replace(UP, DOWN).replace("t % (2 * stride) == 0", "t <
 @pytest.mark.parametrize(("source", "stride"), [(NEIGHBORED, 1), (INTERLEAVED, 32)])
 def test_a_reduction_adds_every_input_once(source, stride):
     values = RANDOM.integers(0, 99, 2 * N).astype(np.int32)
-    made, _ = trace(source, [values, np.zeros(2, np.int32)], grid=2, block=N)
+    made, _ = trace_kernel(source, [values, np.zeros(2, np.int32)], grid=2, block=N)
     for block in range(2):
-        found = ancestry(made, "out", block)
-        assert elements(found) == list(range(block * N, (block + 1) * N))
-        assert operators(found) == ["+"] * (N - 1)
+        found = find_ancestry(made, "out", block)
+        assert input_elements(found) == list(range(block * N, (block + 1) * N))
+        assert list_operators(found) == ["+"] * (N - 1)
         assert {node.block for node in found.operations} == {block}
         first = found.nodes[found.operations[0].sources[0]], found.nodes[found.operations[0].sources[1]]
         assert first[1].element - first[0].element == stride
@@ -47,14 +47,14 @@ def test_a_reduction_adds_every_input_once(source, stride):
 
 
 def test_a_tree_names_the_threads_that_made_it():
-    made, _ = trace(NEIGHBORED, [np.ones(N, np.int32), np.zeros(1, np.int32)], block=N)
-    found = ancestry(made, "out", 0)
+    made, _ = trace_kernel(NEIGHBORED, [np.ones(N, np.int32), np.zeros(1, np.int32)], block=N)
+    found = find_ancestry(made, "out", 0)
     assert sorted(node.thread for node in found.operations) == sorted(
         thread for stride in (1, 2, 4, 8, 16, 32) for thread in range(0, N, 2 * stride)
     )
-    writer = made.writer("out", 0, len(made.events))
+    writer = made.find_writer("out", 0, len(made.events))
     assert (writer.block, writer.thread, made.events[writer.event].position.line) == (0, 0, 11)
-    assert made.writer("out", 0, writer.event) is None
+    assert made.find_writer("out", 0, writer.event) is None
 
 
 def test_a_shuffle_reduction():
@@ -65,10 +65,10 @@ def test_a_shuffle_reduction():
         if (threadIdx.x == 0) out[0] = v;
     }
     """
-    made, _ = trace(source, [RANDOM.random(32).astype(np.float32), np.zeros(1, np.float32)])
-    found = ancestry(made, "out", 0)
-    assert elements(found) == list(range(32))
-    assert operators(found) == ["+"] * 31
+    made, _ = trace_kernel(source, [RANDOM.random(32).astype(np.float32), np.zeros(1, np.float32)])
+    found = find_ancestry(made, "out", 0)
+    assert input_elements(found) == list(range(32))
+    assert list_operators(found) == ["+"] * 31
 
 
 def test_a_kogge_stone_scan():
@@ -86,11 +86,11 @@ def test_a_kogge_stone_scan():
         out[t] = s[from][t];
     }
     """
-    made, (_, out) = trace(source, [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)], block=N)
+    made, (_, out) = trace_kernel(source, [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)], block=N)
     assert (out == np.cumsum(np.arange(N))).all()
     for i in range(N):
-        assert elements(ancestry(made, "out", i)) == list(range(i + 1))
-    adds = {node for i in range(N) for node in (n.number for n in ancestry(made, "out", i).operations)}
+        assert input_elements(find_ancestry(made, "out", i)) == list(range(i + 1))
+    adds = {node for i in range(N) for node in (n.number for n in find_ancestry(made, "out", i).operations)}
     assert len(adds) == sum(N - d for d in (1, 2, 4, 8, 16, 32))
     check_states(made)
 
@@ -117,12 +117,12 @@ def test_a_brent_kung_scan_of_two_elements_a_thread():
         out[t + 32] = s[t + 32];
     }
     """
-    made, (_, out) = trace(source, [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)], block=32)
+    made, (_, out) = trace_kernel(source, [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)], block=32)
     assert (out == np.cumsum(np.arange(N))).all()
     adds = set()
     for i in range(N):
-        found = ancestry(made, "out", i)
-        assert elements(found) == list(range(i + 1))
+        found = find_ancestry(made, "out", i)
+        assert input_elements(found) == list(range(i + 1))
         assert len(found.operations) == i
         adds |= {node.number for node in found.operations}
     assert len(adds) == 2 * N - 2 - 6
@@ -148,12 +148,12 @@ def test_a_compare_exchange_by_min_and_max_has_both_as_sources():
         a[t] = s[t];
     }
     """
-    made, (out,) = trace(source, [RANDOM.permutation(32).astype(np.int32)])
+    made, (out,) = trace_kernel(source, [RANDOM.permutation(32).astype(np.int32)])
     assert (out == np.arange(32)).all()
     for i in range(32):
-        found = ancestry(made, "a", i)
-        assert elements(found) == list(range(32))
-        assert set(operators(found)) <= {"min", "max"}
+        found = find_ancestry(made, "a", i)
+        assert input_elements(found) == list(range(32))
+        assert set(list_operators(found)) <= {"min", "max"}
     check_states(made)
 
 
@@ -165,19 +165,19 @@ def test_a_choice_has_the_chosen_side_as_its_source():
     }
     """
     a, b = RANDOM.integers(0, 99, 32).astype(np.int32), RANDOM.integers(0, 99, 32).astype(np.int32)
-    made, _ = trace(source, [a, b, np.zeros(32, np.int32)])
+    made, _ = trace_kernel(source, [a, b, np.zeros(32, np.int32)])
     for i in range(32):
-        (node,) = ancestry(made, "c", i).nodes.values()
+        (node,) = find_ancestry(made, "c", i).nodes.values()
         assert (node.operator, node.array, node.element) == ("", 0 if a[i] > b[i] else 1, i)
 
 
 def test_atomics_on_one_element_chain_in_lane_order():
     source = "__global__ void k(const int *in, int *bins) { int v = in[threadIdx.x]; atomicAdd(&bins[v % 4], v); }"
     values = RANDOM.integers(0, 99, 64).astype(np.int32)
-    made, _ = trace(source, [values, np.zeros(4, np.int32)], block=64)
+    made, _ = trace_kernel(source, [values, np.zeros(4, np.int32)], block=64)
     for b in range(4):
-        found = ancestry(made, "bins", b)
-        assert operators(found) == ["atomic add"] * int((values % 4 == b).sum())
+        found = find_ancestry(made, "bins", b)
+        assert list_operators(found) == ["atomic add"] * int((values % 4 == b).sum())
         assert [node.element for node in found.inputs if node.array == 0] == np.flatnonzero(values % 4 == b).tolist()
         assert [node.thread for node in found.operations] == np.flatnonzero(values % 4 == b).tolist()
     check_states(made)
@@ -185,8 +185,8 @@ def test_atomics_on_one_element_chain_in_lane_order():
 
 def test_a_histogram_counts_with_constants():
     source = "__global__ void k(const int *in, int *bins) { atomicAdd(&bins[in[threadIdx.x]], 1); }"
-    made, _ = trace(source, [np.zeros(8, np.int32), np.zeros(1, np.int32)], block=8)
-    found = ancestry(made, "bins", 0)
+    made, _ = trace_kernel(source, [np.zeros(8, np.int32), np.zeros(1, np.int32)], block=8)
+    found = find_ancestry(made, "bins", 0)
     assert [(node.array, node.element) for node in found.inputs] == [(1, 0)]
     assert [node.operands for node in found.operations] == [(None, 1)] * 8
 
@@ -200,10 +200,10 @@ def test_atomic_exchange_and_compare_and_swap_copy():
     }
     """
     values = np.arange(1, 9, dtype=np.int32)
-    made, (_, cell, _) = trace(source, [values, np.zeros(2, np.int32), np.zeros(8, np.int32)], block=8)
+    made, (_, cell, _) = trace_kernel(source, [values, np.zeros(2, np.int32), np.zeros(8, np.int32)], block=8)
     assert cell.tolist() == [8, 1]
-    assert [elements(ancestry(made, "cell", i)) for i in range(2)] == [[7], [0]]
-    assert [elements(ancestry(made, "found", i)) for i in range(8)] == [[0], *([i] for i in range(7))]
+    assert [input_elements(find_ancestry(made, "cell", i)) for i in range(2)] == [[7], [0]]
+    assert [input_elements(find_ancestry(made, "found", i)) for i in range(8)] == [[0], *([i] for i in range(7))]
     check_states(made)
 
 
@@ -217,11 +217,11 @@ def test_structs_and_vectors():
         out[threadIdx.x] = p.sum();
     }
     """
-    made, _ = trace(source, [RANDOM.random(128).astype(np.float32), np.zeros(32, np.float32)])
+    made, _ = trace_kernel(source, [RANDOM.random(128).astype(np.float32), np.zeros(32, np.float32)])
     for i in range(32):
-        found = ancestry(made, "out", i)
-        assert elements(found) == [4 * i, 4 * i + 2, 4 * i + 3]
-        assert operators(found) == ["+", "+"]
+        found = find_ancestry(made, "out", i)
+        assert input_elements(found) == [4 * i, 4 * i + 2, 4 * i + 3]
+        assert list_operators(found) == ["+", "+"]
     check_states(made)
 
 
@@ -237,21 +237,21 @@ def test_functions_pass_nodes_through_arguments_results_and_references():
     }
     """
     a, b = RANDOM.integers(0, 99, 32).astype(np.int32), RANDOM.integers(0, 99, 32).astype(np.int32)
-    made, _ = trace(source, [a, b])
+    made, _ = trace_kernel(source, [a, b])
     for i in range(32):
-        found = ancestry(made, "a", i)
+        found = find_ancestry(made, "a", i)
         assert [(node.array, node.element) for node in found.inputs] == [(1, i)]
-        assert operators(found) == ([] if b[i] > 50 else ["+"])
-        assert [(node.array, node.element) for node in ancestry(made, "b", i).inputs] == [(0, i)]
+        assert list_operators(found) == ([] if b[i] > 50 else ["+"])
+        assert [(node.array, node.element) for node in find_ancestry(made, "b", i).inputs] == [(0, i)]
     check_states(made)
 
 
 def test_index_arithmetic_makes_no_nodes_and_constants_clear_them():
     source = "__global__ void k(int *a, int *b) { int i = 31 - threadIdx.x; b[i] = i * 3; a[i] = 0; a[i] += 2; }"
-    made, _ = trace(source, [np.ones(32, np.int32), np.ones(32, np.int32)])
+    made, _ = trace_kernel(source, [np.ones(32, np.int32), np.ones(32, np.int32)])
     for i in range(32):
-        assert made.node_of("a", i, len(made.events)) == 0
-        assert made.node_of("b", i, len(made.events)) == 0
+        assert made.find_node("a", i, len(made.events)) == 0
+        assert made.find_node("b", i, len(made.events)) == 0
         assert made.ancestry(0).nodes == {}
 
 
@@ -273,8 +273,8 @@ def test_the_ancestry_of_a_large_reduction_takes_a_processor_less_than_200_ms():
     """
     n = 1 << 14
     values = np.random.default_rng(5).random(n).astype(np.float32)
-    made, (_, out) = trace(source, [values, np.zeros(1, np.float32), np.int32(n)], block=1024)
-    node = made.node_of("out", 0, len(made.events))
+    made, (_, out) = trace_kernel(source, [values, np.zeros(1, np.float32), np.int32(n)], block=1024)
+    node = made.find_node("out", 0, len(made.events))
     made.ancestry(node)
     times = []
     for _ in range(5):
@@ -299,11 +299,11 @@ def test_the_ancestry_of_a_large_reduction_takes_a_processor_less_than_200_ms():
 def test_a_long_chain_of_atomics_in_one_event():
     source = "__global__ void k(int *in, int *out) { out[threadIdx.x + 1] = atomicAdd(out, in[threadIdx.x]); }"
     values = np.arange(1, 1025, dtype=np.int32)
-    made, (_, out) = trace(source, [values, np.zeros(1025, np.int32)], block=1024)
-    found = ancestry(made, "out", 0)
-    assert elements(found) == sorted([*range(1024), 0])
+    made, (_, out) = trace_kernel(source, [values, np.zeros(1025, np.int32)], block=1024)
+    found = find_ancestry(made, "out", 0)
+    assert input_elements(found) == sorted([*range(1024), 0])
     assert found.nodes[found.root].value == out[0] == values.sum()
-    middle = ancestry(made, "out", 500)
+    middle = find_ancestry(made, "out", 500)
     assert len(middle.operations) == 499
 
 
@@ -331,12 +331,12 @@ def test_what_a_warp_votes_and_reduces_comes_from_all_its_lanes(op, type, result
     dtype = np.int32 if type == "int" else np.uint32
     values = RANDOM.integers(0, 1000, size).astype(dtype)
     values[5] = 0
-    made, (_, out) = trace(source, [values, np.zeros(size, dtype)], block=size, schedule=schedule)
+    made, (_, out) = trace_kernel(source, [values, np.zeros(size, dtype)], block=size, schedule=schedule)
     for t in (0, 31, 33, size - 1):
         own = values[t // 32 * 32 : t // 32 * 32 + 32]
         assert out[t] == result(own)
-        found = ancestry(made, "out", t)
-        assert elements(found) == list(range(t // 32 * 32, t // 32 * 32 + own.size))
+        found = find_ancestry(made, "out", t)
+        assert input_elements(found) == list(range(t // 32 * 32, t // 32 * 32 + own.size))
         assert len([node for node in found.operations if node.operator != op]) == own.size - 1
 
 
@@ -350,13 +350,13 @@ def test_lanes_that_match_come_from_each_other(size, schedule):
     }
     """
     values = RANDOM.integers(0, 4, size).astype(np.int32)
-    made, (_, out) = trace(source, [values, np.zeros(size, np.uint32)], block=size, schedule=schedule)
+    made, (_, out) = trace_kernel(source, [values, np.zeros(size, np.uint32)], block=size, schedule=schedule)
     for t in (0, 17, 31, size - 1):
         equal = [i for i in range(t // 32 * 32, min(t // 32 * 32 + 32, size)) if values[i] == values[t]]
         assert out[t] == sum(1 << i % 32 for i in equal)
-        found = ancestry(made, "out", t)
-        assert elements(found) == equal
-        assert operators(found) == sorted(["__match_any_sync"] * len(equal) + ["|"] * (len(equal) - 1))
+        found = find_ancestry(made, "out", t)
+        assert input_elements(found) == equal
+        assert list_operators(found) == sorted(["__match_any_sync"] * len(equal) + ["|"] * (len(equal) - 1))
 
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:3", "shuffle:4"])
@@ -373,16 +373,16 @@ def test_what_a_block_votes_comes_from_all_its_threads(op, operator, size, sched
     """
     values = RANDOM.integers(0, 3, 2 * size).astype(np.int32)
     values[:size] += 1
-    made, (_, out) = trace(source, [values, np.zeros(2 * size, np.int32)], grid=2, block=size, schedule=schedule)
+    made, (_, out) = trace_kernel(source, [values, np.zeros(2 * size, np.int32)], grid=2, block=size, schedule=schedule)
     vote = {"count": np.sum, "and": np.all, "or": np.any}[op]
     for i in (0, size - 1, size, 2 * size - 1):
         own = values[i // size * size :][:size]
         first = int(vote(own != 0))
         assert out[i] == first * 1000 + int(vote(own == first))
-        found = ancestry(made, "out", i)
-        assert elements(found) == [*range(i // size * size, i // size * size + size)]
+        found = find_ancestry(made, "out", i)
+        assert input_elements(found) == [*range(i // size * size, i // size * size + size)]
         # Both votes, each recorded once for all warps of the block; and the sum of the two.
-        assert operators(found).count(operator) == 2 * (size - 1) + (operator == "+")
+        assert list_operators(found).count(operator) == 2 * (size - 1) + (operator == "+")
 
 
 def test_the_nodes_of_a_vote_are_as_many_as_its_threads():
@@ -390,8 +390,10 @@ def test_the_nodes_of_a_vote_are_as_many_as_its_threads():
     __global__ void k(const int *in, int *out) { out[threadIdx.x] = __syncthreads_count(in[threadIdx.x] > 0); }
     """
     for schedule in ("round-robin", "shuffle:1"):
-        made, _ = trace(source, [np.arange(96, dtype=np.int32), np.zeros(96, np.int32)], block=96, schedule=schedule)
-        assert Operations.of(made).node.size == 96 + 96 + 95
+        made, _ = trace_kernel(
+            source, [np.arange(96, dtype=np.int32), np.zeros(96, np.int32)], block=96, schedule=schedule
+        )
+        assert Operations.from_trace(made).node.size == 96 + 96 + 95
 
 
 def test_a_vote_comes_from_those_of_its_threads_whose_votes_come_from_somewhere():
@@ -402,9 +404,9 @@ def test_a_vote_comes_from_those_of_its_threads_whose_votes_come_from_somewhere(
         out[threadIdx.x] = __syncthreads_count(vote);
     }
     """
-    made, (_, out) = trace(source, [np.ones(3, np.int32), np.zeros(40, np.int32)], block=40)
+    made, (_, out) = trace_kernel(source, [np.ones(3, np.int32), np.zeros(40, np.int32)], block=40)
     assert out[7] == 40
-    assert elements(ancestry(made, "out", 7)) == [0, 1, 2]
+    assert input_elements(find_ancestry(made, "out", 7)) == [0, 1, 2]
 
 
 def test_tiles_of_a_warp_reduce_among_themselves():
@@ -416,12 +418,12 @@ def test_tiles_of_a_warp_reduce_among_themselves():
     }
     """
     values = np.arange(1, 33, dtype=np.uint32)
-    made, (_, out) = trace(source, [values, np.zeros(32, np.uint32)])
+    made, (_, out) = trace_kernel(source, [values, np.zeros(32, np.uint32)])
     for t in (0, 8, 15, 31):
         tile = [lane for lane in range(t // 8 * 8, t // 8 * 8 + 8) if lane % 8 != 3]
         bits = sum(1 << lane for lane in tile if values[lane] > 1)
         assert out[t] == (values[tile].sum() + (bits << 16)) % 2**32
-        assert elements(ancestry(made, "out", t)) == tile
+        assert input_elements(find_ancestry(made, "out", t)) == tile
 
 
 def test_a_flag_comes_from_what_is_asked_about() -> None:
@@ -430,10 +432,10 @@ def test_a_flag_comes_from_what_is_asked_about() -> None:
         out[i] = (i < n && in[i] > 4 ? 1 : 0) | (i < 0 ? 2 : 8);
     }"""
     given = np.array([7, 1, 9, 3], np.int32)
-    made, (_, out) = trace(text, [given, np.zeros(4, np.int32), np.int32(3)], grid=1, block=4)
+    made, (_, out) = trace_kernel(text, [given, np.zeros(4, np.int32), np.int32(3)], grid=1, block=4)
     assert out.tolist() == [9, 8, 9, 8]
     for element, sources in ((0, [0]), (1, [1]), (2, [2]), (3, [])):
-        assert elements(ancestry(made, "out", element)) == sources
+        assert input_elements(find_ancestry(made, "out", element)) == sources
 
 
 def test_what_a_list_holds_is_added_up() -> None:
@@ -448,6 +450,6 @@ def test_what_a_list_holds_is_added_up() -> None:
         out[i] = sum;
     }"""
     given = np.random.default_rng(6).integers(-9, 9, 32).astype(np.int32)
-    made, (out, _) = trace(source, [np.zeros(32, np.int32), given])
+    made, (out, _) = trace_kernel(source, [np.zeros(32, np.int32), given])
     np.testing.assert_array_equal(out, np.cumsum(given[::-1])[::-1])
-    assert elements(ancestry(made, "out", 29)) == [29, 30, 31]
+    assert input_elements(find_ancestry(made, "out", 29)) == [29, 30, 31]

@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import InputError
-from gpu.simulator.module import SimulatedModule
-from gpu.simulator.trace.file import arrays_of, save
+from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.trace.file import collect_arrays, save_trace
 from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.terms import ExecutedStatement
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.variables import TraceVariables
 from tests.gpu.simulator import statements
-from tests.gpu.simulator.tracing import ancestry, check_states, returned, running, trace
+from tests.gpu.simulator.trace_checks import check_states, find_ancestry, returned_lanes, running_lanes, trace_kernel
 
 PARTIAL = """
 __global__ void k(int *a, int n) {
@@ -38,34 +38,34 @@ __global__ void k(int *a, int n) {
 """
 
 
-def partial():
-    return trace(PARTIAL, [np.arange(100, dtype=np.int32), np.int32(90)], grid=2, block=50)[0]
+def trace_partial_warp():
+    return trace_kernel(PARTIAL, [np.arange(100, dtype=np.int32), np.int32(90)], grid=2, block=50)[0]
 
 
 def test_events_say_what_ran_where_and_who():
-    made = partial()
+    made = trace_partial_warp()
     first = made.events[0]
     assert (first.kind, first.position.line, first.function) == ("declare", 3, "k")
     assert first.lanes.tolist() == [*range(50), *range(64, 114)]
     assert first.blocks.tolist() == [0] * 50 + [1] * 50
     assert first.threads.tolist() == [*range(50)] * 2
     test = made.events[1]
-    assert (test.kind, test.taken.tolist()) == ("if", list(range(104, 114)))
+    assert (test.kind, test.true_lanes.tolist()) == ("if", list(range(104, 114)))
     assert made.events[2].kind == "return"
-    assert made.events[2].lanes.tolist() == test.taken.tolist()
-    assert not returned(made, 2).any()
-    assert np.flatnonzero(returned(made, 3)).tolist() == test.taken.tolist()
-    assert (np.flatnonzero(running(made, 3)) == made.events[3].lanes).all()
+    assert made.events[2].lanes.tolist() == test.true_lanes.tolist()
+    assert not returned_lanes(made, 2).any()
+    assert np.flatnonzero(returned_lanes(made, 3)).tolist() == test.true_lanes.tolist()
+    assert (np.flatnonzero(running_lanes(made, 3)) == made.events[3].lanes).all()
     assert {event.kind for event in made.events} == {"declare", "if", "return", "loop", "evaluate", "advance"}
     assert made.lane_events == sum(event.lanes.size for event in made.events)
 
 
 def test_every_state_is_that_of_an_independent_replay():
-    check_states(partial())
+    check_states(trace_partial_warp())
 
 
 def test_variables_are_known_by_name_where_they_are_defined():
-    made = partial()
+    made = trace_partial_warp()
     assert set(made.registers(0)) == {"n"}
     assert set(made.pointers(0)) == {"a"}
     variables = made.registers(len(made.events) - 1)
@@ -96,7 +96,7 @@ __global__ void k(int *a, int *b) {
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1"])
 def test_pointers_are_shown_as_array_and_element(schedule, tmp_path):
-    made, _ = trace(POINTERS, [np.zeros(64, np.int32), np.zeros(200, np.int32)], block=64, schedule=schedule)
+    made, _ = trace_kernel(POINTERS, [np.zeros(64, np.int32), np.zeros(200, np.int32)], block=64, schedule=schedule)
     made.save(tmp_path / "trace.zip")
     made = Trace.load(tmp_path / "trace.zip")
     own = [event for event in made.events if 40 in event.lanes]
@@ -128,8 +128,8 @@ def test_barriers_and_calls_are_events():
         a[t] = a[t] + 1;
     }
     """
-    made, _ = trace(source, [np.arange(32, dtype=np.int32)])
-    seen = [(event.kind, event.function, event.resumed) for event in made.events]
+    made, _ = trace_kernel(source, [np.arange(32, dtype=np.int32)])
+    seen = [(event.kind, event.function, event.is_resumed) for event in made.events]
     assert seen == [
         ("declare", "k", False),
         ("evaluate", "k", False),
@@ -149,7 +149,7 @@ def test_an_array_given_twice_is_one():
     made = SimulatedModule(source, Path("k.cu"), {}).trace("k", (1, 1, 1), (32, 1, 1), [raw, raw])
     assert len(made.arrays) == 1
     assert (made.array("a", 2) == data).all()
-    assert [node.operator for node in made.ancestry(made.node_of("a", 3, 2)).operations] == ["+", "*"]
+    assert [node.operator for node in made.ancestry(made.find_node("a", 3, 2)).operations] == ["+", "*"]
 
 
 def test_elements_read_in_other_sizes():
@@ -165,18 +165,18 @@ def test_elements_read_in_other_sizes():
         a[t] = words[t];
     }
     """
-    made, _ = trace(source, [np.arange(32, dtype=np.uint32) * 999, np.zeros(32, np.uint8)], shared_bytes=128)
+    made, _ = trace_kernel(source, [np.arange(32, dtype=np.uint32) * 999, np.zeros(32, np.uint8)], shared_bytes=128)
     assert made.array(2, len(made.events)).size == 32
-    assert [node.element for node in ancestry_of_byte(made).inputs] == [5]
+    assert [node.element for node in trace_byte_ancestry(made).inputs] == [5]
 
 
-def ancestry_of_byte(made):
-    return made.ancestry(made.node_of("out", 5, len(made.events)))
+def trace_byte_ancestry(made):
+    return made.ancestry(made.find_node("out", 5, len(made.events)))
 
 
 def test_the_bytes_of_a_vector_are_elements_of_their_own():
     source = "__global__ void k(uchar4 *a, uchar4 *b) { b[threadIdx.x] = a[31 - threadIdx.x]; }"
-    made, _ = trace(source, [np.arange(128, dtype=np.uint8), np.zeros(128, np.uint8)])
+    made, _ = trace_kernel(source, [np.arange(128, dtype=np.uint8), np.zeros(128, np.uint8)])
     check_states(made)
     (event,) = made.events
     reads, writes = (
@@ -198,19 +198,19 @@ def test_what_the_launch_has_written_by_each_step():
         if (blockIdx.x == 1 && t == 0) s[2] = 5;
     }
     """
-    made, _ = trace(source, [np.zeros(80, np.int16), np.arange(40, dtype=np.int32)], grid=2, block=40)
+    made, _ = trace_kernel(source, [np.zeros(80, np.int16), np.arange(40, dtype=np.int32)], grid=2, block=40)
     written = {array.number: np.zeros(array.count, bool) for array in made.arrays}
     assert [array.space for array in made.arrays] == ["global", "global", "shared", "shared"]
     for event in made.events:
         for array in made.arrays:
-            assert (made.memory.written(array, event.number) == written[array.number]).all()
+            assert (made.memory.find_written(array, event.number) == written[array.number]).all()
         for access in event.accesses:
             if access.action == "write":
                 for number, element in zip(access.arrays, access.elements, strict=True):
                     written[number][element] = True
     assert [count.sum() for count in written.values()] == [27, 0, 36, 37]
     for array in made.arrays:
-        assert (made.memory.written(array, len(made.events)) == written[array.number]).all()
+        assert (made.memory.find_written(array, len(made.events)) == written[array.number]).all()
 
 
 def test_the_parts_of_a_value_have_their_members_names():
@@ -219,7 +219,7 @@ def test_the_parts_of_a_value_have_their_members_names():
     __device__ P made(float2 v) { P p; p.at = v; p.n = 3; return p; }
     __global__ void k(float2 *a, float *b) { b[threadIdx.x] = made(a[0]).at.y + made(a[0]).n; }
     """
-    made, _ = trace(source, [np.arange(64, dtype=np.float32), np.zeros(32, np.float32)])
+    made, _ = trace_kernel(source, [np.arange(64, dtype=np.float32), np.zeros(32, np.float32)])
 
     def parts(terms):
         for term in terms:
@@ -236,17 +236,19 @@ def test_the_parts_of_a_value_have_their_members_names():
 
 def test_every_event_but_a_barrier_has_a_statement():
     source = "__global__ void k(int *a) { a[threadIdx.x] = 1; __syncthreads(); a[threadIdx.x] = 2; }"
-    made, _ = trace(source, [np.zeros(32, np.int32)])
+    made, _ = trace_kernel(source, [np.zeros(32, np.int32)])
     assert [event.kind for event in made.events] == ["evaluate", "barrier", "evaluate"]
     assert [event.statement == ExecutedStatement() for event in made.events] == [False, True, False]
 
 
 def test_a_trace_that_is_too_large_stops_and_the_launch_goes_on():
-    made, _ = trace(PARTIAL, [np.arange(100, dtype=np.int32), np.int32(90)], grid=2, block=50, max_lane_events=250)
+    made, _ = trace_kernel(
+        PARTIAL, [np.arange(100, dtype=np.int32), np.int32(90)], grid=2, block=50, max_lane_events=250
+    )
     assert len(made.events) == 3
     assert made.lane_events == 210
-    assert "The recording ends after 250" in made.stopped
-    assert not partial().stopped
+    assert "The recording ends after 250" in made.stop_reason
+    assert not trace_partial_warp().stop_reason
 
 
 def test_a_mistake_of_the_kernel_ends_the_trace_and_is_told():
@@ -258,20 +260,20 @@ def test_a_mistake_of_the_kernel_ends_the_trace_and_is_told():
 
 
 def test_save_and_load(tmp_path):
-    made = partial()
+    made = trace_partial_warp()
     made.save(tmp_path / "trace.zip")
     again = Trace.load(tmp_path / "trace.zip")
     assert (again.source, again.kernel, again.grid, again.block) == (PARTIAL, "k", (2, 1, 1), (50, 1, 1))
     assert len(again.events) == len(made.events)
-    for name, array in arrays_of(made.data).items():
-        assert (arrays_of(again.data)[name] == array).all()
+    for name, array in collect_arrays(made.data).items():
+        assert (collect_arrays(again.data)[name] == array).all()
     check_states(again)
     end = len(made.events)
-    assert again.ancestry(again.node_of("a", 5, end)) == made.ancestry(made.node_of("a", 5, end))
+    assert again.ancestry(again.find_node("a", 5, end)) == made.ancestry(made.find_node("a", 5, end))
 
 
 def test_another_version_is_refused(tmp_path):
-    partial().save(tmp_path / "trace.zip")
+    trace_partial_warp().save(tmp_path / "trace.zip")
     with zipfile.ZipFile(tmp_path / "trace.zip") as archive:
         manifest, arrays = json.loads(archive.read("manifest.json")), archive.read("arrays.bin")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
@@ -282,7 +284,7 @@ def test_another_version_is_refused(tmp_path):
 
 
 def test_broken_files_are_refused(tmp_path):
-    partial().save(tmp_path / "trace.zip")
+    trace_partial_warp().save(tmp_path / "trace.zip")
     whole = (tmp_path / "trace.zip").read_bytes()
     broken = tmp_path / "broken.zip"
     with pytest.raises(InputError, match=r"There is no file"):
@@ -298,7 +300,7 @@ def test_broken_files_are_refused(tmp_path):
         except InputError:
             continue
         # Only what the archive says of itself, such as a member's date, can be another without harm.
-        assert (again.data.events == partial().data.events).all()
+        assert (again.data.events == trace_partial_warp().data.events).all()
 
 
 @pytest.mark.parametrize("nowhere", [10_000, -9])
@@ -313,16 +315,16 @@ def test_broken_files_are_refused(tmp_path):
     ],
 )
 def test_a_number_that_points_nowhere_is_refused(table, column, nowhere, tmp_path):
-    data = partial().data
+    data = trace_partial_warp().data
     wrong = getattr(data, table).copy()
     wrong[column][-1] = nowhere
-    save(replace(data, **{table: wrong}), tmp_path / "trace.zip")
+    save_trace(replace(data, **{table: wrong}), tmp_path / "trace.zip")
     with pytest.raises(InputError, match="is not a trace, or is damaged"):
         Trace.load(tmp_path / "trace.zip")
 
 
 def test_arrays_of_another_length_than_the_manifest_says_are_refused(tmp_path):
-    partial().save(tmp_path / "trace.zip")
+    trace_partial_warp().save(tmp_path / "trace.zip")
     with zipfile.ZipFile(tmp_path / "trace.zip") as archive:
         manifest, arrays = archive.read("manifest.json"), archive.read("arrays.bin")
     for wrong in (arrays[:-1], arrays + b"0"):
@@ -345,11 +347,11 @@ def test_random_programs(body, seed):
     }}
     """
     values = np.random.default_rng(seed).integers(-20, 20, 80).astype(np.int32)
-    made, _ = trace(source, [values, np.zeros(40, np.int32)], block=40)
+    made, _ = trace_kernel(source, [values, np.zeros(40, np.int32)], block=40)
     if len(made.events) < 60:
         check_states(made)
     for i in (0, 7, 33, 39):
-        ancestry(made, "out", i)
+        find_ancestry(made, "out", i)
 
 
 def test_a_moment_of_a_million_lane_events_is_there_in_20_ms():
@@ -366,7 +368,7 @@ def test_a_moment_of_a_million_lane_events_is_there_in_20_ms():
     }
     """
     blocks = 128
-    made, (values, _) = trace(source, [np.arange(256 * blocks, dtype=np.int32), np.zeros(blocks, np.int32)],
+    made, (values, _) = trace_kernel(source, [np.arange(256 * blocks, dtype=np.int32), np.zeros(blocks, np.int32)],
                               grid=blocks, block=256)  # fmt: skip
     assert made.lane_events > 1_000_000
     times = []
@@ -393,7 +395,7 @@ def test_a_number_that_points_past_the_end_of_what_it_points_into_is_refused(tmp
         if (t < n) a[t] = f(p) * 2;
     }
     """
-    made, _ = trace(source, [np.arange(32, dtype=np.int32), np.int32(9)], schedule="shuffle:1")
+    made, _ = trace_kernel(source, [np.arange(32, dtype=np.int32), np.int32(9)], schedule="shuffle:1")
     data = made.data
     ends = {
         "kind": len(data.kinds), "position": len(data.positions), "function": len(data.functions),
@@ -424,7 +426,7 @@ def test_a_number_that_points_past_the_end_of_what_it_points_into_is_refused(tmp
 
 
 def test_a_step_is_one_of_the_trace_or_its_end():
-    made = partial()
+    made = trace_partial_warp()
     end = len(made.events)
     made.array("a", 0)
     made.array("a", end)
@@ -434,8 +436,8 @@ def test_a_step_is_one_of_the_trace_or_its_end():
 
 
 def test_what_an_operation_made_is_no_element_of_an_array():
-    made = partial()
-    groups = made.ancestry(made.node_of("a", 5, len(made.events))).groups
+    made = trace_partial_warp()
+    groups = made.ancestry(made.find_node("a", 5, len(made.events))).groups
     assert {bool(group.operator) for group in groups} == {False, True}
     for group in groups:
         if group.operator:
@@ -449,17 +451,17 @@ def test_what_an_operation_made_is_no_element_of_an_array():
 
 def test_a_block_of_three_dimensions_takes_whole_warps_of_all_its_threads():
     source = "__global__ void k(int *a) { a[threadIdx.x + 8 * threadIdx.y + 16 * threadIdx.z] = 1; }"
-    made, _ = trace(source, [np.zeros(80, np.int32)], block=(8, 2, 5))
+    made, _ = trace_kernel(source, [np.zeros(80, np.int32)], block=(8, 2, 5))
     assert [launch.lanes_per_block for launch in made.launches] == [96]
 
 
 def test_an_element_that_nobody_wrote_is_made_of_itself():
-    made, _ = trace(
+    made, _ = trace_kernel(
         "__global__ void k(int *a, const int *b) { if (threadIdx.x < 3) a[threadIdx.x] = b[threadIdx.x]; }",
         [np.arange(32, dtype=np.int32), np.arange(40, dtype=np.int32)],
     )
     for name, number, element in (("a", 0, 7), ("a", 0, 31), ("b", 1, 0), ("b", 1, 39)):
-        (node,) = made.ancestry(made.node_of(name, element, len(made.events))).inputs
+        (node,) = made.ancestry(made.find_node(name, element, len(made.events))).inputs
         assert (node.array, node.element) == (number, element)
 
 
@@ -472,10 +474,10 @@ def test_a_branch_that_no_lane_takes_is_taken_by_nobody():
         if (t < 100) a[t] += 1;
     }
     """
-    made, _ = trace(source, [np.zeros(32, np.int32)])
-    taken = {event.position.line: event.taken for event in made.events if event.kind == "if"}
+    made, _ = trace_kernel(source, [np.zeros(32, np.int32)])
+    taken = {event.position.line: event.true_lanes for event in made.events if event.kind == "if"}
     assert {line: lanes.tolist() for line, lanes in taken.items()} == {4: [], 5: [0, 1, 2], 6: [*range(32)]}
-    assert [event.taken for event in made.events if event.kind != "if"] == [None] * (len(made.events) - 3)
+    assert [event.true_lanes for event in made.events if event.kind != "if"] == [None] * (len(made.events) - 3)
 
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1"])
@@ -493,7 +495,7 @@ def test_memory_of_a_threads_own_that_is_read_in_several_sizes(schedule):
     }
     """
     values = np.random.default_rng(6).random(64).astype(np.float32)
-    made, (_, out) = trace(source, [values, np.zeros(64, np.uint32)], block=64, schedule=schedule)
+    made, (_, out) = trace_kernel(source, [values, np.zeros(64, np.uint32)], block=64, schedule=schedule)
     right = values.view(np.uint8).reshape(64, 4).copy()
     right[np.arange(64) % 3 != 0, 3] = 128
     right[50] = 0
@@ -504,8 +506,8 @@ def test_memory_of_a_threads_own_that_is_read_in_several_sizes(schedule):
     assert (own[ran, :4] == right[ran]).all()
     assert (own[ran, 16] == np.arange(64)[ran]).all()
     for t in (0, 1, 33, 63):
-        assert [node.element for node in made.ancestry(made.node_of("out", t, end)).inputs] == [t]
-        writer = made.writer("own", 5 * t + 4, end)
+        assert [node.element for node in made.ancestry(made.find_node("out", t, end)).inputs] == [t]
+        writer = made.find_writer("own", 5 * t + 4, end)
         assert (writer.thread, made.events[writer.event].position.line) == (t, 9)
 
 
@@ -518,7 +520,7 @@ def test_calls_are_numbered_in_the_order_in_which_they_begin():
         a[threadIdx.x] += g(2);
     }
     """
-    made, _ = trace(source, [np.zeros(64, np.int32)], block=64)
+    made, _ = trace_kernel(source, [np.zeros(64, np.int32)], block=64)
     calls = dict.fromkeys((event.function, event.frame) for event in made.events)
     assert list(calls) == [("k", 0), ("f", 1), ("g", 2), ("g", 3)]
 
@@ -534,13 +536,13 @@ def test_variables_take_no_older_write_than_they_need():
         a[t] += x;
     }
     """
-    made, _ = trace(source, [np.arange(32, dtype=np.int32)])
+    made, _ = trace_kernel(source, [np.arange(32, dtype=np.int32)])
     asked = list[int]()
 
     class Lanes(TraceLanes):
-        def of_mask(self, number):
+        def mask_lanes(self, number):
             asked.append(number)
-            return super().of_mask(number)
+            return super().mask_lanes(number)
 
     variables = TraceVariables(made.data, Lanes(made.data))
     t = np.arange(32)
@@ -560,12 +562,12 @@ def test_variables_take_no_older_write_than_they_need():
 
 
 def test_what_a_trace_tells_cannot_be_changed():
-    made = partial()
+    made = trace_partial_warp()
     last = made.events[len(made.events) - 1]
-    node = made.ancestry(made.node_of("a", 5, len(made.events))).operations[0]
+    node = made.ancestry(made.find_node("a", 5, len(made.events))).operations[0]
     told = [
         *made.registers(last.number).values(), made.arrays[0], made.launches[0], last.accesses[0], last.statement, node,
-        made.writer("a", 5, len(made.events)), made.data, made.data.launch, made.data.functions[0],
+        made.find_writer("a", 5, len(made.events)), made.data, made.data.launch, made.data.functions[0],
         made.data.memories[0], made.data.integers, made.data.values, made.data.masks,
     ]  # fmt: skip
     for each in told:

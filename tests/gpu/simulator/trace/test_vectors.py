@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.trace.packing import Growing, Numbering, Table, compact
+from gpu.simulator.trace.packing import GrowingArray, Numbering, Table, select_active
 from gpu.simulator.trace.tables import EVENT, EventRow
-from gpu.simulator.trace.vectors import Integers, Masks, Values, ranks
+from gpu.simulator.trace.vectors import IntegerVectors, MaskTable, ValueVectors, compute_ranks
 
 RANDOM = np.random.default_rng(8)
 
@@ -36,28 +36,28 @@ RUNS: dict[str, tuple[Any, int, int]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_runs_of_integers_take_no_room_and_others_their_own(name: str) -> None:
     values, count, room = RUNS[name]
-    kept = Integers()
+    kept = IntegerVectors()
     kept.add(np.array([4, 4, 5], np.int32))
     number = kept.add(values)
-    packed = kept.packed()
+    packed = kept.pack()
     assert packed.pool.size == 3 + room
     right = np.broadcast_to(values, count)
     assert packed.vector(number, count).tolist() == right.tolist()
     assert packed.vector(number, count - 1).tolist() == right[:-1].tolist()
-    assert packed.vector(number, count).dtype == packed.items(number, np.arange(count)).dtype == np.int64
+    assert packed.vector(number, count).dtype == packed.vector_items(number, np.arange(count)).dtype == np.int64
     places = np.array([count - 1, 0])
-    assert packed.items(number, places).tolist() == right[places].tolist()
+    assert packed.vector_items(number, places).tolist() == right[places].tolist()
 
 
 def test_one_number_of_each_of_many_vectors() -> None:
-    kept, given = Integers(), [np.broadcast_to(values, count) for values, count, _ in RUNS.values()]
+    kept, given = IntegerVectors(), [np.broadcast_to(values, count) for values, count, _ in RUNS.values()]
     numbers = np.array([kept.add(values) for values, *_ in RUNS.values()])
-    packed = kept.packed()
+    packed = kept.pack()
     for _ in range(20):
         which = RANDOM.integers(0, len(given), 30)
         places = np.array([RANDOM.integers(given[each].size) for each in which])
         right = [int(given[each][place]) for each, place in zip(which, places, strict=True)]
-        assert packed.each(numbers[which], places).tolist() == right
+        assert packed.gather_items(numbers[which], places).tolist() == right
 
 
 VALUES: dict[str, tuple[Any, int, int]] = {
@@ -75,10 +75,10 @@ VALUES: dict[str, tuple[Any, int, int]] = {
 @pytest.mark.parametrize("name", VALUES)
 def test_values_come_out_bit_for_bit(name: str) -> None:
     values, count, room = VALUES[name]
-    kept = Values()
+    kept = ValueVectors()
     kept.add(np.arange(5, dtype=np.uint8))
     number = kept.add(values)
-    packed = kept.packed()
+    packed = kept.pack()
     assert packed.pool.size == 5 + room
     assert packed.dtype_of(number) == np.asarray(values).dtype
     assert packed.vector(number, count).tobytes() == np.broadcast_to(values, count).tobytes()
@@ -86,13 +86,13 @@ def test_values_come_out_bit_for_bit(name: str) -> None:
 
 
 def test_the_bytes_of_one_value_of_each_of_many_vectors() -> None:
-    kept, given = Values(), [np.broadcast_to(values, count) for values, count, _ in VALUES.values()]
+    kept, given = ValueVectors(), [np.broadcast_to(values, count) for values, count, _ in VALUES.values()]
     numbers = np.array([kept.add(values) for values, *_ in VALUES.values()])
-    packed = kept.packed()
+    packed = kept.pack()
     for width in (8, 11):
         which = RANDOM.integers(0, len(given), 60)
         places = np.array([RANDOM.integers(given[each].size) for each in which])
-        raw = packed.each(numbers[which], places, width)
+        raw = packed.gather_bytes(numbers[which], places, width)
         assert raw.shape == (60, width)
         for row, each, place in zip(raw, which, places, strict=True):
             assert row.tobytes() == given[each][place].tobytes().ljust(width, b"\0")
@@ -100,11 +100,11 @@ def test_the_bytes_of_one_value_of_each_of_many_vectors() -> None:
 
 def test_no_values_have_no_bytes() -> None:
     none = np.zeros(0, np.int64)
-    assert Values().packed().each(none, none, 4).shape == (0, 4)
-    assert Values().packed().sizes.tolist() == [1]
+    assert ValueVectors().pack().gather_bytes(none, none, 4).shape == (0, 4)
+    assert ValueVectors().pack().sizes.tolist() == [1]
 
 
-def mask(lanes: Any, of: int) -> LaneMask:
+def make_mask(lanes: Any, of: int) -> LaneMask:
     bits = np.zeros(of, bool)
     bits[lanes] = True
     return LaneMask(bits)
@@ -126,10 +126,10 @@ def mask(lanes: Any, of: int) -> LaneMask:
     ],
 )
 def test_sets_of_lanes_take_the_shorter_of_bits_and_four_bytes_a_lane(lanes: list[int], of: int) -> None:
-    kept = Masks()
-    kept.add(mask([5, 6], 1000))
-    number = kept.add(mask(lanes, of))
-    packed = kept.packed()
+    kept = MaskTable()
+    kept.add(make_mask([5, 6], 1000))
+    number = kept.add(make_mask(lanes, of))
+    packed = kept.pack()
     assert packed.pool.size == 8 + min(-(-of // 8), 4 * len(lanes))
     for _ in range(2):
         assert packed.lanes(number).tolist() == lanes
@@ -137,22 +137,22 @@ def test_sets_of_lanes_take_the_shorter_of_bits_and_four_bytes_a_lane(lanes: lis
 
 
 def test_a_set_of_lanes_that_comes_again_is_kept_once() -> None:
-    kept, many = Masks(), [mask([lane], 400) for lane in range(400)]
+    kept, many = MaskTable(), [make_mask([lane], 400) for lane in range(400)]
     assert [kept.add(each) for each in many[:200] for _ in range(2)] == [n for n in range(200) for _ in range(2)]
     assert [kept.add(each) for each in many[:200]] == list(range(200))
-    kept.forget()
+    kept.clear_cache()
     assert kept.add(many[7]) == 200
     # However many come, each is found again under the numbers that it has been given.
     numbers = [kept.add(each) for each in many]
-    packed = kept.packed()
+    packed = kept.pack()
     for _ in range(2):
         assert [packed.lanes(number).tolist() for number in numbers] == [[lane] for lane in range(400)]
 
 
 def test_few_sets_of_lanes_are_unpacked_once_and_many_take_no_room() -> None:
-    kept = Masks()
-    numbers = [kept.add(mask([lane], 3000)) for lane in range(3000)]
-    packed = kept.packed()
+    kept = MaskTable()
+    numbers = [kept.add(make_mask([lane], 3000)) for lane in range(3000)]
+    packed = kept.pack()
     first = packed.lanes(numbers[0])
     for number in numbers[:100]:
         packed.lanes(number)
@@ -164,23 +164,23 @@ def test_few_sets_of_lanes_are_unpacked_once_and_many_take_no_room() -> None:
 
 
 def test_the_lanes_of_many_sets_side_by_side() -> None:
-    kept, sets = Masks(), [[4, 9, 33], [0], list(range(40))]
-    numbers = np.array([kept.add(mask(lanes, 40)) for lanes in sets])
+    kept, sets = MaskTable(), [[4, 9, 33], [0], list(range(40))]
+    numbers = np.array([kept.add(make_mask(lanes, 40)) for lanes in sets])
     which = [2, 0, 0, 1, 2]
-    owner, rank, lanes = kept.packed().expand(numbers[which])
+    owner, rank, lanes = kept.pack().expand(numbers[which])
     right = [(n, at, lane) for n, each in enumerate(which) for at, lane in enumerate(sets[each])]
     assert list(zip(owner.tolist(), rank.tolist(), lanes.tolist(), strict=True)) == right
-    assert [each.size for each in kept.packed().expand(np.zeros(0, np.int64))] == [0, 0, 0]
+    assert [each.size for each in kept.pack().expand(np.zeros(0, np.int64))] == [0, 0, 0]
 
 
 def test_ranks_count_from_zero_for_each() -> None:
-    rank, owner = ranks(np.array([3, 0, 1, 2]))
+    rank, owner = compute_ranks(np.array([3, 0, 1, 2]))
     assert rank.tolist() == [0, 1, 2, 0, 0, 1]
     assert owner.tolist() == [0, 0, 0, 2, 3, 3]
 
 
 def test_what_grows_keeps_all_that_was_added() -> None:
-    kept, right = Growing(np.int16), list[int]()
+    kept, right = GrowingArray(np.int16), list[int]()
     for count in [0, 1, 2, 3, 50, 0, 1, 7, 400, 1]:
         values = RANDOM.integers(-99, 99, count).astype(np.int16)
         assert kept.add(values) == len(right)
@@ -207,32 +207,32 @@ def test_a_table_has_rows_whose_numbers_may_change() -> None:
 
 def test_things_are_numbered_as_they_first_come() -> None:
     numbering = Numbering[str]()
-    assert [numbering.of(thing) for thing in ("b", "a", "b", "c", "a")] == [0, 1, 0, 2, 1]
-    assert numbering.things == ("b", "a", "c")
+    assert [numbering.number_of(thing) for thing in ("b", "a", "b", "c", "a")] == [0, 1, 0, 2, 1]
+    assert numbering.objects == ("b", "a", "c")
 
 
 def test_the_part_of_a_value_that_some_lanes_have() -> None:
     values = np.arange(10, 18)
-    assert compact(values, mask([1, 5], 8)).tolist() == [11, 15]
-    assert compact(values, mask(range(8), 8)).tolist() == values.tolist()
-    assert compact(np.int32(3), mask([1, 5], 8)) == 3
+    assert select_active(values, make_mask([1, 5], 8)).tolist() == [11, 15]
+    assert select_active(values, make_mask(range(8), 8)).tolist() == values.tolist()
+    assert select_active(np.int32(3), make_mask([1, 5], 8)) == 3
 
 
 def test_recordings_are_compared_as_themselves() -> None:
-    integers, values, masks = Integers(), Values(), Masks()
+    integers, values, masks = IntegerVectors(), ValueVectors(), MaskTable()
     for vector in (np.array([1, 5, 2], np.int32), np.array([3, 1, 2], np.int32)):
         integers.add(vector)
         values.add(vector)
-        masks.add(mask(vector, 8))
+        masks.add(make_mask(vector, 8))
     for packed, again in (
-        (integers.packed(), integers.packed()),
-        (values.packed(), values.packed()),
-        (masks.packed(), masks.packed()),
+        (integers.pack(), integers.pack()),
+        (values.pack(), values.pack()),
+        (masks.pack(), masks.pack()),
     ):
         assert len({packed, again, packed}) == 2
 
 
 def test_a_packed_vector_cannot_be_changed() -> None:
-    for packed in (Integers().packed(), Values().packed(), Masks().packed()):
+    for packed in (IntegerVectors().pack(), ValueVectors().pack(), MaskTable().pack()):
         with pytest.raises(FrozenInstanceError):
             packed.pool = np.zeros(3)  # type: ignore[misc]

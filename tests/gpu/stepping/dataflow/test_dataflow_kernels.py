@@ -10,25 +10,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.stepping.dataflow.compare import first_difference
 from gpu.stepping.dataflow.dataflow import Dataflow
-from gpu.stepping.provenance.turns import MOST
+from gpu.stepping.dataflow.schedule_comparison import find_first_difference
+from gpu.stepping.provenance.turns import MAX_TURNS
 from tests.gpu.simulator import statements
-from tests.gpu.stepping.dataflow.flows import check, columns_reached, edges, made_columns
-from tests.gpu.stepping.recordings import launch, record
+from tests.gpu.stepping.dataflow.flow_checks import check_flow, computed_columns, edges_by_column, source_columns
+from tests.gpu.stepping.recordings import record, record_launch
 
 RANDOM = np.random.default_rng(7)
 
 
-def picture(source: str, *arguments: Any, **options: Any) -> Dataflow:
+def record_dataflow(source: str, *arguments: Any, **options: Any) -> Dataflow:
     """Return the picture of a launch, which must be the same in a shuffled order."""
-    flow = check(Dataflow(launch(source, list(arguments), **options)))
+    flow = check_flow(Dataflow(record_launch(source, list(arguments), **options)))
     for seed in (1, 2):
-        shuffled = check(Dataflow(launch(source, list(arguments), schedule=f"shuffle:{seed}", **options)))
+        shuffled = check_flow(Dataflow(record_launch(source, list(arguments), schedule=f"shuffle:{seed}", **options)))
         assert [row.label for row in shuffled.rows] == [row.label for row in flow.rows]
-        assert made_columns(shuffled) == made_columns(flow)
+        assert computed_columns(shuffled) == computed_columns(flow)
         assert [row.sources.tolist() for row in shuffled.rows] == [row.sources.tolist() for row in flow.rows]
-        assert first_difference(flow, shuffled) is None
+        assert find_first_difference(flow, shuffled) is None
     return flow
 
 
@@ -36,8 +36,8 @@ def labels(flow: Dataflow) -> list[str]:
     return [row.label for row in flow.rows]
 
 
-def made(flow: Dataflow) -> list[int]:
-    return [int(row.made.sum()) for row in flow.rows]
+def count_computed_cells(flow: Dataflow) -> list[int]:
+    return [int(row.computed.sum()) for row in flow.rows]
 
 
 REDUCTION = """
@@ -62,21 +62,21 @@ INTERLEAVED = REDUCTION.replace("HOW", "int stride = blockDim.x / 2; stride; str
 @pytest.mark.parametrize(("source", "upwards"), [(NEIGHBORED, True), (INTERLEAVED, False)])
 def test_reductions_of_several_blocks_stand_side_by_side(source: str, upwards: bool):
     values = RANDOM.integers(0, 99, 128).astype(np.int32)
-    flow = picture(source, values, np.zeros(2, np.int32), grid=2, block=64)
+    flow = record_dataflow(source, values, np.zeros(2, np.int32), grid=2, block=64)
     strides = [1, 2, 4, 8, 16, 32]
     strides = strides if upwards else strides[::-1]
     assert labels(flow) == ["in", *(f"stride = {stride}" for stride in strides), "out"]
-    assert made(flow) == [0, 64, 32, 16, 8, 4, 2, 2]
+    assert count_computed_cells(flow) == [0, 64, 32, 16, 8, 4, 2, 2]
     for number, stride in enumerate(strides, 1):
         ends = range(0, 64, 2 * stride) if upwards else range(stride)
-        assert edges(flow, number) == {
+        assert edges_by_column(flow, number) == {
             (b + i, number - 1, b + j) for b in (0, 64) for i in ends for j in (i, i + stride)
         }
     assert flow.rows[-1].value.tolist() == values.reshape(2, 64).sum(axis=1).tolist()
-    assert edges(flow, 7) == {(0, 6, 0), (1, 6, 64)}
-    assert columns_reached(flow, 7, 1, "in") == list(range(64, 128))
+    assert edges_by_column(flow, 7) == {(0, 6, 0), (1, 6, 64)}
+    assert source_columns(flow, 7, 1, "in") == list(range(64, 128))
     first = flow.rows[1]
-    assert set(zip(first.block[first.made].tolist(), first.thread[first.made].tolist(), strict=True)) == {
+    assert set(zip(first.block[first.computed].tolist(), first.thread[first.computed].tolist(), strict=True)) == {
         (b, i) for b in range(2) for i in (range(0, 64, 2) if upwards else range(32))
     }
 
@@ -95,7 +95,7 @@ def test_blocks_that_load_two_elements_a_thread_stand_under_their_sections():
         if (t == 0) out[blockIdx.x] = s[0];
     }
     """
-    flow = picture(source, np.arange(24, dtype=np.int32), np.zeros(3, np.int32), grid=3, block=4)
+    flow = record_dataflow(source, np.arange(24, dtype=np.int32), np.zeros(3, np.int32), grid=3, block=4)
     assert flow.rows[1].column.tolist() == [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19]
     assert flow.rows[-1].value.tolist() == [28, 92, 156]
 
@@ -108,17 +108,17 @@ def test_a_shuffle_reduction_has_a_cell_for_each_lane():
         if (threadIdx.x % 32 == 0) out[threadIdx.x / 32] = v;
     }
     """
-    flow = picture(source, np.arange(64, dtype=np.int32), np.zeros(2, np.int32), block=64)
+    flow = record_dataflow(source, np.arange(64, dtype=np.int32), np.zeros(2, np.int32), block=64)
     assert labels(flow) == ["in", *(f"offset = {offset}" for offset in (16, 8, 4, 2, 1)), "out"]
     assert {(row.storage.space, row.storage.name) for row in flow.rows[1:6]} == {("register", "v")}
-    assert made(flow) == [0, 64, 64, 64, 64, 64, 2]
+    assert count_computed_cells(flow) == [0, 64, 64, 64, 64, 64, 2]
     for number, offset in enumerate((16, 8, 4, 2, 1), 1):
         expected = {(w + i, number - 1, w + i) for w in (0, 32) for i in range(32)}
         expected |= {(w + i, number - 1, w + i + offset) for w in (0, 32) for i in range(32 - offset)}
-        assert edges(flow, number) == expected
-    assert columns_reached(flow, 6, 1, "in") == list(range(32, 64))
+        assert edges_by_column(flow, number) == expected
+    assert source_columns(flow, 6, 1, "in") == list(range(32, 64))
     # The tree alone, of all that the lanes did.
-    needed = {(row, cell) for row, cell in flow.ancestry(6, 0) if flow.rows[row].made[cell] and row < 6}
+    needed = {(row, cell) for row, cell in flow.find_ancestors(6, 0) if flow.rows[row].computed[cell] and row < 6}
     assert len(needed) == 31
 
 
@@ -131,13 +131,13 @@ def test_a_grid_stride_loop_accumulates_round_by_round():
     }
     """
     values = RANDOM.random(22).astype(np.float32)
-    flow = picture(source, values, np.zeros(8, np.float32), np.int32(22), grid=2, block=4)
+    flow = record_dataflow(source, values, np.zeros(8, np.float32), np.int32(22), grid=2, block=4)
     accumulations = [row for row in flow.rows if row.storage.name == "sum"]
-    assert [int(row.made.sum()) for row in accumulations] == [8, 8, 6]
+    assert [int(row.computed.sum()) for row in accumulations] == [8, 8, 6]
     assert len(set(labels(flow))) == len(flow.rows), "labels tell the rounds apart"
     last = next(row for row in reversed(flow.rows) if row.storage.name in ("out", "sum"))
     for t in range(8):
-        assert columns_reached(flow, last.number, t, "in") == list(range(t, 22, 8))
+        assert source_columns(flow, last.number, t, "in") == list(range(t, 22, 8))
 
 
 def test_operations_of_one_statement_are_one_even_in_functions_that_it_calls():
@@ -149,11 +149,11 @@ def test_operations_of_one_statement_are_one_even_in_functions_that_it_calls():
     }
     """
     a, b = RANDOM.random(8).astype(np.float32), RANDOM.random(8).astype(np.float32)
-    flow = picture(source, a, b, np.zeros(8, np.float32), block=8)
+    flow = record_dataflow(source, a, b, np.zeros(8, np.float32), block=8)
     assert labels(flow) == ["a", "b", "out"]
     row = flow.rows[2]
-    assert (row.line, row.count.tolist(), row.operator) == (5, [4] * 8, ("*", "+"))
-    assert edges(flow, 2) == {(t, source, t) for t in range(8) for source in (0, 1)}
+    assert (row.line, row.operation_counts.tolist(), row.operators) == (5, [4] * 8, ("*", "+"))
+    assert edges_by_column(flow, 2) == {(t, source, t) for t in range(8) for source in (0, 1)}
 
 
 def test_index_arithmetic_from_data_makes_no_row():
@@ -165,10 +165,10 @@ def test_index_arithmetic_from_data_makes_no_row():
         out[where] = value;
     }
     """
-    flow = picture(source, np.arange(8, dtype=np.int32), np.zeros(8, np.int32), block=8)
+    flow = record_dataflow(source, np.arange(8, dtype=np.int32), np.zeros(8, np.int32), block=8)
     assert labels(flow) == ["in", "out"]
-    assert flow.rows[1].operator == ("*",)
-    assert edges(flow, 1) == {(3 * i % 8, 0, i) for i in range(8)}
+    assert flow.rows[1].operators == ("*",)
+    assert edges_by_column(flow, 1) == {(3 * i % 8, 0, i) for i in range(8)}
 
 
 def test_exchanges_by_copies_show_what_moved():
@@ -187,7 +187,7 @@ def test_exchanges_by_copies_show_what_moved():
     }
     """
     values = RANDOM.permutation(9).astype(np.int32)
-    flow = picture(source, values, np.int32(9), block=5)
+    flow = record_dataflow(source, values, np.int32(9), block=5)
     expected, held = [values.tolist()], values.tolist()
     for phase in range(9):
         swaps = [i for i in range(phase % 2, 8, 2) if held[i] > held[i + 1]]
@@ -197,11 +197,11 @@ def test_exchanges_by_copies_show_what_moved():
             expected.append(list(held))
     assert [row.value.tolist() for row in flow.rows] == expected
     for before, row in pairwise(flow.rows):
-        assert (row.count == 0).all()
-        assert row.operator == ()
+        assert (row.operation_counts == 0).all()
+        assert row.operators == ()
         changed = np.flatnonzero(row.value != before.value).tolist()
-        assert row.column[row.made].tolist() == changed
-        assert edges(flow, row.number) == {
+        assert row.column[row.computed].tolist() == changed
+        assert edges_by_column(flow, row.number) == {
             (c, before.number, before.value.tolist().index(int(row.value[c]))) for c in changed
         }
 
@@ -227,14 +227,14 @@ def test_a_bitonic_sort_makes_a_row_of_comparators_for_each_step():
         a[t + 16] = s[t + 16];
     }
     """
-    flow = picture(source, RANDOM.permutation(32).astype(np.int32), block=16)
-    assert made(flow)[1:] == [32] * 15
+    flow = record_dataflow(source, RANDOM.permutation(32).astype(np.int32), block=16)
+    assert count_computed_cells(flow)[1:] == [32] * 15
     assert labels(flow)[1:4] == ["k = 2, j = 1", "k = 4, j = 2", "j = 1"]
     assert flow.rows[-1].value.tolist() == list(range(32))
     j = 1
-    assert edges(flow, 1) == {(i, 0, p) for i in range(32) for p in (i, i ^ j)}
+    assert edges_by_column(flow, 1) == {(i, 0, p) for i in range(32) for p in (i, i ^ j)}
     for cell in (0, 17, 31):
-        assert columns_reached(flow, len(flow.rows) - 1, cell, "a") == list(range(32))
+        assert source_columns(flow, len(flow.rows) - 1, cell, "a") == list(range(32))
 
 
 def test_what_is_packed_in_shared_memory_shows_where_it_came_from():
@@ -249,11 +249,11 @@ def test_what_is_packed_in_shared_memory_shows_where_it_came_from():
     }
     """
     values = RANDOM.integers(-9, 9, 32).astype(np.int32)
-    flow = picture(source, values, np.zeros(32, np.int32))
+    flow = record_dataflow(source, values, np.zeros(32, np.int32))
     assert labels(flow) == ["in", "out"]
     kept = np.flatnonzero(values > 0)
     assert flow.rows[1].value.tolist() == values[kept].tolist()
-    assert edges(flow, 1) == {(place, 0, int(i)) for place, i in enumerate(kept)}
+    assert edges_by_column(flow, 1) == {(place, 0, int(i)) for place, i in enumerate(kept)}
 
 
 def test_a_histogram_s_atomics_queue_in_their_bins():
@@ -268,21 +268,21 @@ def test_a_histogram_s_atomics_queue_in_their_bins():
     }
     """
     values = RANDOM.integers(0, 4, 24).astype(np.int32)
-    flow = check(Dataflow(launch(source, [values, np.zeros(4, np.int32)], grid=2, block=12)))
+    flow = check_flow(Dataflow(record_launch(source, [values, np.zeros(4, np.int32)], grid=2, block=12)))
     counts = [np.bincount(part, minlength=4) for part in values.reshape(2, 12)]
     deepest = int(np.max(counts))
     assert labels(flow) == ["in", "bins", "s", *(f"turn {turn}" for turn in range(2, deepest + 1)), "bins", "turn 2"]
     for turn, row in enumerate(flow.rows[2 : 2 + deepest], 1):
         of_bins = np.concatenate(counts)
         assert row.value.tolist() == np.minimum(of_bins, turn)[row.cells].tolist()
-        assert row.cells[row.made].tolist() == np.flatnonzero(of_bins >= turn).tolist(), (
+        assert row.cells[row.computed].tolist() == np.flatnonzero(of_bins >= turn).tolist(), (
             "one atomic an element and turn"
         )
-        assert row.count[row.made].tolist() == [1] * int(row.made.sum())
+        assert row.operation_counts[row.computed].tolist() == [1] * int(row.computed.sum())
     first, last = flow.rows[2 + deepest], flow.rows[3 + deepest]
     assert (first.value.tolist(), last.value.tolist()) == (counts[0].tolist(), sum(counts).tolist())
-    assert columns_reached(flow, last.number, 0, "in") == [], "what chose a bin is no part of its count"
-    assert {(end, at) for end, at, _ in edges(flow, last.number)} >= {(b, first.number) for b in range(4)}
+    assert source_columns(flow, last.number, 0, "in") == [], "what chose a bin is no part of its count"
+    assert {(end, at) for end, at, _ in edges_by_column(flow, last.number)} >= {(b, first.number) for b in range(4)}
 
 
 def test_threads_that_want_one_element_take_turns():
@@ -293,9 +293,9 @@ def test_threads_that_want_one_element_take_turns():
     }
     """
     values = np.array([1, 0, 1, 1, 2, 2, 0, 1], np.int32)
-    flow = check(Dataflow(launch(source, [values, np.zeros(3, np.int32)], block=4)))
+    flow = check_flow(Dataflow(record_launch(source, [values, np.zeros(3, np.int32)], block=4)))
     assert labels(flow) == ["in", "bins", "line 3", "turn 2", "turn 3", "line 3, round 2", "turn 2"]
-    made = [(row.thread[row.made].tolist(), row.value.tolist()) for row in flow.rows[2:]]
+    made = [(row.thread[row.computed].tolist(), row.value.tolist()) for row in flow.rows[2:]]
     assert made == [
         ([1, 0], [10, 10, 0]),
         ([2], [10, 20, 0]),
@@ -303,23 +303,23 @@ def test_threads_that_want_one_element_take_turns():
         ([2, 3, 0], [20, 40, 10]),
         ([1], [20, 40, 20]),
     ]
-    assert edges(flow, 4) == {(1, 3, 1)}
+    assert edges_by_column(flow, 4) == {(1, 3, 1)}
 
 
 def test_a_queue_longer_than_one_would_follow_is_one_row():
     source = "__global__ void k(int *sum) { atomicAdd(sum, 1); }"
-    for block, rows in ((MOST, MOST + 1), (MOST + 1, 2)):
-        flow = check(Dataflow(launch(source, [np.zeros(1, np.int32)], block=block)))
+    for block, rows in ((MAX_TURNS, MAX_TURNS + 1), (MAX_TURNS + 1, 2)):
+        flow = check_flow(Dataflow(record_launch(source, [np.zeros(1, np.int32)], block=block)))
         assert (len(flow.rows), int(flow.rows[-1].value[0])) == (rows, block)
 
 
 def test_a_race_keeps_what_was_not_lost():
     source = "__global__ void k(const int *in, int *bins) { bins[in[threadIdx.x]]++; }"
     values = RANDOM.integers(0, 3, 24).astype(np.int32)
-    flow = check(Dataflow(launch(source, [values, np.zeros(3, np.int32)], block=24)))
+    flow = check_flow(Dataflow(record_launch(source, [values, np.zeros(3, np.int32)], block=24)))
     row = flow.rows[-1]
     assert row.value.tolist() == [1, 1, 1]
-    assert row.count.tolist() == [1, 1, 1]
+    assert row.operation_counts.tolist() == [1, 1, 1]
     assert row.thread.tolist() == [int(np.flatnonzero(values == b)[-1]) for b in range(3)]
 
 
@@ -346,15 +346,15 @@ def test_a_tiled_convolution_reaches_the_pixels_under_the_filter():
         out = engine.allocate((13,), np.float32)
         engine.launch(module.kernel("k"), (2, 1, 1), (8, 1, 1), given, out, np.int32(13))
 
-    flow = check(Dataflow(record(source, program)))
+    flow = check_flow(Dataflow(record(source, program)))
     assert labels(flow)[:2] == ["in", "FILTER"]
     taps = [row for row in flow.rows if row.label.startswith("tap")]
     assert [row.label for row in taps] == ["tap = 0", "tap = 1", "tap = 2"]
     for i in range(13):
         cell = int(np.searchsorted(taps[-1].column, i))
         near = [j for j in (i - 1, i, i + 1) if 0 <= j < 13]
-        assert columns_reached(flow, taps[-1].number, cell, "in") == near
-        assert columns_reached(flow, taps[-1].number, cell, "FILTER") == [0, 1, 2]
+        assert source_columns(flow, taps[-1].number, cell, "in") == near
+        assert source_columns(flow, taps[-1].number, cell, "FILTER") == [0, 1, 2]
 
 
 def test_a_matrix_product_reaches_its_row_and_its_column():
@@ -367,13 +367,13 @@ def test_a_matrix_product_reaches_its_row_and_its_column():
     }
     """
     a, b = RANDOM.random(16).astype(np.float32), RANDOM.random(16).astype(np.float32)
-    flow = picture(source, a, b, np.zeros(16, np.float32), np.int32(4), grid=(2, 2), block=(2, 2))
+    flow = record_dataflow(source, a, b, np.zeros(16, np.float32), np.int32(4), grid=(2, 2), block=(2, 2))
     last = flow.rows[-1]
-    assert [row.label for row in flow.rows if row.operator] == ["k = 0", "k = 1", "k = 2", "k = 3"]
+    assert [row.label for row in flow.rows if row.operators] == ["k = 0", "k = 1", "k = 2", "k = 3"]
     for cell in range(16):
         y, x = divmod(int(last.column[cell]), 4)
-        assert columns_reached(flow, last.number, cell, "a") == [y * 4 + k for k in range(4)]
-        assert columns_reached(flow, last.number, cell, "b") == [k * 4 + x for k in range(4)]
+        assert source_columns(flow, last.number, cell, "a") == [y * 4 + k for k in range(4)]
+        assert source_columns(flow, last.number, cell, "b") == [k * 4 + x for k in range(4)]
 
 
 TWO = """
@@ -396,21 +396,21 @@ def two_launches(engine, module, *, refill: bool = False):
 
 
 def test_a_launch_goes_on_where_the_one_before_it_ended():
-    flow = check(Dataflow(record(TWO, two_launches)))
+    flow = check_flow(Dataflow(record(TWO, two_launches)))
     assert labels(flow)[:2] == ["in", "out"]
     assert [row.launch for row in flow.rows] == [0, 0, *[1] * 6]
     assert flow.rows[-1].value.tolist() == [55]
-    assert columns_reached(flow, len(flow.rows) - 1, 0, "in") == list(range(6))
-    assert edges(flow, 2) == {(0, 1, 0)}
+    assert source_columns(flow, len(flow.rows) - 1, 0, "in") == list(range(6))
+    assert edges_by_column(flow, 2) == {(0, 1, 0)}
 
 
 def test_what_the_host_fills_is_an_input_of_its_own():
-    flow = check(Dataflow(record(TWO, lambda engine, module: two_launches(engine, module, refill=True))))
+    flow = check_flow(Dataflow(record(TWO, lambda engine, module: two_launches(engine, module, refill=True))))
     inputs = [row for row in flow.rows if row.is_input]
     assert [(row.launch, row.value.tolist()) for row in inputs] == [(0, [*range(6)]), (1, [4] * 6)]
     assert flow.rows[-1].value.tolist() == [24]
     last = len(flow.rows) - 1
-    assert {row for row, _ in flow.ancestry(last, 0) if flow.rows[row].is_input} == {inputs[1].number}
+    assert {row for row, _ in flow.find_ancestors(last, 0) if flow.rows[row].is_input} == {inputs[1].number}
 
 
 def test_threads_that_return_early():
@@ -421,8 +421,10 @@ def test_threads_that_return_early():
         out[i] = in[i] + 1;
     }
     """
-    flow = picture(source, np.arange(40, dtype=np.int32), np.zeros(40, np.int32), np.int32(37), grid=2, block=20)
-    assert made_columns(flow)[1] == list(range(37))
+    flow = record_dataflow(
+        source, np.arange(40, dtype=np.int32), np.zeros(40, np.int32), np.int32(37), grid=2, block=20
+    )
+    assert computed_columns(flow)[1] == list(range(37))
     assert flow.rows[1].column.tolist() == list(range(37)), "what nobody wrote is not shown"
 
 
@@ -437,7 +439,7 @@ def test_a_kernel_that_fails_is_shown_up_to_there():
         out[threadIdx.x] = v;
     }
     """
-    flow = check(Dataflow(launch(source, [np.arange(8, dtype=np.int32), np.zeros(8, np.int32)], block=8)))
+    flow = check_flow(Dataflow(record_launch(source, [np.arange(8, dtype=np.int32), np.zeros(8, np.int32)], block=8)))
     assert flow.recording.failure
     assert labels(flow) == ["in", "i = 1", "i = 2", "i = 3"]
     assert flow.rows[-1].value.tolist() == [8 * i for i in range(8)]
@@ -445,26 +447,26 @@ def test_a_kernel_that_fails_is_shown_up_to_there():
 
 def test_a_program_that_launches_nothing_has_no_rows():
     flow = Dataflow(record(TWO, lambda engine, module: None))
-    assert (flow.rows, flow.columns, flow.row_at(0)) == ((), 0, 0)
+    assert (flow.rows, flow.column_count, flow.row_at(0)) == ((), 0, 0)
     assert flow.cell_at(0, "in", 0) is None
 
 
 def test_moments_find_rows_and_cells():
-    flow = Dataflow(launch(NEIGHBORED, [np.arange(64, dtype=np.int32), np.zeros(1, np.int32)], block=64))
+    flow = Dataflow(record_launch(NEIGHBORED, [np.arange(64, dtype=np.int32), np.zeros(1, np.int32)], block=64))
     for row in flow.rows[1:]:
         assert flow.row_at(row.first + 1) == row.number
         assert flow.row_at(row.first) == row.number - 1
-    assert flow.row_at(flow.recording.moments) == len(flow.rows) - 1
+    assert flow.row_at(flow.recording.event_count) == len(flow.rows) - 1
     third = flow.rows[3]
     assert flow.cell_at(third.first, "s", 4) == (2, 4)
     assert flow.cell_at(third.last + 1, "s", 4) == (3, 4)
     assert flow.cell_at(third.last + 1, "s", 64) is None
     assert flow.cell_at(third.last + 1, "nothing", 0) is None
     assert flow.cell_at(0, "in", 5) == (0, 5)
-    who = flow.who(3, 8)
+    who = flow.find_writer(3, 8)
     assert who is not None
     assert (who.block, who.thread, who.line, who.moment) == (0, 8, third.line, third.first)
-    assert flow.who(0, 0) is None
+    assert flow.find_writer(0, 0) is None
 
 
 def test_what_comes_from_no_input_makes_the_same_rows_in_any_order():
@@ -475,9 +477,14 @@ def test_what_comes_from_no_input_makes_the_same_rows_in_any_order():
         out[t] = b;
     }"""
     arguments = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32)]
-    flow = check(Dataflow(launch(source, arguments, block=64)))
-    assert first_difference(flow, check(Dataflow(launch(source, arguments, block=64, schedule="shuffle:1")))) is None
-    assert [int(row.made.sum()) for row in flow.rows[1:]] == [32]
+    flow = check_flow(Dataflow(record_launch(source, arguments, block=64)))
+    assert (
+        find_first_difference(
+            flow, check_flow(Dataflow(record_launch(source, arguments, block=64, schedule="shuffle:1")))
+        )
+        is None
+    )
+    assert [int(row.computed.sum()) for row in flow.rows[1:]] == [32]
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
@@ -493,15 +500,17 @@ def test_random_programs(body: str, seed: int, threads: int):
     """
     values = np.random.default_rng(seed).integers(-20, 20, 128).astype(np.int32)
     arguments = [values, np.zeros(64, np.int32)]
-    flow = check(Dataflow(launch(source, arguments, block=threads)))
-    shuffled = check(Dataflow(launch(source, arguments, block=threads, schedule=f"shuffle:{seed}")))
-    assert first_difference(flow, shuffled) is None
+    flow = check_flow(Dataflow(record_launch(source, arguments, block=threads)))
+    shuffled = check_flow(Dataflow(record_launch(source, arguments, block=threads, schedule=f"shuffle:{seed}")))
+    assert find_first_difference(flow, shuffled) is None
     trace = flow.recording.launches[0].trace
     for t in (0, threads // 2, threads - 1):
-        found = flow.cell_at(flow.recording.moments, "out", t)
-        if found is not None and flow.rows[found[0]].made[found[1]]:
-            wanted = sorted(node.element for node in trace.ancestry(trace.node_of("out", t, len(trace.events))).inputs)
-            assert columns_reached(flow, *found, "in") == wanted
+        found = flow.cell_at(flow.recording.event_count, "out", t)
+        if found is not None and flow.rows[found[0]].computed[found[1]]:
+            wanted = sorted(
+                node.element for node in trace.ancestry(trace.find_node("out", t, len(trace.events))).inputs
+            )
+            assert source_columns(flow, *found, "in") == wanted
 
 
 def test_what_is_only_written_in_wider_words_is_seen_element_by_element() -> None:
@@ -509,6 +518,6 @@ def test_what_is_only_written_in_wider_words_is_seen_element_by_element() -> Non
         ((unsigned *)out)[threadIdx.x] = in[threadIdx.x] + 1;
     }"""
     given = np.arange(8, dtype=np.uint32) * 0x10003 + 5
-    flow = picture(source, given, np.zeros(16, np.uint16), block=8)
-    (written,) = [row for row in flow.rows if row.storage.name == "out" and row.made.any()]
-    np.testing.assert_array_equal(written.value[written.made], (given + 1).view(np.uint16))
+    flow = record_dataflow(source, given, np.zeros(16, np.uint16), block=8)
+    (written,) = [row for row in flow.rows if row.storage.name == "out" and row.computed.any()]
+    np.testing.assert_array_equal(written.value[written.computed], (given + 1).view(np.uint16))

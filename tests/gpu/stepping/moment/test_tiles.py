@@ -7,7 +7,7 @@ import pytest
 
 from gpu.stepping.moment.tiles import TileProduct, has_tiles, tiles_at
 from gpu.stepping.recording import Recording
-from tests.gpu.stepping.recordings import launch
+from tests.gpu.stepping.recordings import record_launch
 
 # Each lane writes what it holds of tiles whose elements are their own numbers.
 FRAGMENTS = """#include <mma.h>
@@ -38,7 +38,7 @@ REGISTERS = """__global__ void k(float *out) {
 }"""
 
 
-def _at_line(recording: Recording, part: str) -> TileProduct | None:
+def _tiles_at_line(recording: Recording, part: str) -> TileProduct | None:
     """Return the tiles of the first statement that runs in a line of the kernel's file."""
     trace = recording.launches[0].trace
     lines = recording.text(trace.events[0].position.file).split("\n")
@@ -81,8 +81,8 @@ def test_a_fragment_is_where_the_simulators_lanes_have_it(
     extents = ((m, k), (k, n), (m, n))
     given = [np.arange(y * x).astype(stored if at < 2 else of_sum) for at, (y, x) in enumerate(extents)]
     out = np.zeros(sum(y * x for y, x in extents), np.float32)
-    recording = launch(source, [*given, out])
-    found = _at_line(recording, "mma_sync")
+    recording = record_launch(source, [*given, out])
+    found = _tiles_at_line(recording, "mma_sync")
     assert found is not None
     assert not found.documented
     assert found.name.startswith(f"wmma {m} x {n} x {k}")
@@ -90,43 +90,45 @@ def test_a_fragment_is_where_the_simulators_lanes_have_it(
     held = recording.launches[0].trace.array("out", len(recording.launches[0].trace.data.events))
     for tile, (rows, columns), first in zip(found.tiles, extents, (0, m * k, (m + n) * k), strict=True):
         own = held[first : first + rows * columns].reshape(-1, 32)
-        np.testing.assert_array_equal(own[tile.places, tile.lanes], np.arange(rows * columns).reshape(rows, columns))
-    assert [each.use for each in _at_line(recording, "load_matrix_sync(right").tiles] == ["B"]  # type: ignore[union-attr]
-    assert _at_line(recording, "for (int i = 0; i < ") is None
+        np.testing.assert_array_equal(
+            own[tile.element_indices, tile.lanes], np.arange(rows * columns).reshape(rows, columns)
+        )
+    assert [each.use for each in _tiles_at_line(recording, "load_matrix_sync(right").tiles] == ["B"]  # type: ignore[union-attr]
+    assert _tiles_at_line(recording, "for (int i = 0; i < ") is None
 
 
 def test_the_tiles_of_an_instruction_are_those_of_the_isa() -> None:
-    recording = launch(REGISTERS, [np.zeros(32, np.float32)])
+    recording = record_launch(REGISTERS, [np.zeros(32, np.float32)])
     assert has_tiles(recording)
-    found = _at_line(recording, "mma.sync")
+    found = _tiles_at_line(recording, "mma.sync")
     assert found is not None
     assert found.documented
     assert found.name == "mma.sync m16n8k16, f16"
     a, b, c = found.tiles
     assert [each.lanes.shape for each in found.tiles] == [(16, 16), (16, 8), (16, 8)]
     # As the figures of "Matrix fragments for mma.m16n8k16" have them.
-    assert [(a.lanes[at], a.places[at]) for at in ((0, 0), (0, 8), (8, 0), (8, 9), (7, 7))] == [
+    assert [(a.lanes[at], a.element_indices[at]) for at in ((0, 0), (0, 8), (8, 0), (8, 9), (7, 7))] == [
         (0, 0), (0, 4), (0, 2), (0, 7), (31, 1)
     ]  # fmt: skip
-    assert [(b.lanes[at], b.places[at]) for at in ((0, 0), (8, 0), (15, 7), (3, 2))] == [
+    assert [(b.lanes[at], b.element_indices[at]) for at in ((0, 0), (8, 0), (15, 7), (3, 2))] == [
         (0, 0),
         (0, 2),
         (31, 3),
         (9, 1),
     ]
-    assert [(c.lanes[at], c.places[at]) for at in ((0, 0), (8, 7), (7, 7))] == [(0, 0), (3, 3), (31, 1)]
+    assert [(c.lanes[at], c.element_indices[at]) for at in ((0, 0), (8, 7), (7, 7))] == [(0, 0), (3, 3), (31, 1)]
     assert tiles_at(recording, 0) is None
 
 
 def test_a_warp_of_four_has_the_sums_of_its_own_rows() -> None:
     """As the figure "WGMMA .m64nNk16 register fragment layout" has those of the first warp."""
-    recording = launch(WARPGROUP, [np.zeros(128, np.float32)], block=128)
+    recording = record_launch(WARPGROUP, [np.zeros(128, np.float32)], block=128)
     assert has_tiles(recording)
-    found = _at_line(recording, "asm volatile")
+    found = _tiles_at_line(recording, "asm volatile")
     assert found is not None
     assert found.documented
     assert found.name == "wgmma m64n16k16, f16: 16 rows of 64"
     (c,) = found.tiles
     assert (c.use, c.lanes.shape) == ("C", (16, 16))
-    places = [(c.lanes[at], c.places[at]) for at in ((0, 0), (0, 7), (8, 0), (15, 7), (7, 8), (15, 15))]
+    places = [(c.lanes[at], c.element_indices[at]) for at in ((0, 0), (0, 7), (8, 0), (15, 7), (7, 8), (15, 15))]
     assert places == [(0, 0), (3, 1), (0, 2), (31, 3), (28, 4), (31, 7)]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.module import SimulatedModule
-from gpu.stepping.moment.traffic import Traffic, most_addresses, traffic_at
-from tests.gpu.simulator.running import _three
-from tests.gpu.stepping.recordings import launch
+from gpu.simulator.simulated_module import SimulatedModule
+from gpu.stepping.moment.traffic import Traffic, find_max_address_count, traffic_at
+from tests.gpu.simulator.kernel_runner import _to_three_dimensions
+from tests.gpu.stepping.recordings import record_launch
 
 STRIDED = """\
 __global__ void k({type} *a, int stride) {{
@@ -22,49 +22,52 @@ __global__ void k({type} *a, int stride) {{
 """
 
 
-def strided(stride: int, *, type: str = "float", threads: int = 32) -> tuple[Traffic, Traffic]:
+def record_strided(stride: int, *, type: str = "float", threads: int = 32) -> tuple[Traffic, Traffic]:
     array = np.zeros(2048, {"float": np.float32, "double": np.float64}[type])
-    recording = launch(STRIDED.format(type=type), [array, np.int32(stride)], block=threads)
+    recording = record_launch(STRIDED.format(type=type), [array, np.int32(stride)], block=threads)
     return traffic_at(recording, 0), traffic_at(recording, 1)
 
 
 @pytest.mark.parametrize(("stride", "degree"), [(0, 1), (1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (32, 32)])
 def test_strides_in_shared_memory_hit_as_many_words_of_a_bank(stride, degree):
-    written, copied = strided(stride)
+    written, copied = record_strided(stride)
     (write,) = written.accesses
     read, _ = copied.accesses
     for access in (write, read):
         assert (access.degree, access.conflicts, access.wavefronts) == (degree, degree - 1, degree)
-        assert access.banks().max() == degree
-        assert access.banks().sum() == len(set(access.word[0].tolist()))
+        assert access.count_bank_words().max() == degree
+        assert access.count_bank_words().sum() == len(set(access.word[0].tolist()))
     assert write.bank[0].tolist() == [lane * stride % 32 for lane in range(32)]
     assert (write.blocks.tolist(), write.warps.tolist()) == ([0], [0])
     assert written.banks.max() == degree
 
 
 def test_doubles_are_served_half_a_warp_at_a_time_and_take_two_banks_each():
-    (write,) = strided(1, type="double")[0].accesses
+    (write,) = record_strided(1, type="double")[0].accesses
     assert (write.degree, write.wavefronts, write.conflicts) == (1, 2, 0)
     assert write.bank[0, :17].tolist() == [*range(0, 32, 2), 0]
-    (write,) = strided(2, type="double")[0].accesses
+    (write,) = record_strided(2, type="double")[0].accesses
     assert (write.degree, write.conflicts) == (2, 2)
 
 
 @pytest.mark.parametrize(("stride", "moved"), [(0, 1), (1, 4), (2, 8), (8, 32), (32, 32)])
 def test_sectors_of_global_memory(stride, moved):
-    traffic = strided(stride)[1]
+    traffic = record_strided(stride)[1]
     write = traffic.accesses[1]
     assert (write.action, write.space, write.array) == ("write", "global", "a")
     assert (write.lanes, write.requests, write.sectors) == (32, 1, moved)
     assert write.ideal_sectors == (1 if stride == 0 else 4)
-    assert write.asked_bytes == 128
+    assert write.requested_bytes == 128
     assert traffic.sectors == moved
 
 
 def test_in_words():
-    assert strided(1)[0].summary == "shared: 32 writes, bank conflicts 0"
-    assert strided(2)[1].summary == "global: 32 writes, 8 sectors, 4 would suffice · shared: 32 reads, bank conflicts 1"
-    assert strided(1, threads=1)[0].summary == "shared: 1 write, bank conflicts 0"
+    assert record_strided(1)[0].summary == "shared: 32 writes, bank conflicts 0"
+    assert (
+        record_strided(2)[1].summary
+        == "global: 32 writes, 8 sectors, 4 would suffice · shared: 32 reads, bank conflicts 1"
+    )
+    assert record_strided(1, threads=1)[0].summary == "shared: 1 write, bank conflicts 0"
 
 
 def test_atomics_queue_for_an_address():
@@ -77,8 +80,8 @@ __global__ void k(int *bins) {
     atomicAdd(&bins[threadIdx.x / 40], 1);
 }
 """
-    recording = launch(source, [np.zeros(2, np.int32)], block=48)
-    shared, others = (traffic_at(recording, recording.moments - back) for back in (2, 1))
+    recording = record_launch(source, [np.zeros(2, np.int32)], block=48)
+    shared, others = (traffic_at(recording, recording.event_count - back) for back in (2, 1))
     assert [(queue.array, queue.element, len(queue.threads)) for queue in shared.queues] == [
         ("s", 0, 21), ("s", 1, 11), ("s", 0, 11), ("s", 1, 5)
     ]  # fmt: skip
@@ -88,12 +91,12 @@ __global__ void k(int *bins) {
     ]  # fmt: skip
     assert others.summary == "global: 48 atomics, 40 sectors, 6 would suffice, 32 atomics on one address"
     (access,) = shared.accesses
-    assert access.banks()[:2].tolist() == [21, 11]
+    assert access.count_bank_words()[:2].tolist() == [21, 11]
     assert [(each.array, each.element, each.block, each.threads.tolist()) for each in shared.addresses(0)] == [
         ("s", 0, 0, [thread for thread in range(48) if thread % 3]), ("s", 1, 0, list(range(0, 48, 3)))
     ]  # fmt: skip
     assert [(each.element, each.block, each.threads.size) for each in others.addresses(0)] == [(0, -1, 40), (1, -1, 8)]
-    assert most_addresses(recording) == 2
+    assert find_max_address_count(recording) == 2
 
 
 def test_blocks_queue_for_one_global_address_and_each_for_its_own_shared_one():
@@ -106,8 +109,8 @@ __global__ void k(int *count) {
     atomicAdd(count, 1);
 }
 """
-    recording = launch(source, [np.zeros(1, np.int32)], grid=3, block=8)
-    found = [traffic_at(recording, moment) for moment in range(recording.moments)]
+    recording = record_launch(source, [np.zeros(1, np.int32)], grid=3, block=8)
+    found = [traffic_at(recording, moment) for moment in range(recording.event_count)]
     shared = [each for each in found if any(access.space == "shared" and access.queues for access in each.accesses)]
     lanes = {
         block: [a.threads.size for t in shared for a in t.addresses(block) if a.block == block] for block in range(3)
@@ -115,23 +118,28 @@ __global__ void k(int *count) {
     assert lanes == {0: [8], 1: [8], 2: [8]}
     everybody = [each for traffic in found for each in traffic.addresses(0) if each.block == -1]
     assert sum(each.threads.size for each in everybody) == 24
-    assert most_addresses(recording) == 1
-    assert most_addresses(launch("__global__ void k(int *a) { a[0] = 1; }", [np.zeros(1, np.int32)], block=1)) == 0
+    assert find_max_address_count(recording) == 1
+    assert (
+        find_max_address_count(
+            record_launch("__global__ void k(int *a) { a[0] = 1; }", [np.zeros(1, np.int32)], block=1)
+        )
+        == 0
+    )
 
 
 def test_a_vector_is_one_access():
     source = "__global__ void k(float4 *a, float4 *b) { b[threadIdx.x] = a[threadIdx.x]; }"
     arrays = [np.zeros(128, np.float32) for _ in range(2)]
-    traffic = traffic_at(launch(source, arrays, block=32), 0)
+    traffic = traffic_at(record_launch(source, arrays, block=32), 0)
     assert [(each.action, each.size, each.sectors, each.ideal_sectors) for each in traffic.accesses] == [
         ("read", 16, 16, 16), ("write", 16, 16, 16)
     ]  # fmt: skip
 
 
 def test_the_end_asks_nothing():
-    recording = launch(STRIDED.format(type="float"), [np.zeros(32, np.float32), np.int32(1)])
-    assert traffic_at(recording, recording.moments).summary == ""
-    assert traffic_at(recording, recording.moments).banks is None
+    recording = record_launch(STRIDED.format(type="float"), [np.zeros(32, np.float32), np.int32(1)])
+    assert traffic_at(recording, recording.event_count).summary == ""
+    assert traffic_at(recording, recording.event_count).banks is None
 
 
 MIXED = """\
@@ -155,9 +163,9 @@ __global__ void k(int *a, double *d, int2 *v, unsigned char *c) {
 
 def test_all_events_add_up_to_what_the_counters_count():
     arrays = [np.zeros(300, np.int32), np.zeros(100), np.zeros(100, np.int32), np.zeros(90, np.uint8)]
-    recording = launch(MIXED, arrays, grid=3, block=72)
+    recording = record_launch(MIXED, arrays, grid=3, block=72)
     found: dict[str, int] = {}
-    for moment in range(recording.moments):
+    for moment in range(recording.event_count):
         for access in traffic_at(recording, moment).accesses:
             for name in ("sectors", "ideal_sectors", "wavefronts", "conflicts", "requests"):
                 key = f"{access.space} {access.action} {name}"
@@ -165,7 +173,7 @@ def test_all_events_add_up_to_what_the_counters_count():
     counters = Counters()
     module = SimulatedModule(MIXED, Path("kernel.cu"), {})
     bound = [np.array(array).view(np.uint8) for array in arrays]
-    module.kernel("k").launch(_three(3), _three(72), bound, observers=[counters])
+    module.kernel("k").launch(_to_three_dimensions(3), _to_three_dimensions(72), bound, observers=[counters])
     total = counters.total()
     for action, op in (("read", "ld"), ("write", "st")):
         assert found[f"global {action} sectors"] == total[f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum"]

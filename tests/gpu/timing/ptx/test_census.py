@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.simulator.module import SimulatedModule
-from gpu.timing.caches import visits
-from gpu.timing.estimate.compiler import ptx_of
+from gpu.simulator.simulated_module import SimulatedModule
+from gpu.timing.caches import iterate_visits
+from gpu.timing.estimate.compiler import generate_ptx
 from gpu.timing.ptx.census import GridCensus
-from gpu.timing.ptx.chains import loads_before
+from gpu.timing.ptx.load_chains import compute_load_depths
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
-from gpu.timing.ptx.program import parse
-from gpu.timing.ptx.running import GridShape
+from gpu.timing.ptx.program import parse_ptx
+from gpu.timing.ptx.sampled_blocks import GridShape
 
 TEXT = """
 extern "C" __global__ void rows(const int *offsets, const float *entries, float *y, int n) {
@@ -45,7 +45,7 @@ def module(tmp_path_factory) -> SimulatedModule:
 
 def kernel_of(module: SimulatedModule, name: str):
     simulated = module.kernel(name)
-    return parse(ptx_of(simulated.function, simulated.variables, "9.0")).kernel(name)
+    return parse_ptx(generate_ptx(simulated.function, simulated.variables, "9.0")).find_kernel(name)
 
 
 def test_long_rows_are_counted_as_if_they_were_gone_through(module) -> None:
@@ -61,10 +61,10 @@ def test_long_rows_are_counted_as_if_they_were_gone_through(module) -> None:
     )  # fmt: skip
     shape = GridShape((8, 1, 1), (64, 1, 1))
     slots = [1.0 + number for number in range(len(kernel.blocks))]
-    counted = GridCensus(kernel, {}, slots).count(shape, parameters, range(8), memory)
+    counted = GridCensus(kernel, {}, slots).count_issue_slots(shape, parameters, range(8), memory)
     path = PtxMachine(kernel, {}).run(shape, parameters, range(8), memory)
     wanted = np.zeros(16)
-    for visit, times in visits(path.steps):
+    for visit, times in iterate_visits(path.steps):
         wanted += times * slots[visit.block] * (visit.lanes > 0)
     assert counted.reshape(-1).tolist() == wanted.tolist()
     assert counted.reshape(-1).argmax() == 70 // 32
@@ -75,7 +75,7 @@ def test_what_other_threads_leave_behind_is_not_foreseen(module, name) -> None:
     kernel = kernel_of(module, name)
     census = GridCensus(kernel, {}, [1.0] * len(kernel.blocks))
     memory = SampledMemory({0: np.zeros(1024, np.uint8)})
-    assert census.count(GridShape((1, 1, 1), (32, 1, 1)), np.zeros(32, np.uint8), range(1), memory) is None
+    assert census.count_issue_slots(GridShape((1, 1, 1), (32, 1, 1)), np.zeros(32, np.uint8), range(1), memory) is None
 
 
 def test_a_gather_waits_for_its_index(module) -> None:
@@ -83,7 +83,7 @@ def test_a_gather_waits_for_its_index(module) -> None:
     waits = [
         (each.type, number)
         for block in kernel.blocks
-        for each, number in zip(block.instructions, loads_before(block), strict=True)
-        if each.opcode in ("ld", "st") and "global" in each.words
+        for each, number in zip(block.instructions, compute_load_depths(block), strict=True)
+        if each.opcode in ("ld", "st") and "global" in each.modifiers
     ]
     assert [number for _, number in waits] == [0, 1, 2]

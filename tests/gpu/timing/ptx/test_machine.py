@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from gpu.errors import KernelError
-from gpu.timing.caches import visits
-from gpu.timing.ptx.assembler import assembled
+from gpu.timing.caches import iterate_visits
+from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
-from gpu.timing.ptx.path import Repeated
-from gpu.timing.ptx.program import parse
-from gpu.timing.ptx.running import GridShape
+from gpu.timing.ptx.path import RepeatedIterations
+from gpu.timing.ptx.program import parse_ptx
+from gpu.timing.ptx.sampled_blocks import GridShape
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 
@@ -28,10 +28,10 @@ def run(
 ):
     names = [f"p{number}" for number in range(len(arrays))]
     text = f"{HEAD}.visible .entry k({', '.join(f'.param .u64 {name}' for name in names)})\n{{\n{body}\n}}\n"
-    kernel = parse(text).kernel("k")
+    kernel = parse_ptx(text).find_kernel("k")
     memory = SampledMemory(dict(enumerate(array.reshape(-1).view(np.uint8) for array in arrays)))
     parameters = np.array([memory.address(number) for number in range(len(arrays))], np.int64).view(np.uint8)
-    machine = PtxMachine(assembled(kernel) if rewritten else kernel, {}, values=values)
+    machine = PtxMachine(assemble_kernel(kernel) if rewritten else kernel, {}, values=values)
     path = machine.run(GridShape((grid, 1, 1), (block, 1, 1)), parameters, blocks or range(grid), memory)
     return path, memory
 
@@ -44,7 +44,7 @@ STORE = """
 """
 
 
-def _bits(values: np.ndarray) -> np.ndarray:
+def _to_bits(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float16).view(np.uint16).astype(np.int64)
 
 
@@ -78,7 +78,7 @@ def _bits(values: np.ndarray) -> np.ndarray:
         # Blocks of a cluster are taken to have the same in shared memory.
         (
             "cvt.rn.f32.s32 %f1, %r1; mul.f32 %f2, %f1, 0f3DCCCCCD; cvt.rn.f16x2.f32 %r2, %f1, %f2;",
-            lambda t: _bits(t) << 16 | _bits(t.astype(np.float32) * np.float32(0.1)),
+            lambda t: _to_bits(t) << 16 | _to_bits(t.astype(np.float32) * np.float32(0.1)),
         ),
         ("mapa.u64 %rd4, %rd2, 1; cvt.u32.u64 %r2, %rd4;", lambda t: 4 * t),
     ],
@@ -107,15 +107,15 @@ def test_a_short_loop_runs_to_its_end() -> None:
     found = np.zeros(64, np.int32)
     path, _ = run(LOOP.replace("COUNT", "9"), found)
     assert (found == 36).all()
-    assert not any(isinstance(step, Repeated) for step in path.steps)
+    assert not any(isinstance(step, RepeatedIterations) for step in path.steps)
 
 
 @pytest.mark.parametrize("rounds", [40, 1000, 100_003])
 def test_rounds_that_can_be_foreseen_are_left_out_and_counted(rounds) -> None:
     found = np.zeros(64, np.int32)
     path, _ = run(LOOP.replace("COUNT", str(rounds)), found)
-    (loop,) = {visit.block for visit, times in visits(path.steps) if times > 1}
-    assert sum(times for visit, times in visits(path.steps) if visit.block == loop) == rounds
+    (loop,) = {visit.block for visit, times in iterate_visits(path.steps) if times > 1}
+    assert sum(times for visit, times in iterate_visits(path.steps) if visit.block == loop) == rounds
     assert len(path.steps) < 40
 
 
@@ -179,7 +179,7 @@ def test_sectors_are_those_that_a_warp_touches(stride, sectors) -> None:
         ret;
     """
     path, _ = run(body, values)
-    (request,) = (request for visit, _ in visits(path.steps) for request in visit.requests)
+    (request,) = (request for visit, _ in iterate_visits(path.steps) for request in visit.requests)
     assert request.counts.tolist() == [sectors, sectors]
 
 
@@ -194,7 +194,7 @@ def test_passes_over_shared_memory_are_those_of_the_busiest_bank(stride, passes)
         ret;
     """
     path, _ = run(body, np.zeros(1, np.int32), block=32)
-    (request,) = (request for visit, _ in visits(path.steps) for request in visit.requests)
+    (request,) = (request for visit, _ in iterate_visits(path.steps) for request in visit.requests)
     assert request.passes.tolist() == [passes]
 
 
@@ -224,7 +224,9 @@ def test_neighboring_words_of_shared_memory_are_loaded_together() -> None:
     """
     path, _ = run(body, found, block=32)
     assert np.array_equal(found, np.arange(32) + 60)
-    loads = [r for visit, _ in visits(path.steps) for r in visit.requests if (r.space, r.kind) == ("shared", "ld")]
+    loads = [
+        r for visit, _ in iterate_visits(path.steps) for r in visit.requests if (r.space, r.kind) == ("shared", "ld")
+    ]
     assert [request.passes.tolist() for request in loads] == [[4]]
 
 
@@ -234,7 +236,7 @@ def test_atomics_on_one_word_are_all_done_and_queue() -> None:
     body += "add.s64 %rd3, %rd1, %rd2; atom.global.add.u32 %r2, [%rd3], %r1; ret;"
     path, _ = run(body, found)
     assert found.tolist() == [np.arange(start, 64, 4).sum() for start in range(4)]
-    (request,) = (request for visit, _ in visits(path.steps) for request in visit.requests)
+    (request,) = (request for visit, _ in iterate_visits(path.steps) for request in visit.requests)
     assert request.passes.tolist() == [8, 8]
 
 
@@ -256,7 +258,7 @@ def test_a_loop_that_waits_for_another_block_is_not_waited_for() -> None:
     flag = np.zeros(1, np.uint32)
     body = "ld.param.u64 %rd1, [p0]; $L1: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0; "
     path, _ = run(f"{body} @%p1 bra $L1; ret;", flag)
-    assert path.ended
+    assert path.completed
 
 
 def test_an_instruction_that_is_not_known_is_named() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu.timing.ptx.program import parse
+from gpu.timing.ptx.program import parse_ptx
 
 TEXT = """.version 9.0
 /* two
@@ -26,7 +26,7 @@ $L__BB0_1:
 
 
 def test_instructions_know_their_lines_in_the_text() -> None:
-    (kernel,) = parse(TEXT).kernels.values()
+    (kernel,) = parse_ptx(TEXT).kernels.values()
     found = [(each.opcode, each.text_line) for block in kernel.blocks for each in block.instructions]
     lines = TEXT.splitlines()
     assert [opcode for opcode, _ in found] == ["mov", "add", "mov", "bra", "ret"]

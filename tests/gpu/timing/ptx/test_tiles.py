@@ -12,11 +12,11 @@ import pytest
 from gpu.devices.probe import find_nvcc
 from gpu.engines.base import KERNELS
 from gpu.patterns import find_pattern
-from gpu.run.model import model_pattern
+from gpu.run.timing_model import model_pattern
 from gpu.timing import compiler
 from gpu.timing.gpus import find_gpu
-from gpu.timing.ptx.program import parse
-from gpu.timing.ptx.tiles import by_lanes, offsets
+from gpu.timing.ptx.program import parse_ptx
+from gpu.timing.ptx.tiles import compute_tile_offsets, expand_tile_accesses
 from tests import needs
 
 
@@ -41,7 +41,7 @@ def test_every_element_of_a_tile_has_its_lane(what, shape, element, words, side,
     packed = max(1, 4 // size) if what in "ab" else 1
     found = np.concatenate(
         [
-            offsets((what, layout, shape, element, str(word * packed)), np.int64(apart), np.arange(32))
+            compute_tile_offsets((what, layout, shape, element, str(word * packed)), np.int64(apart), np.arange(32))
             for word in range(words)
         ]
     )
@@ -51,8 +51,8 @@ def test_every_element_of_a_tile_has_its_lane(what, shape, element, words, side,
 
 def test_a_load_of_a_tile_is_a_load_of_each_register() -> None:
     load = "wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%r1, %r2, %r3, %r4}, [%rd1], %r9;"
-    kernel = parse(f".visible .entry k()\n{{\n{load}\nret;\n}}\n").kernel("k")
-    made = [each for block in by_lanes(kernel).blocks for each in block.instructions]
+    kernel = parse_ptx(f".visible .entry k()\n{{\n{load}\nret;\n}}\n").find_kernel("k")
+    made = [each for block in expand_tile_accesses(kernel).blocks for each in block.instructions]
     assert [each.opcode for each in made] == ["tileplace", "ld"] * 4 + ["ret"]
     assert [each.operands[0] for each in made if each.opcode == "ld"] == ["%r1", "%r2", "%r3", "%r4"]
 
@@ -66,9 +66,11 @@ def test_a_matrix_product_by_tensor_cores_is_modeled(source, monkeypatch) -> Non
         monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
     pattern, gpu = find_pattern("matmul"), find_gpu("h200")
     params = pattern.check({"n": 512})
-    run = model_pattern(pattern.variant("tensor"), pattern.inputs({}, params, 1), params, "h200", pattern="matmul")
+    run = model_pattern(
+        pattern.variant("tensor"), pattern.prepare_inputs({}, params, 1), params, "h200", pattern="matmul"
+    )
     assert run.error is not None, "its cases are measured, and count among matmul's"
-    assert run.error.of == "matmul"
+    assert run.error.pattern == "matmul"
     found = run.data()
     # Six products of TF32 for one, of 64 blocks on as many multiprocessors.
     least = 6 * 2 * 512**3 / gpu.tensor_lanes / 64 / gpu.clock_ghz / 1e3
@@ -98,7 +100,9 @@ def test_tiles_that_are_copied_meanwhile_are_modeled(source, variant, products, 
         monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
     pattern, gpu = find_pattern("matmul"), find_gpu("h200")
     params = pattern.check({"n": 128})
-    run = model_pattern(pattern.variant(variant), pattern.inputs({}, params, 1), params, "h200", pattern="matmul")
+    run = model_pattern(
+        pattern.variant(variant), pattern.prepare_inputs({}, params, 1), params, "h200", pattern="matmul"
+    )
     found = run.data()
     least = products * 2 * 128**3 / gpu.tensor_lanes / 4 / gpu.clock_ghz / 1e3
     assert found["source"] == source

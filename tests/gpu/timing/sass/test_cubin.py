@@ -11,7 +11,7 @@ import pytest
 
 from gpu.timing.sass import cubin
 from gpu.timing.sass.cubin import MachineInstruction
-from gpu.timing.sass.lines import machine_lines
+from gpu.timing.sass.machine_lines import group_machine_lines
 
 HERE = Path(__file__).parent
 LISTING = [line.split() for line in (HERE / "sum.txt").read_text("utf-8").splitlines()]
@@ -19,7 +19,7 @@ LISTING = [line.split() for line in (HERE / "sum.txt").read_text("utf-8").splitl
 
 def read(architecture: str) -> dict[str, list[MachineInstruction]]:
     image = (HERE / f"sum_{architecture}.cubin").read_bytes()
-    return cubin.read(image, "sum.cu", f"{architecture[0]}.{architecture[1]}")
+    return cubin.read_cubin(image, "sum.cu", f"{architecture[0]}.{architecture[1]}")
 
 
 @pytest.mark.parametrize("architecture", ["75", "90"])
@@ -35,13 +35,13 @@ def test_instructions_guards_branches_and_lines_are_the_disassemblers(architectu
 
 
 def test_what_is_inlined_from_a_header_counts_where_it_was_called() -> None:
-    lines = {each.line: each for each in machine_lines(read("90")["sum"])}
+    lines = {each.line: each for each in group_machine_lines(read("90")["sum"])}
     assert lines[2].opcodes["SHFL"] == 5
     assert sum(each.opcodes.get("SHFL", 0) for each in lines.values()) == 5
 
 
 def test_arrays_of_a_thread_are_local_where_they_are_stored_and_loaded() -> None:
-    lines = {each.line: each for each in machine_lines(read("90")["keep_apart"])}
-    local = {line for line, each in lines.items() if each.local}
+    lines = {each.line: each for each in group_machine_lines(read("90")["keep_apart"])}
+    local = {line for line, each in lines.items() if each.local_accesses}
     assert local == {13, 14, 15}
     assert all(each.instructions == sum(each.opcodes.values()) for each in lines.values())

@@ -9,56 +9,60 @@ from PyQt6.QtCore import Qt
 
 from gpu.pycuda import driver
 from gui.editor.drafts import Drafts
-from gui.model.jobs import engine_host
+from gui.model.jobs import create_engine_host
 from gui.model.settings import SavedSettings
 from gui.own_kernel.program.page import ProgramPage
 from gui.window.main_window import MainWindow
 from tests import needs
-from tests.gui.conftest import PATIENCE_MS, FakeHost, close
-from tests.gui.window.test_main_window import drop, press
+from tests.gui.conftest import PATIENCE_MS, FakeHost, close_window
+from tests.gui.window.test_main_window import drop_path, press_key
 
 REST_MS = 3_600_000
 
 
 def _host(engine, deliver):
-    return engine_host(engine, deliver) if engine == "simulator" else FakeHost(engine, deliver)
+    return create_engine_host(engine, deliver) if engine == "simulator" else FakeHost(engine, deliver)
 
 
 @pytest.fixture(scope="module")
-def shown(qapp, tmp_path_factory):
+def program_window(qapp, tmp_path_factory):
     """The window, which every test leaves as it is."""
     folder = tmp_path_factory.mktemp("window")
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("gui.window.preparation.IDLE_MS", "gui.window.preparation.REST_MS", "gui.model.modeling.REST_MS"):
+        for name in (
+            "gui.window.preparation.IDLE_MS",
+            "gui.window.preparation.SIMULATOR_DELAY_MS",
+            "gui.model.modeling.SETTLE_MS",
+        ):
             patch.setattr(name, REST_MS)
         memory, drafts = SavedSettings(folder / "settings.json"), Drafts(folder / "drafts")
         window = MainWindow(memory, "null", factory=_host, survey=list, drafts=drafts)
         window.show()
         yield window
-        close(window)
+        close_window(window)
 
 
-class Opened:
+class OpenedProgram:
     """A program that is open: what a user sees and does."""
 
     def __init__(self, qtbot, window, path):
         self.bot, self.window, self.path = qtbot, window, path
         window.activateWindow()
-        assert drop(window, path)
-        qtbot.waitUntil(lambda: window.own.shown is not None and window.own.shown.path == path)
-        self.page = window.own.shown
+        assert drop_path(window, path)
+        qtbot.waitUntil(lambda: window.own_file.visible_page is not None and window.own_file.visible_page.path == path)
+        self.page = window.own_file.visible_page
         assert isinstance(self.page, ProgramPage)
 
     def run(self, *, wait=True):
-        press(self.bot, self.window, Qt.Key.Key_F5)
+        press_key(self.bot, self.window, Qt.Key.Key_F5)
         assert self.page.busy
         if wait:
-            self.until(lambda: not self.page.busy)
+            self.wait_until(lambda: not self.page.busy)
 
     def stop(self):
         self.bot.mouseClick(self.window.header.stop, Qt.MouseButton.LeftButton)
 
-    def until(self, done):
+    def wait_until(self, done):
         self.bot.waitUntil(done, timeout=PATIENCE_MS)
 
     @property
@@ -75,7 +79,7 @@ class Opened:
 
     @property
     def end(self):
-        return self.page.results.end.toolTip()
+        return self.page.results.end_label.toolTip()
 
     @property
     def verdict(self):
@@ -83,21 +87,21 @@ class Opened:
 
 
 @pytest.fixture
-def program(qtbot, shown, tmp_path):
+def program(qtbot, program_window, tmp_path):
     """Return what opens a program's text by a drop on the window."""
 
     def open_text(text, name="script.py"):
-        if name.endswith(".py") and driver.complaint():
+        if name.endswith(".py") and driver.explain_unavailable():
             needs.skip(needs.PYCUDA)
         if name.endswith(".cu") and not any(map(shutil.which, ("g++", "clang++", "c++"))):
             needs.skip(needs.COMPILER)
         path = tmp_path / name
         path.write_text(text)
-        return Opened(qtbot, shown, path)
+        return OpenedProgram(qtbot, program_window, path)
 
     yield open_text
-    if shown.own.page is not None:
-        shown.own.page.stop()
-        document = shown.own.page.source.document
+    if program_window.own_file.page is not None:
+        program_window.own_file.page.stop()
+        document = program_window.own_file.page.source.document
         document.replace(document.original)
-    shown.banner.hide()
+    program_window.banner.hide()

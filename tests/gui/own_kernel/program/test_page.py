@@ -11,8 +11,8 @@ from PyQt6.QtWidgets import QFileDialog
 from gui.own_kernel.counts_table import FINDINGS, LINES
 from gui.own_kernel.program.page import ProgramPage
 from gui.painting.theme import look
-from tests.gui.window.test_main_window import drop, press
-from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, steadiest
+from tests.gui.window.test_main_window import drop_path, press_key
+from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, best_of_attempts
 
 KERNELS = r"""
 __global__ void scale(float *data, float factor, int n) {
@@ -73,12 +73,12 @@ def line_of(text, words):
 
 def click_row(opened, row, click):
     table = opened.page.launches
-    place = table.visualRect(table.launches.index(row, 1)).center()
+    place = table.visualRect(table.table_model.index(row, 1)).center()
     click(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
 
 @BOTH
-def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, shown, program, name, text):
+def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, program_window, program, name, text):
     opened = program(text, name)
     page = opened.page
     opened.bot.keyClicks(page.arguments, "'two words'")
@@ -105,7 +105,7 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, shown, 
 
     qtbot.mouseClick(page.results.kinds.buttons["Counts"], Qt.MouseButton.LeftButton)
     for theme in ("light", "dark"):
-        shown.appearance.set_theme(theme)
+        program_window.appearance.set_theme(theme)
         cell = page.results.counts.item(LINES.index(FINDINGS), 0)
         assert cell.foreground().color().name() == look().theme.good
     assert page.results.counts.horizontalHeaderItem(0).text() == "1: scale"
@@ -114,23 +114,23 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, shown, 
     page.launches.setFocus()
     page.launches.selectRow(0)
     qtbot.keyClick(page.launches, Qt.Key.Key_Return)
-    opened.until(lambda: page.stepping and page.step.at_rest)
+    opened.wait_until(lambda: page.stepping and page.step.is_up_to_date)
     assert page.step.models.recording.launches[0].trace.kernel == "scale"
     assert "if (i < n) data[i] *= factor;" in page.step.source.code.toPlainText()
     page.step.setFocus()
     qtbot.keyClick(page.step, Qt.Key.Key_End)
     assert "data[0] = 0 * 2 = 0" in page.step.panes.statement.text()
-    qtbot.mouseClick(page.after, Qt.MouseButton.LeftButton)
-    opened.until(lambda: page.stepping and page.step.models and page.which.text().startswith("Launch 2"))
+    qtbot.mouseClick(page.next_button, Qt.MouseButton.LeftButton)
+    opened.wait_until(lambda: page.stepping and page.step.models and page.launch_label.text().startswith("Launch 2"))
     assert page.step.panes.verdict.text().startswith("it races: lines ")
-    press(qtbot, shown, Qt.Key.Key_F2)
+    press_key(qtbot, program_window, Qt.Key.Key_F2)
     click_row(opened, 2, qtbot.mouseClick)
     click_row(opened, 2, qtbot.mouseDClick)
-    opened.until(lambda: page.stepping and page.step.models and page.which.text().startswith("Launch 3"))
+    opened.wait_until(lambda: page.stepping and page.step.models and page.launch_label.text().startswith("Launch 3"))
     assert page.step.models.recording.launches[0].trace.kernel == "sum"
 
     # Mended: a barrier is typed between the two lines.
-    press(qtbot, shown, Qt.Key.Key_F2)
+    press_key(qtbot, program_window, Qt.Key.Key_F2)
     code = page.source.code
     code.setFocus()
     code.go_to_line(first)
@@ -141,21 +141,21 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, shown, 
     assert [row[8] for row in opened.rows] == ["none"] * 3
     assert opened.verdict == "✓ no findings"
     assert not page.source.code.problems
-    assert page.source.edited.isVisible()
+    assert page.source.edited_badge.isVisible()
     assert opened.path.read_text() == text, "the file is as it was"
-    assert shown.bench.sources.unsaved
+    assert program_window.bench.sources.unsaved
 
 
-def test_output_comes_while_the_program_runs_and_stop_ends_it(qtbot, shown, program, tmp_path):
+def test_output_comes_while_the_program_runs_and_stop_ends_it(qtbot, program_window, program, tmp_path):
     opened = program("import os, time\nprint(os.getpid())\nwhile True: time.sleep(0.01)\n", "endless.py")
     opened.run(wait=False)
-    opened.until(lambda: opened.output.endswith("\n"))
+    opened.wait_until(lambda: opened.output.endswith("\n"))
     process = int(opened.output)
-    assert shown.header.stop.isEnabled()
+    assert program_window.header.stop.isEnabled()
     opened.stop()
     assert not opened.page.busy
     assert opened.end == "Stopped."
-    opened.until(lambda: not _is_there(process))
+    opened.wait_until(lambda: not _is_running(process))
     opened.page.document.replace("print(1)\n")
     opened.run()
     assert opened.output == "1\n"
@@ -164,13 +164,13 @@ def test_output_comes_while_the_program_runs_and_stop_ends_it(qtbot, shown, prog
 def test_a_program_ends_with_its_page(program):
     opened = program("import os, time\nprint(os.getpid())\nwhile True: time.sleep(0.01)\n", "endless.py")
     opened.run(wait=False)
-    opened.until(lambda: opened.output.endswith("\n"))
+    opened.wait_until(lambda: opened.output.endswith("\n"))
     process = int(opened.output)
     program("print(1)\n", "next.py")
-    opened.until(lambda: not _is_there(process))
+    opened.wait_until(lambda: not _is_running(process))
 
 
-def test_a_kernel_that_never_ends_is_named_and_stopped(shown, program):
+def test_a_kernel_that_never_ends_is_named_and_stopped(program_window, program):
     head, _, _ = SCRIPT.partition("module =")
     endless = "__global__ void wait(volatile int *x) {\\n    while (x[0] == 0) { }\\n}"
     opened = program(
@@ -178,12 +178,12 @@ def test_a_kernel_that_never_ends_is_named_and_stopped(shown, program):
         f"SourceModule('{endless}').get_function('wait')(x, block=(32, 1, 1))\n"
     )
     opened.run(wait=False)
-    opened.until(lambda: opened.end == "Running: launch 1: wait, at script.py:8")
+    opened.wait_until(lambda: opened.end == "Running: launch 1: wait, at script.py:8")
     opened.stop()
     assert opened.end == "Stopped."
 
 
-def _is_there(process):
+def _is_running(process):
     try:
         return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
     except OSError:
@@ -216,27 +216,27 @@ def test_how_a_program_crashed_is_a_sentence(program):
     assert opened.end == "It crashed: SIGSEGV. It launched no kernel."
 
 
-def test_host_code_that_does_not_compile_is_told_at_its_line(shown, program):
+def test_host_code_that_does_not_compile_is_told_at_its_line(program_window, program):
     opened = program("int main() {\n    return nothing;\n}\n", "wrong.cu")
     opened.run()
-    assert "nothing" in shown.banner.message.text()
+    assert "nothing" in program_window.banner.message.text()
     assert [problem.line for problem in opened.page.source.code.problems] == [2]
 
 
 def test_a_script_that_python_cannot_read_is_told_while_it_is_typed(program):
     opened = program("print(1)\n")
     opened.page.document.replace("print(1\n")
-    opened.until(lambda: bool(opened.page.source.code.problems))
+    opened.wait_until(lambda: bool(opened.page.source.code.problems))
     (problem,) = opened.page.source.code.problems
     assert problem.line == 1
     assert "never closed" in problem.diagnostic.message
 
 
-def test_arguments_that_no_command_line_takes_are_told(shown, program):
+def test_arguments_that_no_command_line_takes_are_told(program_window, program):
     opened = program("print(1)\n")
     opened.page.arguments.setText("one 'two")
-    press(opened.bot, shown, Qt.Key.Key_F5)
-    assert "unmatched quotation mark" in shown.banner.message.text()
+    press_key(opened.bot, program_window, Qt.Key.Key_F5)
+    assert "unmatched quotation mark" in program_window.banner.message.text()
     assert not opened.page.busy
 
 
@@ -245,21 +245,21 @@ LARGE = LARGE.replace("np.int32(64), grid", "np.int32(5120), grid")
 LARGE = LARGE.replace("module =", "processors = cuda.Device(0).multiprocessor_count\nprint(processors)\nmodule =")
 
 
-def test_a_large_launch_is_recorded_when_it_is_to_be_stepped_on_the_gpu_that_it_ran_on(qtbot, shown, program):
+def test_a_large_launch_is_recorded_when_it_is_to_be_stepped_on_the_gpu_that_it_ran_on(qtbot, program_window, program):
     opened = program(LARGE)
     page = opened.page
-    shown.bench.modeling.choose("a100")
+    program_window.bench.modeling.select_gpu("a100")
     opened.run()
-    assert [bool(each.recording) for each in page.launches.listed] == [False, True, True]
+    assert [bool(each.recording) for each in page.launches.sorted_launches] == [False, True, True]
     said = opened.output
     assert said.startswith("108\n"), "what the program asks of its device is answered as that GPU would"
     assert page.device.toolTip().startswith("The program's queries of its device are answered as for an A100: ")
-    shown.bench.modeling.choose("h200")
+    program_window.bench.modeling.select_gpu("h200")
     page.launches.setFocus()
     page.launches.selectRow(0)
     qtbot.keyClick(page.launches, Qt.Key.Key_Return)
     assert page.busy
-    opened.until(lambda: page.stepping and page.step.at_rest)
+    opened.wait_until(lambda: page.stepping and page.step.is_up_to_date)
     assert page.step.models.recording.launches[0].trace.kernel == "scale"
     assert page.step.models.recording.launches[0].trace.grid == (5, 1, 1)
     assert opened.output == said, "what it writes then is known"
@@ -267,12 +267,12 @@ def test_a_large_launch_is_recorded_when_it_is_to_be_stepped_on_the_gpu_that_it_
 
 
 @pytest.mark.alone
-def test_a_program_that_floods_its_output_never_holds_the_window_up(qtbot, shown, program):
+def test_a_program_that_floods_its_output_never_holds_the_window_up(qtbot, program_window, program):
     opened = program("while True: print('x' * 200)\n", "flood.py")
 
     def attempt():
         opened.run(wait=False)
-        opened.until(lambda: "x" in opened.output)
+        opened.wait_until(lambda: "x" in opened.output)
         pulse = Pulse()
         qtbot.wait(1500)
         gap = pulse.longest_gap()
@@ -280,18 +280,18 @@ def test_a_program_that_floods_its_output_never_holds_the_window_up(qtbot, shown
         opened.stop()
         return gap
 
-    assert steadiest(attempt) < LONGEST_GAP_S
+    assert best_of_attempts(attempt) < LONGEST_GAP_S
     assert "characters omitted here" in opened.output
     assert opened.page.results.output.document().blockCount() <= 10_000
 
 
-def test_a_cuda_file_with_main_is_a_program_and_its_kernels_can_be_had_alone(qtbot, shown, program):
+def test_a_cuda_file_with_main_is_a_program_and_its_kernels_can_be_had_alone(qtbot, program_window, program):
     opened = program(PROGRAM, "three.cu")
-    assert shown.header.title.text() == "Program"
-    qtbot.mouseClick(opened.page.alone, Qt.MouseButton.LeftButton)
-    assert shown.header.title.text() == "Own kernel"
-    qtbot.mouseClick(shown.own.page.whole, Qt.MouseButton.LeftButton)
-    assert shown.header.title.text() == "Program"
+    assert program_window.header.title.text() == "Program"
+    qtbot.mouseClick(opened.page.single_kernel_button, Qt.MouseButton.LeftButton)
+    assert program_window.header.title.text() == "Own kernel"
+    qtbot.mouseClick(program_window.own_file.page.program_button, Qt.MouseButton.LeftButton)
+    assert program_window.header.title.text() == "Program"
 
 
 WITH_OPTIONS = """
@@ -308,7 +308,7 @@ int main() {
 """
 
 
-def test_folders_of_includes_and_macros_are_typed_and_remembered_for_the_file(qtbot, shown, program, tmp_path):
+def test_folders_of_includes_and_macros_are_typed_and_remembered_for_the_file(qtbot, program_window, program, tmp_path):
     """For the program and for one of its kernels alone: both are compiled with them."""
     (tmp_path / "headers").mkdir()
     (tmp_path / "headers" / "wanted.h").write_text("#define WANTED 7\n")
@@ -317,29 +317,29 @@ def test_folders_of_includes_and_macros_are_typed_and_remembered_for_the_file(qt
     qtbot.mouseClick(field, Qt.MouseButton.LeftButton)
     qtbot.keyClicks(field, "-I nowhere")
     qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert "There is no folder" in shown.banner.message.text()
+    assert "There is no folder" in program_window.banner.message.text()
     assert not opened.page.busy
     field.selectAll()
     qtbot.keyClicks(field, "-I headers -D TIMES=3")
     qtbot.keyClick(field, Qt.Key.Key_Return)
-    opened.until(lambda: not opened.page.busy)
+    opened.wait_until(lambda: not opened.page.busy)
     assert opened.output == "21\n"
     program("print(1)\n")  # another file takes its place
     again = program(WITH_OPTIONS, "options.cu")
     assert again.page.options.text() == "-I headers -D TIMES=3"
-    qtbot.mouseClick(again.page.alone, Qt.MouseButton.LeftButton)
-    form = shown.own.shown.form
+    qtbot.mouseClick(again.page.single_kernel_button, Qt.MouseButton.LeftButton)
+    form = program_window.own_file.visible_page.form
     assert form.options.text() == "-I headers -D TIMES=3"
-    assert form.compiler_options().include_dirs == (str(tmp_path / "headers"),)
+    assert form.parse_compiler_options().include_dirs == (str(tmp_path / "headers"),)
 
 
-def test_the_step_tab_says_what_to_do_before_there_is_a_launch(qtbot, shown, program):
+def test_the_step_tab_says_what_to_do_before_there_is_a_launch(qtbot, program_window, program):
     opened = program(SCRIPT)
-    press(qtbot, shown, Qt.Key.Key_F3)
+    press_key(qtbot, program_window, Qt.Key.Key_F3)
     assert opened.page._no_step.isVisible()
     assert not opened.page.stepping
-    press(qtbot, shown, Qt.Key.Key_Escape)
-    press(qtbot, shown, Qt.Key.Key_F2)
+    press_key(qtbot, program_window, Qt.Key.Key_Escape)
+    press_key(qtbot, program_window, Qt.Key.Key_F2)
 
 
 def test_without_pycudas_files_the_window_says_what_to_do(qtbot, make_window, tmp_path, monkeypatch):
@@ -347,48 +347,48 @@ def test_without_pycudas_files_the_window_says_what_to_do(qtbot, make_window, tm
     path = tmp_path / "script.py"
     path.write_text("import pycuda.autoinit\n")
     window = make_window()
-    assert drop(window, path)
-    qtbot.waitUntil(lambda: window.own.shown is not None)
-    press(qtbot, window, Qt.Key.Key_F5)
+    assert drop_path(window, path)
+    qtbot.waitUntil(lambda: window.own_file.visible_page is not None)
+    press_key(qtbot, window, Qt.Key.Key_F5)
     said = f"PyCUDA's Python files are not in {tmp_path}."
     qtbot.waitUntil(lambda: window.banner.message.text() == said)
     assert "make setup" in window.banner.advice.text()
-    assert window.own.shown.results.end.toolTip() == said
-    assert not window.own.shown.busy
+    assert window.own_file.visible_page.results.end_label.toolTip() == said
+    assert not window.own_file.visible_page.busy
 
 
 def test_a_script_that_is_no_text_is_not_opened(make_window, tmp_path):
     path = tmp_path / "script.py"
     path.write_bytes(b"\xff\x00")
     window = make_window()
-    window.files.open(path)
+    window.files.open_file(path)
     assert window.banner.message.text() == "script.py is not a text file."
-    assert window.own.shown is None
+    assert window.own_file.visible_page is None
 
 
 def test_edits_of_a_script_outlive_the_window(qtbot, make_window, drafts, tmp_path):
     path = tmp_path / "script.py"
     path.write_text("print(1)\n")
     window = make_window()
-    window.files.open(path)
-    window.own.shown.document.replace("print(2)\n")
-    assert window.leave() == ""
-    assert [draft.text for draft in drafts.found()] == ["print(2)\n"]
+    window.files.open_file(path)
+    window.own_file.visible_page.document.replace("print(2)\n")
+    assert window.close_without_question() == ""
+    assert [draft.text for draft in drafts.read_drafts()] == ["print(2)\n"]
     again = make_window()
-    again.begin()
-    assert "script.py" in again.kept.banner.message.text()
-    again.kept.banner.action.click()
-    assert isinstance(again.own.shown, ProgramPage)
-    assert again.own.shown.source.code.toPlainText() == "print(2)\n"
+    again.load_first_input()
+    assert "script.py" in again.draft_recovery.banner.message.text()
+    again.draft_recovery.banner.action.click()
+    assert isinstance(again.own_file.visible_page, ProgramPage)
+    assert again.own_file.visible_page.source.code.toPlainText() == "print(2)\n"
 
 
 def test_a_script_is_saved_as_one(qtbot, make_window, tmp_path, monkeypatch):
     path = tmp_path / "script.py"
     path.write_text("print(1)\n")
     window = make_window()
-    window.files.open(path)
+    window.files.open_file(path)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "copy"), ""))
-    window.own.shown.source.ask_save()
+    window.own_file.visible_page.source.save_as()
     assert (tmp_path / "copy.py").read_text() == "print(1)\n"
 
 
@@ -397,6 +397,6 @@ def test_a_script_is_opened_by_keys(qtbot, make_window, tmp_path, monkeypatch):
     path.write_text("print(1)\n")
     window = make_window()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
-    press(qtbot, window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: window.own.shown is not None)
+    press_key(qtbot, window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: window.own_file.visible_page is not None)
     assert window.header.title.text() == "Script"

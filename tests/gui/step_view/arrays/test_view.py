@@ -6,43 +6,43 @@ from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor, QFontMetrics, QImage, QPainter
 
 from gui.painting.theme import look
-from gui.step_view.arrays.panels import Panel, wrapped
+from gui.step_view.arrays.panels import Panel, wrap_shape
 from gui.step_view.arrays.shades import Mark
-from gui.step_view.arrays.tints import TintedGrid
-from gui.step_view.arrays.view import MemoryView, _shelves
-from tests.gui.step_view.conftest import shown
+from gui.step_view.arrays.tinted_grid import TintedGrid
+from gui.step_view.arrays.view import MemoryView, _pack_shelves
+from tests.gui.step_view.conftest import wait_for_recording
 
 
 @pytest.mark.parametrize(("pattern", "variant"), [("scan", "brent-kung"), ("reduction", "interleaved")])
-def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(qtbot, stepping, pattern, variant):
-    tab = stepping(pattern, variant).page.step
+def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(qtbot, open_step_tab, pattern, variant):
+    tab = open_step_tab(pattern, variant).page.step
     tab.panes.kinds.choose("Arrays")
     rng = np.random.default_rng(1)
     moments = [0, *range(1, tab.player.end, 7), tab.player.end, *rng.integers(0, tab.player.end, 12).tolist()]
     for moment in moments:
-        tab.player.go(moment)
+        tab.player.go_to(moment)
         tab.panes.memory.grab()
     fresh = MemoryView()
     qtbot.addWidget(fresh)
-    fresh.hidden_too = True
+    fresh.updates_when_hidden = True
     fresh.resize(tab.panes.memory.size())
     fresh.open(tab.models)
     for moment in (moments[-1], tab.player.end, 0):
-        tab.player.go(moment)
+        tab.player.go_to(moment)
         fresh.show_moment(moment, tab.snapshot(moment).block, None)
         assert tab.panes.memory.grab().toImage() == fresh.grab().toImage()
 
 
-def test_a_click_follows_the_thread_that_wrote(qtbot, stepping):
-    tab = stepping("scan", "brent-kung").page.step
+def test_a_click_follows_the_thread_that_wrote(qtbot, open_step_tab):
+    tab = open_step_tab("scan", "brent-kung").page.step
     tab.panes.kinds.choose("Arrays")
-    shown(qtbot, tab)
-    while not any(touch.writes for touch in tab.panes.memory.touches):
+    wait_for_recording(qtbot, tab)
+    while not any(touch.is_write for touch in tab.panes.memory.touches):
         tab.player.step(1)
     writing = tab.player.moment
-    touch = next(t for t in tab.panes.memory.touches if t.writes)
-    panel = next(p for p in tab.panes.memory.panels if p.number == touch.number)
-    cell, places = tab.panes.memory._arrangement()
+    touch = next(t for t in tab.panes.memory.touches if t.is_write)
+    panel = next(p for p in tab.panes.memory.panels if p.number == touch.array_number)
+    cell, places = tab.panes.memory._arrange_grids()
     x, y = places[tab.panes.memory.panels.index(panel)]
     row, column = divmod(int(touch.elements[0]) - panel.first, panel.shape[1])
     at = (x + (column + 0.5) * cell, y + tab.panes.memory._title_height() + (row + 0.5) * cell)
@@ -51,15 +51,15 @@ def test_a_click_follows_the_thread_that_wrote(qtbot, stepping):
     assert tab.followed == (int(touch.blocks[0]), int(touch.threads[0]))
 
 
-def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, stepping):
-    tab = stepping("nbody", "naive").page.step
+def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, open_step_tab):
+    tab = open_step_tab("nbody", "naive").page.step
     view = MemoryView()
     qtbot.addWidget(view)
-    view.hidden_too = True
+    view.updates_when_hidden = True
     view.resize(700, 180)
     view.open(tab.models)
     view.show_moment(5, tab.snapshot(5).block, None)
-    cell, places = view._arrangement()
+    cell, places = view._arrange_grids()
     assert cell < 12
     assert len({y for _, y in places}) == 1
     measure = QFontMetrics(view._title_font()).horizontalAdvance
@@ -67,42 +67,45 @@ def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, stepping):
         assert x + measure(panel.title) < following
 
 
-def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, stepping):
-    tab = stepping("scan", "brent-kung", n=16).page.step
+def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, open_step_tab):
+    tab = open_step_tab("scan", "brent-kung", n=16).page.step
     long = tab.models
-    tab.settings.form.change(n=1)
-    shown(qtbot, tab)
+    tab.settings.form.change_values(n=1)
+    wait_for_recording(qtbot, tab)
     view = MemoryView()
     qtbot.addWidget(view)
     view.open(long)
-    view.show_moment(long.recording.moments, 0, None)
-    assert tab.models.recording.moments < long.recording.moments
+    view.show_moment(long.recording.event_count, 0, None)
+    assert tab.models.recording.event_count < long.recording.event_count
     view.open(tab.models)
     view.show()
     assert view.panels
 
 
-def test_constants_of_other_kernels_are_left_out(stepping):
-    tab = stepping("convolution", "tiled").page.step
-    tab.player.go(tab.player.end)
+def test_constants_of_other_kernels_are_left_out(open_step_tab):
+    tab = open_step_tab("convolution", "tiled").page.step
+    tab.player.go_to(tab.player.end)
     names = {panel.title.split()[0] for panel in tab.panes.memory.panels}
     assert names == {"image", "out", "FILTER", "tile"}
     assert not tab.models.several_blocks, "one channel of a few pixels"
 
 
 @pytest.mark.parametrize(("n", "columns"), [(16, {16}), (64, {16, 32}), (1024, {64, 128})])
-def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, stepping, n, columns):
-    tab = stepping("scan", "kogge-stone", n=n, block=str(n)).page.step
+def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, open_step_tab, n, columns):
+    tab = open_step_tab("scan", "kogge-stone", n=n, block=str(n)).page.step
     tab.panes.kinds.choose("Arrays")
-    tab.player.go(9)
+    tab.player.go_to(9)
     panel = next(each for each in tab.panes.memory.panels if each.title.startswith("in "))
     assert panel.shape[1] in columns
-    assert panel.values.reshape(-1)[:n].tolist() == tab.models.recording.at(0)[0].trace.array(panel.number, 0).tolist()
-    assert not panel.known.reshape(-1)[n:].any()
-    largest, _ = tab.panes.memory._arrangement()
+    assert (
+        panel.values.reshape(-1)[:n].tolist()
+        == tab.models.recording.locate_moment(0)[0].trace.array(panel.number, 0).tolist()
+    )
+    assert not panel.has_value.reshape(-1)[n:].any()
+    largest, _ = tab.panes.memory._arrange_grids()
     for width in (16, 32, 64, 128):
-        shapes = tuple(wrapped((1, each.values.size), width) for each in tab.panes.memory.panels)
-        assert _shelves(shapes, *tab.panes.memory._frame(tab.panes.memory.panels)[1:])[0] <= largest
+        shapes = tuple(wrap_shape((1, each.values.size), width) for each in tab.panes.memory.panels)
+        assert _pack_shelves(shapes, *tab.panes.memory._shelf_arguments(tab.panes.memory.panels)[1:])[0] <= largest
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])

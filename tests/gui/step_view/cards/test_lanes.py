@@ -7,9 +7,9 @@ import pytest
 
 from gpu.stepping.moment.lanes import LaneState, LaneStates
 from gui.step_view.cards.lanes import LaneGrid
-from gui.step_view.recording.models import load
-from gui.step_view.time.snapshots import snapshots_of
-from tests.gpu.stepping.recordings import launch
+from gui.step_view.recording.models import load_models
+from gui.step_view.time.snapshots import make_snapshots
+from tests.gpu.stepping.recordings import record_launch
 
 LEAVING = """\
 __global__ void k(int *a) {
@@ -26,7 +26,7 @@ __global__ void k(int *a) {
 
 @pytest.fixture(scope="module")
 def recording():
-    return launch(LEAVING, [np.zeros(40, np.int32)], block=40)
+    return record_launch(LEAVING, [np.zeros(40, np.int32)], block=40)
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def painted(grid, lanes):
 def test_what_was_painted_before_is_not_seen_again(qtbot, grid, recording):
     every = LaneStates(recording)
     seen = set()
-    for moment in [*range(recording.moments + 1), *range(recording.moments, -1, -1)]:
-        lanes = every.at(moment)
+    for moment in [*range(recording.event_count + 1), *range(recording.event_count, -1, -1)]:
+        lanes = every.lanes_at(moment)
         fresh = LaneGrid()
         qtbot.addWidget(fresh)
         fresh.resize(grid.size())
@@ -61,23 +61,23 @@ def test_a_lane_that_has_returned_looks_so_at_the_very_next_moment(grid, recordi
 
     def stroke(moment):
         """Return the middle of thread 0's cell, through which a finished one has a stroke."""
-        image = painted(grid, every.at(moment))
-        return image.pixelColor(grid._box(0).center().toPoint()), every.at(moment).state[0, 0, 0]
+        image = painted(grid, every.lanes_at(moment))
+        return image.pixelColor(grid._box(0).center().toPoint()), every.lanes_at(moment).state[0, 0, 0]
 
     before, after = stroke(returned), stroke(returned + 1)
     assert (before[1], after[1]) == (LaneState.ACTIVE, LaneState.FINISHED)
     assert before[0] != after[0]
-    assert after[0] == stroke(recording.moments)[0]
+    assert after[0] == stroke(recording.event_count)[0]
 
 
 def test_what_is_told_of_a_moment_is_what_its_last_statement_found(tmp_path, recording):
     with (tmp_path / "recording").open("wb") as file:
         recording.save(file)
-    models = load(tmp_path / "recording")
-    snapshots = snapshots_of(models)
+    models = load_models(tmp_path / "recording")
+    snapshots = make_snapshots(models)
     every = LaneStates(recording)
-    for moment in range(1, recording.moments + 1):
+    for moment in range(1, recording.event_count + 1):
         told = snapshots(moment, None).lanes
-        np.testing.assert_array_equal(told.state, every.at(moment - 1).state)
+        np.testing.assert_array_equal(told.state, every.lanes_at(moment - 1).state)
         mine = recording.launches[0].trace.events[moment - 1].lanes
         assert np.flatnonzero(told.state[0].reshape(-1) == LaneState.ACTIVE).tolist() == mine.tolist()

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from gui.step_view.dataflow.bands import bands
+from gui.step_view.dataflow.bands import build_bands
 from gui.step_view.dataflow.layout import LaidOutEdges
 
 
@@ -12,7 +12,7 @@ def test_each_source_of_an_operation_is_a_band_of_its_own():
     row = SimpleNamespace(column=np.arange(8))
     cells = np.repeat(np.arange(4), 2)
     edges = LaidOutEdges(cells, np.zeros(8, int), np.stack((np.arange(4), np.arange(4) + 4), axis=1).ravel())
-    first, second = bands(1, row, edges, np.zeros(8, int))
+    first, second = build_bands(1, row, edges, np.zeros(8, int))
     assert first[:6] == (0, 0, 0, 3, 0, 3)
     assert second[:6] == (0, 0, 4, 7, 0, 3)
     assert second.start.tolist() == [4, 5, 6, 7]
@@ -26,7 +26,7 @@ def test_every_line_is_in_one_band_of_its_warp_and_row():
         row = SimpleNamespace(column=np.sort(rng.permutation(300)[:60]))
         edges = LaidOutEdges(rng.integers(0, 60, count), rng.integers(0, 6, count), rng.integers(0, 300, count))
         warps = edges.cell // 32
-        found = bands(5, row, edges, warps)
+        found = build_bands(5, row, edges, warps)
         told = sorted(
             (b.warp, b.row, s, e) for b in found for s, e in zip(b.start.tolist(), b.end.tolist(), strict=True)
         )
@@ -41,4 +41,4 @@ def test_every_line_is_in_one_band_of_its_warp_and_row():
 
 def test_without_lines_there_are_no_bands():
     none = np.zeros(0, int)
-    assert bands(1, SimpleNamespace(column=np.arange(3)), LaidOutEdges(none, none, none), none) == []
+    assert build_bands(1, SimpleNamespace(column=np.arange(3)), LaidOutEdges(none, none, none), none) == []

@@ -10,10 +10,10 @@ import pytest
 
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gui.painting.theme import look
-from gui.step_view.dataflow.layout import DataflowLayout, metrics
-from gui.step_view.dataflow.paint import FlowPainter
+from gui.step_view.dataflow.flow_painter import FlowPainter
+from gui.step_view.dataflow.layout import DataflowLayout, compute_metrics
 from gui.step_view.dataflow.tiles import Tiles
-from tests.gpu.stepping.recordings import launch
+from tests.gpu.stepping.recordings import record_launch
 
 # Two warps that take turns, so that a row fills from moment to moment, and lines that pass the row between.
 PASSING = """\
@@ -28,27 +28,27 @@ __global__ void k(int *a, int *b, int *c) {
 @pytest.fixture(scope="module")
 def recording():
     arrays = [np.arange(40, dtype=np.int32) for _ in range(3)]
-    return launch(PASSING, arrays, block=40, schedule="shuffle:2")
+    return record_launch(PASSING, arrays, block=40, schedule="shuffle:2")
 
 
 @pytest.fixture
 def flow(qtbot, recording):
     layout = DataflowLayout(Dataflow(recording))
-    return FlowPainter(layout, metrics(look(), 20.0, 80.0), look(), (2,), False)
+    return FlowPainter(layout, compute_metrics(look(), 20.0, 80.0), look(), (2,), False)
 
 
 def moments(flow):
-    return range(flow.layout.dataflow.recording.moments + 1)
+    return range(flow.layout.dataflow.recording.event_count + 1)
 
 
 def test_the_recording_is_one_in_which_rows_fill_bit_by_bit_and_lines_pass_others(flow):
     layout = flow.layout
-    assert any(0 < layout.phase(row, moment) < 40 for row in range(len(layout.rows)) for moment in moments(flow))
-    assert layout.through
+    assert any(0 < layout.row_progress(row, moment) < 40 for row in range(len(layout.rows)) for moment in moments(flow))
+    assert layout.passing_targets
 
 
 def picture(tiles, row, tile, moment):
-    return tiles.at(row, tile, moment).toImage()
+    return tiles.get_picture(row, tile, moment).toImage()
 
 
 def test_a_stretch_is_as_it_would_be_painted_anew_at_every_moment_back_and_forth(flow):
@@ -76,19 +76,19 @@ def test_an_older_picture_does_only_after_the_deadline_and_is_replaced_by_the_ne
     tiles = Tiles(flow, 1.0)
     row, last = len(flow.layout.rows) - 1, moments(flow)[-1]
     tiles.deadline = -math.inf
-    assert tiles.at(row, 0, 0) is None
-    assert tiles.late, "there is none, and somebody has to come back for it"
-    tiles.deadline, tiles.late = math.inf, False
+    assert tiles.get_picture(row, 0, 0) is None
+    assert tiles.used_outdated, "there is none, and somebody has to come back for it"
+    tiles.deadline, tiles.used_outdated = math.inf, False
     before = picture(tiles, row, 0, 0)
-    assert not tiles.late
+    assert not tiles.used_outdated
     tiles.deadline = time.perf_counter() - 1
     assert picture(tiles, row, 0, last) == before
-    assert tiles.late, "an older one had to do"
-    tiles.deadline, tiles.late = math.inf, False
+    assert tiles.used_outdated, "an older one had to do"
+    tiles.deadline, tiles.used_outdated = math.inf, False
     assert picture(tiles, row, 0, last) == picture(Tiles(flow, 1.0), row, 0, last) != before
-    assert not tiles.late
+    assert not tiles.used_outdated
     tiles.deadline = -math.inf
     assert picture(tiles, row, 0, last) != before, "what is known takes no time"
-    assert not tiles.late
+    assert not tiles.used_outdated
     assert picture(tiles, row, 0, 0) == before
-    assert not tiles.late
+    assert not tiles.used_outdated

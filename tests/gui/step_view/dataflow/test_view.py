@@ -10,11 +10,11 @@ from PyQt6.QtWidgets import QApplication
 
 from gui.painting.colors import warp_color
 from gui.painting.theme import code_font, look
-from gui.painting.values import texts
+from gui.painting.values import format_values
+from gui.step_view.dataflow.descriptions import describe_cell
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
-from gui.step_view.dataflow.words import describe_cell
-from tests.gui.step_view.fakes import FakeDataflow
+from tests.gui.step_view.fake_dataflow import FakeDataflow
 
 VALUES = [3, 1, 7, 0, 4, 1, 6, 3, 5, 2, 2, 8, 1, 0, 9, 4]
 
@@ -34,7 +34,7 @@ def row_named(view, label):
     return next(number for number, row in enumerate(view.viewport.layout.rows) if row.label == label)
 
 
-def middle_of(view, row, cell):
+def cell_center(view, row, cell):
     center = view.canvas.flow.cell_rect(row, cell).center() + view.viewport.origin()
     return center.toPoint()
 
@@ -54,12 +54,12 @@ def test_lines_begin_at_the_last_row_that_shows_the_value():
     own = edges.row[edges.cell == 2]
     assert (own == last - 1).all()
     assert sorted(edges.column[edges.cell == 2].tolist()) == [1, 2]
-    assert not layout.through
+    assert not layout.passing_targets
 
 
 def rowless():
     layout = DataflowLayout(FakeDataflow(VALUES))
-    layout.rows = layout.edges = layout.kept = ()
+    layout.rows = layout.edges = layout.unchanged_edges = ()
     return layout
 
 
@@ -85,11 +85,11 @@ def test_where_there_is_nothing_to_see_keys_wheel_and_mouse_do_nothing(qtbot, vi
 def test_the_future_is_empty_and_the_past_is_not(view):
     first, last = row_named(view, "up 1"), row_named(view, "up 8")
     view.show_moment(view.viewport.layout.rows[first].last + 1)
-    assert view.viewport.layout.phase(first, view.moment) == 16
-    assert view.viewport.layout.phase(last, view.moment) == -1
+    assert view.viewport.layout.row_progress(first, view.moment) == 16
+    assert view.viewport.layout.row_progress(last, view.moment) == -1
     view.show_moment(0)
-    assert view.viewport.layout.phase(first, 0) == -1
-    assert view.viewport.layout.phase(0, 0) == 16
+    assert view.viewport.layout.row_progress(first, 0) == -1
+    assert view.viewport.layout.row_progress(0, 0) == 16
 
 
 def test_the_current_operation_is_as_bright_as_its_warp(qtbot, view):
@@ -111,16 +111,19 @@ def test_a_click_on_an_element_lights_all_that_it_was_made_of(qtbot, view):
     view.show_moment(view.viewport.layout.dataflow.moments)
     qtbot.wait(400)
     with qtbot.waitSignal(view.cell_clicked) as clicked:
-        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle_of(view, row, 15))
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=cell_center(view, row, 15))
     assert clicked.args == [row, 15]
     view.select((row, 15))
-    assert sorted(view.marks.lit[0]) == list(range(16))
+    assert sorted(view.marks.highlighted[0]) == list(range(16))
     made = [
-        cell for row, cells in view.marks.lit.items() for cell in cells if view.viewport.layout.rows[row].made[cell]
+        cell
+        for row, cells in view.marks.highlighted.items()
+        for cell in cells
+        if view.viewport.layout.rows[row].computed[cell]
     ]
     assert len(made) == 15
     view.select(None)
-    assert not view.marks.lit
+    assert not view.marks.highlighted
 
 
 def test_a_kept_value_leads_to_the_row_that_made_it(qtbot, view):
@@ -128,8 +131,8 @@ def test_a_kept_value_leads_to_the_row_that_made_it(qtbot, view):
     view.show_moment(view.viewport.layout.dataflow.moments)
     qtbot.wait(400)
     view.select((kept, 1))
-    assert 1 in view.marks.lit[made]
-    assert sorted(view.marks.lit[0]) == [0, 1]
+    assert 1 in view.marks.highlighted[made]
+    assert sorted(view.marks.highlighted[0]) == [0, 1]
 
 
 def test_a_click_on_an_operation_follows_its_thread(qtbot, view):
@@ -148,7 +151,7 @@ def test_nothing_of_the_future_can_be_clicked(qtbot, view):
     view.show_moment(1)
     qtbot.wait(300)
     with qtbot.assertNotEmitted(view.cell_clicked), qtbot.waitSignal(view.cleared):
-        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle_of(view, row, 7))
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=cell_center(view, row, 7))
 
 
 def test_words_say_who_made_a_value_from_what(view):
@@ -173,7 +176,7 @@ def test_ctrl_and_wheel_zoom_where_the_pointer_is_and_f_fits(qtbot, view):
     assert view.viewport.sizes.column == before
 
 
-def send(view, kind, x, y, buttons):
+def send_mouse_event(view, kind, x, y, buttons):
     point = QPointF(x, y)
     left = Qt.MouseButton.LeftButton
     changed = left if kind != QEvent.Type.MouseMove else Qt.MouseButton.NoButton
@@ -188,12 +191,12 @@ def test_dragging_moves_the_picture_and_clicks_nothing(qtbot, view):
     view.zoom(3)
     view.viewport.offset = QPointF(100, 0)
     with qtbot.assertNotEmitted(view.cell_clicked), qtbot.assertNotEmitted(view.cleared):
-        send(view, QEvent.Type.MouseButtonPress, 500, 60, buttons=True)
+        send_mouse_event(view, QEvent.Type.MouseButtonPress, 500, 60, buttons=True)
         for x in range(490, 400, -10):
-            send(view, QEvent.Type.MouseMove, x, 60, buttons=True)
-        send(view, QEvent.Type.MouseButtonRelease, 410, 60, buttons=False)
+            send_mouse_event(view, QEvent.Type.MouseMove, x, 60, buttons=True)
+        send_mouse_event(view, QEvent.Type.MouseButtonRelease, 410, 60, buttons=False)
     assert view.viewport.offset.x() == 190
-    send(view, QEvent.Type.MouseMove, 10, 540, buttons=False)
+    send_mouse_event(view, QEvent.Type.MouseMove, 10, 540, buttons=False)
     assert view.viewport.offset.x() == 190
 
 
@@ -253,18 +256,18 @@ def test_what_is_scrolled_is_legible_and_shows_what_an_operation_takes(qtbot):
     made.show_moment(made.viewport.layout.rows[number].first + 1)
     qtbot.waitUntil(lambda: not made.gliding)
     for row, column in ((number, 31), (number - 1, 31), (number - 1, 15)):
-        place = middle_of(made, row, column)
+        place = cell_center(made, row, column)
         assert made.viewport.sizes.label < place.x() < made.width()
 
 
 def test_numbers_of_which_too_little_would_be_left_are_left_out():
-    assert texts(np.array([-148.25, 7.0, 12.5]), 4) == ["-148", "7", "12.5"]
-    assert texts(np.array([-14825.0, 7.0]), 4) == ["", "7"]
-    assert texts(np.array([-14825.0]), 6) == ["-14825"]
+    assert format_values(np.array([-148.25, 7.0, 12.5]), 4) == ["-148", "7", "12.5"]
+    assert format_values(np.array([-14825.0, 7.0]), 4) == ["", "7"]
+    assert format_values(np.array([-14825.0]), 6) == ["-14825"]
 
 
-def test_lines_pass_below_the_cells_between_their_ends(qtbot, stepping):
-    tab = stepping("reduction", "atomic").page.step
+def test_lines_pass_below_the_cells_between_their_ends(qtbot, open_step_tab):
+    tab = open_step_tab("reduction", "atomic").page.step
     tab.panes.kinds.choose("Flow")
     flow, rows = tab.panes.flow, tab.panes.flow.viewport.layout.rows
     last = len(rows) - 2  # the first block's sum; the second one's turn comes below it
@@ -287,12 +290,12 @@ def test_lines_pass_below_the_cells_between_their_ends(qtbot, stepping):
 
     def painted():
         flow.grab()
-        return not flow.gliding and not flow._later.isActive()
+        return not flow.gliding and not flow._repaint_timer.isActive()
 
-    tab.player.go(rows[last].first)
+    tab.player.go_to(rows[last].first)
     qtbot.waitUntil(painted)
     before = cells()
-    tab.player.to_end(last=True)
+    tab.player.go_to_end(last=True)
     qtbot.waitUntil(painted)
     after = cells()
     assert len(after) > 15

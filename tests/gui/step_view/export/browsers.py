@@ -49,14 +49,14 @@ app.exec()
 """
 
 
-def engine() -> str:
+def find_engine() -> str:
     """Return what there is to try a page in: "webengine", the path of a Chromium, or "" for nothing."""
     if importlib.util.find_spec("PyQt6.QtWebEngineCore") is not None:
         return "webengine"
     return next((found for name in _CHROMIUMS if (found := shutil.which(name))), "")
 
 
-def result_of(page: Path, script: str, folder: Path) -> Any:
+def run_script(page: Path, script: str, folder: Path) -> Any:
     """Return what a script says that runs in a page, which it does by an expression that can be told as JSON."""
     tried = folder / "tried.html"
     ending = (
@@ -66,7 +66,7 @@ def result_of(page: Path, script: str, folder: Path) -> Any:
         " document.body.append(pre); });</script></body>"
     )
     tried.write_text(page.read_text("utf-8").replace("</body>", ending), "utf-8")
-    found = engine()
+    found = find_engine()
     if found == "webengine":
         command = [sys.executable, "-W", "ignore", "-c", _DRIVER, str(tried)]
         environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QTWEBENGINE_CHROMIUM_FLAGS": _SANDBOX}

@@ -13,12 +13,12 @@ from gui.painting.theme import LIGHT
 from gui.step_view.export.handout import Handout
 
 
-def written(tab, path):
+def write_handout(tab, path):
     assert tab.exports.write_handout(path)
     return path
 
 
-def pages(path):
+def read_pages(path):
     """Return a PDF, and the text of its pages as it is read."""
     document = QPdfDocument(None)
     assert document.load(str(path)) == QPdfDocument.Error.None_
@@ -26,11 +26,11 @@ def pages(path):
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
-def test_every_phase_has_its_picture_its_lines_and_its_counts(stepping, tmp_path, theme):
-    window = stepping("scan", "brent-kung")
+def test_every_phase_has_its_picture_its_lines_and_its_counts(open_step_tab, tmp_path, theme):
+    window = open_step_tab("scan", "brent-kung")
     window.appearance.set_theme(theme)
     tab = window.page.step
-    document, texts = pages(written(tab, tmp_path / "scan.pdf"))
+    document, texts = read_pages(write_handout(tab, tmp_path / "scan.pdf"))
     text = "\n".join(texts)
     models = tab.models
     for number, name in enumerate(("load", "up-sweep", "down-sweep", "write"), 1):
@@ -41,14 +41,14 @@ def test_every_phase_has_its_picture_its_lines_and_its_counts(stepping, tmp_path
     for words in ("4 steps", "15 operations", "3 steps", "11 operations", "Total: 7 steps", "26 operations"):
         assert words in text
     assert str(int(models.layout.rows[0].value.sum())) in text
-    made = next(row for row in models.layout.rows if row.made.any())
+    made = next(row for row in models.layout.rows if row.computed.any())
     assert re.search(rf"^{made.line}\s+if", text, re.MULTILINE)
     image = document.render(0, QSize(600, 850))
     assert image.pixelColor(300, 845).name() in ("#ffffff", "#000000")  # nothing is painted on the paper there
 
 
-def test_it_is_light_whatever_the_window_is(stepping, tmp_path):
-    window = stepping("scan", "brent-kung")
+def test_it_is_light_whatever_the_window_is(open_step_tab, tmp_path):
+    window = open_step_tab("scan", "brent-kung")
     window.appearance.set_theme("dark")
     tab = window.page.step
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
@@ -64,55 +64,55 @@ def test_it_is_light_whatever_the_window_is(stepping, tmp_path):
     assert 0 < sum(dark) < 0.1 * len(dark)
 
 
-def test_a_drawing_is_one_strip_with_all_phases(stepping, tmp_path):
-    tab = stepping("sort", "block-radix").page.step
-    text = written(tab, tmp_path / "sort.svg").read_text()
+def test_a_drawing_is_one_strip_with_all_phases(open_step_tab, tmp_path):
+    tab = open_step_tab("sort", "block-radix").page.step
+    text = write_handout(tab, tmp_path / "sort.svg").read_text()
     assert "<svg" in text
-    names = [phase.name for phase in tab.models.phases.stretches if phase.name]
+    names = [phase.name for phase in tab.models.phases.intervals if phase.name]
     assert len(names) > 6
     for name in names:
         assert name in text
 
 
-def test_many_phases_go_on_over_pages_and_none_is_cut(stepping, tmp_path):
-    tab = stepping("sort", "odd-even").page.step
-    _, texts = pages(written(tab, tmp_path / "sort.pdf"))
+def test_many_phases_go_on_over_pages_and_none_is_cut(open_step_tab, tmp_path):
+    tab = open_step_tab("sort", "odd-even").page.step
+    _, texts = read_pages(write_handout(tab, tmp_path / "sort.pdf"))
     assert len(texts) > 1
-    names = [phase.name for phase in tab.models.phases.stretches if phase.name]
+    names = [phase.name for phase in tab.models.phases.intervals if phase.name]
     assert [
         name for text in texts for name in re.findall(r"^\d+\s+(load|round \d+|write)\b", text, re.MULTILINE)
     ] == names
 
 
-def test_without_names_there_is_a_picture_of_each_stretch_between_barriers(stepping, tmp_path):
-    tab = stepping("histogram", "racy").page.step
+def test_without_names_there_is_a_picture_of_each_stretch_between_barriers(open_step_tab, tmp_path):
+    tab = open_step_tab("histogram", "racy").page.step
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     assert len(handout.panels) == 1 + len(tab.models.segments)
     assert tab.exports.write_handout(tmp_path / "racy.pdf")
 
 
-def test_a_wide_figure_fits_the_page(stepping, tmp_path):
-    tab = stepping("scan", "kogge-stone", n=256, block="256").page.step
+def test_a_wide_figure_fits_the_page(open_step_tab, tmp_path):
+    tab = open_step_tab("scan", "kogge-stone", n=256, block="256").page.step
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     flow = handout._flow
     assert flow.sizes.label + tab.models.layout.width(flow.sizes) <= handout.size.width()
-    assert "warp 7" in written(tab, tmp_path / "wide.svg").read_text()
+    assert "warp 7" in write_handout(tab, tmp_path / "wide.svg").read_text()
 
 
 @pytest.mark.parametrize("name", ["nowhere/scan.pdf", "nowhere/scan.svg", "scan.png"])
-def test_what_cannot_be_written_is_said(stepping, tmp_path, name):
-    tab = stepping().page.step
+def test_what_cannot_be_written_is_said(open_step_tab, tmp_path, name):
+    tab = open_step_tab().page.step
     seen = []
     tab.exports.failed.connect(lambda message, advice: seen.append(message))
     assert not tab.exports.write_handout(tmp_path / name)
     assert name.rpartition("/")[2] in seen[0]
 
 
-def test_what_lies_between_two_moments_adds_up(stepping):
-    tab = stepping("scan", "brent-kung").page.step
-    tally, end = tab.models.tally, tab.models.recording.moments
-    parts = [tally.between(phase.first, phase.last) for phase in tab.models.phases.stretches]
-    assert sum(part.operations for part in parts) == tally.at(end).operations
-    assert sum(part.steps for part in parts) == tally.at(end).steps
-    assert max(part.peak for part in parts) == tally.at(end).peak
-    assert tally.between(0, end) == tally.at(end)
+def test_what_lies_between_two_moments_adds_up(open_step_tab):
+    tab = open_step_tab("scan", "brent-kung").page.step
+    tally, end = tab.models.tally, tab.models.recording.event_count
+    parts = [tally.counts_between(phase.first, phase.last) for phase in tab.models.phases.intervals]
+    assert sum(part.operations for part in parts) == tally.counts_at(end).operations
+    assert sum(part.steps for part in parts) == tally.counts_at(end).steps
+    assert max(part.peak for part in parts) == tally.counts_at(end).peak
+    assert tally.counts_between(0, end) == tally.counts_at(end)

@@ -7,13 +7,13 @@ from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QApplication, QWidget
 
 from gui.painting.theme import FONT_SIZES, look
-from gui.step_view.lecture.words import CodeLines
-from tests.gui.step_view.conftest import shown
+from gui.step_view.lecture.texts import CodeLines
+from tests.gui.step_view.conftest import wait_for_recording
 
 
 @pytest.fixture
-def window(stepping):
-    return stepping()
+def window(open_step_tab):
+    return open_step_tab()
 
 
 @pytest.fixture
@@ -23,16 +23,16 @@ def tab(window):
 
 @pytest.fixture
 def lecture(qtbot, window):
-    press(qtbot, window, Qt.Key.Key_F11)
+    press_key(qtbot, window, Qt.Key.Key_F11)
     assert window.lecturing.view is not None
     return window.lecturing.view
 
 
-def press(qtbot, window, key, modifier=Qt.KeyboardModifier.NoModifier):
+def press_key(qtbot, window, key, modifier=Qt.KeyboardModifier.NoModifier):
     qtbot.keyClick(QApplication.focusWidget() or window, key, modifier)
 
 
-def within(widget, over):
+def box_within(widget, over):
     return over.rect().contains(widget.rect().translated(widget.mapTo(over, QPoint(0, 0))))
 
 
@@ -41,7 +41,7 @@ def within(widget, over):
 def test_figure_lines_and_sentence_fill_the_window(qtbot, window, tab, size, text):
     window.appearance.set_text_size(text)
     chosen = look().text_px
-    press(qtbot, window, Qt.Key.Key_F11)
+    press_key(qtbot, window, Qt.Key.Key_F11)
     window.showNormal()
     window.resize(*size)
     view = window.lecturing.view
@@ -52,13 +52,13 @@ def test_figure_lines_and_sentence_fill_the_window(qtbot, window, tab, size, tex
     assert flow.height() >= 0.6 * size[1]
     for each in (flow, view.code, view.sentence):
         assert each.isVisible()
-        assert within(each, view)
+        assert box_within(each, view)
     for each in (tab.panes.timeline, tab.panes.lanes, tab.panes.counters):
         assert not each.isVisible()
     port = flow.viewport
     assert port.layout.height(port.sizes) <= flow.height()
     # Cells are wider than in the tab, and all hold their values in print as large as the text.
-    assert all(flow.canvas.flow.written(number) is None for number in range(len(port.layout.rows)))
+    assert all(flow.canvas.flow.text_placement(number) is None for number in range(len(port.layout.rows)))
     assert port.sizes.column > 40
     window.lecturing.toggle()
 
@@ -71,9 +71,9 @@ def test_all_is_back_afterwards(qtbot, window, tab):
         return [[layout.itemAt(at).widget() for at in range(layout.count())] for layout in layouts]
 
     before, px, column = places(), look().text_px, tab.panes.flow.viewport.sizes.column
-    press(qtbot, window, Qt.Key.Key_F11)
+    press_key(qtbot, window, Qt.Key.Key_F11)
     assert places() != before
-    press(qtbot, window, Qt.Key.Key_F11)
+    press_key(qtbot, window, Qt.Key.Key_F11)
     window.resize(1280, 720)
     assert window.lecturing.view is None
     assert places() == before
@@ -81,39 +81,39 @@ def test_all_is_back_afterwards(qtbot, window, tab):
     assert not window.isFullScreen()
     assert all(each.isVisible() for each in (tab.panes.flow, tab.panes.lanes, tab.panes.timeline, tab.panes.counters))
     qtbot.waitUntil(lambda: abs(tab.panes.flow.viewport.sizes.column - column) < 1)
-    press(qtbot, window, Qt.Key.Key_Right)
+    press_key(qtbot, window, Qt.Key.Key_Right)
     assert tab.player.moment == 1
 
 
 def test_the_keys_of_the_tab_move_and_the_line_and_the_sentence_go_along(qtbot, window, tab, lecture):
-    press(qtbot, window, Qt.Key.Key_Right)
+    press_key(qtbot, window, Qt.Key.Key_Right)
     assert tab.player.moment == 1
     seen = set()
     for key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageDown, Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Left):
-        press(qtbot, window, key)
+        press_key(qtbot, window, key)
         now = tab.snapshot(tab.player.moment)
-        assert (lecture.sentence.phase, lecture.sentence.words) == (now.phase, now.words)
-        assert lecture.code.current == tab.models.lines[tab.player.moment - 1]
-        assert lecture.code.current in lecture.code.shown
+        assert (lecture.sentence.phase, lecture.sentence.text) == (now.phase, now.effect)
+        assert lecture.code.current_line == tab.models.lines[tab.player.moment - 1]
+        assert lecture.code.current_line in lecture.code.visible_lines
         seen.add(lecture.code.accessibleDescription())
     assert len(seen) > 2
-    press(qtbot, window, Qt.Key.Key_Home)
-    assert lecture.code.shown == range(0)
-    press(qtbot, window, Qt.Key.Key_Space)
+    press_key(qtbot, window, Qt.Key.Key_Home)
+    assert lecture.code.visible_lines == range(0)
+    press_key(qtbot, window, Qt.Key.Key_Space)
     assert tab.player.playing
-    press(qtbot, window, Qt.Key.Key_Space)
+    press_key(qtbot, window, Qt.Key.Key_Space)
 
 
 def test_b_blanks_and_the_next_key_only_comes_back(qtbot, window, tab, lecture):
-    press(qtbot, window, Qt.Key.Key_Right)
-    press(qtbot, window, Qt.Key.Key_B)
+    press_key(qtbot, window, Qt.Key.Key_Right)
+    press_key(qtbot, window, Qt.Key.Key_B)
     assert lecture.blank.isVisible()
     image = window.centralWidget().grab().toImage()
     places = [(x, y) for x in range(0, image.width(), 50) for y in range(0, image.height(), 50)]
     assert {image.pixelColor(x, y).name() for x, y in places} == {"#000000"}
-    press(qtbot, window, Qt.Key.Key_Right)
+    press_key(qtbot, window, Qt.Key.Key_Right)
     assert (lecture.blank.isVisible(), tab.player.moment) == (False, 1)
-    press(qtbot, window, Qt.Key.Key_Period)
+    press_key(qtbot, window, Qt.Key.Key_Period)
     qtbot.mouseClick(lecture.blank, Qt.MouseButton.LeftButton)
     assert not lecture.blank.isVisible()
 
@@ -126,19 +126,19 @@ def test_code_time_and_lanes_are_a_key_away(qtbot, window, tab, lecture):
         (Qt.Key.Key_L, tab.panes.counters),
     ):
         before = widget.isVisible()
-        press(qtbot, window, key)
+        press_key(qtbot, window, key)
         assert widget.isVisible() is not before
-        press(qtbot, window, key)
+        press_key(qtbot, window, key)
         assert widget.isVisible() is before
-    press(qtbot, window, Qt.Key.Key_T)
+    press_key(qtbot, window, Qt.Key.Key_T)
     qtbot.mousePress(tab.panes.timeline, Qt.MouseButton.LeftButton, pos=QPoint(tab.panes.timeline.width() // 2, 20))
     assert tab.player.moment > 0
 
 
 @pytest.mark.qt_log_ignore("does not support (raise|propagateSizeHints)")  # offscreen, of tool tips
 def test_the_pointer_lights_a_cell_a_line_and_a_lane(qtbot, window, tab, lecture):
-    press(qtbot, window, Qt.Key.Key_End)
-    press(qtbot, window, Qt.Key.Key_L)
+    press_key(qtbot, window, Qt.Key.Key_End)
+    press_key(qtbot, window, Qt.Key.Key_L)
     flow = tab.panes.flow
     qtbot.waitUntil(lambda: flow.viewport.width == flow.width() and not flow.gliding)
     cell = flow.canvas.flow.cell_rect(1, 3).translated(flow.viewport.origin())
@@ -150,44 +150,44 @@ def test_the_pointer_lights_a_cell_a_line_and_a_lane(qtbot, window, tab, lecture
     for widget, at in places:
         before = lecture.grab().toImage()
         qtbot.mouseMove(widget, at)
-        lit = lecture.light.lit
+        lit = lecture.light.highlighted_box
         assert lit is not None
         assert lit.contains(QPointF(widget.mapTo(lecture, at)))
         assert lecture.grab().toImage() != before
-    assert flow.place_at(QPointF(1, 1)) is None
-    press(qtbot, window, Qt.Key.Key_P)
-    assert lecture.light.lit is None
-    press(qtbot, window, Qt.Key.Key_P)
-    assert lecture.light.lit is not None
+    assert flow.box_at(QPointF(1, 1)) is None
+    press_key(qtbot, window, Qt.Key.Key_P)
+    assert lecture.light.highlighted_box is None
+    press_key(qtbot, window, Qt.Key.Key_P)
+    assert lecture.light.highlighted_box is not None
 
 
 def test_an_element_of_an_array_is_lit_too(qtbot, window, tab, lecture):
     tab.panes.kinds.choose("Arrays")
-    press(qtbot, window, Qt.Key.Key_End)
+    press_key(qtbot, window, Qt.Key.Key_End)
     memory = tab.panes.memory
     panel = memory.panels[0]
-    x, y = memory._arrangement()[1][0]
+    x, y = memory._arrange_grids()[1][0]
     inside = QPointF(x + 3, y + memory._title_height() + 3)
-    place = memory.place_at(inside)
+    place = memory.box_at(inside)
     assert place.topLeft() == QPointF(x, y + memory._title_height())
-    assert panel.known.reshape(-1)[0]
-    assert memory.place_at(QPointF(0, 0)) is None
+    assert panel.has_value.reshape(-1)[0]
+    assert memory.box_at(QPointF(0, 0)) is None
 
 
 def test_escape_clears_what_stands_out_and_then_leaves(qtbot, window, tab, lecture):
-    press(qtbot, window, Qt.Key.Key_End)
+    press_key(qtbot, window, Qt.Key.Key_End)
     tab.panes.flow.select((2, 3))
-    press(qtbot, window, Qt.Key.Key_Escape)
+    press_key(qtbot, window, Qt.Key.Key_Escape)
     assert window.lecturing.view is lecture
     assert tab.panes.flow.marks.selected is None
-    press(qtbot, window, Qt.Key.Key_Escape)
+    press_key(qtbot, window, Qt.Key.Key_Escape)
     assert window.lecturing.view is None
 
 
 def test_another_variant_goes_on_and_another_pattern_ends_it(qtbot, window, tab, lecture):
     window.choose_variant("kogge-stone")
-    shown(qtbot, tab)
-    press(qtbot, window, Qt.Key.Key_End)
+    wait_for_recording(qtbot, tab)
+    press_key(qtbot, window, Qt.Key.Key_End)
     assert window.lecturing.view is lecture
     assert lecture.sentence.phase == "write"
     window.choose_pattern("reduction")
@@ -198,16 +198,16 @@ def test_another_variant_goes_on_and_another_pattern_ends_it(qtbot, window, tab,
 
 def test_what_cannot_be_recorded_is_said_there_too(qtbot, window, tab, lecture):
     tab._show_message("Nothing to see.")
-    assert lecture.sentence.words == "Nothing to see."
-    assert lecture.code.shown == range(0)
+    assert lecture.sentence.text == "Nothing to see."
+    assert lecture.code.visible_lines == range(0)
 
 
 def test_elsewhere_f11_is_the_full_screen(qtbot, window):
     window.page.tabs.setCurrentIndex(0)
-    window.actions_.by_name["full screen"].trigger()
+    window.window_actions.actions_by_name["full screen"].trigger()
     assert window.isFullScreen()
     assert window.lecturing.view is None
-    window.actions_.by_name["full screen"].trigger()
+    window.window_actions.actions_by_name["full screen"].trigger()
     assert not window.isFullScreen()
 
 
@@ -215,11 +215,11 @@ def test_lines_at_the_ends_of_a_text_are_shown(qtbot):
     code = CodeLines()
     qtbot.addWidget(code)
     code.show_line("a\n\tb\nc\n", 1)
-    assert code.shown == range(1, 4)
+    assert code.visible_lines == range(1, 4)
     code.show_line("a\n\tb\nc\n", 4)
-    assert code.shown == range(2, 5)
+    assert code.visible_lines == range(2, 5)
     code.show_line("only", 1)
-    assert code.shown == range(1, 2)
+    assert code.visible_lines == range(1, 2)
     code.resize(code.sizeHint())
     code.grab()
     assert isinstance(code, QWidget)

@@ -11,47 +11,47 @@ from gpu.patterns import find_pattern
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.step_view.machines.moments import MachineMoments
-from gui.step_view.machines.view import MOST_TASKS, MachinesView
-from tests.gui.step_view.machines.records import SCAN, WORKERS, run, task
+from gui.step_view.machines.view import MAX_TASKS, MachinesView
+from tests.gui.step_view.machines.sample_run import SCAN, WORKERS, make_run, make_task
 
 
 @pytest.fixture
 def view(qtbot):
-    made = MachinesView(find_pattern("scan").over_devices())
+    made = MachinesView(find_pattern("scan").require_distributed())
     qtbot.addWidget(made)
     made.resize(1100, 620)
-    made.show_run(run())
+    made.show_run(make_run())
     with qtbot.waitExposed(made):
         made.show()
     return made
 
 
-def color_in(widget, box):
+def background_color(widget, box):
     """Return the color of a cell's ground, below what is written there."""
     return widget.grab().toImage().pixelColor(int(box.left()) + 12, int(box.bottom()) - 5).name()
 
 
 def test_tasks_end_one_after_the_other_and_borders_are_the_steps():
-    moments = MachineMoments(run())
-    assert [each.task for each in moments.order] == ["chunk-0", "chunk-1", "totals-2", "carry-3", "carry-4"]
+    moments = MachineMoments(make_run())
+    assert [each.task for each in moments.tasks_by_end] == ["chunk-0", "chunk-1", "totals-2", "carry-3", "carry-4"]
     assert moments.borders == (2, 3, 5)
-    assert moments.clock(0) == 0
-    assert moments.clock(3) == pytest.approx(2.5)
+    assert moments.elapsed_time(0) == 0
+    assert moments.elapsed_time(3) == pytest.approx(2.5)
 
 
 def test_a_task_that_was_done_again_counts_when_it_was_done_last():
     again = replace(SCAN[0], worker=WORKERS[1].address, begin=13.5, end=14.0)
-    moments = MachineMoments(run(*SCAN, again))
-    assert (moments.end, moments.order[-1]) == (5, again)
+    moments = MachineMoments(make_run(*SCAN, again))
+    assert (moments.end, moments.tasks_by_end[-1]) == (5, again)
 
 
 def test_keys_step_and_what_has_just_ended_is_said(view, qtbot):
     assert view.player.moment == 5, "the whole picture is there first"
     qtbot.keyClick(view, Qt.Key.Key_Home)
-    assert view.of.toolTip() == "Before the first task"
+    assert view.task_state.toolTip() == "Before the first task"
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Right):
         qtbot.keyClick(view, key)
-    said = view.words.text().replace("\u00a0", " ")
+    said = view.description.text().replace("\u00a0", " ")
     assert said.startswith("totals, worker 0: produced 8 B in 100 ms")
     assert "input: 4 KB from itself, 4 KB from worker 1" in said
     assert "400 ms of transfers from other workers" in said
@@ -62,16 +62,16 @@ def test_keys_step_and_what_has_just_ended_is_said(view, qtbot):
 
 def test_a_cell_is_filled_when_its_task_has_ended(view):
     box = view.graph.box(view.moments.layout.tasks["carry-4"])
-    filled = color_in(view.graph, box)
-    view.player.go(4)
-    assert color_in(view.graph, box) == look().theme.surface != filled
+    filled = background_color(view.graph, box)
+    view.player.go_to(4)
+    assert background_color(view.graph, box) == look().theme.surface != filled
 
 
 def test_what_is_clicked_in_either_picture_stands_out_in_both(view, qtbot):
     bar = view.lanes.bar(view.moments.layout.tasks["chunk-1"].record)
     qtbot.mouseClick(view.lanes, Qt.MouseButton.LeftButton, pos=bar.center().toPoint())
     assert view.graph.picked == view.lanes.picked == "chunk-1"
-    assert "from 1\u2009000 elements, starting at 1\u2009000" in view.words.text().replace("\u00a0", " ")
+    assert "from 1\u2009000 elements, starting at 1\u2009000" in view.description.text().replace("\u00a0", " ")
     qtbot.mouseClick(
         view.graph,
         Qt.MouseButton.LeftButton,
@@ -97,22 +97,22 @@ def test_the_timeline_goes_nearer_and_on_with_the_moments(view, qtbot):
     assert lanes.bar(totals).width() == pytest.approx(8 * whole)
     assert lanes.x_of(2.45) == pytest.approx(at), "what is under the pointer stays"
     assert lanes.task_at(QPointF(20, lanes.bar(totals).center().y())) is None, "names are no tasks"
-    view.player.go(1)
-    assert lanes.first < 1.0 < lanes.time_at(lanes.width()), "the moment is brought into view"
+    view.player.go_to(1)
+    assert lanes.first_time < 1.0 < lanes.time_at(lanes.width()), "the moment is brought into view"
     qtbot.keyClick(view, Qt.Key.Key_F)
-    assert (lanes.first, lanes.bar(totals).width()) == (0, pytest.approx(whole))
+    assert (lanes.first_time, lanes.bar(totals).width()) == (0, pytest.approx(whole))
     for _ in range(3):
         qtbot.keyClick(view, Qt.Key.Key_Plus)
-    assert lanes.nearness == pytest.approx(1.5**3)
+    assert lanes.zoom_factor == pytest.approx(1.5**3)
     for _ in range(9):
         qtbot.keyClick(view, Qt.Key.Key_Minus)
-    assert (lanes.first, lanes.nearness) == (0, 1), "never farther than all of it"
+    assert (lanes.first_time, lanes.zoom_factor) == (0, 1), "never farther than all of it"
     lanes.zoom(1e12)
     assert lanes.time_at(lanes.width()) <= 3.41, "nothing is seen beyond the end"
 
 
 def test_more_tasks_than_can_be_seen_are_drawn_in_time_alone(view):
-    many = [task(f"step-{number}", 0, 0, number, number + 1) for number in range(MOST_TASKS + 1)]
-    view.show_run(run(*many))
-    assert view.many.text() == f"{MOST_TASKS + 1} tasks are too many to show as cells."
-    assert view.lanes.moments.end == MOST_TASKS + 1
+    many = [make_task(f"step-{number}", 0, 0, number, number + 1) for number in range(MAX_TASKS + 1)]
+    view.show_run(make_run(*many))
+    assert view.too_many_message.text() == f"{MAX_TASKS + 1} tasks are too many to show as cells."
+    assert view.lanes.moments.end == MAX_TASKS + 1

@@ -7,8 +7,8 @@ from gpu.stepping.moment.tiles import Tile, TileProduct
 from gui.step_view.pictures.tiles import TilesView
 
 
-def test_the_tiles_of_a_product_are_shown_where_it_stands(qtbot, stepping):
-    window = stepping("matmul", "tensor")
+def test_the_tiles_of_a_product_are_shown_where_it_stands(qtbot, open_step_tab):
+    window = open_step_tab("matmul", "tensor")
     tab = window.page.step
     assert tab.panes.kinds.buttons["Tiles"].isVisibleTo(window)
     tab.panes.kinds.choose("Tiles")
@@ -16,15 +16,15 @@ def test_the_tiles_of_a_product_are_shown_where_it_stands(qtbot, stepping):
     assert tab.panes.pictures.currentWidget() is view
     text = tab.models.recording.text(tab.models.files[0]).split("\n")
     wanted = [1 + at for at, line in enumerate(tab.models.lines) if "mma_sync(" in text[line - 1]]
-    tab.player.go(wanted[0])
+    tab.player.go_to(wanted[0])
     assert view.accessibleDescription().startswith("wmma 16 x 16 x 8, tf32; lane 0 holds A: 0 is (0, 0), 1 is (8, 0)")
-    tile, row, column = view.place_at(QPointF(view.width() - 20, view.height() - 12))
+    tile, row, column = view.element_at(QPointF(view.width() - 20, view.height() - 12))
     assert (tile.use, row, column) == ("C", 15, 15)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(view.width() - 20, view.height() - 12))
     assert tab.followed == (0, 31)
     assert "lane 31 holds A: 0 is (7, 3)" in view.accessibleDescription()
     painted = view.grab().toImage()
-    tab.player.go(1)
+    tab.player.go_to(1)
     assert view.accessibleDescription().startswith("No tiles here")
     assert view.grab().toImage() != painted
 
@@ -42,7 +42,7 @@ def test_an_element_lies_where_a_product_is_written(qtbot):
         (tile.use, row, column): QPointF(x, y)
         for x in range(0, 600, 9)
         for y in range(0, 400, 9)
-        for found in (view.place_at(QPointF(x, y)),)
+        for found in (view.element_at(QPointF(x, y)),)
         if found is not None
         for tile, row, column in (found,)
     }

@@ -18,7 +18,7 @@ def test_steps_stop_at_both_ends(player):
     player.step(1)
     player.step(1)
     assert player.moment == 2
-    player.go(99)
+    player.go_to(99)
     assert player.moment == 20
     player.step(1)
     assert player.moment == 20
@@ -28,23 +28,23 @@ def test_barriers_are_gone_to_in_both_directions(player):
     seen = []
     player.moved.connect(seen.append)
     for _ in range(4):
-        player.to_border(1)
+        player.go_to_border(1)
     assert seen == [5, 12, 20]
-    player.go(13)
+    player.go_to(13)
     for _ in range(4):
-        player.to_border(-1)
+        player.go_to_border(-1)
     assert seen == [5, 12, 20, 13, 12, 5, 0]
 
 
 def test_phases_are_gone_to_and_without_names_barriers(player):
     seen = []
     player.moved.connect(seen.append)
-    player.to_phase(1)
+    player.go_to_phase(1)
     player.open(20, (0, 5, 12), phases=(3, 9))
     for _ in range(4):
-        player.to_phase(1)
+        player.go_to_phase(1)
     for _ in range(3):
-        player.to_phase(-1)
+        player.go_to_phase(-1)
     assert seen == [5, 0, 3, 9, 20, 9, 3, 0]
 
 
@@ -63,7 +63,7 @@ def test_it_plays_to_the_end_and_stops(qtbot, player):
 
 
 def test_a_loop_begins_anew(qtbot, player, monkeypatch):
-    monkeypatch.setattr("gui.step_view.time.player._REST_S", 0.05)
+    monkeypatch.setattr("gui.step_view.time.player._LOOP_PAUSE_S", 0.05)
     player.open(3, ())
     player.set_speed(16)
     player.loop = True
@@ -82,7 +82,7 @@ def test_a_move_by_hand_pauses(player):
 
 
 def test_another_recording_keeps_the_place_where_it_has_one(player):
-    player.go(15)
+    player.go_to(15)
     player.open(30, (), moment=15)
     assert player.moment == 15
     player.open(4, (), moment=15)

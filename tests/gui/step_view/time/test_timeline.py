@@ -7,7 +7,7 @@ from PyQt6.QtGui import QFont, QFontMetricsF
 from gpu.stepping.phases import Phase
 from gpu.stepping.segments import Segment
 from gui.painting.theme import code_font, look
-from gui.step_view.time.timeline import Timeline, shortened
+from gui.step_view.time.timeline import Timeline, shorten_label
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from gui.step_view.time.timeline import Timeline, shortened
 )
 def test_a_stretch_is_named_by_what_can_be_read_of_it(qapp, label, characters, shown):
     metric = QFontMetricsF(code_font(11))
-    assert shortened(label, metric, characters * metric.horizontalAdvance("0") + 1) == shown
+    assert shorten_label(label, metric, characters * metric.horizontalAdvance("0") + 1) == shown
 
 
 def empty_columns(picture, top, bottom):

@@ -16,7 +16,7 @@ from gui.step_view.warps.states import ABSENT, state_color
 ISSUING, MEMORY, BARRIER = WarpState.ISSUING, WarpState.MEMORY, WarpState.BARRIER
 
 
-def made(*spans: tuple, warps: int = 4, until: float = 40.0) -> LaunchTimelines:
+def make_timelines(*spans: tuple, warps: int = 4, until: float = 40.0) -> LaunchTimelines:
     """Return the timelines of a block, on two schedulers, of spans: warp, block, state, from, to, operation."""
     rows = np.zeros(len(spans), SPAN)
     for row, (warp, block, state, begin, end, operation) in zip(rows, sorted(spans), strict=True):
@@ -31,7 +31,7 @@ def made(*spans: tuple, warps: int = 4, until: float = 40.0) -> LaunchTimelines:
     )  # fmt: skip
 
 
-SOME = made(
+SOME = make_timelines(
     (0, 0, ISSUING, 0, 1, 0),
     (0, 0, MEMORY, 1, 21, 0),
     (0, 0, ISSUING, 21, 23, 0),
@@ -51,15 +51,15 @@ def test_warps_of_a_scheduler_stand_together() -> None:
 
 def test_what_a_warp_does_in_a_cycle() -> None:
     rows = WarpRows(SOME, 1)
-    now = rows.now(0, 20)
+    now = rows.span_at(0, 20)
     assert now is not None
     assert (now.state, now.begin, now.end, now.line, now.block) == (MEMORY, 1, 21, 7, 0)
-    assert rows.now(0, 21).state == ISSUING  # type: ignore[union-attr]
-    assert rows.now(0, 23) is None  # its block has ended, and the next one is not there yet
-    assert rows.now(0, 30).block == 1  # type: ignore[union-attr]
-    assert rows.now(1, 5) is None  # it never was there
-    assert rows.now(2, 31).text == "bar.sync 0"  # type: ignore[union-attr]
-    assert [each.warp for each in rows.everyone(0)] == [0, 3]
+    assert rows.span_at(0, 21).state == ISSUING  # type: ignore[union-attr]
+    assert rows.span_at(0, 23) is None  # its block has ended, and the next one is not there yet
+    assert rows.span_at(0, 30).block == 1  # type: ignore[union-attr]
+    assert rows.span_at(1, 5) is None  # it never was there
+    assert rows.span_at(2, 31).text == "bar.sync 0"  # type: ignore[union-attr]
+    assert [each.warp for each in rows.spans_at(0)] == [0, 3]
 
 
 def test_a_column_shows_what_takes_most_of_it() -> None:
@@ -77,7 +77,7 @@ def test_columns_of_any_width_agree_with_cycles_counted_one_by_one() -> None:
     single = rows.columns(0, 1, 40)
     for row, warp in enumerate(rows.warps.tolist()):
         for cycle in range(40):
-            now = rows.now(warp, cycle)
+            now = rows.span_at(warp, cycle)
             assert single[row, cycle] == (ABSENT if now is None else now.state)
     for width in (2, 3, 5, 8):
         found = rows.columns(0, width, 40 // width)
@@ -116,10 +116,10 @@ def test_borders_are_where_blocks_begin_and_barriers_open() -> None:
 
 
 def test_nothing_is_no_mistake() -> None:
-    rows = WarpRows(made(), 1)
+    rows = WarpRows(make_timelines(), 1)
     assert rows.columns(0, 1, 3).tolist() == [[ABSENT] * 3] * 4
     assert rows.issuing(0, 1, 2).sum() == 0
-    assert rows.everyone(0) == rows.borders == []
+    assert rows.spans_at(0) == rows.borders == []
 
 
 # How eyes without one of the cones see linear light: Machado, Oliveira and Fernandes (2009), severity 1.
@@ -131,7 +131,7 @@ _SEEN = {
 }
 
 
-def lab(color, eyes: str) -> np.ndarray:
+def to_lab(color, eyes: str) -> np.ndarray:
     """Return a color in CIELAB as some eyes see it."""
     light = np.array(color.getRgbF()[:3])
     light = np.where(light <= 0.04045, light / 12.92, ((light + 0.055) / 1.055) ** 2.4)
@@ -144,6 +144,6 @@ def lab(color, eyes: str) -> np.ndarray:
 @pytest.mark.parametrize("eyes", _SEEN)
 @pytest.mark.parametrize("theme", THEMES.values(), ids=lambda theme: theme.name)
 def test_states_are_told_apart_by_all_eyes(theme, eyes) -> None:
-    colors = {state: lab(state_color(theme, state), eyes) for state in range(ABSENT + 1)}
+    colors = {state: to_lab(state_color(theme, state), eyes) for state in range(ABSENT + 1)}
     for one, other in combinations(colors, 2):
         assert np.linalg.norm(colors[one] - colors[other]) > 20, (one, other)

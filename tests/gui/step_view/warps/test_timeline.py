@@ -7,14 +7,14 @@ import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QImage
 
-from gpu.messages.modeled import LineCode
+from gpu.messages.modeled_time import LineCode
 from gpu.messages.requests import Failure, TimelineKernel, TimelinePattern
 from gpu.timing import compiler
 from gpu.timing.timeline import WarpState
 from gui.painting.theme import look
-from gui.step_view.warps.canvas import words_of
-from gui.step_view.warps.states import NAMES, state_color
-from gui.widgets.glossary_tip import definition_of
+from gui.step_view.warps.canvas import describe_span
+from gui.step_view.warps.states import STATE_NAMES, state_color
+from gui.widgets.glossary_tip import find_definition
 from tests.gui.conftest import FakeHost
 
 
@@ -24,12 +24,12 @@ def without_nvcc(monkeypatch) -> None:
 
 
 @pytest.fixture
-def timed(qtbot, stepping):
+def open_timeline(qtbot, open_step_tab):
     """Return a function that opens the timeline of a pattern, run at a size, by a click."""
 
     def open_at(pattern="reduction", variant="neighbored", **params):
-        window = stepping(pattern, variant)
-        window.page.form.change(**(params or {"n": 2**16}))
+        window = open_step_tab(pattern, variant)
+        window.page.form.change_values(**(params or {"n": 2**16}))
         tab = window.page.step
         qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
         qtbot.waitUntil(lambda: tab.panes.warps.run is not None, timeout=20_000)
@@ -38,85 +38,85 @@ def timed(qtbot, stepping):
     return open_at
 
 
-def key(qtbot, tab, which, modifier=Qt.KeyboardModifier.NoModifier) -> None:
+def press_key(qtbot, tab, which, modifier=Qt.KeyboardModifier.NoModifier) -> None:
     qtbot.keyClick(tab.panes.warps, which, modifier)
 
 
 def lines_at(view, cycle: int) -> set[int]:
     """Return the lines of the instructions that issue in a cycle, straight from the model's spans."""
     found = view.run.timelines
-    spans = found.spans_of(view.resident)
+    spans = found.find_spans(view.resident)
     here = spans[(spans["begin"] <= cycle + 0.5) & (spans["end"] > cycle + 0.5) & (spans["state"] == WarpState.ISSUING)]
     return {found.operations[each].line for each in here["operation"]} - {0}
 
 
-def test_it_is_moved_through_in_step_with_the_source(qtbot, timed):
-    window = timed()
+def test_it_is_moved_through_in_step_with_the_source(qtbot, open_timeline):
+    window = open_timeline()
     tab, view = window.page.step, window.page.step.panes.warps
     assert tab.panes.pictures.currentWidget() is view
     assert view.canvas.isVisible()
     assert not tab.panes.time.isVisible()  # the recording's own time stands still
     assert not tab.panes.counters.isVisible()
     assert view.title.text().startswith("Modeled for an H200")
-    assert view.player.end == int(np.ceil(view.run.timelines.timelines[view.resident - 1].until))
+    assert view.player.end == int(np.ceil(view.run.timelines.timelines[view.resident - 1].recorded_until))
     moment = tab.player.moment
     # A step is as many cycles as a pixel has; near enough it is one.
-    key(qtbot, tab, Qt.Key.Key_Right)
+    press_key(qtbot, tab, Qt.Key.Key_Right)
     assert view.player.moment >= 1
     while view.canvas.scale < 1:
-        qtbot.mouseClick(tab.panes.zooms["+"], Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(tab.panes.zoom_buttons["+"], Qt.MouseButton.LeftButton)
     at = view.player.moment
     seen = set()
     for number in range(1, 40):
-        key(qtbot, tab, Qt.Key.Key_Right)
+        press_key(qtbot, tab, Qt.Key.Key_Right)
         assert view.player.moment == at + number
         lit = lines_at(view, view.player.moment)
-        assert tab.source.code._lit == frozenset(lit)
+        assert tab.source.code._highlighted_lines == frozenset(lit)
         seen |= lit
     assert len(seen) > 1
-    key(qtbot, tab, Qt.Key.Key_Left)
+    press_key(qtbot, tab, Qt.Key.Key_Left)
     assert view.player.moment == at + 38
-    key(qtbot, tab, Qt.Key.Key_End)
+    press_key(qtbot, tab, Qt.Key.Key_End)
     assert view.player.moment == view.player.end
     assert view.transport.count.text() == f"cycle {view.player.end} of {view.player.end}"
-    key(qtbot, tab, Qt.Key.Key_Home)
-    key(qtbot, tab, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    press_key(qtbot, tab, Qt.Key.Key_Home)
+    press_key(qtbot, tab, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     assert view.player.moment == view.canvas.rows.borders[1]
     assert tab.player.moment == moment
     # Back at the recording its line is lit, and no other.
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
-    assert tab.source.code._lit == tab.source.code._faint == frozenset()
+    assert tab.source.code._highlighted_lines == tab.source.code._faint_lines == frozenset()
     assert tab.panes.time.isVisible()
     assert tab.panes.counters.isVisible()
     assert not view.card.isVisible()
-    key(qtbot, tab, Qt.Key.Key_Right)
+    press_key(qtbot, tab, Qt.Key.Key_Right)
     assert tab.player.moment == moment + 1
-    assert tab.source.code._marked == int(tab.models.lines[moment])
+    assert tab.source.code._executing_line == int(tab.models.lines[moment])
 
 
-def test_a_click_picks_a_warp_and_a_cycle_and_a_drag_goes_on(qtbot, timed):
-    window = timed()
+def test_a_click_picks_a_warp_and_a_cycle_and_a_drag_goes_on(qtbot, open_timeline):
+    window = open_timeline()
     tab, view = window.page.step, window.page.step.panes.warps
     canvas = view.canvas
-    tops, high = canvas._edges()
+    tops, high = canvas._row_edges()
     row = 5
     place = QPoint(canvas._left + 120, round(tops[row] + high / 2))
     cycle = int(canvas.cycle_at(place.x()))
     qtbot.mousePress(canvas, Qt.MouseButton.LeftButton, pos=place)
     warp = int(canvas.rows.warps[row])
     assert (canvas.picked, view.player.moment) == (warp, cycle)
-    now = canvas.rows.now(warp, cycle)
+    now = canvas.rows.span_at(warp, cycle)
     assert now is not None
-    assert view.card.now._whole.startswith(f"w{warp} line {now.line}: {NAMES[now.state]}")
-    assert words_of(now) in canvas.accessibleDescription()
-    assert f"Warp {warp}, block {now.block}" in words_of(now)
-    assert f"line {now.line}" in words_of(now)
+    assert view.card.state_label._full_text.startswith(f"w{warp} line {now.line}: {STATE_NAMES[now.state]}")
+    assert describe_span(now) in canvas.accessibleDescription()
+    assert f"Warp {warp}, block {now.block}" in describe_span(now)
+    assert f"line {now.line}" in describe_span(now)
     qtbot.mouseMove(canvas, pos=place)
     canvas._scrub(place.x() + 60)
     qtbot.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=place)
     assert view.player.moment == int(canvas.cycle_at(place.x() + 60))
     # Escape's way back: nothing stands out any more.
-    assert tab.anything_chosen
+    assert tab.has_selection
     tab.clear_selection()
     assert canvas.picked is None
     # The strip below is a slider over all cycles.
@@ -125,8 +125,8 @@ def test_a_click_picks_a_warp_and_a_cycle_and_a_drag_goes_on(qtbot, timed):
     assert view.player.moment == pytest.approx(view.player.end / 2, rel=0.02)
 
 
-def test_more_blocks_at_once_take_less_time(qtbot, timed):
-    window = timed()
+def test_more_blocks_at_once_take_less_time(qtbot, open_timeline):
+    window = open_timeline()
     tab, view = window.page.step, window.page.step.panes.warps
     found = view.run.timelines
     most = len(found.timelines)
@@ -138,40 +138,40 @@ def test_more_blocks_at_once_take_less_time(qtbot, timed):
     view.canvas.fit()
     ends, scale = [alone], view.canvas.scale
     for resident in range(2, most + 1):
-        key(qtbot, tab, Qt.Key.Key_Up)
+        press_key(qtbot, tab, Qt.Key.Key_Up)
         assert view.resident == resident
-        assert view.card.resident._whole.startswith(f"{resident} of {most} blocks  ·")
+        assert view.card.resident._full_text.startswith(f"{resident} of {most} blocks  ·")
         # Cycles are as wide as before: the same blocks are seen to end earlier.
         assert view.canvas.scale == pytest.approx(scale)
         ends.append(view.player.end)
     assert ends[-1] < alone / 2
-    key(qtbot, tab, Qt.Key.Key_Up)
+    press_key(qtbot, tab, Qt.Key.Key_Up)
     assert view.resident == most  # no more fit
-    key(qtbot, tab, Qt.Key.Key_Down)
+    press_key(qtbot, tab, Qt.Key.Key_Down)
     assert view.resident == most - 1
     each = found.timelines[most - 2]
-    assert f"{100 * each.issuing(found.schedulers):.0f} %" in view.card.issue._whole
-    assert view.card.resident.toolTip().endswith(f"\n\n{definition_of('resident warps')}")
-    assert view.card.issue.toolTip().endswith(f"\n\n{definition_of('instruction issue')}")
-    shares = np.array(each.cycles_in) / sum(each.cycles_in)
+    assert f"{100 * each.compute_issue_utilization(found.schedulers):.0f} %" in view.card.issue._full_text
+    assert view.card.resident.toolTip().endswith(f"\n\n{find_definition('resident warps')}")
+    assert view.card.issue.toolTip().endswith(f"\n\n{find_definition('instruction issue')}")
+    shares = np.array(each.state_cycles) / sum(each.state_cycles)
     assert view.card.shares.shares == pytest.approx(tuple(shares))
 
 
-def test_cells_have_the_color_of_what_warps_do(qtbot, timed):
-    window = timed()
+def test_cells_have_the_color_of_what_warps_do(qtbot, open_timeline):
+    window = open_timeline()
     view = window.page.step.panes.warps
     canvas = view.canvas
     canvas.zoom(1e6)  # as near as it goes
-    view.player.go(0)
+    view.player.go_to(0)
     picture = canvas.grab().toImage()
-    tops, high = canvas._edges()
+    tops, high = canvas._row_edges()
     seen = set()
     for row, warp in enumerate(canvas.rows.warps.tolist()):
         if high < 3:
             break
         for cycle in range(1, 8):
             x = canvas.x_of(cycle) + canvas.scale / 2
-            now = canvas.rows.now(warp, cycle)
+            now = canvas.rows.span_at(warp, cycle)
             state = len(WarpState) if now is None else now.state
             color = picture.pixelColor(round(x), round(tops[row]) + 1)
             assert color.name() == state_color(look().theme, state).name(), (warp, cycle)
@@ -180,9 +180,9 @@ def test_cells_have_the_color_of_what_warps_do(qtbot, timed):
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 6.0])
-def test_what_is_moved_looks_as_if_it_were_painted_anew_and_only_what_is_new_is_worked_out(qtbot, timed, scale):
-    canvas = timed().page.step.panes.warps.canvas
-    canvas.scale, canvas.first = scale, 100.0
+def test_what_is_moved_looks_as_if_it_were_painted_anew_and_only_what_is_new_is_worked_out(qtbot, open_timeline, scale):
+    canvas = open_timeline().page.step.panes.warps.canvas
+    canvas.scale, canvas.first_cycle = scale, 100.0
     canvas._clamp()
     canvas.grab()
     asked = []
@@ -203,24 +203,24 @@ def test_what_is_moved_looks_as_if_it_were_painted_anew_and_only_what_is_new_is_
         asked.clear()
 
 
-def test_one_block_more_or_less_is_prepared_while_nobody_waits(qtbot, timed):
-    view = timed().page.step.panes.warps
+def test_one_block_more_or_less_is_prepared_while_nobody_waits(qtbot, open_timeline):
+    view = open_timeline().page.step.panes.warps
     view.show_resident(3)
     qtbot.waitUntil(lambda: {2, 3, 4} <= set(view._rows))
     assert "borders" in vars(view._rows[4])
 
 
-def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, timed):
-    window = timed()
+def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, open_timeline):
+    window = open_timeline()
     tab, view = window.page.step, window.page.step.panes.warps
     first = view.run
     assert view.launches.isVisible()
     view.launches.setCurrentIndex(1)
     view.launches.activated.emit(1)
     qtbot.waitUntil(lambda: view.run is not first, timeout=20_000)
-    assert view.run.of == first.launches[1].place
+    assert view.run.launch_index == first.launches[1].index
     second = view.run
-    window.bench.modeling.choose("l4")
+    window.bench.modeling.select_gpu("l4")
     qtbot.waitUntil(lambda: view.run is not second, timeout=20_000)
     assert "Modeled for an L4 (never compared with measurements)" in view.title.text()
     third = view.run
@@ -232,19 +232,19 @@ def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, timed):
     assert "reduce_shared" in view.title.text()
 
 
-def test_a_timeline_that_comes_late_takes_no_room_from_what_is_shown_meanwhile(qtbot, timed):
-    window = timed()
+def test_a_timeline_that_comes_late_takes_no_room_from_what_is_shown_meanwhile(qtbot, open_timeline):
+    window = open_timeline()
     tab, view = window.page.step, window.page.step.panes.warps
     assert view.card.isVisible()
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
-    tab.timelines.found.emit(view.run)
+    tab.timelines.timelines_ready.emit(view.run)
     assert not view.card.isVisible()
     qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
     assert view.card.isVisible()
 
 
-def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, stepping, monkeypatch):
-    window = stepping("reduction", "neighbored")
+def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, open_step_tab, monkeypatch):
+    window = open_step_tab("reduction", "neighbored")
     tab, view = window.page.step, window.page.step.panes.warps
     answered = FakeHost.result_of
 
@@ -259,27 +259,27 @@ def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, stepping, mo
     assert "print are not modeled" in view.message.text()
     assert not view.card.isVisible()
     for each in (Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Space, Qt.Key.Key_Plus, Qt.Key.Key_F, Qt.Key.Key_Up):
-        key(qtbot, tab, each)
+        press_key(qtbot, tab, each)
     view.grab()
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     assert tab.panes.pictures.currentWidget() is tab.panes.flow
 
 
-def test_a_lecture_shows_the_line_that_warps_are_at(qtbot, timed):
-    window = timed()
+def test_a_lecture_shows_the_line_that_warps_are_at(qtbot, open_timeline):
+    window = open_timeline()
     tab, view = window.page.step, window.page.step.panes.warps
-    key(qtbot, tab, Qt.Key.Key_F11)
+    press_key(qtbot, tab, Qt.Key.Key_F11)
     lecture = window.lecturing.view
     assert lecture is not None
     qtbot.waitUntil(view.canvas.isVisible)
     seen = set()
     for cycle in range(0, view.player.end, 97):
-        view.player.go(cycle)
+        view.player.go_to(cycle)
         issuing = lines_at(view, cycle)
         if issuing:
-            assert lecture.code.current == min(issuing)
-            seen.add(lecture.code.current)
-        assert lecture.sentence.words == view.words
+            assert lecture.code.current_line == min(issuing)
+            seen.add(lecture.code.current_line)
+        assert lecture.sentence.text == view.summary
     assert len(seen) > 1
     window.lecturing.toggle()
     assert view.card.isVisible()
@@ -287,30 +287,32 @@ def test_a_lecture_shows_the_line_that_warps_are_at(qtbot, timed):
     assert not tab.panes.time.isVisible()
 
 
-def test_blocks_of_another_size_are_modeled_here_alone(qtbot, timed):
-    window = timed()
+def test_blocks_of_another_size_are_modeled_here_alone(qtbot, open_timeline):
+    window = open_timeline()
     tab, view = window.page.step, window.page.step.panes.warps
     before = view.run
-    assert view.block.isVisible()
-    assert view.block.currentText() == "256 threads, as in Run"
-    view.block.setFocus()
-    qtbot.keyClick(view.block, Qt.Key.Key_Up)  # an arrow chooses, as a click in the list does
+    assert view.block_sizes.isVisible()
+    assert view.block_sizes.currentText() == "256 threads, as in Run"
+    view.block_sizes.setFocus()
+    qtbot.keyClick(view.block_sizes, Qt.Key.Key_Up)  # an arrow chooses, as a click in the list does
     qtbot.waitUntil(lambda: view.run is not before, timeout=20_000)
     assert view.run.timelines.block[0] == 128
-    assert view.block.currentText() == "128 threads"
+    assert view.block_sizes.currentText() == "128 threads"
     assert window.page.form.values["block"] == "256"
     assert tab.timelines.threads == 128
-    window.page.turn_to("Run")
-    window.page.form.change(block="128")
-    window.page.turn_to("Step")
-    qtbot.waitUntil(lambda: view.block.currentText() == "128 threads, as in Run", timeout=20_000)
+    window.page.select_tab("Run")
+    window.page.form.change_values(block="128")
+    window.page.select_tab("Step")
+    qtbot.waitUntil(lambda: view.block_sizes.currentText() == "128 threads, as in Run", timeout=20_000)
     assert tab.timelines.threads == 0
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
-def test_a_picture_of_it_is_saved_with_what_it_is_of_and_nothing_else_is_offered(qtbot, timed, tmp_path, suffix):
-    window = timed()
+def test_a_picture_of_it_is_saved_with_what_it_is_of_and_nothing_else_is_offered(
+    qtbot, open_timeline, tmp_path, suffix
+):
+    window = open_timeline()
     tab = window.page.step
     assert tab.panes.export.isVisible()
     tab.exports.open(tab.panes.export)
@@ -337,10 +339,10 @@ def test_a_picture_of_it_is_saved_with_what_it_is_of_and_nothing_else_is_offered
     tab.exports.menu.hide()
 
 
-def test_machine_instructions_stand_beside_the_source_while_it_is_seen(qtbot, timed, monkeypatch):
+def test_machine_instructions_stand_beside_the_source_while_it_is_seen(qtbot, open_timeline, monkeypatch):
     lines = {"reduction.cu": {93: LineCode(12, 0, {"IADD3": 9, "LDG": 3})}}
-    monkeypatch.setattr("gpu.run.timelines.line_codes", lambda kernels: lines)
-    tab = timed().page.step
+    monkeypatch.setattr("gpu.run.timelines.collect_line_codes", lambda kernels: lines)
+    tab = open_timeline().page.step
     assert tab.source.code._costs == {93: ("12", "12 machine instructions: 9 IADD3, 3 LDG")}
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     assert tab.source.code._costs == {}
@@ -348,12 +350,12 @@ def test_machine_instructions_stand_beside_the_source_while_it_is_seen(qtbot, ti
     assert tab.source.code._costs
 
 
-def test_it_plays_by_itself(qtbot, timed):
-    window = timed()
+def test_it_plays_by_itself(qtbot, open_timeline):
+    window = open_timeline()
     view = window.page.step.panes.warps
-    key(qtbot, window.page.step, Qt.Key.Key_Space)
+    press_key(qtbot, window.page.step, Qt.Key.Key_Space)
     assert view.player.playing
     qtbot.waitUntil(lambda: view.player.moment > 20, timeout=5000)
-    key(qtbot, window.page.step, Qt.Key.Key_Space)
+    press_key(qtbot, window.page.step, Qt.Key.Key_Space)
     assert not view.player.playing
     assert not window.page.step.player.playing

@@ -1,0 +1,144 @@
+"""An engine that records a host program's launches, so that they can be timed again without the host code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy.typing as npt
+
+from gpu.engines.base import Argument, Array, Buffer, Engine, Extent, Kernel, Module, PhaseTimes, Routine
+
+MIN_REPETITIONS = 5
+"""Fewest repetitions of long runs."""
+
+_LONG_RUN_MS = 2000
+
+
+class RecordingEngine:
+    """Forwards every call; keeps launches, calls and fills for `replay`, and buffers until `finish`."""
+
+    def __init__(self, inner: Engine) -> None:
+        self._inner = inner
+        self._actions: list[Callable[[], None]] = []
+        self._freed: list[Buffer] = []
+        self._uploaded: list[tuple[Buffer, Array]] = []
+        self._replacements: dict[int, Buffer] = {}
+        self.device = inner.device
+        self.executor_choice = inner.executor_choice
+        self.sources: dict[str, str] = {}
+        self.on_progress: Callable[[float], None] = lambda fraction: None
+        self.on_compiling: Callable[[str], None] = lambda name: None
+        self.isolates_launches = True
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
+        return self._inner.build(file, defines or {})
+
+    def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
+        return self._inner.allocate(shape, dtype)
+
+    def upload(self, values: Array) -> Buffer:
+        buffer = self._inner.upload(values)
+        self._uploaded.append((buffer, values))
+        return buffer
+
+    def download(self, buffer: Buffer, count: int | None = None) -> Array:
+        return self._inner.download(buffer, count)
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        self._inner.fill(buffer, value)
+        self._actions.append(lambda: self._inner.fill(buffer, value))
+
+    def free(self, buffer: Buffer) -> None:
+        self._freed.append(buffer)
+
+    def texture(self, buffer: Buffer) -> Argument:
+        return self._inner.texture(buffer)
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        def action() -> None:
+            current = [self._replacements.get(id(argument), argument) for argument in arguments]
+            self._inner.launch(kernel, grid, block, *current, shared_bytes=shared_bytes)
+
+        action()
+        self._actions.append(action)
+
+    def call(self, routine: Routine, *buffers: Buffer) -> None:
+        def action() -> None:
+            self._inner.call(routine, *(self._replacements.get(id(buffer), buffer) for buffer in buffers))
+
+        action()
+        self._actions.append(action)
+
+    def take_times(self) -> PhaseTimes:
+        return self._inner.take_times()
+
+    def launch_ms(self) -> float:
+        return self._inner.launch_ms()
+
+    def replay(self, repetitions: int, warm_up: int = 3, *, restore_inputs: bool = False) -> tuple[float, ...]:
+        """Repeat all fills, launches and calls; return the milliseconds of each repetition.
+
+        Parameters
+        ----------
+        repetitions : int
+            Number of repetitions. Runs that take seconds, whose times hardly vary, are repeated less often, but at
+            least `MIN_REPETITIONS` times.
+        warm_up : int
+            Repetitions before the measured ones.
+        restore_inputs : bool
+            Upload all inputs again before each repetition, for launches that overwrite them.
+        """
+        measured: list[float] = []
+        for repetition in range(warm_up + repetitions):
+            if restore_inputs:
+                self._replacements = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
+            self._inner.take_times()
+            for action in self._actions:
+                action()
+            elapsed = self._inner.take_times().kernel
+            for buffer in self._replacements.values():
+                self._inner.free(buffer)
+            self._replacements = {}
+            if repetition >= warm_up:
+                measured.append(elapsed)
+            if len(measured) >= MIN_REPETITIONS and sum(measured) > _LONG_RUN_MS:
+                break
+        return tuple(measured)
+
+    def replay_separately(
+        self, repetitions: int, warm_up: int = 1, *, restore_inputs: bool = False
+    ) -> list[tuple[float, ...]]:
+        """Repeat all fills and launches; return the milliseconds of each one separately.
+
+        Parameters as in `replay`.
+        """
+        measured: list[list[float]] = [[] for _ in self._actions]
+        total = 0.0
+        for repetition in range(warm_up + repetitions):
+            if restore_inputs:
+                self._replacements = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
+            self._inner.take_times()
+            for action, durations in zip(self._actions, measured, strict=True):
+                action()
+                elapsed = self._inner.take_times().kernel
+                total += elapsed
+                if repetition >= warm_up:
+                    durations.append(elapsed)
+            for buffer in self._replacements.values():
+                self._inner.free(buffer)
+            self._replacements = {}
+            if total > _LONG_RUN_MS and measured and measured[0]:
+                break
+        return [tuple(durations) for durations in measured]
+
+    def finish(self) -> None:
+        """Free the buffers that the host program freed, and discard its launches."""
+        for buffer in self._freed:
+            self._inner.free(buffer)
+        self._freed.clear()
+        self._uploaded.clear()
+        self._actions.clear()
+
+    def close(self) -> None:
+        self.finish()
+        self._inner.close()

@@ -1,0 +1,65 @@
+"""Single-thread variants, the first of a ladder: one thread does the work that other variants divide among threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpu.declaration.pattern import HostProgram, Inputs, Params, Textbook, Variant
+
+MAX_OPERATIONS = 2**20
+"""A single GPU thread waits some hundred nanoseconds for memory per operation: more operations would take too long."""
+
+
+def single_thread_variant(
+    run: HostProgram,
+    kernel: str,
+    *,
+    title: str = "On one thread",
+    idea: str,
+    limit: str,
+    work: Callable[[Inputs, Params], int],
+    textbook: Callable[[Params, int], int],
+    **variant_fields: Callable[..., object],
+) -> Variant:
+    """Return the variant of a kernel that is launched with one thread.
+
+    Parameters
+    ----------
+    run, title, idea, limit
+        As in Variant.
+    kernel : str
+        The `__global__` function.
+    work : callable
+        (inputs, params) -> number of operations that the thread executes one after the other.
+    textbook : callable
+        (params, n) -> expected number of operations for n elements.
+    more
+        Other fields of the Variant.
+    """
+
+    def obstacle(inputs: Inputs, params: Params) -> str:
+        operations = work(inputs, params)
+        if operations <= MAX_OPERATIONS:
+            return ""
+        return (
+            f"One thread would execute {_format_thousands(operations)} operations one after the other; the limit is "
+            f"{_format_thousands(MAX_OPERATIONS)}."
+        )
+
+    return Variant(
+        "one-thread",
+        title,
+        run=run,
+        idea=idea,
+        limit=limit,
+        kernels=(kernel,),
+        textbook=lambda params, n: Textbook.sequential(textbook(params, n)),
+        obstacle=obstacle,
+        threads=lambda params: 1,
+        is_single_thread=True,
+        **variant_fields,  # type: ignore[arg-type]
+    )
+
+
+def _format_thousands(number: int) -> str:
+    return f"{number:,}".replace(",", "\u2009")

@@ -1,0 +1,260 @@
+"""Run of a pattern on a cluster: divide the input, run the tasks, gather and verify the result."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.arrays import present_error
+from gpu.declaration.distributed import DistributedProgram, Parts, split_evenly
+from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Progress, Variant
+from gpu.declaration.presentation import ArrayPresentation
+from gpu.distributed.chunks import Chunk
+from gpu.distributed.cluster import Cluster
+from gpu.distributed.sources import EmbeddedSource, Excerpt, write_source
+from gpu.distributed.tasks import NamedResult, RunTasks
+from gpu.errors import InputError
+from gpu.files.scratch import MEMORY_FOLDER, ScratchFolder
+from gpu.messages.distributed import DistributedRun, WorkerStatus
+from gpu.messages.requests import Report
+from gpu.run import verification
+from gpu.run.engine_requests import Outcome, compute_throughput
+from gpu.run.host_program import OTHER_VARIANT_ADVICE, ProgressCallback, refuse_missing_features, validate_inputs
+
+_FREE_BYTES = 2**31
+"""Bytes of the in-memory file system that are left for other programs."""
+
+
+def run_distributed(
+    cluster: Cluster,
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    params: Params,
+    report_progress: ProgressCallback,
+    *,
+    chunks: Sequence[int] = (),
+    sources: Mapping[str, str] | None = None,
+    extra_outputs: Collection[str] = (),
+) -> tuple[Outcome, DistributedRun]:
+    """Run one variant on all workers of a cluster and compare its result with the reference result.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    pattern : Pattern
+    variant : Variant
+    inputs, params : mapping
+        As for `Pattern.inputs`.
+    report_progress : callable
+    chunks : sequence of int
+        One number: how many chunks to divide the input into. Several: the elements, or rows, of each chunk. Empty: one
+        chunk per worker.
+    sources : mapping of str to str
+        Text of edited kernel files, by file name.
+    extra_outputs : collection of str
+        On-demand outputs to compute too.
+
+    Raises
+    ------
+    InputError
+        If the pattern does not accept the inputs, parameters or chunks; nothing was run.
+    KernelError
+        If a kernel does not compile, or fails.
+    EngineUnavailableError
+        If the scheduler or every worker is lost.
+    """
+    program = find_distributed_program(pattern, variant)
+    validate_inputs(pattern, variant, inputs, params)
+    divided = {name: inputs[name] for name in program.divided_inputs if name in inputs}
+    begins = {name: inputs[rows] for name, rows in program.ragged_inputs.items()}
+    total = len(next(iter(begins.values()))) - 1 if begins else len(next(iter(divided.values())))
+    workers = find_capable_workers(cluster, variant)
+    lengths = compute_chunk_lengths(total, chunks, len(workers), program.granularity(params))
+    with closing(ScratchFolder(_choose_scratch_location(sum(each.nbytes for each in inputs.values())))) as folder:
+        here = Path(folder.path) if cluster.shared_folder else None
+        cut = divide_input(program, inputs, params, divided, begins, lengths, here)
+        separate_chunks = {
+            name: _divide_separately(name, inputs[name], len(cut), here) for name in program.separately_divided_inputs
+        }
+        tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, separate_chunks)
+        try:
+            begun = time.perf_counter()
+            planned = program.plan(tasks)
+            selected = {
+                name: planned[name] for name in planned if name in extra_outputs or name not in program.on_demand
+            }
+            outputs = _gather_outputs(tasks, selected, report_progress)
+            wall_s = time.perf_counter() - begun
+        finally:
+            tasks.close()
+    if tasks.event_log.lost_workers:
+        cluster.update_workers()
+    workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
+    gathered = sum({id(each): each.nbytes for each in outputs.values()}.values())
+    done = DistributedRun(
+        workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, gathered
+    )
+    report_progress(Progress(None, "comparing with the reference result"))
+    presented = dict(pattern.present(inputs, params, outputs))
+    result, reference = verification.prepare_comparison(pattern, variant, inputs, params, outputs)
+    if isinstance(pattern.presentation, ArrayPresentation) and result.shape == reference.shape:
+        presented |= present_error(result, reference)
+    deviation, verified = verification.compare_results(result, reference, pattern.tolerance(inputs, params))
+    device, cost = cluster.workers[0].device, pattern.cost(inputs, params)
+    report = Report(
+        pattern=pattern.name,
+        engine=device.engine,
+        executor=device.executor,
+        device=describe_devices(cluster),
+        variant=variant.name,
+        time_ms=done.times,
+        throughput=compute_throughput(pattern.work(inputs, params), done.times),
+        deviation=deviation,
+        verified=verified,
+        least_bytes=cost.bytes_read + cost.bytes_written,
+    )
+    return Outcome(outputs, presented, report), done
+
+
+def _choose_scratch_location(nbytes: int) -> str | None:
+    """Return where to write inputs for this machine's workers: in memory if there is ample room, else on disk."""
+    try:
+        roomy = os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > 2 * nbytes + _FREE_BYTES
+    except OSError:
+        return None
+    return MEMORY_FOLDER if roomy else None
+
+
+def describe_devices(cluster: Cluster) -> str:
+    """Describe a cluster's devices: "4 x NVIDIA H100", or "4 workers on 1 x NVIDIA H100"."""
+    by_device: dict[str, list[WorkerStatus]] = {}
+    for each in cluster.workers:
+        by_device.setdefault(each.device.name, []).append(each)
+    parts = []
+    for name, workers in by_device.items():
+        devices = count_devices(workers)
+        shared = "" if devices == len(workers) else f"{len(workers)} workers on "
+        parts.append(f"{shared}{devices} x {name}")
+    return ", ".join(parts)
+
+
+def count_devices(workers: Sequence[WorkerStatus]) -> int:
+    """Return the number of devices of some workers: workers of one machine may share a GPU."""
+    return len({(each.host, each.device.place or each.address) for each in workers})
+
+
+def find_distributed_program(pattern: Pattern, variant: Variant) -> DistributedProgram:
+    """Return the distributed program of a pattern's variant; raise InputError if it has none."""
+    program = pattern.require_distributed()
+    if variant.library:
+        raise InputError(f"{variant.library} runs on one device only.", advice=OTHER_VARIANT_ADVICE)
+    return program
+
+
+def find_capable_workers(cluster: Cluster, variant: Variant) -> tuple[WorkerStatus, ...]:
+    """Update and return a cluster's workers; raise InputError if one of them cannot run the variant."""
+    cluster.update_workers()
+    for each in cluster.workers:
+        refuse_missing_features(variant, each.device, f"on the worker {each.name}")
+    return cluster.workers
+
+
+def compute_chunk_lengths(total: int, chunks: Sequence[int], workers: int, granularity: int = 1) -> tuple[int, ...]:
+    """Return the number of elements, or rows, of each chunk, in multiples of `granularity`.
+
+    Raises
+    ------
+    InputError
+        If the chunks do not add up to `total`, or are not multiples of `granularity`.
+    """
+    if len(chunks) <= 1:
+        return tuple(
+            granularity * each for each in split_evenly(total // granularity, chunks[0] if chunks else workers)
+        )
+    if min(chunks) < 1 or sum(chunks) != total:
+        raise InputError(f"--chunks add up to {sum(chunks)}, not {total}, or one is empty.")
+    if divided := [each for each in chunks if each % granularity]:
+        raise InputError(f"--chunks must be multiples of {granularity}; {divided[0]} is not.")
+    return tuple(chunks)
+
+
+def divide_input(
+    program: DistributedProgram,
+    inputs: Inputs,
+    params: Params,
+    divided_inputs: Mapping[str, Array],
+    row_starts: Mapping[str, Array],
+    lengths: Sequence[int],
+    folder: Path | None,
+) -> list[Chunk]:
+    """Divide the input into chunks.
+
+    Parameters
+    ----------
+    program : DistributedProgram
+    inputs, params : mapping
+    divided_inputs : mapping of str to array
+        Inputs that are divided by elements or rows.
+    row_starts : mapping of str to array
+        For each ragged input, the index at which each row begins.
+    lengths : sequence of int
+        Elements, or rows, of each chunk.
+    folder : Path or None
+        Where inputs are written for workers to read; None sends them with the tasks.
+    """
+    rows = {name: inputs[name] for name in program.ragged_inputs.values()}
+    not_common = {*divided_inputs, *row_starts, *rows, *program.separately_divided_inputs}
+    common = {name: values for name, values in inputs.items() if name not in not_common}
+    excerpt = {name: _excerpt_function(name, inputs[name], folder) for name in (*divided_inputs, *row_starts, *rows)}
+    halo, total, start, cut = program.halo(params), sum(lengths), 0, []
+    for place, length in enumerate(lengths):
+        stop = start + length
+        before, after = min(halo, start), min(halo, total - stop)
+        read = {
+            **{name: excerpt[name](start - before, stop + after) for name in divided_inputs},
+            **{name: excerpt[name](int(begin[start]), int(begin[stop])) for name, begin in row_starts.items()},
+            **{name: excerpt[name](start, stop + 1) for name in rows},
+        }
+        cut.append(Chunk(read, common, place, start, stop, before, after))
+        start = stop
+    return cut
+
+
+def _divide_separately(name: str, values: Array, count: int, folder: Path | None) -> list[Chunk]:
+    """Divide an input independently of the main input."""
+    take, bounds = _excerpt_function(name, values, folder), np.cumsum([0, *split_evenly(len(values), count)]).tolist()
+    return [Chunk({name: take(*ends)}, {}, place, *ends) for place, ends in enumerate(pairwise(bounds))]
+
+
+def _excerpt_function(name: str, values: Array, folder: Path | None) -> Callable[[int, int], Excerpt]:
+    """Return a function that excerpts an array by range: from a file, if workers share a folder, or as a copy."""
+    if folder is not None:
+        file = write_source(values, folder, name)
+        return lambda first, last: Excerpt(file, first, last)
+    return lambda first, last: Excerpt(EmbeddedSource(np.array(values[first:last]), first), first, last)
+
+
+def _gather_outputs(tasks: RunTasks, outputs: Mapping[str, Parts], report_progress: ProgressCallback) -> Outputs:
+    """Gather outputs; those with the same parts share one array."""
+    distinct = {id(parts): parts for parts in outputs.values()}
+    named: list[NamedResult] = [_to_named_result(part) for parts in distinct.values() for part in parts.parts]
+    arrays: list[Any] = tasks.wait_for_results(named, report_progress)
+    gathered: dict[int, Array] = {}
+    for number, parts in distinct.items():
+        own, arrays = arrays[: len(parts.parts)], arrays[len(parts.parts) :]
+        gathered[number] = own[0] if len(own) == 1 else np.concatenate(own)
+    return {name: gathered[id(parts)] for name, parts in outputs.items()}
+
+
+def _to_named_result(part: Any) -> NamedResult:
+    assert isinstance(part, NamedResult)
+    return part

@@ -1,0 +1,282 @@
+"""Run of a pattern on data larger than memory: workers read and write files directly, chunk by chunk."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.distributed import OVERLAP_PART_BYTES, Parts, Streaming, WorkerContext
+from gpu.declaration.pattern import Array, Params, Pattern, Variant
+from gpu.distributed.chunk_pipeline import LevelsTarget, run_in_parts
+from gpu.distributed.chunks import Chunk, ChunkInParts
+from gpu.distributed.cluster import Cluster
+from gpu.distributed.distributed_run import compute_chunk_lengths, find_capable_workers, find_distributed_program
+from gpu.distributed.files import (
+    RawRows,
+    StreamedInput,
+    Target,
+    check_streamed_target,
+    create_output,
+    find_write_granularity,
+    is_image,
+    read_file_size,
+)
+from gpu.distributed.sources import Excerpt
+from gpu.distributed.tasks import NamedResult, RunTasks
+from gpu.distributed.zarr_arrays import ZARR
+from gpu.engines.base import Buffer
+from gpu.errors import InputError
+from gpu.messages.distributed import DistributedRun
+from gpu.run.host_program import ProgressCallback
+
+CHUNK_BYTES = 2**26
+"""Size of a chunk that is read at once, unless the number of chunks is given."""
+LONG_CHUNK_BYTES = 2**28
+"""Size of a chunk that is read in parts; longer than `CHUNK_BYTES`, since no stages overlap between two chunks."""
+MAX_CHUNKS = 100_000
+"""Limit for input headers that declare an enormous length."""
+
+
+@dataclass(frozen=True)
+class StreamedRun:
+    """Results of streaming: small outputs by name, the record of the run, and the bytes read and written."""
+
+    outputs: Mapping[str, Array]
+    distributed_run: DistributedRun
+    read_bytes: int
+    written_bytes: int
+
+
+def run_streamed(
+    cluster: Cluster,
+    pattern: Pattern,
+    variant: Variant,
+    streamed_input: StreamedInput,
+    params: Params,
+    report_progress: ProgressCallback,
+    *,
+    target: str = "",
+    chunks: Sequence[int] = (),
+) -> StreamedRun:
+    """Run a variant over files; each worker keeps one chunk of the input, or parts of it, and its results in memory.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        All its workers must have access to the files.
+    pattern, variant
+    streamed_input : StreamedInput
+    params : mapping
+    report_progress : callable
+    target : str
+        Output file for a result as large as the input; small results are returned in the outputs.
+    chunks : sequence of int
+        As for `run_distributed`; empty means chunks of 64 MB, or of 256 MB if they are read in parts.
+
+    Raises
+    ------
+    InputError
+        If the pattern does not accept the file, or its result cannot be written chunk by chunk.
+    """
+    program = find_distributed_program(pattern, variant)
+    if program.streaming is None:
+        raise InputError(f"{pattern.title} needs its whole input at once.", advice="Omit --stream.")
+    workers = find_capable_workers(cluster, variant)
+    _check_access(cluster, streamed_input.path)
+    name = "image" if pattern.input_kind(params) == "image" else "values"
+    _check_input(pattern, params, streamed_input, name)
+    total = streamed_input.shape[0]
+    together = program.granularity(params)
+    if total % together:
+        file = Path(streamed_input.path).name
+        raise InputError(f"{file} has {total} rows, which is not a multiple of {together}.")
+    if len(chunks) > 1:
+        lengths = compute_chunk_lengths(total, chunks, 1, together)
+    else:
+        most = choose_chunk_bytes(streamed_input, independent=program.streaming.plan is None)
+        lengths = _compute_equal_lengths(
+            streamed_input, len(workers), chunks, together * find_write_granularity(target), most
+        )
+    dtype = _check_target(program.streaming, streamed_input, params, target, lengths)
+    if not dtype:
+        target = ""
+    halo, common = program.halo(params), _common_inputs(streamed_input, name)
+    cut: list[Chunk] = []
+    start = 0
+    for place, length in enumerate(lengths):
+        stop = start + length
+        around = min(halo, start), min(halo, total - stop)
+        excerpt = Excerpt(streamed_input.source, start - around[0], stop + around[1])
+        cut.append(Chunk({name: excerpt}, common, place, start, stop, *around))
+        start = stop
+    as_read = (
+        cut
+        if program.streaming.plan is not None
+        else read_chunks_in_parts(cut, streamed_input, together, find_write_granularity(target))
+    )
+    tasks = RunTasks(cluster, pattern.name, variant.name, params, {}, as_read, {}, check_input=True)
+    try:
+        begun = time.perf_counter()
+        with (
+            create_output(target, streamed_input.shape, dtype, lengths[0], streamed_input.maxval)
+            if target
+            else nullcontext() as to
+        ):
+            planned = dict(program.streaming.plan(tasks)) if program.streaming.plan is not None else {}
+            if to is None:
+                puts = []
+            elif program.streaming.plan is None:
+                levels = LevelsTarget(to.target, pattern.name, params, dtype, streamed_input.maxval)
+                where = levels if is_image(target) else to.target
+                arguments = pattern.result, halo, where, dtype, _rows_per_write(target, lengths)
+                puts = [
+                    tasks.add_task(run_in_parts, chunk, *arguments, chunk_index=at)
+                    for at, chunk in enumerate(tasks.chunks)
+                ]
+            else:
+                puts = _write_tasks(tasks, planned.pop(pattern.result), to.target, lengths)
+            # All outputs that are not written to the file are small.
+            arrays = tasks.wait_for_results(
+                [*puts, *(_to_named_result(each.parts[0]) for each in planned.values())], report_progress
+            )
+            sizes = np.array(arrays[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
+            outputs = dict(zip(planned, arrays[len(puts) :], strict=True))
+            if to is not None:
+                to.rows = sizes[0]
+        wall_s = time.perf_counter() - begun
+    finally:
+        tasks.close()
+    if tasks.event_log.lost_workers:
+        cluster.update_workers()
+    all_workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
+    gathered = sum(each.nbytes for each in outputs.values())
+    done = DistributedRun(
+        all_workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, gathered
+    )
+    row_bytes = streamed_input.nbytes // max(total, 1)
+    read = sum((record.elements[1] - record.elements[0]) * row_bytes for record in done.tasks if record.elements)
+    return StreamedRun(outputs, done, read, sizes[1])
+
+
+def write_part(
+    worker: WorkerContext, part: Array | Buffer, target: Target, start: int | Array, chunk_index: int
+) -> Array:
+    """Write a part of a result; return its rows and bytes."""
+    rows = part if isinstance(part, np.ndarray) else worker.engine.download(part)
+    target.write(int(start[chunk_index]) if isinstance(start, np.ndarray) else start, rows)
+    return np.array([len(rows), rows.nbytes], np.int64)
+
+
+def _write_tasks(tasks: RunTasks, parts: Parts, target: Target, lengths: Sequence[int]) -> list[NamedResult]:
+    starts = np.cumsum([0, *lengths])
+    return [
+        _to_named_result(part).apply_step(
+            write_part, target, int(starts[place]) if parts.starts is None else parts.starts, place
+        )
+        for place, part in enumerate(parts.parts)
+    ]
+
+
+def read_chunks_in_parts(
+    input_chunks: Sequence[Chunk], streamed_input: StreamedInput, granularity: int = 1, write_granularity: int = 1
+) -> list[ChunkInParts]:
+    """Return chunks that are read in parts, each a multiple of both `granularity` and `write_granularity` rows."""
+    row_bytes = max(1, streamed_input.nbytes // max(1, streamed_input.shape[0]))
+    multiple = math.lcm(granularity, write_granularity)
+    rows = -(-max(1, OVERLAP_PART_BYTES // row_bytes) // multiple) * multiple
+    return [
+        ChunkInParts(each, rows, row_bytes, read_at_once=not _reads_parts_efficiently(streamed_input))
+        for each in input_chunks
+    ]
+
+
+def _rows_per_write(target: str, lengths: Sequence[int]) -> int:
+    """Return the rows per write: for a Zarr array, a chunk, which is a file."""
+    return lengths[0] if Path(target).suffix.lower() == ZARR else find_write_granularity(target)
+
+
+def _check_target(
+    streaming: Streaming, streamed_input: StreamedInput, params: Params, target: str, lengths: Sequence[int]
+) -> str:
+    """Return the type of the written result, "" if it is not written; raise InputError if it cannot be."""
+    if streaming.dtype is None:
+        return ""
+    if not target:
+        raise InputError("The result is as large as the input.", advice="Set its file with --output.")
+    check_streamed_target(
+        target,
+        dtype=streamed_input.dtype.name,
+        maxval=streamed_input.maxval,
+        is_input_sized=streaming.is_input_sized(params),
+    )
+    tiles = find_write_granularity(target)
+    if any(each % tiles for each in lengths[:-1]):
+        raise InputError(f"A TIFF image is written in rows of tiles: --chunks must be multiples of {tiles}.")
+    if Path(target).suffix.lower() == ZARR and len({*lengths[:-1]}) > 1:
+        raise InputError("A Zarr array's chunks have equal lengths, so --chunks must be equal too.")
+    return streamed_input.dtype.name if is_image(target) else streaming.dtype(params)
+
+
+def choose_chunk_bytes(streamed_input: StreamedInput, *, independent: bool) -> int:
+    """Return the default chunk size in bytes; `independent` if chunks need no results of other chunks."""
+    return LONG_CHUNK_BYTES if independent and _reads_parts_efficiently(streamed_input) else CHUNK_BYTES
+
+
+def _reads_parts_efficiently(streamed_input: StreamedInput) -> bool:
+    """Return whether reading parts costs no more than reading all at once: in compressed data, parts overlap."""
+    return isinstance(streamed_input.source, RawRows)
+
+
+def _compute_equal_lengths(
+    streamed_input: StreamedInput, workers: int, chunks: Sequence[int], granularity: int, max_bytes: int
+) -> tuple[int, ...]:
+    """Return equal lengths of chunks, except for the last: as many as requested, or at least one per worker."""
+    total = streamed_input.shape[0]
+    fitting = max(1, max_bytes * total // max(streamed_input.nbytes, 1))
+    rows = max(1, -(-total // chunks[0])) if chunks else max(1, min(fitting, -(-total // workers)))
+    rows = -(-rows // granularity) * granularity
+    full_chunks, rest = divmod(total, rows)
+    if full_chunks > MAX_CHUNKS:
+        name = Path(streamed_input.path).name
+        raise InputError(f"{name} would have more than {MAX_CHUNKS} chunks.", advice="Set --chunks.")
+    return (*[rows] * full_chunks, rest) if rest or not full_chunks else (rows,) * full_chunks
+
+
+def _common_inputs(streamed_input: StreamedInput, name: str) -> dict[str, Array]:
+    return {"maxval": np.array(streamed_input.maxval, streamed_input.dtype)} if name == "image" else {}
+
+
+def _check_input(pattern: Pattern, params: Params, streamed_input: StreamedInput, name: str) -> None:
+    kind = pattern.input_kind(params)
+    if kind == "text" or (kind == "image") != bool(streamed_input.maxval):
+        expected = {"image": "an image (.pgm, .ppm, .tif)", "text": "a text, which cannot be streamed"}
+        what = expected.get(kind, "numbers")
+        raise InputError(f"{Path(streamed_input.path).name} is not what {pattern.title} needs here: {what}.")
+    if name == "values" and len(streamed_input.shape) != max(pattern.dimensions, 1):
+        shape = " x ".join(map(str, streamed_input.shape))
+        dimensions = max(pattern.dimensions, 1)
+        raise InputError(
+            f"{Path(streamed_input.path).name} has the shape {shape}, but {dimensions} dimensions are needed."
+        )
+
+
+def _check_access(cluster: Cluster, path: str) -> None:
+    sizes: Mapping[str, Any] = cluster.client.run(read_file_size, path)
+    for address, size in sizes.items():
+        if size != read_file_size(path):
+            raise InputError(
+                f"The worker {address} cannot access {path}, or its copy differs.",
+                advice="Move it to a folder that all machines share.",
+            )
+
+
+def _to_named_result(part: Any) -> NamedResult:
+    assert isinstance(part, NamedResult)
+    return part

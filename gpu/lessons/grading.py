@@ -1,0 +1,330 @@
+"""Grader: run a submission in the simulator on many inputs and in several schedules, with all checkers."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu.engines.base import KERNELS
+from gpu.engines.checking import CheckingEngine
+from gpu.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
+from gpu.lessons.expressions import Array, evaluate
+from gpu.lessons.lesson import Lesson, Task
+from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
+from gpu.lessons.scenes import MAX_LOOP_ITERATIONS, record_stage
+from gpu.lessons.stage import Stage
+from gpu.lessons.task_texts import reference_solution
+from gpu.messages.judgments import RANDOM_KIND, CounterLimit, GradingCase, Judgment, WrongElement
+from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict, describe_mistakes
+from gpu.resource_limits import limit_resources
+from gpu.run.work_count import collect_run_counts
+from gpu.schedules import ROUND_ROBIN
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.report import build_diagnostics
+from gpu.simulator.counting.counters import Counters
+from gpu.simulator.executor.memory import POISON
+from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
+from gpu.stepping.recording import Recording
+
+_THOROUGH_SIZE = 65
+"""Largest size for which every kind of input is tried; for larger sizes only `_EFFECTIVE_KINDS` kinds."""
+_EFFECTIVE_KINDS = ("random", "only the last", "highest")
+_TIME_LIMIT_S = 20.0
+"""Seconds after which a launch is stopped if it has not reached its loop limit; results do not depend on time."""
+_SCHEDULE_KINDS = (("lanes", 128), ("shuffle", 512), ("cached", 512))
+"""Kinds of schedules, and the most threads of a launch in each; running lanes independently is slow."""
+
+
+@dataclass(frozen=True, eq=False)
+class FailureRecording:
+    """Recording of a submission's failing case.
+
+    Parameters
+    ----------
+    recording : Recording
+    moment : int
+        The statement that fails; the end, for an element that no thread writes.
+    """
+
+    recording: Recording
+    moment: int
+
+
+def grade_submission(lesson: Lesson, task: Task, text: str, *, seed: int = 0) -> Judgment:
+    """Grade a submission; the result depends only on the text and the seed.
+
+    Parameters
+    ----------
+    lesson : Lesson
+    task : Task
+    text : str
+        Complete text of the kernel file.
+    seed : int
+        Random seed of hidden inputs.
+
+    Raises
+    ------
+    InputError
+        If the lesson is wrong: an expectation cannot be computed, or the reference solution fails.
+    """
+    return _Grader(lesson, task, text, seed).grade()
+
+
+def record_failure(lesson: Lesson, task: Task, text: str, judgment: Judgment) -> FailureRecording | None:
+    """Record the case on which a submission fails; return None if there is none."""
+    if judgment.case is None:
+        return None
+    stage = lesson.stage(task.stage)
+    recording = record_stage(stage, text, judgment.case)
+    if recording.findings and judgment.check.mistakes:
+        return FailureRecording(recording, recording.findings[0][0])
+    moment = recording.event_count
+    if judgment.wrong is not None:
+        parameters = _find_parameter_names(stage, text, judgment.wrong.array)
+        for launch, name in reversed([*zip(recording.launches, parameters, strict=False)]):
+            array = next((each for each in launch.trace.arrays if each.name == name), None)
+            write = launch.trace.memory.find_writer(array, judgment.wrong.index, launch.count) if array else None
+            if write is not None:
+                moment = launch.first + write.event
+                break
+    return FailureRecording(recording, moment)
+
+
+def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]:
+    """Yield a task's inputs, the smallest first, then those in other schedules."""
+    hidden = zlib.crc32(f"{task.name} {seed}".encode())
+    for n in task.sizes:
+        for kind in task.kinds:
+            if n > _THOROUGH_SIZE and kind not in _EFFECTIVE_KINDS:
+                continue
+            yield GradingCase(n, kind, hidden)
+            if kind == RANDOM_KIND:
+                yield GradingCase(n, kind, hidden + 1)
+    for number in range(task.schedule_count):
+        kind, most = _SCHEDULE_KINDS[number % len(_SCHEDULE_KINDS)]
+        small = [n for n in task.sizes if stage.count_threads(n) <= most] or list(task.sizes[:1])
+        n = small[-1 - number // len(_SCHEDULE_KINDS) % min(2, len(small))]
+        yield GradingCase(n, RANDOM_KIND, hidden, f"{kind}:{number}")
+
+
+class _Grader:
+    """Grade one submission."""
+
+    def __init__(self, lesson: Lesson, task: Task, text: str, seed: int) -> None:
+        self._lesson, self._task, self._text, self._seed = lesson, task, text, seed
+        self._stage = lesson.stage(task.stage)
+        self._reference = reference_solution(lesson, task)
+        self._runs = 0
+        self._worst_limits: dict[str, CounterLimit] = {}
+
+    def grade(self) -> Judgment:
+        engine, reference_engine = (
+            CheckingEngine(on_print=lambda thread, text: None),
+            CheckingEngine(on_print=lambda thread, text: None),
+        )
+        with closing(engine), closing(reference_engine):
+            engine.sources = {self._stage.file: self._text}
+            engine.max_rounds, engine.max_seconds = MAX_LOOP_ITERATIONS, _TIME_LIMIT_S
+            reference_engine.sources = {self._stage.file: self._reference}
+            try:
+                types = self._stage.find_types(reference_engine.build_simulated_module(self._stage.file))
+            except KernelError as error:
+                raise InputError(f"The reference solution of {self._task.name} fails: {error.message}") from None
+            try:
+                own = self._stage.find_types(engine.build_simulated_module(self._stage.file))
+                for launch in self._stage.launches:
+                    engine.build_simulated_module(self._stage.file).kernel(launch.kernel)
+            except (KernelError, InputError) as error:
+                return self._describe_unrunnable(error)
+            if own != types:
+                return self._describe_unrunnable(KernelError("The kernel's parameters differ from those of the task."))
+            variables = _Variables(engine.build_simulated_module(self._stage.file))
+            for case in generate_cases(self._task, self._stage, self._seed):
+                failure = self._run_case(engine, reference_engine, case, types, variables)
+                if failure is not None:
+                    return failure
+        return self._check_limits()
+
+    def _run_case(
+        self,
+        engine: CheckingEngine,
+        reference_engine: CheckingEngine,
+        case: GradingCase,
+        types: Mapping[str, np.dtype[Any]],
+        variables: _Variables,
+    ) -> Judgment | None:
+        """Run one case; return a judgment if it fails."""
+        before = self._stage.generate_inputs(case, types)
+        variables.restore()
+        counters = Counters()
+        engine.findings.clear()
+        engine.schedule = case.schedule
+        counted = bool(self._task.limits) and case.schedule == ROUND_ROBIN and case.kind == RANDOM_KIND
+        engine.extra_observers = (counters,) if counted else ()
+        self._runs += 1
+        after: Mapping[str, Array] | None = None
+        try:
+            with limit_resources(None):
+                after = self._stage.run(engine, before, case.n)
+        except LaunchError as error:
+            if not error.kind:
+                return self._describe_unrunnable(error)
+        except InputError as error:
+            return self._describe_unrunnable(error)
+        except MemoryError:
+            return self._describe_unrunnable(InputError("The submission exceeds the memory limit of 1 GB."), case)
+        expected = self._expected_results(reference_engine, before, case)
+        wrong = self._find_wrong_element(after, expected) if after is not None else None
+        if engine.findings or wrong is not None or after is None:
+            return self._describe_failure(engine.findings, wrong, case, ended=after is None)
+        if counted:
+            self._record_limits(counters, case.n)
+        return None
+
+    def _expected_results(
+        self, reference_engine: CheckingEngine, before: Mapping[str, Array], case: GradingCase
+    ) -> dict[str, Array]:
+        if self._stage.expectations:
+            return self._stage.compute_expected(before, case.n)
+        try:
+            after = self._stage.run(reference_engine, before, case.n)
+        except LaunchError as error:
+            raise InputError(f"The reference solution of {self._task.name} fails: {error.message}") from None
+        return {name: after[name] for name in self._stage.outputs}
+
+    def _find_wrong_element(self, after: Mapping[str, Array], expected: Mapping[str, Array]) -> WrongElement | None:
+        for name, reference_values in expected.items():
+            got = after[name].reshape(-1)
+            if got.size != reference_values.size:
+                raise InputError(f"{name} has {got.size} elements, but the lesson expects {reference_values.size}.")
+            real = got.dtype.kind == "f"
+            exact = np.asarray(reference_values, np.float64)
+            scale = float(np.abs(exact).max(initial=0.0)) or 1.0
+            with np.errstate(invalid="ignore", over="ignore"):
+                off = np.abs(got.astype(np.float64) - exact)
+                bad = ~(off <= self._stage.tolerance * scale) if real else got != reference_values.astype(got.dtype)
+            if bad.any():
+                index = int(np.argmax(bad))
+                is_poisoned = self._stage.arrays[name].use == "out" and not self._stage.arrays[name].fill
+                unwritten = is_poisoned and not (got[index : index + 1].view(np.uint8) ^ POISON).any()
+                return WrongElement(name, index, float(got[index]), float(exact[index]), unwritten)
+        return None
+
+    def _record_limits(self, counters: Counters, n: int) -> None:
+        """Compare counters with the task's limits; keep the worst case of each."""
+        counts: dict[str, float] = dict(collect_run_counts(counters.total()))
+        counts["sectors_per_request"] = counts["sectors"] / counts["requests"] if counts["requests"] else 0.0
+        names = self._stage.evaluate_names(n)
+        for counter, text in self._task.limits.items():
+            limit = CounterLimit(counter, n, round(counts[counter], 3), float(evaluate(text, names)))
+            before = self._worst_limits.get(counter)
+            if before is None or (
+                before.is_met and (not limit.is_met or _limit_fraction(limit) >= _limit_fraction(before))
+            ):
+                self._worst_limits[counter] = limit
+
+    def _check_limits(self) -> Judgment:
+        limits = tuple(self._worst_limits.values())
+        if self._task.modeled_limit:
+            limits = (*limits, self._check_modeled_limit())
+        exceeded = [each for each in limits if not each.is_met]
+        orders = tuple(
+            case.schedule
+            for case in generate_cases(self._task, self._stage, self._seed)
+            if case.schedule != ROUND_ROBIN
+        )
+        check = Check(input=f"n up to {max(self._task.sizes)}", orders=orders)
+        if exceeded:
+            words = f"right, but over a limit: {exceeded[0].counter.replace('_', ' ')}"
+            verdict = Verdict("flawed", words, f"The result is right; {exceeded[0]}.")
+            case = GradingCase(exceeded[0].n, seed=zlib.crc32(f"{self._task.name} {self._seed}".encode()))
+            return Judgment(self._task.name, False, verdict, check, case, None, limits, self._runs)
+        verdict = decide_verdict(True, edited=True, check=check)
+        return Judgment(self._task.name, True, verdict, check, limits=limits, runs=self._runs)
+
+    def _check_modeled_limit(self) -> CounterLimit:
+        """Compare the submission's modeled time with the reference solution's."""
+        gpu, n = self._task.modeled_limit.get("gpu", DEFAULT_GPU), int(self._task.modeled_limit["n"])
+        times = float(self._task.modeled_limit.get("times", 1.2))
+        own, reference_time = (
+            model_stage(self._stage, text, GradingCase(n), gpu).time_us for text in (self._text, self._reference)
+        )
+        return CounterLimit(
+            f"microseconds on a modeled {gpu.upper()}", n, round(own, 2), round(times * reference_time, 2)
+        )
+
+    def _describe_failure(
+        self, findings: Sequence[Finding], wrong: WrongElement | None, case: GradingCase, *, ended: bool
+    ) -> Judgment:
+        mistakes = collect_mistakes(findings, self._stage.file)
+        differing = (case.schedule,) if case.schedule != ROUND_ROBIN else ()
+        check = Check(
+            mistakes=mistakes,
+            diagnostics=build_diagnostics(findings, self._text, Path(self._stage.file)),
+            ended=ended,
+            input=str(replace(case, schedule=ROUND_ROBIN)),
+            differing=differing,
+        )
+        verdict = decide_verdict(wrong is None and not ended, edited=True, check=check)
+        if wrong is not None and mistakes and not ended:
+            verdict = Verdict("wrong", f"✗ wrong: it {describe_mistakes(mistakes)}", verdict.sentence)
+        return Judgment(self._task.name, False, verdict, check, case, wrong, runs=self._runs)
+
+    def _describe_unrunnable(self, error: KernelError | InputError, case: GradingCase | None = None) -> Judgment:
+        what = "does not compile" if isinstance(error, CompileError) else "cannot be run"
+        message = f"{error.message} {error.advice}".strip()
+        position = error.position if isinstance(error, KernelError) else None
+        diagnostics: tuple[Diagnostic, ...] = ()
+        if position is not None and position.file in (self._stage.file, (KERNELS / self._stage.file).name):
+            message = message.removeprefix(f"{position}: ")
+            own = replace(position, file=self._stage.file)
+            lines = self._text.split("\n")
+            diagnostics = (build_diagnostic(message, own, Path(self._stage.file), lines, "error"),)
+            message = ""
+        check = Check(diagnostics=diagnostics, ended=True, failure=error.message)
+        verdict = Verdict("wrong", f"✗ it {what}", message or error.message)
+        return Judgment(self._task.name, False, verdict, check, case, None, runs=self._runs, failure=message)
+
+
+class _Variables:
+    """Initial contents of a module's variables, restored before each run."""
+
+    def __init__(self, module: Any) -> None:
+        self._memories = [module.variable(name) for name in module.variables]
+        self._initial_contents = [memory.data.copy() for memory in self._memories]
+
+    def restore(self) -> None:
+        for memory, before in zip(self._memories, self._initial_contents, strict=True):
+            memory.data[:] = before
+
+
+def _limit_fraction(limit: CounterLimit) -> float:
+    return limit.counted / limit.most if limit.most else math.inf if limit.counted else 0.0
+
+
+def _find_parameter_names(stage: Stage, text: str, array: str) -> list[str]:
+    """Return for each launch the name of the parameter that receives an array; "" if none does."""
+    engine = CheckingEngine()
+    engine.sources = {stage.file: text}
+    with closing(engine):
+        module = engine.build_simulated_module(stage.file)
+        return [
+            next(
+                (
+                    name
+                    for argument, (name, _) in zip(
+                        launch.arguments, module.kernel(launch.kernel).parameters, strict=False
+                    )
+                    if argument == array
+                ),
+                "",
+            )
+            for launch in stage.launches
+        ]

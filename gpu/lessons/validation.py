@@ -1,0 +1,85 @@
+"""Validation of a lesson: its places exist, its questions have answers, and its tasks can be solved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpu.errors import InputError, LockstepError
+from gpu.lessons.grading import grade_submission
+from gpu.lessons.lesson import Lesson, LessonStep, Task
+from gpu.lessons.lesson_reader import LESSON_FILE, LIBRARY
+from gpu.lessons.questions.evaluation import mark_answer
+from gpu.lessons.questions.generation import ask_question, list_wrong_answers
+from gpu.lessons.scenes import record_scene
+from gpu.lessons.task_texts import initial_text, reference_solution
+
+SEEDS = (0, 1, 2)
+"""Seeds with which scenes are recorded and questions asked."""
+
+
+@dataclass(frozen=True)
+class LessonFault:
+    """Error in a lesson, at a line of its file."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
+
+
+def find_faults(lesson: Lesson) -> Iterator[LessonFault]:
+    """Try everything in a lesson and yield its errors."""
+    file = f"{lesson.name}/{LESSON_FILE}"
+    for name in lesson.prerequisites:
+        if not any((place / name / LESSON_FILE).is_file() for place in (lesson.folder.parent, LIBRARY)):
+            yield LessonFault(
+                file, 1, f"needs: There is no lesson {name!r}, neither next to this one nor in Lockstep's own."
+            )
+    before = None
+    for step in lesson.steps:
+        has_own_scene, before = step.scene is not before, step.scene
+        for line, reason in _check_step(lesson, step, has_own_scene=has_own_scene):
+            yield LessonFault(file, line, reason)
+
+
+def _check_step(lesson: Lesson, step: LessonStep, *, has_own_scene: bool) -> Iterator[tuple[int, str]]:
+    try:
+        if step.question is not None:
+            for seed in SEEDS:
+                yield from _check_question(lesson, step, seed)
+        elif step.scene is not None and has_own_scene:
+            record_scene(lesson, step.scene)
+    except LockstepError as error:
+        yield (
+            step.question.line if step.question else step.line,
+            f"{step.title}: {error.message} {error.advice}".strip(),
+        )
+    if step.task is not None:
+        try:
+            yield from ((step.task.line, reason) for reason in _check_task(lesson, step.task))
+        except InputError as error:
+            yield step.task.line, f"{step.task.name}: {error.message}"
+
+
+def _check_question(lesson: Lesson, step: LessonStep, seed: int) -> Iterator[tuple[int, str]]:
+    assert step.question is not None
+    _, asked = ask_question(lesson, step, seed)
+    if not mark_answer(asked, asked.answer).is_correct:
+        yield step.question.line, f"{step.title}: Its own answer {asked.answer} is marked wrong."
+    for wrong in list_wrong_answers(asked):
+        if mark_answer(asked, wrong).is_correct:
+            yield step.question.line, f"{step.title}: {wrong!r} is marked right, but the answer is {asked.answer}."
+
+
+def _check_task(lesson: Lesson, task: Task) -> Iterator[str]:
+    judgment = grade_submission(lesson, task, reference_solution(lesson, task))
+    if not judgment.accepted:
+        yield f"{task.name}: The reference solution is rejected: {' '.join(judgment.sentences)}"
+    if grade_submission(lesson, task, initial_text(lesson, task)).accepted:
+        yield f"{task.name}: The initial text is already accepted."
+    for mistake in task.mistakes[1 if task.kind == "repair" else 0 :]:
+        if grade_submission(lesson, task, mistake.apply_to(reference_solution(lesson, task))).accepted:
+            yield f"{task.name}: This mistake is accepted: {mistake.says}"

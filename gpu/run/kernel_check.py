@@ -1,0 +1,435 @@
+"""Check a kernel: run it on a small input with all checkers, then in several schedules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from gpu.declaration.pattern import Array, Inputs, Integer, Pattern, Variant
+from gpu.declaration.roles import Role
+from gpu.engines.base import KERNELS, kernel_text
+from gpu.errors import KernelError, LaunchError
+from gpu.messages.requests import CheckPattern
+from gpu.messages.verdicts import Check, Mistake, Remedy, collect_mistakes
+from gpu.patterns import find_pattern
+from gpu.run import verification
+from gpu.run.host_program import ProgressCallback, refuse_library, run_host_program, validate_inputs
+
+if TYPE_CHECKING:
+    from gpu.engines.simulator import SimulatorEngine
+    from gpu.simulator.checkers.findings import Finding
+
+
+@dataclass(frozen=True)
+class SizeLimits:
+    """Size limits of a small part of an input.
+
+    Parameters
+    ----------
+    elements, bodies, rows, columns : int
+        Largest numbers of each, by the units of a pattern's parameters. A two-dimensional input that is not an image
+        has at most `columns` in both directions, so that factors still match.
+    image : tuple of int
+        Most rows and columns of an input image.
+    points : int
+        Most points along each edge of a three-dimensional grid.
+    """
+
+    elements: int
+    bodies: int
+    rows: int
+    columns: int
+    image: tuple[int, int]
+    points: int
+
+    @property
+    def enlarged(self) -> SizeLimits:
+        """Four times the elements of one-dimensional inputs; twice the length of each edge of the others."""
+        rows, columns = self.image
+        return SizeLimits(
+            4 * self.elements,
+            4 * self.bodies,
+            2 * self.rows,
+            2 * self.columns,
+            (2 * rows, 2 * columns),
+            2 * self.points,
+        )
+
+
+_CHECK_LIMITS = SizeLimits(4999, 4999, 67, 67, (45, 67), 19)
+_SCHEDULE_LIMITS = SizeLimits(1025, 129, 9, 35, (13, 35), 7)
+_SINGLE_THREAD_LIMITS = SizeLimits(65, 65, 9, 11, (9, 11), 4)
+"""One thread takes long with the checkers, and does the same on few elements as on many."""
+_LONG_RUN_LIMITS = SizeLimits(1025, 1025, 67, 67, (45, 67), 19), SizeLimits(257, 129, 9, 35, (13, 35), 7)
+"""Sizes if the number of steps grows with the elements: smaller, and smaller still in other schedules."""
+_MANY_STEPS = 3000
+
+_TIME_LIMIT_S = 40.0
+"""Seconds of processor time before a launch counts as endless; long enough not to misjudge a slow one that ends."""
+
+_MULTIPROCESSOR_COUNTS = (16, 1)
+"""Numbers of multiprocessors to try. A host program divides its work by this number: with one, each thread does as much
+as on a large input, and a loop that runs once on a small input runs several times."""
+
+_MAX_ENLARGEMENTS = 2
+"""Times that the input is enlarged while no launch has several blocks: one block cannot show races between blocks."""
+
+SCHEDULES = ("shuffle:1", "shuffle:2", "cached:0")
+"""Schedules in which a kernel runs, in addition to the one in which it is checked."""
+
+_NEARBY_LINES = 3
+"""Lines before and after a race in front of which a barrier is tried."""
+_MAX_TRIES = 12
+_ORDERING_LINE = re.compile(
+    r"\s*((?:(?:__sync\w+|__threadfence\w*|__pipeline_wait\w*|\w+(?:\.|::)sync)\s*\([^;]*\)"
+    r"|asm\s+volatile\s*\(\"(?:fence|wgmma\.(?:fence|commit|wait))[^\"]*\"[^\"]*(?:\"memory\")?\))\s*;)\s*(?://.*)?"
+)
+"""A line whose only effect is to order threads."""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A variant with its kernel sources, input and parameters, for a device with a number of multiprocessors."""
+
+    pattern: Pattern
+    variant: Variant
+    inputs: Inputs
+    params: Mapping[str, Any]
+    sources: Mapping[str, str]
+    multiprocessors: int = _MULTIPROCESSOR_COUNTS[0]
+
+    @property
+    def file(self) -> str:
+        """The kernel file of the variant."""
+        return self.pattern.kernel_file_of(self.variant.name)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The file's kernels that can belong to the variant: its own and helpers of no particular variant."""
+        return (*self.variant.kernels, *self.pattern.helpers.get(self.file, ()))
+
+    def with_sources(self, sources: Mapping[str, str]) -> _Case:
+        """Return a copy with other kernel sources."""
+        return replace(self, sources=sources)
+
+    def runs_correctly(self, engine: SimulatorEngine, report_progress: ProgressCallback) -> bool:
+        """Run on an engine; return whether the result is correct. Raise LaunchError if a launch fails."""
+        engine.sources = dict(self.sources)
+        engine.device = replace(engine.device, multiprocessors=self.multiprocessors)
+        outputs = run_host_program(engine, self.variant, self.inputs, self.params, report_progress)
+        result, reference = verification.prepare_comparison(
+            self.pattern, self.variant, self.inputs, self.params, outputs
+        )
+        return verification.compare_results(result, reference, self.pattern.tolerance(self.inputs, self.params))[1]
+
+
+@dataclass(frozen=True)
+class _CheckedRun:
+    """Result of a run with the checkers.
+
+    `unreached` are those of the given lines that no thread executed, `blocks` the most blocks that ran together.
+    """
+
+    findings: list[Finding]
+    correct: bool
+    aborted: bool
+    unreached: Collection[int] = ()
+    blocks: int = 0
+
+
+def check_variant(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    param_values: Mapping[str, Any],
+    report_progress: ProgressCallback,
+    *,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> tuple[list[Finding], Check]:
+    """Run one variant on the simulator, on a small part of its input; return the findings and the check.
+
+    The check also contains whether several schedules agree, and a fix for a race if one is found. If the small part
+    has a single block, more of the input is used as long as that may give several.
+
+    Raises
+    ------
+    InputError
+        The inputs or parameters are not valid for the pattern; nothing was run.
+    KernelError
+        A kernel does not compile, or its launch is not valid on any GPU.
+    """
+    from gpu.simulator.checkers.report import build_diagnostics
+
+    sources = sources or {}
+    case, run, unreached = _search_for_findings(pattern, variant, inputs, param_values, report_progress, sources, seed)
+    text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
+    mistakes = collect_mistakes(run.findings, case.file)
+    part = _choose_size_limits(pattern, variant, pattern.check(param_values))[1]
+    smaller_case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
+    smaller_case = replace(smaller_case, multiprocessors=case.multiprocessors)
+
+    def is_fixed_by(edited: str) -> bool:
+        edited_sources = {**sources, case.file: edited}
+        try:
+            # The smaller case is quick; the other one shows that the fix removes the findings.
+            for each in (smaller_case, case):
+                rerun = _run_checked(each.with_sources(edited_sources), report_progress)
+                if rerun.findings or not rerun.correct:
+                    return False
+        except KernelError:
+            return False
+        return True
+
+    orders = () if run.aborted else SCHEDULES
+    return run.findings, Check(
+        mistakes=mistakes,
+        diagnostics=build_diagnostics(run.findings, text, KERNELS / case.file),
+        ended=run.aborted,
+        input=_describe_input(pattern, case.params),
+        orders=orders,
+        ordered_input=_describe_input(pattern, smaller_case.params),
+        unreached=unreached if not run.findings else (),
+        differing=tuple(schedule for schedule in orders if not _is_correct_in(schedule, smaller_case, report_progress)),
+        remedy=find_remedy(run.findings, mistakes, text, is_fixed_by, original),
+    )
+
+
+def _search_for_findings(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    param_values: Mapping[str, Any],
+    report_progress: ProgressCallback,
+    sources: Mapping[str, str],
+    seed: int,
+) -> tuple[_Case, _CheckedRun, tuple[int, ...]]:
+    """Run cases until one has findings; return the last case, its run, and the edits that no case executed."""
+    refuse_library(variant)
+    part = _choose_size_limits(pattern, variant, pattern.check(param_values))[0]
+    case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
+    text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
+    edits = _compare_lines(original.split("\n"), text.split("\n"))
+    unreached: set[int] | None = None
+    has_several_blocks = variant.is_single_thread  # a single thread cannot race with other blocks
+    cases = [replace(case, multiprocessors=count) for count in _MULTIPROCESSOR_COUNTS]
+    enlargements = 0
+    while cases:
+        case = cases.pop(0)
+        run = _run_checked(case, report_progress, edits.inserted)
+        if run.findings:
+            break
+        has_several_blocks |= run.blocks > 1
+        missed = set(run.unreached)
+        if edits.removed:
+            # A removed line counts as executed only if the original executes it.
+            original_case = case.with_sources({**sources, case.file: original})
+            missed |= {
+                edits.removed[line] for line in _find_unreached_lines(original_case, report_progress, edits.removed)
+            }
+        unreached = missed if unreached is None else unreached & missed
+        if not has_several_blocks and not cases and enlargements < _MAX_ENLARGEMENTS:
+            part, enlargements = part.enlarged, enlargements + 1
+            larger_case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
+            cases = [larger_case] if _find_shapes(larger_case) != _find_shapes(case) else []
+    return case, run, tuple(sorted(unreached or ()))
+
+
+def _find_shapes(case: _Case) -> dict[str, tuple[int, ...]]:
+    return {name: values.shape for name, values in case.inputs.items()}
+
+
+def execute_check_request(request: CheckPattern, report_progress: ProgressCallback) -> Check:
+    """Execute a CheckPattern request; raises the errors of `check_variant`."""
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    variant = pattern.variant(request.variant)
+    return check_variant(
+        pattern, variant, inputs, request.params, report_progress, sources=request.sources, seed=request.seed
+    )[1]
+
+
+def limit_params(
+    pattern: Pattern, params: Mapping[str, Any], size_limits: SizeLimits = _CHECK_LIMITS
+) -> dict[str, Any]:
+    """Return the parameters with sizes limited to a small part."""
+    sizes = {
+        "elements": size_limits.elements,
+        "bodies": size_limits.bodies,
+        "rows": size_limits.rows,
+        "columns": size_limits.columns,
+        "points": size_limits.points,
+    }
+    limits = {
+        each.name: sizes[each.unit] for each in pattern.parameters if isinstance(each, Integer) and each.unit in sizes
+    }
+    return {name: min(value, limits[name]) if name in limits else value for name, value in params.items()}
+
+
+def find_remedy(
+    findings: Sequence[Finding],
+    mistakes: Sequence[Mistake],
+    text: str,
+    is_fixed_by: Callable[[str], bool],
+    original: str = "",
+) -> Remedy | None:
+    """Return an inserted line that removes all findings, if they are races only and one such line is found.
+
+    Lines removed from `original` are tried first, then a barrier near the racing lines.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+    mistakes : sequence of Mistake
+        The findings' kinds and lines.
+    text : str
+        The edited kernel file.
+    is_fixed_by : callable
+        Returns whether a text has no findings and gives a correct result.
+    original : str
+        The file before the edits; "" if there is none.
+    """
+    if not mistakes or {each.kind for each in mistakes} != {"race"}:
+        return None
+    lines = text.split("\n")
+    candidates = _find_removed_ordering_lines(original.split("\n"), lines)
+    barrier = "__syncwarp();" if all("__syncwarp()" in each.message for each in findings) else "__syncthreads();"
+    around: Iterable[tuple[int, str]] = (
+        (number, lines[number - 1][: -len(lines[number - 1].lstrip())] + barrier)
+        for number in _find_barrier_lines({line for each in mistakes for line in each.lines}, len(lines))
+        if lines[number - 1].strip()
+    )
+    if not any("__sync" in each.message for each in findings):
+        around = ()  # a fence or a wait is needed, and which one is not known
+    for number, inserted in (*candidates, *around):
+        if is_fixed_by("\n".join([*lines[: number - 1], inserted, *lines[number - 1 :]])):
+            return Remedy(f"Insert {inserted.strip()} before line {number}", number, inserted)
+    return None
+
+
+def _find_removed_ordering_lines(original: Sequence[str], lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield removed lines that only order threads, each with the number of the line that it was before."""
+    for _, begin, end, first, last in SequenceMatcher(None, original, lines, autojunk=False).get_opcodes():
+        for place in range(begin, end):
+            if original[place : place + 1] == lines[first + place - begin : first + place - begin + 1]:
+                continue
+            if match := _ORDERING_LINE.fullmatch(original[place]):
+                indent = original[place][: -len(original[place].lstrip())]
+                yield min(first + place - begin, last) + 1, indent + match[1]
+
+
+def _find_barrier_lines(racing_lines: Collection[int], last: int) -> Iterator[int]:
+    """Yield the lines in front of which a barrier may help, those after the race first."""
+    first, end = min(racing_lines, default=1), max(racing_lines, default=0)
+    after, before = range(end + 1, end + 1 + _NEARBY_LINES), range(first - 1, first - 1 - _NEARBY_LINES, -1)
+    places = (line for line in (*after, *range(end, first - 1, -1), *before) if 1 <= line <= last)
+    yield from islice(places, _MAX_TRIES)
+
+
+@dataclass(frozen=True)
+class _LineEdits:
+    """Difference of two texts: inserted lines, and removed lines with the line that now has their place."""
+
+    inserted: Collection[int]
+    removed: Mapping[int, int]
+
+
+def _compare_lines(original: Sequence[str], lines: Sequence[str]) -> _LineEdits:
+    inserted: list[int] = []
+    removed: dict[int, int] = {}
+    for tag, begin, end, first, last in SequenceMatcher(None, original, lines, autojunk=False).get_opcodes():
+        if tag != "equal":
+            inserted += range(first + 1, last + 1)
+            removed |= {place + 1: min(first + place - begin, max(last - 1, first)) + 1 for place in range(begin, end)}
+    return _LineEdits(inserted, removed)
+
+
+def _build_small_case(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    param_values: Mapping[str, Any],
+    sources: Mapping[str, str],
+    seed: int,
+    size_limits: SizeLimits,
+) -> _Case:
+    """Return the case of a variant on a small part of its input."""
+    params = limit_params(pattern, pattern.check(param_values), size_limits)
+    return _Case(pattern, variant, limit_inputs(pattern, inputs, params, seed, size_limits), params, sources)
+
+
+def _choose_size_limits(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tuple[SizeLimits, SizeLimits]:
+    """Return the parts of the input for the check and for the runs in other schedules."""
+    if variant.is_single_thread:
+        return _SINGLE_THREAD_LIMITS, _SINGLE_THREAD_LIMITS
+    if variant.checked_side is not None:
+        side = variant.checked_side(params)
+        return replace(_CHECK_LIMITS, rows=side, columns=side), _SCHEDULE_LIMITS
+    n = pattern.count_elements(limit_params(pattern, params))
+    book = None if n is None else pattern.textbook_of(variant, params, n)
+    return _LONG_RUN_LIMITS if book is not None and book.steps > _MANY_STEPS else (_CHECK_LIMITS, _SCHEDULE_LIMITS)
+
+
+def _run_checked(case: _Case, report_progress: ProgressCallback, lines: Collection[int] = ()) -> _CheckedRun:
+    """Run a case with the checkers; also determine which of the given lines of the variant's file were executed."""
+    from gpu.engines.checking import CheckingEngine  # not needed in a GPU's process
+
+    validate_inputs(case.pattern, case.variant, case.inputs, case.params)
+    with closing(CheckingEngine()) as engine:
+        engine.max_seconds = _TIME_LIMIT_S
+        try:
+            correct = case.runs_correctly(engine, report_progress)
+        except LaunchError:
+            if not engine.findings:
+                raise
+            return _CheckedRun(engine.findings, correct=False, aborted=True)
+        unreached = engine.find_unreached_lines(case.file, lines, case.kernels) if lines else ()
+        return _CheckedRun(engine.findings, correct, aborted=False, unreached=unreached, blocks=engine.blocks)
+
+
+def _find_unreached_lines(case: _Case, report_progress: ProgressCallback, lines: Collection[int]) -> Collection[int]:
+    """Return those of the given lines of the variant's file that no thread executes."""
+    from gpu.engines.checking import CheckingEngine
+
+    with closing(CheckingEngine(checks=False)) as engine:
+        engine.max_seconds = _TIME_LIMIT_S
+        case.runs_correctly(engine, report_progress)
+        return engine.find_unreached_lines(case.file, lines, case.kernels)
+
+
+def _is_correct_in(schedule: str, case: _Case, report_progress: ProgressCallback) -> bool:
+    """Return whether the result is correct in another schedule."""
+    from gpu.engines.simulator import SimulatorEngine
+
+    with closing(SimulatorEngine("lockstep", schedule=schedule)) as engine:
+        try:
+            return case.runs_correctly(engine, report_progress)
+        except LaunchError:
+            return False
+
+
+def limit_inputs(
+    pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], seed: int, size_limits: SizeLimits
+) -> Inputs:
+    """Return inputs for a check: the first elements of one-dimensional arrays, a corner of the others."""
+    rows, columns = (
+        size_limits.image if pattern.input_kind(params) == "image" else (size_limits.columns, size_limits.columns)
+    )
+
+    def cut_corner(values: Array) -> Array:
+        if values.ndim >= 2:
+            return values[:rows, :columns]
+        return values[: size_limits.elements] if values.ndim else values
+
+    return pattern.prepare_inputs({name: cut_corner(values) for name, values in inputs.items()}, params, seed)
+
+
+def _describe_input(pattern: Pattern, params: Mapping[str, Any]) -> str:
+    """Return the size and the block size of a check, such as "n = 4999, block = 256"."""
+    shown = (pattern.size, pattern.parameter(Role.BLOCK))
+    return ", ".join(f"{each.name} = {params[each.name]}" for each in shown if each is not None and each.name in params)

@@ -1,0 +1,84 @@
+"""Compare a result with the reference result, in pieces, so that large images need little extra memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.declaration.pattern import Inputs, Outputs, Pattern, Variant
+from gpu.declaration.rounding import RoundingBound
+from gpu.messages.requests import Deviation
+
+Array = npt.NDArray[Any]
+
+CHUNK_ELEMENTS = 2**18
+"""Elements compared at a time."""
+
+
+def prepare_comparison(
+    pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any], outputs: Outputs
+) -> tuple[Array, Array]:
+    """Return a variant's result and the reference result, both in the form in which they are compared."""
+    result = variant.comparable(params, outputs[pattern.result])
+    return result, variant.comparable(params, pattern.reference(inputs, params))
+
+
+def compare_results(
+    result: Array, reference: Array, tolerance: float | Array | RoundingBound
+) -> tuple[Deviation, bool]:
+    """Compare a result with the reference result.
+
+    Parameters
+    ----------
+    result, reference : array
+        Real numbers of the same shape.
+    tolerance : float, array of the reference's shape, or RoundingBound
+        The largest absolute error of a correct result, or of each of its elements.
+
+    Returns
+    -------
+    deviation : Deviation
+        `max_abs`, and `max_rel`: `max_abs` divided by the reference's largest magnitude. Both are infinite if the
+        shapes differ or either array has a value that is not finite.
+    verified : bool
+        Whether every element is within its tolerance.
+    """
+    worst = Deviation(np.inf, np.inf)
+    if result.shape != reference.shape:
+        return worst, False
+    max_abs = scale = 0.0
+    verified = True
+    tolerances = (tolerance,) if isinstance(tolerance, np.ndarray) else ()
+    for part, reference_part, *tolerance_part in _split_arrays(result, reference, *tolerances):
+        exact = np.asarray(reference_part, np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            # An infinity or NaN on either side makes the difference infinite or NaN, so one pass is enough.
+            error = np.abs(np.subtract(part, exact, dtype=np.float64))
+        difference = float(error.max())
+        if not np.isfinite(difference):
+            return worst, False
+        limit: float | Array
+        if isinstance(tolerance, RoundingBound):
+            limit = tolerance.allowed_errors(exact)
+        else:
+            limit = tolerance_part[0] if tolerance_part else tolerance
+        verified = verified and bool((error <= limit).all())
+        max_abs = max(max_abs, difference)
+        scale = max(scale, float(np.abs(exact).max()))
+    max_rel = max_abs / scale if scale else (np.inf if max_abs else 0.0)
+    return Deviation(max_abs, max_rel), verified
+
+
+def _split_arrays(*arrays: Array) -> Iterator[tuple[Array, ...]]:
+    """Yield matching, non-empty pieces of arrays of the same shape."""
+    if all(each.flags.c_contiguous for each in arrays):
+        arrays = tuple(each.ravel() for each in arrays)
+    rows, size = len(arrays[0]), arrays[0].size
+    if not size:
+        return
+    step = max(1, CHUNK_ELEMENTS * rows // size)
+    for start in range(0, rows, step):
+        yield tuple(each[start : start + step] for each in arrays)

@@ -1,0 +1,135 @@
+"""Count a variant's work: run it in lockstep on a small part of its input, with counters as observers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from gpu.declaration.pattern import Array, Inputs, Pattern, Variant
+from gpu.kernel.figures import (
+    ATOMIC_CONFLICTS,
+    CONFLICTS,
+    REQUESTS,
+    SECTORS,
+    SHARED_ATOMICS,
+    SHARED_REQUESTS,
+    WAVEFRONTS,
+    sum_counters,
+)
+from gpu.messages.requests import CountPattern
+from gpu.messages.run_counts import RunCounts
+from gpu.patterns import find_pattern
+from gpu.run.host_program import ProgressCallback, refuse_library, run_host_program, validate_inputs
+from gpu.run.kernel_check import SizeLimits, limit_inputs, limit_params
+from gpu.run.request_inputs import open_inputs
+
+_SIZE_LIMITS = SizeLimits(elements=1024, bodies=1024, rows=64, columns=64, image=(64, 64), points=16)
+"""Several blocks, quick to count for any variant, and whole blocks, so that the share per element is clear."""
+
+_SINGLE_THREAD_LIMITS = SizeLimits(elements=128, bodies=128, rows=16, columns=16, image=(32, 32), points=8)
+"""Sizes that are as quick for a single thread."""
+
+
+def count_pattern(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    param_values: Mapping[str, Any],
+    report_progress: ProgressCallback,
+    *,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+    full_input: bool = False,
+) -> RunCounts:
+    """Run one variant on the simulator and count the work of its launches.
+
+    Parameters
+    ----------
+    pattern, variant, inputs, given, tell, sources, seed
+        As in `gpu.run.engine_requests.run_pattern`.
+    full_input : bool
+        Count the whole input instead of a small part.
+
+    Raises
+    ------
+    InputError
+        The inputs or parameters are not valid for the pattern; nothing was run.
+    KernelError
+        A kernel does not compile or fails.
+    """
+    from gpu.engines.counting import ObservedEngine  # not needed in a GPU's process
+    from gpu.simulator.counting.counters import Counters
+
+    refuse_library(variant)
+    params = pattern.check(param_values)
+    if full_input:
+        inputs = pattern.prepare_inputs(inputs, params, seed)
+    else:
+        part = _SINGLE_THREAD_LIMITS if variant.is_single_thread else _SIZE_LIMITS
+        params = limit_params(pattern, params, part)
+        if pattern.presentation.kind == "bodies":
+            part = replace(part, columns=part.bodies)
+        inputs = limit_inputs(pattern, inputs, params, seed, part)
+    validate_inputs(pattern, variant, inputs, params)
+    counters = Counters()
+    engine = ObservedEngine(counters)
+    engine.sources = dict(sources or {})
+    with closing(engine):
+        run_host_program(engine, variant, inputs, params, report_progress)
+    cost = pattern.cost(inputs, params)
+    size, elements, unit = _describe_input_size(pattern, inputs, params)
+    return RunCounts(size, elements, unit, cost.bytes_read + cost.bytes_written, **collect_run_counts(counters.total()))
+
+
+def execute_count_request(request: CountPattern, report_progress: ProgressCallback) -> RunCounts:
+    """Execute a CountPattern request; raises the errors of `count_pattern`."""
+    pattern = find_pattern(request.pattern)
+    inputs = open_inputs(request.inputs, request.side)
+    variant = pattern.variant(request.variant)
+    return count_pattern(
+        pattern,
+        variant,
+        inputs,
+        request.params,
+        report_progress,
+        sources=request.sources,
+        seed=request.seed,
+        full_input=request.full_input,
+    )
+
+
+def _describe_input_size(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any]) -> tuple[str, int, str]:
+    """Return the size of an input as text, its number of elements, and their name."""
+    match pattern.input_kind(params):
+        case "image":
+            height, width = inputs["image"].shape[:2]
+            return f"{width} × {height} pixels", height * width, "pixel"
+        case "text":
+            return f"{inputs['text'].size} characters", inputs["text"].size, "character"
+        case "bodies":
+            return f"{len(inputs['bodies'])} bodies", len(inputs["bodies"]), "body"
+    values: Array = inputs["values"]
+    size = " × ".join(map(str, values.shape)) if values.ndim > 1 else f"n = {values.size}"
+    return size, values.size, "element"
+
+
+def collect_run_counts(total: Mapping[str, int | float]) -> dict[str, int]:
+    """Return the counted fields of `RunCounts` from a run's counters."""
+    atomics = [name for name in REQUESTS if name.endswith(("_red.sum", "_atom.sum"))]
+    return {
+        "requests": sum_counters(total, REQUESTS),
+        "sectors": sum_counters(total, SECTORS),
+        "shared_requests": sum_counters(total, (*SHARED_REQUESTS, SHARED_ATOMICS)),
+        "wavefronts": sum_counters(total, WAVEFRONTS),
+        "conflicts": sum_counters(total, (*CONFLICTS, ATOMIC_CONFLICTS)),
+        "warp_statements": int(total["warp_statements"]),
+        "lane_statements": int(total["lane_statements"]),
+        "branches": int(total["branches"]),
+        "divergent_branches": int(total["divergent_branches"]),
+        "operations": int(total["operations"]),
+        "barriers": int(total["block_barriers"]),
+        "atomics": sum_counters(total, [*atomics, SHARED_ATOMICS]),
+        "hottest_atomics": int(max(total["hottest_atomics_global"], total["hottest_atomics_shared"])),
+    }

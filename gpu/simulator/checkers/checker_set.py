@@ -1,0 +1,35 @@
+"""The full set of checkers for a checked launch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gpu.simulator.checkers.checker import Checker
+from gpu.simulator.checkers.clusters import ClusterChecker
+from gpu.simulator.checkers.heap import HeapChecker, HeapRecords
+from gpu.simulator.checkers.lifetimes import LifetimeChecker
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
+from gpu.simulator.checkers.warp_masks import WarpMaskChecker
+from gpu.simulator.checkers.warpgroups import WarpgroupChecker
+
+
+def create_checkers(uninitialized: Collection[str] = (), heaps: HeapRecords | None = None) -> tuple[Checker, ...]:
+    """Return a checker of each kind for one launch.
+
+    Parameters
+    ----------
+    uninitialized : collection of str
+        The names of kernel parameters for arrays that start uninitialized.
+    heaps : HeapRecords or None
+        Allocations and frees of earlier launches; None if there were none.
+    """
+    return (
+        RaceChecker(),
+        UninitializedChecker(uninitialized),
+        HeapChecker(heaps),
+        WarpMaskChecker(),
+        LifetimeChecker(),
+        ClusterChecker(),
+        WarpgroupChecker(),
+    )

@@ -1,0 +1,438 @@
+"""Operations on data per statement: the definition that all operation counts use.
+
+It counts what textbooks count as an algorithm's operations, each for every lane that executes it:
+
+- floating-point arithmetic, by an operator or a function (`sqrtf`, `fmaxf`);
+- integer arithmetic whose result flows into memory or an atomic operation, through any number of variables, exchanges
+  between lanes and calls;
+- an atomic operation that computes; an exchange or compare-and-swap only moves a value and does not count;
+- a warp reduction (`__reduce_add_sync`) whose result flows into memory: one for each participating lane;
+- each multiplication and each addition of a warp's matrix product, divided among its lanes;
+- a comparison of two values from memory neither of which is used for a subscript, as in a compare-exchange, a merge or
+  a maximum search. A comparison of a value with itself, which only tests for NaN, does not count.
+
+If such a comparison selects one of two variables, the result derives from both: a comparator of a sorting network is
+one operation with both keys as sources, whether or not it exchanges them (`is_choice`).
+
+Computations of subscripts, addresses and conditions do not count, nor do the step of a `for`, other comparisons,
+copies, conversions, shuffles (but additions to their results do) and votes: they determine where and whether data is
+processed. A conditional operand of `?:`, `&&` and `||` counts in the lanes that need it.
+
+All of this follows from the kernel's source alone. So a statement has the same count in every run and in every
+schedule, and the counters and recordings, which the executor notifies, agree. The provenance of recorded values would
+not suffice: if one result of a statement ends in an array, its other results cannot be distinguished from indices, and
+values computed from thread indices have no provenance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu.errors import SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.intrinsics import MATRIX_PRODUCTS, TEXTURE_INTERPOLATION
+from gpu.simulator.types import BOOL, Pointer, Scalar
+
+NO_USE, DATA_USE, INDEX_USE = 0, 1, 2
+"""Flags for the uses of a value: none that counts, data, and subscripts or addresses."""
+
+Uses = Iterator[tuple[ir.Expression, int]]
+"""Expressions with the uses of their values."""
+
+_COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
+
+
+class OperationCounter:
+    """Counts the operations on data of a kernel and of all functions that it calls and kernels that it launches.
+
+    A function that kernels share can process data in one and indices in another, so each kernel has its own copy.
+    """
+
+    def __init__(self) -> None:
+        # For each function, by its id: the uses of its variables, by slot, and the variables read from memory.
+        self._uses: dict[int, dict[int, int]] = {}
+        self._variables_from_memory: dict[int, set[int]] = {}
+        # The uses of functions' results, and the functions that return values read from memory.
+        self._uses_of_result: dict[int, int] = {}
+        self._functions_from_memory: set[int] = set()
+        # Variables with results of comparisons of elements, functions that return such, and selections by those.
+        self._compared_variables: set[tuple[int, int]] = set()
+        self._compared_functions: set[int] = set()
+        self._choices: set[int] = set()
+        # The operations of statements and of conditional operands, by id.
+        self._operations: dict[int, int] = {}
+        self._positions: dict[int, SourcePosition] = {}
+        self._function = 0
+        self._position = SourcePosition("", 0)
+
+    def analyze_kernel(self, kernel: ir.Function) -> None:
+        """Analyze a kernel and all functions that it calls, unless that is done already."""
+        if id(kernel) in self._uses:
+            return
+        functions = [kernel]
+        self._uses[id(kernel)], self._variables_from_memory[id(kernel)] = {}, set()
+        state = None
+        while state != (state := self._analysis_size()):
+            for function in functions:
+                self._function = id(function)
+                for expression, use in self._expressions(function.body):
+                    for part, part_use in self._iterate_parts(expression, use):
+                        functions += self._add_uses(part, part_use)
+                self._propagate_reads(function.body)
+        counts = None
+        while counts != (counts := (len(self._compared_variables), len(self._compared_functions))):
+            for function in functions:
+                self._function = id(function)
+                self._propagate_comparisons(function.body)
+        for function in functions:
+            self._function = id(function)
+            self._count_statement(function.body)
+
+    def count_operations(self, statement: ir.Statement) -> int:
+        """Return the operations per lane of a statement, without its conditional operands and inner statements."""
+        return self._operations.get(id(statement), 0)
+
+    def find_operand_count(self, operand: ir.Expression) -> tuple[SourcePosition, int] | None:
+        """Return the statement's position and the operations of a conditional operand of `?:`, `&&` or `||`.
+
+        Return None if it contains no operation.
+        """
+        return (self._positions[id(operand)], self._operations[id(operand)]) if id(operand) in self._positions else None
+
+    def is_choice(self, select: ir.Select) -> bool:
+        """Return whether `?:` selects one of two scalar variables by a comparison of array elements."""
+        return id(select) in self._choices
+
+    # Uses of values.
+
+    def _analysis_size(self) -> tuple[int, ...]:
+        """Return sizes of the analysis results, which only grow; the analysis ends when they stay the same."""
+        return (
+            len(self._uses),
+            sum(map(sum, map(dict.values, self._uses.values()))),
+            sum(map(len, self._variables_from_memory.values())),
+            sum(self._uses_of_result.values()),
+            len(self._functions_from_memory),
+        )
+
+    def _add_uses(self, expression: ir.Expression, use: int) -> list[ir.Function]:
+        """Add an expression's uses of variables and results; return functions that are new."""
+        called: list[ir.Function] = []
+        match expression:
+            case ir.Local(_, slot) | ir.Update(_, ir.Local(_, slot)):
+                uses = self._uses[self._function]
+                uses[slot] = uses.get(slot, NO_USE) | use
+            case ir.Call(_, function):
+                called = [function]
+            case ir.IndirectCall(_, _, functions):
+                called = list(functions.values())
+            case ir.LaunchCall(_, function):
+                called = [function]
+                use = NO_USE
+            case _:
+                pass
+        for function in called:
+            self._uses_of_result[id(function)] = self._uses_of_result.get(id(function), NO_USE) | use
+        new = [function for function in called if id(function) not in self._uses]
+        for function in new:
+            self._uses[id(function)], self._variables_from_memory[id(function)] = {}, set()
+        return new
+
+    def _get_use(self, slot: int) -> int:
+        return self._uses[self._function].get(slot, NO_USE)
+
+    def _iterate_parts(self, expression: ir.Expression, use: int) -> Uses:
+        """Yield an expression and all its subexpressions, with their uses."""
+        use = _add_float_use(expression, use)
+        yield expression, use
+        for part, part_use in self._direct_parts(expression, use):
+            yield from self._iterate_parts(part, part_use)
+
+    def _direct_parts(self, expression: ir.Expression, use: int) -> Uses:
+        match expression:
+            case ir.Binary(_, _, left, right) | ir.Logical(_, _, left, right):
+                yield from ((left, use), (right, use))
+            case ir.Unary(_, _, operand) | ir.Cast(_, operand) | ir.Extract(_, operand, _):
+                yield operand, use
+            case ir.Select(_, condition, chosen, other):
+                yield from ((condition, NO_USE), (chosen, use), (other, use))
+            case ir.Sequence(_, first, second):
+                yield from ((first, NO_USE), (second, use))
+            case ir.Construct(_, parts) | ir.Intrinsic(_, _, parts):
+                yield from ((part, use) for part in parts)
+            case ir.Offset(_, pointer, index):
+                yield from ((pointer, INDEX_USE), (index, INDEX_USE))
+            case ir.Distance(_, left, right):
+                yield from ((left, INDEX_USE), (right, INDEX_USE))
+            case ir.Member(_, pointer, _) | ir.SharedAddress(_, pointer):
+                yield pointer, INDEX_USE
+            case ir.Texel(_, pointer, places):
+                yield from ((part, INDEX_USE) for part in (pointer, *places))
+            case ir.TexelWeight(_, pointer, _, place):
+                yield from ((part, INDEX_USE) for part in (pointer, place) if part is not None)
+            case ir.Load(_, place):
+                yield from _subscripts(place)
+            case ir.Temporary(_, value) if value is not None:
+                yield value, DATA_USE
+            case ir.Assign(_, place, value) | ir.Update(_, place, _, value):
+                yield from _subscripts(place)
+                yield value, use | self._get_place_use(place)
+            case ir.Atomic(_, _, place, arguments):
+                yield from _subscripts(place)
+                yield from ((argument, DATA_USE) for argument in arguments)
+            case ir.Warp(_, op, arguments) if op in MATRIX_PRODUCTS:
+                yield from ((argument, use if at else NO_USE) for at, argument in enumerate(arguments))
+            case ir.Warp(_, op, arguments):
+                # The mask comes first, the value second; of a shuffle the source lane and width follow.
+                value_use = use if op.startswith(("__shfl", "__reduce")) else NO_USE
+                yield from ((argument, value_use if at == 1 else NO_USE) for at, argument in enumerate(arguments))
+            case ir.Call(_, function, arguments):
+                within = self._uses.get(id(function), {})
+                yield from ((argument, within.get(slot, NO_USE)) for slot, argument in enumerate(arguments))
+            case ir.IndirectCall(_, function, _, arguments):
+                yield function, NO_USE
+                yield from ((argument, DATA_USE) for argument in arguments)
+            case ir.LaunchCall():
+                within = self._uses.get(id(expression.function), {})
+                yield from ((each, NO_USE) for each in (expression.grid, expression.block, expression.shared_bytes))
+                yield from ((each, within.get(slot, NO_USE)) for slot, each in enumerate(expression.arguments))
+            case ir.Print(_, _, arguments):
+                yield from ((argument, NO_USE) for argument in arguments if not isinstance(argument, str))
+            case ir.Assertion(_, condition):
+                yield condition, NO_USE
+            case ir.BulkCopy(_, to, source, size, barrier):
+                yield from ((part, INDEX_USE) for part in (to, source, size, barrier) if part is not None)
+            case ir.BarrierPhase(_, _, pointer, argument):
+                yield from ((part, INDEX_USE) for part in (pointer, argument))
+            case ir.ClusterAddress(_, pointer, rank):
+                yield from ((part, INDEX_USE) for part in (pointer, rank))
+            case ir.AsyncCopy(_, to, source, size, given):
+                yield from ((part, INDEX_USE) for part in (to, source, size, given) if part is not None)
+            case _:
+                pass
+
+    def _get_place_use(self, place: ir.Place) -> int:
+        return DATA_USE if isinstance(place, ir.Element) else self._get_use(place.slot)
+
+    def _expressions(self, statement: ir.Statement) -> Uses:
+        """Yield all expressions in a statement and its inner statements, with their uses."""
+        yield from self._own_expressions(statement)
+        if isinstance(statement, ir.Loop) and statement.step is not None:
+            yield statement.step, NO_USE
+        for inner in _inner_statements(statement):
+            yield from self._expressions(inner)
+
+    def _own_expressions(self, statement: ir.Statement) -> Uses:
+        """Yield the expressions that a statement evaluates before its inner statements run."""
+        match statement:
+            case ir.Evaluate(expression):
+                yield expression, NO_USE
+            case ir.Declare(slot, _, value) if value is not None:
+                yield value, self._get_use(slot)
+            case ir.DeclareMemory(_, _, values):
+                yield from ((value, DATA_USE) for _, value in values)
+            case ir.If(condition) | ir.Loop(condition) | ir.Switch(condition) if condition is not None:
+                yield condition, NO_USE
+            case ir.Return(value) if value is not None:
+                yield value, self._uses_of_result.get(self._function, NO_USE)
+            case _:
+                pass
+
+    # Values read from memory.
+
+    def _propagate_reads(self, statement: ir.Statement) -> None:
+        """Mark variables, parameters and results with values that derive from memory."""
+        match statement:
+            case ir.Declare(slot, _, value) if value is not None and self._is_from_memory(value):
+                self._variables_from_memory[self._function].add(slot)
+            case ir.Return(value) if value is not None and self._is_from_memory(value):
+                self._functions_from_memory.add(self._function)
+            case _:
+                pass
+        for expression, use in self._own_expressions(statement):
+            for part, _ in self._iterate_parts(expression, use):
+                match part:
+                    case ir.Assign(_, ir.Local(_, slot), value) | ir.Update(_, ir.Local(_, slot), _, value):
+                        if self._is_from_memory(value):
+                            self._variables_from_memory[self._function].add(slot)
+                    case ir.Call(_, function, arguments):
+                        self._variables_from_memory[id(function)].update(
+                            at for at, each in enumerate(arguments) if self._is_from_memory(each)
+                        )
+                    case _:
+                        pass
+        for inner in _inner_statements(statement):
+            self._propagate_reads(inner)
+
+    def _is_from_memory(self, expression: ir.Expression) -> bool:
+        """Return whether a value derives from memory."""
+        match expression:
+            case ir.Load() | ir.Atomic():
+                return True
+            case ir.Local(_, slot):
+                return slot in self._variables_from_memory[self._function]
+            case ir.Unary(type, _, operand):
+                return type != BOOL and self._is_from_memory(operand)
+            case ir.Cast(_, operand) | ir.Extract(_, operand, _):
+                return self._is_from_memory(operand)
+            case ir.Binary(type, _, left, right):
+                return type != BOOL and (self._is_from_memory(left) or self._is_from_memory(right))
+            case ir.Select(_, _, one, other) | ir.Sequence(_, other, one):
+                return self._is_from_memory(one) or (isinstance(expression, ir.Select) and self._is_from_memory(other))
+            case ir.Construct(_, parts) | ir.Intrinsic(_, _, parts):
+                return any(map(self._is_from_memory, parts))
+            case ir.Assign(_, _, value):
+                return self._is_from_memory(value)
+            case ir.Update(_, place, _, value):
+                return isinstance(place, ir.Element) or self._is_from_memory(place) or self._is_from_memory(value)
+            case ir.Warp(_, op, arguments):
+                return op.startswith("__shfl") and self._is_from_memory(arguments[1])
+            case ir.Call(_, function):
+                return id(function) in self._functions_from_memory
+            case _:
+                return False
+
+    def _uses_index_variable(self, expression: ir.Expression) -> bool:
+        """Return whether an expression contains a variable that is used for a subscript."""
+        if isinstance(expression, ir.Local):
+            return bool(self._get_use(expression.slot) & INDEX_USE)
+        if isinstance(expression, ir.Load):
+            return False
+        return any(self._uses_index_variable(part) for part, _ in self._direct_parts(expression, NO_USE))
+
+    # Results of comparisons of elements.
+
+    def _propagate_comparisons(self, statement: ir.Statement) -> None:
+        """Mark variables and results with values that result from comparisons of elements."""
+        match statement:
+            case ir.Declare(slot, _, value) if value is not None and self._is_from_comparison(value):
+                self._compared_variables.add((self._function, slot))
+            case ir.Return(value) if value is not None and self._is_from_comparison(value):
+                self._compared_functions.add(self._function)
+            case _:
+                pass
+        for expression, use in self._own_expressions(statement):
+            for part, _ in self._iterate_parts(expression, use):
+                if (
+                    isinstance(part, ir.Assign)
+                    and isinstance(part.place, ir.Local)
+                    and self._is_from_comparison(part.value)
+                ):
+                    self._compared_variables.add((self._function, part.place.slot))
+        for inner in _inner_statements(statement):
+            self._propagate_comparisons(inner)
+
+    def _is_from_comparison(self, expression: ir.Expression) -> bool:
+        """Return whether a value results from a comparison of elements."""
+        match expression:
+            case ir.Local(_, slot):
+                return (self._function, slot) in self._compared_variables
+            case ir.Call(_, function):
+                return id(function) in self._compared_functions
+            case ir.Unary(_, _, operand) | ir.Cast(_, operand):
+                return self._is_from_comparison(operand)
+            case ir.Logical(_, _, left, right):
+                return self._is_from_comparison(left) or self._is_from_comparison(right)
+            case ir.Binary(_, op, left, right):
+                if op in _COMPARISONS and self._count_own(expression, NO_USE):
+                    return True
+                return self._is_from_comparison(left) or self._is_from_comparison(right)
+            case _:
+                return False
+
+    # Counting.
+
+    def _count_statement(self, statement: ir.Statement) -> None:
+        if not isinstance(statement, ir.Block):
+            self._position = statement.position
+        own = [self._count(each, use)[0] for each, use in self._own_expressions(statement)]
+        if any(own):
+            self._operations[id(statement)] = sum(own)
+        for inner in _inner_statements(statement):
+            self._count_statement(inner)
+
+    def _count(self, expression: ir.Expression, use: int) -> tuple[int, int]:
+        """Return the operations of an expression, without and with those of its conditional operands."""
+        use = _add_float_use(expression, use)
+        if isinstance(expression, ir.Select) and self._selects_by_comparison(expression):
+            self._choices.add(id(expression))
+        own = total = self._count_own(expression, use)
+        sides = _conditional_operands(expression)
+        for part, part_use in self._direct_parts(expression, use):
+            part_own, part_total = self._count(part, part_use)
+            total += part_total
+            if not any(part is side for side in sides):
+                own += part_own
+            elif part_total:
+                self._operations[id(part)], self._positions[id(part)] = part_own, self._position
+        return own, total
+
+    def _selects_by_comparison(self, select: ir.Select) -> bool:
+        sides = (select.chosen, select.other)
+        elements = all(isinstance(each, ir.Local) and self._is_from_memory(each) for each in sides)
+        return elements and isinstance(select.type, Scalar) and self._is_from_comparison(select.condition)
+
+    def _count_own(self, expression: ir.Expression, use: int) -> int:
+        """Return the operations of an expression without its subexpressions."""
+        match expression:
+            case ir.Binary(_, op, left, right) if op in _COMPARISONS:
+                if left == right:
+                    return 0
+                return int(
+                    not any(self._uses_index_variable(each) or not self._is_from_memory(each) for each in (left, right))
+                )
+            case ir.Binary(type) | ir.Unary(type):
+                return int(use & DATA_USE != 0 and type != BOOL)
+            case ir.Intrinsic(_, name):
+                return int(use & DATA_USE != 0 and name != TEXTURE_INTERPOLATION)
+            case ir.Warp(_, op, arguments) if op in MATRIX_PRODUCTS:
+                # 4 lanes hold a row: for each of them and each factor, a multiplication and an addition.
+                return 4 * (len(arguments) - 2) * int(use & DATA_USE != 0)
+            case ir.Warp(_, op):
+                return int(use & DATA_USE != 0 and op.startswith("__reduce"))
+            case ir.Atomic(_, op):
+                return int(op not in ("exch", "cas"))
+            case ir.Update(_, place, _, _, compute):
+                return int(not isinstance(compute, Pointer) and (use | self._get_place_use(place)) & DATA_USE != 0)
+            case _:
+                return 0
+
+
+def _add_float_use(expression: ir.Expression, use: int) -> int:
+    """Add the use as data if an expression is a float: floats are data, whatever they are used for."""
+    # All expressions except places have a type.
+    type = getattr(expression, "type", None)
+    return use | DATA_USE if isinstance(type, Scalar) and type.is_float else use
+
+
+def _conditional_operands(expression: ir.Expression) -> tuple[ir.Expression, ...]:
+    """Return the operands that are evaluated only in the lanes that need them."""
+    match expression:
+        case ir.Select(_, _, chosen, other):
+            return chosen, other
+        case ir.Logical(_, _, _, right):
+            return (right,)
+        case _:
+            return ()
+
+
+def _inner_statements(statement: ir.Statement) -> Iterator[ir.Statement]:
+    """Yield the direct inner statements of a statement."""
+    match statement:
+        case ir.Block(statements):
+            yield from statements
+        case ir.If(_, then, orelse):
+            yield then
+            if orelse is not None:
+                yield orelse
+        case ir.Loop():
+            yield statement.body
+        case ir.Switch(_, sections):
+            yield from (section.body for section in sections)
+
+
+def _subscripts(place: ir.Place) -> Uses:
+    if isinstance(place, ir.Element):
+        yield place.pointer, INDEX_USE
+        if place.index is not None:
+            yield place.index, INDEX_USE

@@ -1,0 +1,237 @@
+"""Validation of traces read from files: all references are in range, and all sizes are plausible."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator.trace.data import TraceData
+from gpu.simulator.trace.memory import TraceMemory
+from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.tables import (
+    ACCESS,
+    ACTIONS,
+    BARRIER,
+    BATCH,
+    CALL,
+    EVENT,
+    INPUT,
+    NO_LANES,
+    NO_STATEMENT,
+    NOT_A_BRANCH,
+    OPERATION,
+    POINTER,
+    REGISTER,
+)
+from gpu.simulator.trace.type_validation import matches_type
+from gpu.simulator.trace.vectors import UNCOMPRESSED
+
+TABLES = {
+    "events": EVENT,
+    "accesses": ACCESS,
+    "registers": REGISTER,
+    "pointers": POINTER,
+    "operations": OPERATION,
+    "barriers": BARRIER,
+    "batches": BATCH,
+    "calls": CALL,
+    "inputs": INPUT,
+}
+
+MAX_THREADS = 2**28
+"""The limit of threads in a launch: more than can be recorded."""
+
+MAX_THREADS_PER_BLOCK = 1024
+
+MAX_MEMORY_BYTES = 2**31
+"""The limit of bytes in an array, for all blocks or threads together."""
+
+# The smallest value of each column if it is not 0: parameters are written before the first event, and negative numbers
+# mark missing values, nodes and statements.
+_MIN_VALUES = {
+    "event": -1,
+    "statement": NO_STATEMENT,
+    "value": -1,
+    "nodes": -1,
+    "operands": -1,
+    "taken": min(NOT_A_BRANCH, NO_LANES),
+}
+
+
+def validate_trace(data: TraceData) -> None:
+    """Raise ValueError if a trace is not a valid recording."""
+    _require(matches_type(data, TraceData), "types")
+    _check_references(data)
+    _check_launches(data)
+    _check_masks(data)
+    _check_lanes(data)
+    _check_nodes(data)
+    for memory in data.memories:
+        _check_memory(data, memory)
+
+
+def _require(condition: Any, subject: str) -> None:
+    if not condition:
+        raise ValueError(subject)
+
+
+def _check_launches(data: TraceData) -> None:
+    _require(data.launches, "no launch")
+    for number, launch in enumerate(data.launches):
+        _require(launch.number == number and -1 <= launch.parent < number and launch.kernel, "launches")
+        _require(len(launch.grid) == len(launch.block) == 3 and min(launch.grid + launch.block) > 0, "extents")
+        _require(prod(launch.block) <= MAX_THREADS_PER_BLOCK, "block")
+        _require(prod(launch.grid) * launch.lanes_per_block <= MAX_THREADS, "grid")
+        _require(-1 <= launch.event <= len(data.events), "launches")
+    blocks = np.array([prod(launch.grid) for launch in data.launches])
+    batches = data.batches
+    _require((batches["blocks"] > 0).all(), "batches")
+    ends = batches["first"].astype(np.int64) + batches["blocks"]
+    _require((ends <= blocks[batches["launch"]]).all(), "batches")
+    _require(all(0 <= found.event <= len(data.events) for found in data.launch.findings), "findings")
+
+
+def _check_references(data: TraceData) -> None:
+    limits: dict[str, int] = {
+        "kind": len(data.kinds),
+        "position": len(data.positions),
+        "function": len(data.functions),
+        "statement": len(data.statements),
+        "batch": len(data.batches),
+        "launch": len(data.launches),
+        "mask": len(data.masks.rows),
+        "taken": len(data.masks.rows),
+        "event": len(data.events),
+        "before": len(data.events) + 1,
+        "memory": len(data.memories),
+        "dtype": len(data.values.dtypes),
+        "operator": len(data.operators),
+        "name": len(data.pointer_names),
+        "elements": data.integers.starts.size,
+        "node": data.integers.starts.size,
+        "nodes": data.integers.starts.size,
+        "value": data.values.starts.size,
+        "operands": data.values.starts.size,
+        # The events' first rows in these tables, which may be their end.
+        "access": len(data.accesses) + 1,
+        "register": len(data.registers) + 1,
+    }
+    for table, dtype in TABLES.items():
+        for column in dtype.names or ():
+            values = getattr(data, table)[column]
+            least, limit = _MIN_VALUES.get(column, 0), limits.get(column, 2**31)
+            if values.size and not (least <= values.min() and values.max() < limit):
+                raise ValueError(f"{table}.{column}")
+    _require((data.accesses["action"] < len(ACTIONS)).all(), "accesses.action")
+    _require((data.accesses["event"] >= 0).all() and (data.operations["event"] >= 0).all(), "event")
+    for function in data.functions:
+        _require(all(-1 <= statement.position < len(data.positions) for statement in function.statements), "functions")
+        _require(all(size > 0 for size in function.pointers.values()), "functions")
+        _require(set(function.rounds) <= set(range(len(function.statements))), "functions")
+        _require(all(-1 <= position < len(data.positions) for position in function.rounds.values()), "functions")
+    frames = len(data.calls) + len(data.batches) + 1
+    for framed in (data.events, data.registers, data.pointers):
+        _require(framed["frame"].max(initial=0) < max(frames, len(data.events) + 1), "frame")
+
+
+def _check_masks(data: TraceData) -> None:
+    rows, pool = data.masks.rows, data.masks.pool
+    start, count, lanes = (rows[name].astype(np.int64) for name in ("start", "count", "lanes"))
+    as_bits = rows["bits"] != 0
+    size = np.where(as_bits, -(-lanes // 8), 4 * count)
+    _require((start >= 0).all() and (count >= 0).all() and (count <= lanes).all(), "masks")
+    _require((start + size <= pool.size).all(), "masks")
+    for number, (limit, expected) in enumerate(zip(lanes.tolist(), count.tolist(), strict=True)):
+        active = data.masks.lanes(number)
+        _require(active.size == expected and not (active.size and not 0 <= active[0] <= active[-1] < limit), "masks")
+        _require((np.diff(active) > 0).all(), "masks")
+
+
+def _check_lanes(data: TraceData) -> None:
+    """Check that each row's mask is one of its batch, and that each of its vectors has a number for each lane."""
+    per_block = np.array([launch.lanes_per_block for launch in data.launches])
+    lanes_of_batch = data.batches["blocks"].astype(np.int64) * per_block[data.batches["launch"]]
+    events, masks = data.events, data.masks.rows
+    own = lanes_of_batch[events["batch"]]
+    _require((masks["lanes"][events["mask"]] == own).all(), "events.mask")
+    _require((masks["count"][events["mask"]] > 0).all(), "events.mask")
+    branches = events["taken"] >= 0
+    _require((masks["lanes"][events["taken"][branches]] == own[branches]).all(), "events.taken")
+    barriers = data.barriers
+    _require((masks["lanes"][barriers["mask"]] == lanes_of_batch[barriers["batch"]]).all(), "barriers.mask")
+    for name in ("accesses", "registers", "pointers", "operations"):
+        table = getattr(data, name)
+        _require((table["event"] < max(len(events), 1)).all() and (len(events) or not len(table)), name)
+        if not len(table):
+            continue
+        _require((np.diff(table["event"]) >= 0).all(), f"{name}.event")
+        lanes = masks["lanes"][table["mask"]]
+        # Parameters of a child launch are written after the last event of another batch.
+        fits = np.isin(lanes, lanes_of_batch) if name in ("registers", "pointers") else lanes == own[table["event"]]
+        _require(fits.all(), f"{name}.mask")
+        counts = masks["count"][table["mask"]].astype(np.int64)
+        for column in ("elements", "node"):
+            if column in (table.dtype.names or ()):
+                _check_integers(data, table[column], counts)
+        if "value" in (table.dtype.names or ()):
+            _check_values(data, table["value"], counts)
+    counts = masks["count"][data.operations["mask"]].astype(np.int64)
+    for place in range(3):
+        _check_integers(data, data.operations["nodes"][:, place], counts)
+        _check_values(data, data.operations["operands"][:, place], counts)
+    _require((data.operations["first"] > 0).all() and (data.inputs["first"] > 0).all(), "nodes")
+    _require((data.inputs["count"] >= 0).all() and (data.inputs["unit"] > 0).all(), "inputs")
+
+
+def _check_nodes(data: TraceData) -> None:
+    """Check that all nodes are those of operations or of initial elements of memories."""
+    counts = data.masks.rows["count"].astype(np.int64)[data.operations["mask"]]
+    inputs = data.inputs
+    sizes = np.array([0 if memory.initial is None else memory.total_bytes for memory in data.memories])
+    _require((inputs["count"].astype(np.int64) * inputs["unit"] <= sizes[inputs["memory"]]).all(), "inputs")
+    end = 1 + int(counts.sum()) + int(inputs["count"].sum(dtype=np.int64))
+    _require((data.operations["first"].astype(np.int64) + counts <= end).all(), "nodes")
+    _require((inputs["first"].astype(np.int64) + inputs["count"] <= end).all(), "nodes")
+
+
+def _check_integers(data: TraceData, numbers: Array, counts: Array) -> None:
+    has = numbers >= 0
+    starts = data.integers.starts[numbers[has]]
+    explicit = data.integers.steps[numbers[has]] == UNCOMPRESSED
+    _require((starts[explicit] >= 0).all(), "integers")
+    _require((starts[explicit] + counts[has][explicit] <= data.integers.pool.size).all(), "integers")
+
+
+def _check_values(data: TraceData, numbers: Array, counts: Array) -> None:
+    has = numbers >= 0
+    starts, codes = data.values.starts[numbers[has]], data.values.codes[numbers[has]]
+    _require((codes >= 0).all() and (codes // 2 < len(data.values.dtypes)).all(), "values")
+    size = data.values.sizes[codes // 2] * np.where(codes % 2 == 1, counts[has], 1)
+    _require((starts >= 0).all() and (starts + size <= data.values.pool.size).all(), "values")
+    _require(all(dtype.kind in "biuf" and dtype.itemsize <= 8 for dtype in data.values.dtypes), "values")
+
+
+def _check_memory(data: TraceData, memory: TraceMemory) -> None:
+    sizes = (memory.size, memory.blocks, memory.stride, memory.lanes, memory.total_bytes)
+    _require(all(0 <= size <= MAX_MEMORY_BYTES for size in sizes) and memory.blocks > 0 and memory.unit > 0, "memory")
+    _require(memory.space in ("global", "constant", "shared", "local") and 0 <= memory.fill < 256, "memory")
+    _require(-1 <= memory.batch < len(data.batches) and memory.base >= 0, "memory")
+    _require((memory.batch >= 0) == (memory.space in ("shared", "local")), "memory")
+    _require(memory.dtype.kind in "biuf" and memory.dtype.itemsize <= 8, "memory")
+    _require(memory.initial is None or memory.initial.size == memory.total_bytes, "memory")
+    blocks, lanes = 1, 0
+    if memory.batch >= 0:
+        batch = data.batches[memory.batch]
+        if memory.space == "shared":
+            blocks = int(batch["blocks"])
+        else:
+            lanes = int(batch["blocks"]) * data.launches[batch["launch"]].lanes_per_block
+    _require(memory.blocks == blocks and memory.lanes == lanes, "memory")
+    if memory.blocks > 1:
+        _require(memory.stride >= memory.size, "memory")
+    _require(memory.index.size == memory.nodes.size == len(memory.values), "memory")
+    _require((memory.index >= 0).all() and (memory.index < max(memory.total_bytes // memory.unit, 1)).all(), "memory")
+    _require((memory.nodes >= 0).all() and (np.diff(memory.borders) >= 0).all(), "memory")
+    _require((memory.borders >= 0).all() and (memory.borders <= memory.index.size).all(), "memory")

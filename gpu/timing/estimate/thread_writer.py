@@ -1,0 +1,703 @@
+"""Write a kernel's code for one thread as LLVM IR for NVIDIA GPUs, which LLVM then optimizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import numpy.typing as npt
+
+from gpu.errors import CompileError, SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.compiled import arithmetic
+from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, memory_type, value_type
+from gpu.simulator.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
+from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Struct, Type, Void, leaves
+
+Array = npt.NDArray[Any]
+Value = str | tuple[str, ...]
+
+_AXES = "xyz"
+_SPECIALS = {"threadIdx": "tid", "blockIdx": "ctaid", "blockDim": "ntid", "gridDim": "nctaid"}
+_SHUFFLES = {"__shfl_sync": "idx", "__shfl_up_sync": "up", "__shfl_down_sync": "down", "__shfl_xor_sync": "bfly"}
+_REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
+_LOG2_E, _LN_2 = "0x3FF7154760000000", "0x3FE62E4300000000"
+_HALF_DEPTH = 16
+"""The depth of a 16-bit float product, in elements of a row; TF32 products have half."""
+_WIDE_BYTES = 8
+_MAXIMUM_UNROLLED = 64
+"""The most iterations of a loop that is unrolled completely, if its bound is known."""
+
+
+@dataclass
+class _CallFrame:
+    """A function that is inlined at its call: its variables, and the destination of its result.
+
+    `counters` are the variables that are initialized with a constant.
+    """
+
+    function: ir.Function
+    variables: dict[int, str] = field(default_factory=dict)
+    arrays: dict[int, str] = field(default_factory=dict)
+    counters: set[int] = field(default_factory=set)
+    result: str = ""
+    end: str = ""
+
+
+class ThreadWriter:
+    """Write a kernel as code of one thread.
+
+    Parameters
+    ----------
+    variables : mapping of str to (str, array)
+        The module's variables: their state spaces, "constant" or "global", and their contents as bytes.
+    source_file : str
+        The name of the source file, to attach its lines to instructions; "" for none.
+    """
+
+    def __init__(self, variables: Mapping[str, tuple[str, Array]], source_file: str = "") -> None:
+        self._asm = Assembly()
+        self._module_variables = variables
+        self._globals: dict[str, str] = {}
+        self._loops: list[tuple[str, str]] = []
+        self._depth = 0
+        self._unroll_enable_node = ""
+        self._source_file = source_file
+        self._scope = ""
+        self._marks: dict[int, str] = {}
+        self._named_metadata: list[str] = []
+
+    def write_kernel(self, function: ir.Function) -> str:
+        """Return the text of a module with the kernel; raise CompileError for a feature that cannot be estimated."""
+        asm = self._asm
+        frame = _CallFrame(function, end="end")
+        debug_reference = self._write_debug_metadata(function.name) if self._source_file else ""
+        parameters = []
+        try:
+            for slot, (_, type) in enumerate(function.parameters):
+                name = f"%argument.{slot}"
+                if isinstance(type, Struct):
+                    parameters.append(f"ptr byval([{type.size} x i8]) align {max(type.alignment, 1)} {name}")
+                    self._emit_store(self._declare_variable(frame, slot, type), type, self._emit_load(name, type))
+                else:
+                    parameter_type = memory_type(type) if isinstance(type, Scalar | Pointer) else "ptr"
+                    parameters.append(f"{parameter_type} {name}")
+                    asm.emit(f"store {parameter_type} {name}, ptr {self._declare_variable(frame, slot, type)}")
+            self._declare_shared(frame)
+            self._emit_statement(frame, function.body)
+            for each in sorted(asm.declarations):
+                if "@llvm." not in each:  # from the C library, which GPUs do not have
+                    raise UnsupportedKernel(f"the function {each.partition('@')[2].partition('(')[0]}")
+        except UnsupportedKernel as reason:
+            raise CompileError(f"{function.name} cannot be estimated without nvcc: it has {reason}.") from None
+        if not asm.is_terminated:
+            asm.jump("end")
+        body = "\n".join(
+            ["entry:", *asm.entry, "  br label %start", "start:", *map(str, asm.lines), "end:", "  ret void"]
+        )
+        head = "\n".join([*self._globals.values(), *sorted(asm.declarations)])
+        opening = f"define ptx_kernel void @{function.name}({', '.join(parameters)}){debug_reference} {{"
+        return "\n".join([head, opening, body, "}", *asm.metadata, *self._named_metadata])
+
+    # Lines.
+
+    def _write_debug_metadata(self, name: str) -> str:
+        """Write the debug metadata of the file and the kernel, to which lines refer; return the kernel's reference."""
+        asm = self._asm
+        file = asm.add_debug_metadata(f'!DIFile(filename: "{self._source_file}", directory: "/")')
+        unit = asm.add_debug_metadata(
+            f"distinct !DICompileUnit(language: DW_LANG_C_plus_plus, file: {file}, emissionKind: DebugDirectivesOnly)"
+        )
+        type = asm.add_debug_metadata(f"!DISubroutineType(types: {asm.add_metadata('null')})")
+        self._scope = asm.add_debug_metadata(
+            f'distinct !DISubprogram(name: "{name}", scope: {file}, file: {file}, type: {type}, unit: {unit}, '
+            "spFlags: DISPFlagDefinition)"
+        )
+        version = asm.add_metadata('i32 2, !"Debug Info Version", i32 3')
+        self._named_metadata += [f"!llvm.dbg.cu = !{{{unit}}}", f"!llvm.module.flags = !{{{version}}}"]
+        asm.instruction_suffix = self._line_mark(0)
+        return f" !dbg {self._scope}"
+
+    def _line_mark(self, line: int) -> str:
+        if line not in self._marks:
+            self._marks[line] = (
+                f", !dbg {self._asm.add_debug_metadata(f'!DILocation(line: {line}, scope: {self._scope})')}"
+            )
+        return self._marks[line]
+
+    def _set_line(self, position: SourcePosition) -> None:
+        """Attach a line to the following instructions; code from a header gets the line of its call."""
+        if self._source_file and PurePath(position.file).name == self._source_file:
+            self._asm.instruction_suffix = self._line_mark(position.line)
+
+    # Statements.
+
+    def _declare_shared(self, frame: _CallFrame) -> None:
+        for shared in frame.function.shared:
+            name = "@extern_shared" if shared.is_dynamic else f"@shared.{frame.function.name}.{shared.slot}"
+            kind = "external" if shared.is_dynamic else "internal"
+            start = "" if shared.is_dynamic else " undef"
+            self._globals[name] = (
+                f"{name} = {kind} addrspace(3) global [{shared.size if start else 0} x i8]{start}, align 16"
+            )
+            frame.arrays[shared.slot] = self._asm.value(f"addrspacecast ptr addrspace(3) {name} to ptr")
+
+    def _emit_statement(self, frame: _CallFrame, statement: ir.Statement) -> None:
+        asm = self._asm
+        if not isinstance(statement, ir.Block):
+            self._set_line(statement.position)
+        match statement:
+            case ir.Evaluate(expression):
+                self._emit_value(frame, expression)
+            case ir.Declare(slot, type, value):
+                place = self._declare_variable(frame, slot, type)
+                if value is not None:
+                    self._emit_store(place, type, self._emit_value(frame, value))
+                (frame.counters.add if _is_constant(value) else frame.counters.discard)(slot)
+            case ir.DeclareMemory(slot, size, values, zeroed):
+                place = frame.arrays.setdefault(slot, asm.alloca(size, "array"))
+                if zeroed:
+                    asm.fill(place, 0, size)
+                for offset, value in values:
+                    self._emit_store(asm.offset(place, offset), value.type, self._emit_value(frame, value))
+            case ir.Block(statements):
+                for each in statements:
+                    self._emit_statement(frame, each)
+            case ir.If(condition, then, orelse):
+                labels = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
+                asm.branch(self._emit_scalar(frame, condition), labels[0], labels[1])
+                asm.begin_block(labels[0])
+                self._emit_statement(frame, then)
+                asm.jump(labels[2])
+                asm.begin_block(labels[1])
+                if orelse is not None:
+                    self._emit_statement(frame, orelse)
+                asm.begin_block(labels[2])
+            case ir.Loop():
+                self._emit_loop(frame, statement)
+            case ir.Switch():
+                self._emit_switch(frame, statement)
+            case ir.Jump(kind):
+                asm.jump(self._loops[-1][0 if kind == "break" else 1])
+            case ir.Return(value):
+                if value is not None and frame.result:
+                    self._emit_store(frame.result, value.type, self._emit_value(frame, value))
+                asm.jump(frame.end)
+            case ir.Barrier():
+                self._emit_call("void", "llvm.nvvm.barrier0", [])
+
+    def _emit_loop(self, frame: _CallFrame, loop: ir.Loop) -> None:
+        asm = self._asm
+        test, body, step, after = (asm.new_name(name) for name in ("test", "body", "step", "after"))
+        asm.jump(test if loop.tests_first else body)
+        asm.begin_block(test)
+        if loop.condition is not None:
+            asm.branch(self._emit_scalar(frame, loop.condition), body, after)
+        asm.begin_block(body)
+        self._loops.append((after, step))
+        self._emit_statement(frame, loop.body)
+        self._loops.pop()
+        self._set_line(loop.position)
+        asm.begin_block(step)
+        if loop.step is not None:
+            self._emit_value(frame, loop.step)
+        asm.jump(test, f", !llvm.loop {self._unroll_metadata()}" if _has_constant_bounds(loop, frame.counters) else "")
+        asm.begin_block(after)
+
+    def _unroll_metadata(self) -> str:
+        """Return the metadata that makes LLVM unroll a loop as much as NVIDIA's compiler, which unrolls more."""
+        if not self._unroll_enable_node:
+            self._unroll_enable_node = self._asm.add_metadata('!"llvm.loop.unroll.enable"')
+        return self._asm.add_metadata(f"self, {self._unroll_enable_node}", distinct=True)
+
+    def _emit_switch(self, frame: _CallFrame, switch: ir.Switch) -> None:
+        asm = self._asm
+        type = switch.value.type
+        assert isinstance(type, Scalar)
+        value, after = self._emit_scalar(frame, switch.value), asm.new_name("after")
+        labels = [asm.new_name("case") for _ in switch.sections]
+        for label, section in zip(labels, switch.sections, strict=True):
+            for case in section.values:
+                other = asm.new_name("other")
+                asm.branch(asm.value(f"icmp eq {value_type(type)} {value}, {case}"), label, other)
+                asm.begin_block(other)
+        default = next((label for label, each in zip(labels, switch.sections, strict=True) if each.is_default), after)
+        asm.jump(default)
+        self._loops.append((after, self._loops[-1][1] if self._loops else after))
+        for label, section in zip(labels, switch.sections, strict=True):
+            asm.begin_block(label)
+            self._emit_statement(frame, section.body)
+        self._loops.pop()
+        asm.begin_block(after)
+
+    # Memory.
+
+    def _declare_variable(self, frame: _CallFrame, slot: int, type: Type) -> str:
+        if slot not in frame.variables:
+            frame.variables[slot] = self._asm.alloca(max(type.size, 1), "variable")
+        return frame.variables[slot]
+
+    def _emit_load(self, place: str, type: Type, *, volatile: bool = False) -> Value:
+        instruction = "load volatile" if volatile else "load"
+        parts = [
+            self._asm.value(f"{instruction} {memory_type(leaf)}, ptr {self._emit_offset(place, offset)}, align {align}")
+            for offset, leaf, align in _find_leaves(type)
+        ]
+        values = [
+            self._asm.value(f"trunc i8 {part} to i1") if leaf == BOOL else part
+            for part, (_, leaf, _) in zip(parts, _find_leaves(type), strict=True)
+        ]
+        return values[0] if isinstance(type, Scalar | Pointer) else tuple(values)
+
+    def _emit_store(self, place: str, type: Type, value: Value, *, volatile: bool = False) -> None:
+        values = value if isinstance(value, tuple) else (value,)
+        for each, (offset, leaf, align) in zip(values, _find_leaves(type), strict=True):
+            stored = self._asm.value(f"zext i1 {each} to i8") if leaf == BOOL else each
+            instruction = "store volatile" if volatile else "store"
+            self._asm.emit(
+                f"{instruction} {memory_type(leaf)} {stored}, ptr {self._emit_offset(place, offset)}, align {align}"
+            )
+
+    def _emit_offset(self, place: str, offset: int) -> str:
+        return self._asm.offset(place, offset) if offset else place
+
+    def _emit_address(self, frame: _CallFrame, place: ir.Place) -> str:
+        if isinstance(place, ir.Local):
+            return self._declare_variable(frame, place.slot, place.type)
+        start = self._emit_scalar(frame, place.pointer)
+        return start if place.index is None else self._emit_element_address(frame, start, place.index, place.type.size)
+
+    def _emit_element_address(self, frame: _CallFrame, start: str, index: ir.Expression, size: int) -> str:
+        assert isinstance(index.type, Scalar)
+        offset = arithmetic.emit_cast(self._asm, index.type, INT64, self._emit_scalar(frame, index))
+        return self._asm.value(f"getelementptr inbounds [{size} x i8], ptr {start}, i64 {offset}", "p")
+
+    def _declare_global(self, name: str) -> str:
+        space, data = self._module_variables[name]
+        number = 4 if space == "constant" else 1
+        if name not in self._globals:
+            content = "".join(f"\\{byte:02X}" for byte in data.tobytes())
+            head = f'@"{name}" = addrspace({number}) externally_initialized global'
+            self._globals[name] = f'{head} [{data.size} x i8] c"{content}", align 16'
+        return self._asm.value(f'addrspacecast ptr addrspace({number}) @"{name}" to ptr')
+
+    # Expressions.
+
+    def _emit_scalar(self, frame: _CallFrame, expression: ir.Expression) -> str:
+        value = self._emit_value(frame, expression)
+        return value[0] if isinstance(value, tuple) else value
+
+    def _emit_copy(self, frame: _CallFrame, copy: ir.AsyncCopy) -> None:
+        """Start a copy to shared memory; the compiler derives its size from constants."""
+        asm = self._asm
+        target = asm.value(f"addrspacecast ptr {self._emit_scalar(frame, copy.destination)} to ptr addrspace(3)")
+        source = asm.value(f"addrspacecast ptr {self._emit_scalar(frame, copy.source)} to ptr addrspace(1)")
+        size = self._emit_scalar(frame, copy.bytes)
+        copied_bytes = self._emit_scalar(frame, copy.read_bytes) if copy.read_bytes is not None else size
+        read = asm.value(f"trunc i64 {copied_bytes} to i32")
+        for count, cache in ((4, "ca"), (8, "ca"), (16, "cg")):
+            with asm.when(asm.value(f"icmp eq i64 {size}, {count}")):
+                asm.emit(
+                    f'call void asm sideeffect "cp.async.{cache}.shared.global [$0], [$1], {count}, $2;", '
+                    f'"l,l,r,~{{memory}}"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, i32 {read})'
+                )
+
+    def _emit_bulk_copy(self, frame: _CallFrame, copy: ir.BulkCopy) -> None:
+        if copy.barrier is None:
+            raise UnsupportedKernel("bulk copies to global memory")
+        asm = self._asm
+        target = asm.value(f"addrspacecast ptr {self._emit_scalar(frame, copy.destination)} to ptr addrspace(3)")
+        source = asm.value(f"addrspacecast ptr {self._emit_scalar(frame, copy.source)} to ptr addrspace(1)")
+        asm.emit(
+            'call void asm sideeffect "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes '
+            '[$0], [$1], $2, [$0];", "l,l,r,~{memory}"'
+            f"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, i32 {self._emit_scalar(frame, copy.bytes)})"
+        )
+
+    def _emit_value(self, frame: _CallFrame, expression: ir.Expression) -> Value:
+        asm = self._asm
+        match expression:
+            case ir.Const(type, value):
+                return arithmetic.format_literal(type, value)
+            case ir.Null():
+                return "null"
+            case ir.Local(type, slot, _):
+                return (
+                    frame.arrays[slot]
+                    if slot in frame.arrays
+                    else self._emit_load(self._declare_variable(frame, slot, type), type)
+                )
+            case ir.Global(_, name):
+                return self._declare_global(name)
+            case ir.Special(type, name, axis):
+                if name not in _SPECIALS:
+                    raise UnsupportedKernel("clusters of blocks")
+                number = self._emit_call("i32", f"llvm.nvvm.read.ptx.sreg.{_SPECIALS[name]}.{_AXES[axis]}", [])
+                return arithmetic.emit_cast(asm, Scalar("uint32"), type, number)
+            case ir.SharedAddress(type, operand):
+                address = self._emit_scalar(frame, operand)
+                if isinstance(type, Scalar):
+                    place = asm.value(f"addrspacecast ptr {address} to ptr addrspace(3)")
+                    return asm.value(f"ptrtoint ptr addrspace(3) {place} to {value_type(type)}")
+                assert isinstance(operand.type, Scalar)
+                assert isinstance(operand.type, Scalar)
+                place = asm.value(f"inttoptr {value_type(operand.type)} {address} to ptr addrspace(3)")
+                return asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
+            case ir.AsyncCopy():
+                self._emit_copy(frame, expression)
+                return "void"
+            case ir.BulkCopy():
+                self._emit_bulk_copy(frame, expression)
+                return "void"
+            case ir.BarrierPhase(_, op):
+                return "true" if op == "test" else "0"  # a wait is treated as complete
+            case ir.AsyncCommit(kind="bulk" | "product") | ir.AsyncWait(kind="bulk" | "product"):
+                return "void"
+            case ir.AsyncCommit(kind="copy"):
+                asm.emit('call void asm sideeffect "cp.async.commit_group;", ""()')
+                return "void"
+            case ir.AsyncWait(kind="copy"):
+                asm.emit('call void asm sideeffect "cp.async.wait_all;", "~{memory}"()')
+                return "void"
+            case ir.Unary(_, op, operand):
+                assert isinstance(operand.type, Scalar)
+                return arithmetic.emit_unary(asm, op, operand.type, self._emit_scalar(frame, operand))
+            case ir.Binary(_, op, left, right):
+                return self._emit_binary(frame, op, left, right)
+            case ir.Logical(_, op, left, right):
+                place = asm.alloca(1, "logical")
+                first = self._emit_scalar(frame, left)
+                asm.emit(f"store i1 {first}, ptr {place}")
+                with asm.when(first if op == "&&" else asm.value(f"xor i1 {first}, true")):
+                    asm.emit(f"store i1 {self._emit_scalar(frame, right)}, ptr {place}")
+                return asm.value(f"load i1, ptr {place}")
+            case ir.Select(type, condition, chosen, other):
+                return self._emit_select(frame, type, condition, chosen, other)
+            case ir.Sequence(_, first_part, second_part):
+                self._emit_value(frame, first_part)
+                return self._emit_value(frame, second_part)
+            case ir.Cast():
+                return self._emit_cast(frame, expression)
+            case ir.Offset(type, pointer, index):
+                return self._emit_element_address(frame, self._emit_scalar(frame, pointer), index, type.element.size)
+            case ir.Member(_, pointer, offset):
+                return self._emit_offset(self._emit_scalar(frame, pointer), offset)
+            case ir.Construct(_, parts):
+                flat: list[str] = []
+                for part in parts:
+                    leaf_values = self._emit_value(frame, part)
+                    flat += leaf_values if isinstance(leaf_values, tuple) else (leaf_values,)
+                return tuple(flat)
+            case ir.Extract(type, operand, first_leaf):
+                vector = self._emit_value(frame, operand)
+                assert isinstance(vector, tuple)
+                if isinstance(type, Scalar | Pointer):
+                    return vector[first_leaf]
+                return vector[first_leaf : first_leaf + len(leaves(type))]
+            case ir.Temporary(type, inner):
+                place = asm.alloca(type.element.size, "temporary")
+                if inner is not None:
+                    self._emit_store(place, type.element, self._emit_value(frame, inner))
+                return place
+            case ir.Distance(_, left, right):
+                assert isinstance(left.type, Pointer)
+                numbers = [asm.value(f"ptrtoint ptr {self._emit_scalar(frame, side)} to i64") for side in (left, right)]
+                return asm.value(
+                    f"sdiv exact i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {left.type.element.size}"
+                )
+            case ir.Load(is_async=True):
+                return "0"  # tensor cores load the operand from shared memory
+            case ir.Load(type, element):
+                return self._emit_load(self._emit_address(frame, element), type, volatile=element.volatile)
+            case ir.Assign(type, target, inner):
+                new = self._emit_value(frame, inner)
+                volatile = isinstance(target, ir.Element) and target.volatile
+                self._emit_store(self._emit_address(frame, target), type, new, volatile=volatile)
+                return new
+            case ir.Update():
+                return self._emit_update(frame, expression)
+            case ir.Intrinsic(type, name, arguments):
+                return self._emit_intrinsic(frame, name, type, arguments)
+            case ir.Atomic():
+                return self._emit_atomic(frame, expression)
+            case ir.Warp(type, op, arguments):
+                return self._emit_exchange(frame, op, type, arguments)
+            case ir.Fence(_, name):
+                if name.startswith("__threadfence"):
+                    scope = "cta" if name.endswith("block") else "sys" if name.endswith("system") else "gl"
+                    self._emit_call("void", f"llvm.nvvm.membar.{scope}", [])
+                return "0"
+            case ir.HeapChange() | ir.Assertion() | ir.Print():
+                return "0"
+            case ir.Clock():
+                return "0"
+            case ir.Call():
+                return self._inline_call(frame, expression)
+        raise UnsupportedKernel(f"{expression.__class__.__name__.lower()} expressions")
+
+    def _emit_binary(self, frame: _CallFrame, op: str, left: ir.Expression, right: ir.Expression) -> str:
+        asm = self._asm
+        assert isinstance(left.type, Scalar)
+        first, second = self._emit_scalar(frame, left), self._emit_scalar(frame, right)
+        if op in ("<<", ">>") and isinstance(right.type, Scalar):
+            second = arithmetic.emit_cast(asm, right.type, left.type, second)
+            bits = 8 * left.type.size - 1
+            masked = asm.value(f"and {value_type(left.type)} {second}, {bits}") if not second.isdigit() else second
+            kind = "shl" if op == "<<" else "ashr" if left.type.is_signed else "lshr"
+            return asm.value(f"{kind} {value_type(left.type)} {first}, {masked}")
+        if op in "/%" and not left.type.is_float:
+            sign = "s" if left.type.is_signed else "u"
+            return asm.value(f"{sign}{'div' if op == '/' else 'rem'} {value_type(left.type)} {first}, {second}")
+        flags = "nsw " if left.type.is_signed else ""
+        return arithmetic.emit_binary(asm, op, left.type, first, second, flags=flags)
+
+    def _emit_select(
+        self, frame: _CallFrame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
+    ) -> Value:
+        asm = self._asm
+        place = asm.alloca(max(type.size, 1), "select")
+        labels = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
+        asm.branch(self._emit_scalar(frame, condition), labels[0], labels[1])
+        for label, side in zip(labels[:2], (chosen, other), strict=True):
+            asm.begin_block(label)
+            value = self._emit_value(frame, side)
+            if type.size:
+                self._emit_store(place, type, value)
+            asm.jump(labels[2])
+        asm.begin_block(labels[2])
+        return self._emit_load(place, type) if type.size else "0"
+
+    def _emit_cast(self, frame: _CallFrame, expression: ir.Cast) -> Value:
+        asm, source, target = self._asm, expression.operand.type, expression.type
+        operand = self._emit_value(frame, expression.operand)
+        if not isinstance(operand, str):
+            return operand
+        if isinstance(source, Scalar) and isinstance(target, Scalar):
+            if source.is_float and not target.is_float and target != BOOL and target.size >= 4:
+                sign = "s" if target.is_signed else "u"
+                return asm.value(f"fpto{sign}i {value_type(source)} {operand} to {value_type(target)}")
+            return arithmetic.emit_cast(asm, source, target, operand)
+        if isinstance(source, Pointer) and isinstance(target, Scalar):
+            return arithmetic.emit_pointer_conversion(asm, operand, target)
+        if isinstance(source, Scalar) and isinstance(target, Pointer):
+            return asm.value(f"inttoptr i64 {arithmetic.emit_cast(asm, source, INT64, operand)} to ptr")
+        return operand
+
+    def _emit_update(self, frame: _CallFrame, update: ir.Update) -> Value:
+        asm, place, operand = self._asm, update.place, update.value
+        if isinstance(update.compute_type, Pointer):
+            address = self._emit_address(frame, place)
+            old = self._emit_load(address, place.type)
+            assert isinstance(old, str)
+            new = self._emit_element_address(frame, old, operand, update.compute_type.element.size)
+        else:
+            stored_type, compute = update.type, update.compute_type
+            assert isinstance(stored_type, Scalar)
+            right = self._emit_scalar(frame, operand)
+            address = self._emit_address(frame, place)
+            old = self._emit_load(address, place.type)
+            assert isinstance(old, str)
+            if update.op in ("<<", ">>") and isinstance(operand.type, Scalar):
+                right = arithmetic.emit_cast(asm, operand.type, compute, right)
+            flags = "nsw " if compute.is_signed else ""
+            operand_value = arithmetic.emit_cast(asm, stored_type, compute, old)
+            new = arithmetic.emit_cast(
+                asm,
+                compute,
+                stored_type,
+                arithmetic.emit_binary(asm, update.op, compute, operand_value, right, flags=flags),
+            )
+        self._emit_store(address, place.type, new)
+        return old if update.returns_old else new
+
+    def _emit_intrinsic(self, frame: _CallFrame, name: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
+        asm = self._asm
+        kinds: list[Any] = [each.type for each in arguments]
+        values = [self._emit_scalar(frame, each) for each in arguments]
+        base = name.strip("_").removesuffix("f") if kinds and kinds[0] == Scalar("float32") else name
+        if kinds and kinds[0] == Scalar("float32"):
+            if base in ("exp", "exp2", "exp10"):
+                factor = {"exp": _LOG2_E, "exp2": "1.0", "exp10": "0x400A934F00000000"}[base]
+                return self._emit_call(
+                    "float", "llvm.nvvm.ex2.approx.f", [f"float {asm.value(f'fmul float {values[0]}, {factor}')}"]
+                )
+            if base in ("log", "log2", "log10"):
+                logarithm = self._emit_call("float", "llvm.nvvm.lg2.approx.f", [f"float {values[0]}"])
+                return asm.value(f"fmul float {logarithm}, {_LN_2}")
+            if base in ("sin", "cos", "tan"):
+                return self._emit_call(
+                    "float", f"llvm.nvvm.{'sin' if base != 'cos' else 'cos'}.approx.f", [f"float {values[0]}"]
+                )
+            if base in ("rsqrt", "frsqrt_rn"):
+                return self._emit_call("float", "llvm.nvvm.rsqrt.approx.f", [f"float {values[0]}"])
+            if base == "pow":
+                logged = self._emit_call("float", "llvm.nvvm.lg2.approx.f", [f"float {values[0]}"])
+                return self._emit_call(
+                    "float", "llvm.nvvm.ex2.approx.f", [f"float {asm.value(f'fmul float {logged}, {values[1]}')}"]
+                )
+        return arithmetic.emit_intrinsic(asm, name, type, kinds, values)
+
+    def _emit_atomic(self, frame: _CallFrame, atomic: ir.Atomic) -> str:
+        asm, type = self._asm, atomic.type
+        value_kind = memory_type(type)
+        address = self._emit_address(frame, atomic.place)
+        values = [self._emit_scalar(frame, argument) for argument in atomic.arguments]
+        if atomic.op == "cas":
+            ints = f"i{8 * type.size}"
+            pair = asm.value(f"cmpxchg ptr {address}, {ints} {values[0]}, {ints} {values[1]} monotonic monotonic")
+            return asm.value(f"extractvalue {{ {ints}, i1 }} {pair}, 0")
+        kind = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}.get(atomic.op, atomic.op)
+        if type.is_float:
+            kind = {"min": "fmin", "max": "fmax", "xchg": "xchg"}.get(kind, f"f{kind}")
+        elif kind in ("min", "max") and not type.is_signed:
+            kind = f"u{kind}"
+        return asm.value(f"atomicrmw {kind} ptr {address}, {value_kind} {values[0]} monotonic, align {type.size}")
+
+    def _emit_exchange(self, frame: _CallFrame, op: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
+        asm = self._asm
+        if op == FULL_WARP_SYNC:
+            return "0"
+        values = [self._emit_scalar(frame, each) for each in arguments]
+        kinds: list[Any] = [each.type for each in arguments]
+        if op in MATRIX_PRODUCTS:
+            return self._emit_product(type, kinds, values, "wgmma" if op == WARPGROUP_PRODUCT else "mma")
+        if op == "__activemask":
+            return self._emit_call("i32", "llvm.nvvm.activemask", [])
+        if op.startswith("__syncthreads_"):
+            flag = asm.value(f"zext i1 {self._emit_truth(kinds[0], values[0])} to i32")
+            name = {"count": "popc", "and": "and", "or": "or"}[op.removeprefix("__syncthreads_")]
+            return self._emit_from_int(self._emit_call("i32", f"llvm.nvvm.barrier0.{name}", [f"i32 {flag}"]), type)
+        mask = f"i32 {values[0]}"
+        if op in _SHUFFLES:
+            return self._emit_shuffle(_SHUFFLES[op], mask, kinds[1], values, kinds)
+        if op == "__ballot_sync":
+            return self._emit_call(
+                "i32", "llvm.nvvm.vote.ballot.sync", [mask, f"i1 {self._emit_truth(kinds[1], values[1])}"]
+            )
+        if op in ("__any_sync", "__all_sync"):
+            name = op.strip("_").partition("_")[0]
+            vote = self._emit_call(
+                "i1", f"llvm.nvvm.vote.{name}.sync", [mask, f"i1 {self._emit_truth(kinds[1], values[1])}"]
+            )
+            return arithmetic.emit_cast(asm, BOOL, type, vote)
+        if op == "__match_any_sync":
+            bits = 8 * kinds[1].size
+            number = asm.value(f"bitcast float {values[1]} to i32") if kinds[1].is_float else values[1]
+            return self._emit_call("i32", f"llvm.nvvm.match.any.sync.i{bits}", [mask, f"i{bits} {number}"])
+        if op.startswith("__reduce_"):
+            name = op.removeprefix("__reduce_").removesuffix("_sync")
+            signed = "" if name not in ("min", "max") else "" if type.is_signed else "u"
+            return self._emit_call(
+                "i32", f"llvm.nvvm.redux.sync.{signed}{_REDUCTIONS[name]}", [f"i32 {values[1]}", mask]
+            )
+        raise UnsupportedKernel(f"the warp function {op}")
+
+    def _emit_product(self, type: Scalar, kinds: list[Any], values: list[str], opcode: str) -> str:
+        """Write each lane's part of a tile product as an internal PTX instruction that contains the shape.
+
+        Four lanes share the elements of a row, and of a column.
+        """
+        depth = 4 * (len(values) - 2) // 2
+        float_type = "f16" if depth == _HALF_DEPTH else "tf32"
+        element = float_type if kinds[2] == Scalar("float32") else "f64" if kinds[2].is_float else "s8"
+        letters = ["d" if kind.size == _WIDE_BYTES else "f" if kind.is_float else "r" for kind in (type, *kinds)]
+        placeholders = ", ".join(f"${number}" for number in range(len(letters)))
+        arguments = ", ".join(f"{value_type(kind)} {value}" for kind, value in zip(kinds, values, strict=True))
+        text = f"{opcode}.part.m32n1k{depth}.{element} {placeholders};"
+        return self._asm.value(f'call {value_type(type)} asm "{text}", "={",".join(letters)}"({arguments})')
+
+    def _emit_shuffle(self, mode: str, mask: str, kind: Scalar, values: list[str], kinds: list[Any]) -> str:
+        asm = self._asm
+        delta = arithmetic.emit_cast(asm, kinds[2], Scalar("uint32"), values[2])
+        width = values[3] if len(values) > 3 else "32"
+        segment = asm.value(
+            f"sub i32 32, {arithmetic.emit_cast(asm, kinds[3], Scalar('int32'), width) if len(values) > 3 else 32}"
+        )
+        limits = asm.value(f"shl i32 {segment}, 8")
+        if mode != "up":
+            limits = asm.value(f"or i32 {limits}, 31")
+
+        def shuffle_word(word: str) -> str:
+            arguments = [mask, f"i32 {word}", f"i32 {delta}", f"i32 {limits}"]
+            return self._emit_call("i32", f"llvm.nvvm.shfl.sync.{mode}.i32", arguments)
+
+        if kind.size == _WIDE_BYTES:
+            bits = asm.value(f"bitcast double {values[1]} to i64") if kind.is_float else values[1]
+            low = shuffle_word(asm.value(f"trunc i64 {bits} to i32"))
+            high = shuffle_word(asm.value(f"trunc i64 {asm.value(f'lshr i64 {bits}, 32')} to i32"))
+            upper = asm.value(f"shl i64 {asm.value(f'zext i32 {high} to i64')}, 32")
+            both = asm.value(f"or i64 {upper}, {asm.value(f'zext i32 {low} to i64')}")
+            return asm.value(f"bitcast i64 {both} to double") if kind.is_float else both
+        if kind.is_float:
+            return asm.value(f"bitcast i32 {shuffle_word(asm.value(f'bitcast float {values[1]} to i32'))} to float")
+        word = arithmetic.emit_cast(asm, kind, Scalar("int32"), values[1])
+        return arithmetic.emit_cast(asm, Scalar("int32"), kind, shuffle_word(word))
+
+    def _emit_truth(self, kind: Scalar, value: str) -> str:
+        return arithmetic.emit_cast(self._asm, kind, BOOL, value)
+
+    def _emit_from_int(self, number: str, type: Scalar) -> str:
+        return arithmetic.emit_cast(self._asm, Scalar("int32"), type, number)
+
+    def _inline_call(self, frame: _CallFrame, call: ir.Call) -> Value:
+        asm = self._asm
+        if self._depth > 40:
+            raise UnsupportedKernel("recursive functions")
+        inner = _CallFrame(call.function, end=asm.new_name("returned"))
+        for slot, argument in enumerate(call.arguments):
+            value = self._emit_value(frame, argument)
+            self._emit_store(self._declare_variable(inner, slot, argument.type), argument.type, value)
+        if not isinstance(call.type, Void) and call.type.size:
+            inner.result = asm.alloca(call.type.size, "result")
+        self._declare_shared(inner)
+        loops, self._loops = self._loops, []
+        mark = asm.instruction_suffix
+        self._depth += 1
+        self._emit_statement(inner, call.function.body)
+        self._depth -= 1
+        asm.instruction_suffix = mark
+        self._loops = loops
+        if not asm.is_terminated:
+            asm.jump(inner.end)
+        asm.begin_block(inner.end)
+        return self._emit_load(inner.result, call.type) if inner.result else "0"
+
+    def _emit_call(self, result_type: str, name: str, arguments: list[str]) -> str:
+        types = ", ".join(each.split()[0] for each in arguments)
+        self._asm.declare(f"{result_type} @{name}({types})")
+        text = f"call {result_type} @{name}({', '.join(arguments)})"
+        if result_type == "void":
+            self._asm.emit(text)
+            return "0"
+        return self._asm.value(text)
+
+
+def _has_constant_bounds(loop: ir.Loop, counters: set[int]) -> bool:
+    """Return whether a loop has constant bounds."""
+    match loop.condition:
+        case ir.Binary(_, "<" | "<=" | ">" | ">=" | "!=", left, right):
+            left, right = _strip_casts(left), _strip_casts(right)
+            is_bounded = isinstance(right, ir.Const) and abs(int(right.value)) <= _MAXIMUM_UNROLLED
+            is_stepped = isinstance(loop.step, ir.Update) and loop.step.op in ("+", "-")
+            return is_bounded and is_stepped and isinstance(left, ir.Local) and left.slot in counters
+    return False
+
+
+def _is_constant(value: ir.Expression | None) -> bool:
+    return value is not None and isinstance(_strip_casts(value), ir.Const)
+
+
+def _strip_casts(expression: ir.Expression) -> ir.Expression:
+    while isinstance(expression, ir.Cast):
+        expression = expression.operand
+    return expression
+
+
+def _find_leaves(type: Type) -> list[tuple[int, Scalar | Pointer, int]]:
+    """Return the leaves of a type: offset, type, and alignment in bytes."""
+    if isinstance(type, Scalar | Pointer):
+        return [(0, type, type.size)]
+    alignment = type.alignment if isinstance(type, Struct) else 1
+    return [(offset, leaf, min(alignment, offset & -offset) if offset else alignment) for offset, leaf in leaves(type)]

@@ -1,0 +1,127 @@
+"""Backward slices of a kernel: the instructions that determine branches and addresses; no others are executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from gpu.timing.ptx.program import PtxInstruction, PtxKernel
+
+_SPACES = ("global", "shared", "local", "const")
+MEMORY_OPCODES = ("ld", "ldu", "st", "atom", "red", "tex", "cp", "ldmatrix")
+"""Opcodes that access memory."""
+_CONTROL_OPCODES = ("bar", "barrier", "call")
+
+
+def find_access_slice(kernel: PtxKernel) -> set[PtxInstruction]:
+    """Return the backward slice of all jumps, of predicates of memory accesses, and of addresses.
+
+    If a loaded value is in the slice, so are the stores to memory from which it may be loaded. Aliasing is decided per
+    state space; a generic access may alias all of them.
+    """
+    return _compute_backward_slice(
+        kernel, {name for each in _list_instructions(kernel) for name in _find_control_registers(each)}, _find_spaces
+    )
+
+
+def find_jump_slice(kernel: PtxKernel) -> set[PtxInstruction] | None:
+    """Return the backward slice of all jumps; None if it contains values that the kernel stores."""
+    instructions = _list_instructions(kernel)
+    registers = {
+        name
+        for each in instructions
+        if each.ends_block or each.opcode in _CONTROL_OPCODES
+        for name in each.read_registers
+    }
+    slice_ = _compute_backward_slice(kernel, registers, lambda store: ())
+    loads = [each for each in slice_ if each.opcode in MEMORY_OPCODES and "param" not in each.modifiers]
+    stores = [each for each in instructions if each.opcode in ("st", "atom", "red")]
+    if any(each.opcode == "call" for each in instructions) or not set(stores).isdisjoint(slice_):
+        return None
+    makers: dict[str, list[PtxInstruction]] = {}
+    for each in instructions:
+        for name in each.written_registers:
+            makers.setdefault(name, []).append(each)
+    for store in stores:
+        for load in loads:
+            if not set(_find_spaces(store)).isdisjoint(_find_spaces(load)) and not _have_distinct_arguments(
+                store, load, makers
+            ):
+                return None
+    return slice_
+
+
+def _have_distinct_arguments(
+    one: PtxInstruction, other: PtxInstruction, writers: Mapping[str, Sequence[PtxInstruction]]
+) -> bool:
+    """Return whether two addresses are in arrays from different kernel arguments."""
+    arrays = [_find_arguments(each, writers) for each in (one, other)]
+    return all(arrays) and arrays[0].isdisjoint(arrays[1])
+
+
+def _find_arguments(instruction: PtxInstruction, writers: Mapping[str, Sequence[PtxInstruction]]) -> set[str]:
+    """Return the pointer arguments of the kernel from which an address is computed."""
+    pending = [
+        name
+        for name in instruction.read_registers
+        if any(_is_address_register(name, each) for each in instruction.operands)
+    ]
+    visited, arguments = set(pending), set[str]()
+    while pending:
+        for maker in writers.get(pending.pop(), ()):
+            if maker.opcode in ("ld", "ldu") and "param" in maker.modifiers:
+                arguments.update(maker.operands[1:] if maker.type[1:] == "64" else ())
+            elif maker.opcode not in MEMORY_OPCODES:
+                pending += [name for name in maker.read_registers if name not in visited]
+                visited.update(maker.read_registers)
+    return arguments
+
+
+def _list_instructions(kernel: PtxKernel) -> list[PtxInstruction]:
+    return [each for block in kernel.blocks for each in block.instructions]
+
+
+def _compute_backward_slice(
+    kernel: PtxKernel, registers: set[str], stores_to: Callable[[PtxInstruction], Sequence[str]]
+) -> set[PtxInstruction]:
+    """Return the instructions that compute the given registers, and stores to memory that these load from."""
+    instructions = _list_instructions(kernel)
+    read_spaces: set[str] = set()
+    slice_: set[PtxInstruction] = set()
+    previous_size = -1
+    while previous_size != len(slice_) + len(registers):
+        previous_size = len(slice_) + len(registers)
+        for each in instructions:
+            if each in slice_:
+                continue
+            is_source_store = each.opcode in ("st", "red", "atom") and not read_spaces.isdisjoint(stores_to(each))
+            if not is_source_store and registers.isdisjoint(each.written_registers):
+                continue
+            slice_.add(each)
+            registers.update(each.read_registers)
+            if each.opcode in ("ld", "ldu", "atom", "tex") and "param" not in each.modifiers:
+                read_spaces.update(_find_spaces(each))
+    return slice_
+
+
+def _find_control_registers(instruction: PtxInstruction) -> tuple[str, ...]:
+    """Return the registers of an instruction that determine control flow or its addresses."""
+    if instruction.ends_block or instruction.opcode in _CONTROL_OPCODES:
+        return instruction.read_registers
+    if instruction.opcode not in MEMORY_OPCODES or "param" in instruction.modifiers:
+        return ()
+    if instruction.opcode == "cp":
+        return instruction.read_registers
+    addressed = [
+        name
+        for name in instruction.read_registers
+        if any(_is_address_register(name, each) for each in instruction.operands)
+    ]
+    return (*addressed, instruction.guard) if instruction.guard else tuple(addressed)
+
+
+def _is_address_register(register: str, operand: str) -> bool:
+    return operand.startswith("[") and register in operand
+
+
+def _find_spaces(instruction: PtxInstruction) -> tuple[str, ...]:
+    return tuple(word for word in instruction.modifiers if word in _SPACES) or _SPACES

@@ -1,0 +1,439 @@
+"""The state of sampled blocks during execution: registers, shared memory, and the memory requests so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.counting import traffic
+from gpu.simulator.executor.masks import LaneMask
+from gpu.timing.ptx.control_flow import NaturalLoop
+from gpu.timing.ptx.lanes import SampleLanes
+from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
+from gpu.timing.ptx.path import Request, SampledPath
+from gpu.timing.ptx.requests import (
+    count_bank_passes,
+    count_distinct_addresses,
+    find_distinct_sectors,
+    find_longest_queues,
+)
+from gpu.warp import WARP
+
+Array = npt.NDArray[Any]
+Value = Any
+
+_NO_SECTORS = np.zeros(0, np.int64)
+_SECTOR = 32
+
+SPECIAL_REGISTERS = (
+    "tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge",
+    "lanemask_eq", "clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "smid", "nsmid",
+    "dynamic_smem_size",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GridShape:
+    """The extents of a launch: blocks, threads per block, and dynamic shared memory in bytes."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int = 0
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def warps(self) -> int:
+        return -(-self.threads // WARP)
+
+
+@dataclass
+class LoopState:
+    """The state of a loop being executed.
+
+    Parameters
+    ----------
+    mask : SampleLanes
+        The lanes in the loop.
+    iterations : int
+        The iterations executed so far; negative after skipping, so that the remaining iterations are executed.
+    starts : list of int
+        The indices in the path at which the latest iterations began.
+    registers : list of dict of str to value
+        The registers that the loop writes, at the ends of the latest iterations.
+    """
+
+    mask: SampleLanes
+    iterations: int = 0
+    starts: list[int] = field(default_factory=list)
+    registers: list[dict[str, Value]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class BlockMemory:
+    """The bytes of shared memory arrays per block, and of local memory per thread."""
+
+    shared_bytes: int
+    local_bytes: int
+
+
+class SampledBlocks:
+    """The registers, shared memory and path of blocks being executed."""
+
+    def __init__(
+        self,
+        block_memory: BlockMemory,
+        shape: GridShape,
+        parameters: Array,
+        blocks: Sequence[int],
+        memory: SampledMemory,
+    ) -> None:
+        self._shape = shape
+        self.parameters = parameters
+        self._memory = memory
+        self.path = SampledPath(tuple(blocks), shape.warps)
+        each = shape.warps * WARP
+        self.lanes = each * len(blocks)
+        self.registers: dict[str, Value] = {}
+        self.loops: dict[NaturalLoop, LoopState] = {}
+        self.requests: list[tuple[int, Request]] = []
+        thread = np.tile(np.arange(each), len(blocks))
+        self._thread = thread
+        self._block = np.repeat(np.asarray(blocks, np.int64), each)
+        self.all_lanes = SampleLanes(thread < shape.threads)
+        self._running_count = self.all_lanes.count
+        self._shared_bytes = -(-(block_memory.shared_bytes + shape.shared_bytes + 64) // 128) * 128
+        self._shared = np.zeros(self._shared_bytes * len(blocks), np.uint8)
+        self._shared_base = np.repeat(np.arange(len(blocks), dtype=np.int64) * self._shared_bytes, each)
+        self._local_bytes = -(-(block_memory.local_bytes + 16) // 16) * 16
+        self._local: Array | None = None
+        self._lane_numbers = np.arange(self.lanes, dtype=np.int64)
+        self._specials: dict[str, Value] = {}
+        self._masks: dict[SampleLanes, traffic.Warps] = {}
+
+    def _group_warps(self, mask: SampleLanes) -> traffic.Warps:
+        if mask not in self._masks:
+            self._masks[mask] = traffic.Warps(LaneMask(mask.bits, mask.count))
+        return self._masks[mask]
+
+    def _count_wavefronts(self, places: Array, size: int, mask: SampleLanes, *, reads: bool) -> traffic.Wavefronts:
+        """Return the wavefronts of each warp's access to shared memory."""
+        return traffic.count_shared_wavefronts(self._group_warps(mask), places // size, size, reads=reads)
+
+    def covers_running_lanes(self, mask: SampleLanes) -> bool:
+        """Return whether a mask contains all lanes that are still running."""
+        return mask.count == self._running_count
+
+    def record_return(self, mask: SampleLanes | None) -> None:
+        """Record lanes as returned."""
+        if mask is not None:
+            self._running_count -= mask.count
+
+    def read_special_register(self, name: str) -> Value:
+        """Return the value of a special register."""
+        if name not in self._specials:
+            self._specials[name] = self._compute_special_register(name)
+        return self._specials[name]
+
+    def _compute_special_register(self, name: str) -> Value:
+        word, _, axis = name.partition(".")
+        number = "xyz".find(axis) if axis else 0
+        lane = (self._thread % WARP).astype(np.uint32)
+        bit = np.uint32(1) << lane
+        match word:
+            case "tid" | "ctaid":
+                extents = self._shape.block if word == "tid" else self._shape.grid
+                linear = self._thread if word == "tid" else self._block
+                lower, higher = int(np.prod(extents[:number])), int(np.prod(extents[number + 1 :]))
+                linear = linear // lower if lower > 1 else linear
+                # The last warp of a block may have lanes beyond its last thread.
+                index = (linear % extents[number] if higher > 1 or word == "tid" else linear).astype(np.uint32)
+                return index[0] if (index == index[0]).all() else index
+            case "ntid":
+                return np.uint32(self._shape.block[number])
+            case "nctaid":
+                return np.uint32(self._shape.grid[number])
+            case "laneid":
+                return lane
+            case "warpid":
+                return (self._thread // WARP).astype(np.uint32)
+            case "lanemask_eq":
+                return bit
+            case "lanemask_lt":
+                return bit - np.uint32(1)
+            case "lanemask_le":
+                return bit | (bit - np.uint32(1))
+            case "lanemask_gt":
+                return ~(bit | (bit - np.uint32(1)))
+            case "lanemask_ge":
+                return ~(bit - np.uint32(1))
+            case "dynamic_smem_size":
+                return np.uint32(self._shape.shared_bytes)
+        return np.uint64(0) if word in ("clock64", "globaltimer") else np.uint32(0)
+
+    # Memory.
+
+    def resolve(self, space: str, addresses: Value, mask: SampleLanes) -> tuple[str, Value]:
+        """Return the state space of addresses, and the offsets in it."""
+        if space != "generic":
+            return ("global" if space == "global" else space), addresses
+        sample = addresses if not addresses.ndim else addresses[mask.numbers[0]]
+        window = int(sample) >> WINDOW_BITS
+        if window in (SHARED_WINDOW, LOCAL_WINDOW):
+            inside = addresses & np.int64((1 << WINDOW_BITS) - 1)
+            return ("shared" if window == SHARED_WINDOW else "local"), inside
+        return "global", addresses
+
+    def _flatten_offsets(self, kind: str, places: Value, mask: SampleLanes) -> Array:
+        """Return the offsets of a mask's lanes in the array that holds all lanes' memory of a kind."""
+        offsets = places[mask.numbers] if places.ndim else np.full(mask.count, places, np.int64)
+        if kind == "shared":
+            return offsets + self._shared_base[mask.numbers]
+        if kind == "local":
+            return offsets + self._lane_numbers[mask.numbers] * self._local_bytes
+        return offsets
+
+    def _memory_bytes(self, kind: str) -> Array:
+        if kind == "shared":
+            return self._shared
+        if self._local is None:
+            self._local = np.zeros(self._local_bytes * self.lanes, np.uint8)
+        return self._local
+
+    def load(self, kind: str, places: Value, dtype: np.dtype[Any], count: int, mask: SampleLanes) -> list[Value]:
+        """Return the values that lanes load, one for each element of a vector.
+
+        Parameters
+        ----------
+        kind : str
+            The state space: "global", "const", "shared" or "local".
+        places : integer or array
+            The byte offsets in the state space, one for all lanes or one per lane.
+        dtype : numpy.dtype
+        count : int
+            The number of elements of the vector.
+        mask : SampleLanes
+            The active lanes.
+        """
+        if not places.ndim and kind in ("global", "const"):
+            one = np.asarray([places])
+            return [self._memory.load(one + number * dtype.itemsize, dtype)[0] for number in range(count)]
+        flat = self._flatten_offsets(kind, places, mask)
+        result = []
+        for number in range(count):
+            offsets = flat + number * dtype.itemsize if number else flat
+            if kind in ("global", "const"):
+                values = self._memory.load(offsets, dtype)
+            else:
+                view = self._memory_bytes(kind).view(dtype)
+                values = view.take(offsets // dtype.itemsize, mode="clip")
+            if mask.is_all:
+                result.append(values)
+            else:
+                spread = np.zeros(self.lanes, dtype)
+                spread[mask.numbers] = values
+                result.append(spread)
+        return result
+
+    def store(self, kind: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes) -> None:
+        flat = self._flatten_offsets(kind, places, mask)
+        for number, value in enumerate(values):
+            offsets = flat + number * dtype.itemsize if number else flat
+            lane_values = value[mask.numbers] if value.ndim else value
+            if kind in ("global", "const"):
+                self._memory.store(offsets, lane_values, dtype)
+            else:
+                view = self._memory_bytes(kind).view(dtype)
+                index = offsets // dtype.itemsize
+                inside = (index >= 0) & (index < view.size)
+                if inside.all():
+                    view[index] = lane_values
+                else:
+                    view[index[inside]] = (
+                        lane_values[inside] if isinstance(lane_values, np.ndarray) and lane_values.ndim else lane_values
+                    )
+
+    def atomic(
+        self, kind: str, mode: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes
+    ) -> Value:
+        """Execute an atomic operation of each lane, serialized per address; return the previous values.
+
+        Parameters
+        ----------
+        kind, places, dtype, mask
+            As for `load`.
+        mode : str
+            The operation, such as "add" or "cas".
+        values : list of value
+            Its operands.
+        """
+        flat = self._flatten_offsets(kind, places, mask)
+        operands = [value[mask.numbers] if value.ndim else np.full(mask.count, value, dtype) for value in values]
+        old = np.zeros(mask.count, dtype)
+        order = np.argsort(flat, kind="stable")
+        ordered = flat[order]
+        first = np.ones(ordered.size, np.bool_)
+        first[1:] = ordered[1:] != ordered[:-1]
+        starts = np.flatnonzero(first)
+        if mode == "add":
+            current = self._read_words(kind, ordered[starts], dtype)
+            added = operands[0][order]
+            sums = np.cumsum(added, dtype=np.float64 if dtype.kind == "f" else dtype)
+            group = np.cumsum(first) - 1
+            partial_sums = sums - added
+            base = partial_sums[starts]
+            results = (partial_sums - base[group]).astype(dtype) + current[group]
+            old[order] = results
+            ends = np.append(starts[1:], ordered.size) - 1
+            self._write_words(kind, ordered[starts], (results[ends] + added[ends]).astype(dtype), dtype)
+        else:
+            rank = np.arange(ordered.size) - starts[np.cumsum(first) - 1]
+            for turn in range(int(rank.max()) + 1 if rank.size else 0):
+                turn_lanes = order[rank == turn]
+                current = self._read_words(kind, flat[turn_lanes], dtype)
+                old[turn_lanes] = current
+                new = _compute_atomic_result(mode, current, [value[turn_lanes] for value in operands])
+                self._write_words(kind, flat[turn_lanes], new.astype(dtype), dtype)
+        if mask.is_all:
+            return old
+        spread = np.zeros(self.lanes, dtype)
+        spread[mask.numbers] = old
+        return spread
+
+    def record_ticket(self, mode: str, places: Value, value: Value, dtype: np.dtype[Any], mask: SampleLanes) -> None:
+        """Record a ticket counter: a word in global memory to which one thread of each block adds the same value."""
+        flat = self._flatten_offsets("global", places, mask)
+        added = np.unique(value[mask.numbers] if mode == "add" and value.ndim else value if mode == "add" else 1)
+        drawing_blocks = np.unique(self._block[mask.numbers])
+        if added.size == 1 and drawing_blocks.size == mask.count == len(self.path.blocks) and (flat == flat[0]).all():
+            self.path.tickets[int(flat[0])] = dtype, added[0]
+
+    def _read_words(self, kind: str, flat: Array, dtype: np.dtype[Any]) -> Array:
+        if kind in ("global", "const"):
+            return self._memory.load(flat, dtype)
+        return self._memory_bytes(kind).view(dtype).take(flat // dtype.itemsize, mode="clip")
+
+    def _write_words(self, kind: str, flat: Array, values: Array, dtype: np.dtype[Any]) -> None:
+        if kind in ("global", "const"):
+            self._memory.store(flat, values, dtype)
+        else:
+            view = self._memory_bytes(kind).view(dtype)
+            index = flat // dtype.itemsize
+            inside = index < view.size
+            view[index[inside]] = values[inside]
+
+    def record_request(
+        self,
+        place: int,
+        kind: str,
+        operation: str,
+        places: Value,
+        size: int,
+        mask: SampleLanes,
+        *,
+        volatile: bool = False,
+        counts_up: bool = False,
+        uniform_sum: bool = False,
+    ) -> None:
+        """Record the memory requests of a mask's warps.
+
+        Parameters
+        ----------
+        place : int
+            The index of the instruction in its basic block.
+        kind, places, mask
+            As for `load`.
+        operation : {"ld", "st", "atom", "red"}
+        size : int
+            Bytes per lane.
+        volatile : bool
+            Whether the request bypasses the L1 cache.
+        counts_up : bool
+            Whether an atomic operation adds a constant 1 and its result is not used.
+        uniform_sum : bool
+            Whether all lanes add integers to one address and do not use the previous value.
+        """
+        warps, lanes = mask.warps, mask.lanes_per_warp[mask.warps]
+        passes = np.ones(warps.size, np.int64)
+        minimum = passes
+        starts, sectors = np.zeros(warps.size + 1, np.int64), _NO_SECTORS
+        atomic = operation in ("atom", "red")
+        rows = places.reshape(-1, WARP)[warps] if places.ndim else np.broadcast_to(places, (warps.size, WARP))
+        if atomic and kind == "shared":
+            spread = places if places.ndim else np.full(self.lanes, places, np.int64)
+            if counts_up:  # the hardware counts the lanes on one word instead of adding for each
+                passes = count_bank_passes(rows >> 2, mask.rows)
+            else:
+                passes, minimum, _ = traffic.count_atomic_wavefronts(self._group_warps(mask), spread // size, size)
+        elif atomic:
+            passes = find_longest_queues(rows, mask.rows)
+            if uniform_sum:
+                passes = np.ones(warps.size, np.int64)  # the lanes of a warp are summed first
+        elif kind == "shared" and places.ndim:
+            passes, minimum, _ = self._count_wavefronts(places, size, mask, reads=operation == "ld")
+        elif kind == "const" and places.ndim:
+            passes = count_distinct_addresses(rows, mask.rows)
+        elif kind == "shared":
+            passes = np.full(warps.size, 1, np.int64)
+        if kind == "global" or kind == "local":
+            if kind == "local":
+                rows = (np.int64(LOCAL_WINDOW) << WINDOW_BITS) + (
+                    (rows // 4 * self.lanes + self._lane_numbers.reshape(-1, WARP)[warps]) * 4
+                )
+            starts, sectors = find_distinct_sectors(rows, mask.rows, size, scalar=not places.ndim and kind == "global")
+        conflicts = passes - minimum if kind == "shared" else np.zeros(warps.size, np.int64)
+        self.requests.append(
+            (place, Request(kind, operation, warps, lanes, passes, starts, sectors, conflicts, volatile))
+        )
+
+    def record_bulk_copy(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
+        """Record the bulk copies of lanes from global memory: `sizes` bytes each, from the addresses `places` on."""
+        warps, ones = mask.warps, np.ones(mask.warps.size, np.int64)
+        first_bytes, sizes = (
+            np.broadcast_to(values, self.lanes).reshape(-1, WARP)[warps] for values in (places, sizes)
+        )
+        sectors_by_warp = [
+            np.concatenate([np.arange(at, at + size, _SECTOR) // _SECTOR for at, size in zip(*lanes, strict=True)])
+            for lanes in (
+                (first_bytes[row, active], sizes[row, active].astype(np.int64)) for row, active in enumerate(mask.rows)
+            )
+        ]
+        starts = np.concatenate([[0], np.cumsum([sectors.size for sectors in sectors_by_warp])]).astype(np.int64)
+        sectors = np.concatenate([_NO_SECTORS, *sectors_by_warp])
+        request = Request("global", "ld", warps, mask.lanes_per_warp[warps], ones, starts, sectors, ones - 1, True)
+        self.requests.append((place, request))
+
+
+def _compute_atomic_result(mode: str, current: Array, values: list[Array]) -> Array:
+    operand = values[0]
+    match mode:
+        case "min":
+            return np.minimum(current, operand)
+        case "max":
+            return np.maximum(current, operand)
+        case "and":
+            return np.bitwise_and(current, operand)
+        case "or":
+            return np.bitwise_or(current, operand)
+        case "xor":
+            return np.bitwise_xor(current, operand)
+        case "exch":
+            return operand
+        case "cas":
+            swapped: Array = np.where(current == values[0], values[1], current)
+            return swapped
+        case "inc":
+            raised: Array = np.where(current >= operand, current.dtype.type(0), current + current.dtype.type(1))
+            return raised
+    lowered: Array = np.where((current == 0) | (current > operand), operand, current - current.dtype.type(1))
+    return lowered

@@ -1,0 +1,155 @@
+"""The page of a saved recording, which is played without running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtWidgets import QTabBar, QVBoxLayout
+
+from gpu.messages.requests import Failure
+from gui.editor.sources import RecordedSources
+from gui.model.jobs import Jobs
+from gui.step_view.recording.models import RecordingModels
+from gui.step_view.recording.steppable import CheckedReader, ReadRecording, Steppable, StepRequest
+from gui.step_view.tab import StepTab
+from gui.widgets.basic import Ground, row
+
+
+def create_recording_steppable(path: Path, checked: CheckedReader, file: str = "", kernel: str = "") -> Steppable:
+    """Return a recording file as a subject of the Step tab.
+
+    Parameters
+    ----------
+    path : Path
+    checked : callable
+        As in `ReadRecording`.
+    file, kernel : str
+        The recorded source file and kernel; "" until they have been read.
+    """
+    return Steppable(
+        subject=str(path),
+        name=path.stem,
+        title=f"{path.name}: {kernel}" if kernel else path.name,
+        file=file,
+        kernel=kernel,
+        make_request=lambda chosen: ReadRecording(path, checked),
+    )
+
+
+class RecordedStepTab(StepTab):
+    """Play a recording from a file, next to the recorded source.
+
+    Parameters
+    ----------
+    path : Path
+        The recording, or the trace of a launch.
+    checked : callable
+        As in `ReadRecording`.
+    jobs : callable
+        As in `StepTab`.
+    """
+
+    readable = pyqtSignal()
+    """The file has been read and can be shown."""
+
+    def __init__(self, path: Path, checked: CheckedReader, jobs: Callable[[], Jobs]) -> None:
+        self._path, self._checked = path, checked
+        self._texts = RecordedSources()
+        super().__init__(create_recording_steppable(path, checked), self._texts, jobs)
+        self._texts.setParent(self)
+        # Another schedule would have to be run.
+        self.panes.kinds.buttons["Two schedules"].hide()
+
+    def _show_failure(self, failure: Failure) -> None:
+        if self.models is None:
+            super()._show_failure(failure)
+        else:
+            self.failed.emit(failure)  # the contents read so far stay
+
+    def _receive_recording(self, request: StepRequest, models: RecordingModels) -> None:
+        self.readable.emit()
+        with self._report_damage():
+            self._show_recording(request, models)
+
+    def _show_recording(self, request: StepRequest, models: RecordingModels) -> None:
+        recording = models.recording
+        self._texts.texts = recording.texts
+        file = next((file for file in models.files if recording.text(file)), "")
+        if file:
+            kernel = recording.launches[0].trace.kernel
+            self.steppable = self._requested_steppable = create_recording_steppable(
+                self._path, self._checked, file, kernel
+            )
+            self._file = file
+            self.source.show_source(file, kernel)
+        super()._receive_recording(request, models)
+
+    def _show_moment(self, moment: int) -> None:
+        with self._report_damage():
+            super()._show_moment(moment)
+
+    def _prefetch(self, moment: int, direction: int) -> Iterator[object]:
+        with suppress(Exception):  # reported when that moment is shown
+            yield from super()._prefetch(moment, direction)
+
+    @contextmanager
+    def _report_damage(self) -> Iterator[None]:
+        """Report an error in an untrusted file as damage, and pause playback."""
+        try:
+            yield
+        except Exception as error:
+            self.player.pause()
+            from gpu.stepping.recording import build_damage_error
+
+            damage = build_damage_error(self._path)
+            self.failed.emit(Failure("input", damage.message, damage.advice, detail=repr(error)))
+
+
+class RecordedPage(Ground):
+    """A page with only a Step tab; the caller shows it when `readable` is emitted.
+
+    Parameters
+    ----------
+    path, checked, jobs
+        As in `RecordedStepTab`.
+    """
+
+    failed = pyqtSignal(object)
+    """Failure"""
+    readable = pyqtSignal()
+    status_changed = pyqtSignal(str)
+    status_text = "is played, not run"
+    busy = False
+    stepping = True
+
+    def __init__(self, path: Path, checked: CheckedReader, jobs: Callable[[], Jobs]) -> None:
+        super().__init__()
+        self.path = path
+        self.step = RecordedStepTab(path, checked, jobs)
+        self.step.failed.connect(self.failed)
+        self.step.readable.connect(self.readable)
+        self.source = self.step.source
+        tabs = QTabBar()
+        tabs.setExpanding(False)
+        tabs.setDrawBase(False)
+        tabs.addTab("Step")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(8)
+        layout.addLayout(row(tabs, 0))
+        layout.addWidget(self.step, 1)
+        self.step.record()
+
+    def run(self) -> None:
+        """Read the file again."""
+        self.step.record()
+
+    def stop(self) -> None:
+        """Do nothing: no work is running."""
+
+    def close_down(self) -> None:
+        """Stop playback: the page or the window closes."""
+        self.step.close_down()

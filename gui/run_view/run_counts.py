@@ -1,0 +1,121 @@
+"""The counts of a simulated run: bytes moved per element in large type, the other counts in a grid."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtGui import QResizeEvent
+from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
+
+from gpu.messages.run_counts import CountedFigure, RunCounts, format_figure, list_figures
+from gui.painting.theme import look
+from gui.qt.events import is_event_type
+from gui.widgets.basic import column, label, row
+from gui.widgets.glossary_tip import add_definition
+
+_MOVED_BYTES_TIP = "Bytes of the 32-byte sectors that loads, stores and atomics access in global memory, without caches"
+_TERMS = {
+    "sectors": "sector",
+    "wavefronts": "wavefront",
+    "conflicts": "bank conflict",
+    "lanes": "active lanes",
+    "divergent": "divergence",
+    "operations": "operation on data",
+    "barriers": "barrier",
+    "atomics": "atomic operation",
+}
+"""Terms of the glossary, by figure."""
+_CELL_WIDTH = 70
+"""Width in pixels of a figure with its name."""
+
+_MAX_COLUMNS = 5
+
+
+class CountGrid(QWidget):
+    """A grid of figures with their names above them, with as many columns as fit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(1)
+        self._columns = _MAX_COLUMNS
+        self.figures: dict[str, QLabel] = {}
+        self._names: dict[str, QLabel] = {}
+
+    def show_figures(self, figures: tuple[CountedFigure, ...]) -> None:
+        """Show these figures, and rebuild the grid if the names differ."""
+        if [each.name for each in figures] != list(self.figures):
+            for widget in (*self._names.values(), *self.figures.values()):
+                self._grid.removeWidget(widget)
+                widget.deleteLater()
+            self._names = {each.name: label(each.name, "caption") for each in figures}
+            self.figures = {each.name: label("", "code", name=each.name) for each in figures}
+            self._place_cells()
+        for each in figures:
+            self.figures[each.name].setText(each.figure)
+            for part in (self._names[each.name], self.figures[each.name]):
+                part.setToolTip(f"{each.text}\n{each.meaning}")
+                add_definition(part, _TERMS[each.name])
+
+    def _place_cells(self) -> None:
+        for number, name in enumerate(self.figures):
+            line, place = divmod(number, self._columns)
+            self._grid.addWidget(self._names[name], 2 * line, place, Qt.AlignmentFlag.AlignBottom)
+            self._grid.addWidget(self.figures[name], 2 * line + 1, place, Qt.AlignmentFlag.AlignTop)
+        for place in range(_MAX_COLUMNS):
+            self._grid.setColumnStretch(place, int(place < self._columns))
+
+    def _update_columns(self) -> None:
+        columns = max(2, min(_MAX_COLUMNS, self.width() // look().px(_CELL_WIDTH)))
+        if columns != self._columns:
+            self._columns = columns
+            self._place_cells()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._update_columns()
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_event_type(event, QEvent.Type.StyleChange):
+            self._update_columns()
+            self._grid.invalidate()
+            self.updateGeometry()
+
+
+class RunCountsView(QWidget):
+    """The counts of the newest run, or a message if there are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.figure = label("–", "figure", name="Bytes moved")
+        self.unit = label("", "muted", wrap=True, name="Unit and minimum")
+        self.unit.setAlignment(Qt.AlignmentFlag.AlignBottom)
+        self.unit.setMinimumWidth(250)
+        self.figure.setToolTip(_MOVED_BYTES_TIP)
+        self.unit.setToolTip(_MOVED_BYTES_TIP)
+        add_definition(self.figure, "sector")
+        add_definition(self.unit, "minimum traffic")
+        large = row(self.figure, self.unit, spacing=8)
+        large.setStretch(1, 1)
+        self.cells = CountGrid()
+        self.input_label = label("", "caption", wrap=True, name="Input of the counts")
+        self.setLayout(column(large, self.cells, self.input_label, spacing=4))
+
+    def clear_counts(self) -> None:
+        """Clear the counts: those of another variant follow."""
+        self.figure.setText("–")
+        self.unit.setText("")
+        self.cells.show_figures(())
+        self.input_label.setText("")
+
+    def show_counts(self, counts: RunCounts) -> None:
+        """Show the counts of a run."""
+        self.figure.setText(format_figure(counts.per_element(counts.moved_bytes)))
+        minimum = format_figure(counts.per_element(counts.least_bytes))
+        self.unit.setText(f"bytes moved per {counts.unit}, minimum {minimum}")
+        self.cells.show_figures(list_figures(counts))
+        per = [each.name for each in list_figures(counts) if each.unit == counts.per_element_unit]
+        self.input_label.setText(f"Input: {counts.input}. Per {counts.unit}: {', '.join(per)}.")

@@ -1,0 +1,129 @@
+"""Painter of an array as a grid of cells with values; it repaints only the cells that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
+
+from gpu.declaration.pattern import Array
+from gui.painting.lettering import Lettering
+from gui.painting.pixmaps import Pixmaps
+from gui.painting.shapes import squares
+from gui.painting.theme import code_font, look
+from gui.painting.values import format_values
+from gui.step_view.arrays.panels import Panel
+from gui.step_view.arrays.shades import Mark, Shades, ValueRange, are_light, blend_marks
+
+MIN_READABLE_CELL = 17
+"""Minimum size in pixels of a cell that shows its value."""
+_MAX_SHORT_LENGTH = 4
+"""Maximum number of characters of a value that needs no extra space to the next cell."""
+_DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
+
+
+class ValueGrid:
+    """The cells of one array, large enough for values.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    cell : float
+        Pixels of a cell.
+    ratio : float
+        Device pixel ratio.
+    """
+
+    def __init__(self, shape: tuple[int, int], cell: float, ratio: float) -> None:
+        self.shape, self.cell = shape, cell
+        self._shades = Shades(shape)
+        self._picture = QPixmap(round(shape[1] * cell * ratio), round(shape[0] * cell * ratio))
+        self._picture.setDevicePixelRatio(ratio)
+        self._picture.fill(Qt.GlobalColor.transparent)
+        self._cells = Pixmaps()
+        font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
+        self._lettering = Lettering(font)
+        digit_width = QFontMetricsF(font).horizontalAdvance("0")
+        room = int((cell - 3) / digit_width)
+        # Long values, which fill their cells, need a margin.
+        self._max_characters = max(1, room if room <= _MAX_SHORT_LENGTH else int((cell - digit_width) / digit_width))
+
+    def paint(
+        self, painter: QPainter, panel: Panel, corner: QPointF, value_range: ValueRange | None, marks: Sequence[Mark]
+    ) -> None:
+        """Paint an array with marks on accessed cells.
+
+        Parameters
+        ----------
+        painter : QPainter
+        panel : Panel
+            The array; its shape is that of the grid.
+        corner : QPointF
+            Position of the grid's top left corner.
+        value_range : (float, float) or None
+            Values with the darkest and the lightest shade; None for 0 and 1.
+        marks : sequence of Mark
+        """
+        changed = self._shades.update_panel(panel, value_range)
+        if changed.any():
+            self._repaint_cells(panel, changed)
+        painter.drawPixmap(corner, self._picture)
+        for mark in marks:
+            rows, columns = np.divmod(mark.cells, self.shape[1])
+            painter.setPen(QPen(mark.frame_color, 2 if mark.strong else 1))
+            painter.setBrush(mark.fill_color)
+            painter.drawRects(
+                squares(corner.x() + columns * self.cell + 0.5, corner.y() + rows * self.cell + 0.5, self.cell - 1.5)
+            )
+        if marks:
+            self._paint_values(painter, panel, corner, marks)
+
+    def _repaint_cells(self, panel: Panel, changed: Array) -> None:
+        painter = QPainter(self._picture)
+        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
+        places = np.flatnonzero(changed.reshape(-1))
+        has_value = panel.has_value.reshape(-1)[places]
+        texts = format_values(panel.values.reshape(-1)[places], self._max_characters)
+        shown_texts = [text if is_known else "" for text, is_known in zip(texts, has_value.tolist(), strict=True)]
+        colors, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colors, self._shades.light))
+        tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
+        looks = list(zip(colors, shown_texts, light, strict=True))
+        # Values repeat often, so their cells are cached.
+        cells = {each: self._cells.find_or_paint(each, partial(self._paint_cell, *each)) for each in set(looks)}
+        for left, top, each in zip(lefts.tolist(), tops.tolist(), looks, strict=True):
+            painter.drawPixmap(QPointF(left, top), cells[each])
+        painter.end()
+
+    def _paint_cell(self, color: int, text: str, on_light: bool) -> QPixmap:
+        """Return a painted cell."""
+        ratio = self._picture.devicePixelRatio()
+        picture = QPixmap(round(self.cell * ratio), round(self.cell * ratio))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(QColor(look().theme.surface))
+        painter = QPainter(picture)
+        box = QRectF(0, 0, self.cell, self.cell)
+        painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(color))
+        if text:
+            painter.setFont(self._lettering.font)
+            painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
+            self._lettering.paint_centered(painter, box, text)
+        painter.end()
+        return picture
+
+    def _paint_values(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
+        """Paint the values of marked cells over the marks, dark on light colors."""
+        places = np.unique(np.concatenate([mark.cells for mark in marks]))
+        places = places[panel.has_value.reshape(-1)[places]]
+        on_light = are_light(blend_marks(self._shades.colors.reshape(-1), marks)[places])
+        painter.setFont(self._lettering.font)
+        for color, cells in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
+            painter.setPen(QColor(color))
+            shown_texts = format_values(panel.values.reshape(-1)[cells], self._max_characters)
+            for place, text in zip(cells.tolist(), shown_texts, strict=True):
+                row, column = divmod(place, self.shape[1])
+                box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
+                self._lettering.paint_centered(painter, box, text)

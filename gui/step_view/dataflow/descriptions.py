@@ -1,0 +1,49 @@
+"""Texts for a dataflow's rows, cells and races."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gui.painting.values import format_value, thread_name
+from gui.step_view.dataflow.layout import Cells, DataflowLayout
+
+if TYPE_CHECKING:
+    from gpu.stepping.races import Race
+
+
+def row_title(row: Cells) -> str:
+    """Return the label at the left of a row."""
+    return row.label
+
+
+def element_name(row: Cells, cell: int) -> str:
+    """Return the name of the element that a cell shows, such as s[11], or sum for a thread's variable."""
+    name = row.storage.name
+    return name if row.storage.space == "register" else f"{name}[{int(row.column[cell])}]"
+
+
+def describe_race(race: Race, *, several_blocks: bool) -> str:
+    """Return a race in words: "race: written by thread 3; read by thread 4; not synchronized"."""
+    racers = (
+        f"{'written' if each.is_write else 'read'} by "
+        + thread_name(each.block, each.thread, several_blocks=several_blocks)
+        for each in (race.first, race.second)
+    )
+    return f"race: {'; '.join(racers)}; not synchronized"
+
+
+def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:
+    """Return a cell's element, value, thread, source line and operands."""
+    number, place = cell
+    row = layout.rows[number]
+    text = f"{element_name(row, place)} = {format_value(row.value[place].item())}"
+    if not row.computed[place]:
+        return text if row.moment[place] < 0 else f"{text}  (unchanged)"
+    sources = row.sources
+    parts = []
+    for _, source_row, source_cell in sources[sources[:, 0] == place].tolist():
+        source = layout.rows[source_row]
+        parts.append(f"{element_name(source, source_cell)} = {format_value(source.value[source_cell].item())}")
+    thread = thread_name(int(row.block[place]), int(row.thread[place]), several_blocks=several_blocks)
+    origin = f"\n{thread}, line {row.line}"
+    return text + origin + (f"\nfrom {', '.join(parts)}" if parts else "")

@@ -1,0 +1,178 @@
+"""Placement of a row's values when not all of them fit: values that the row wrote come first.
+
+A value wider than its column overlaps its neighbors; if these have values too, the values alternate between two lines.
+If fewer than half of the written values fit, a short summary per warp replaces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from PyQt6.QtCore import QRectF
+
+from gpu.declaration.pattern import Array
+from gui.step_view.dataflow.layout import Cells
+
+_TEXT_PADDING = 4.0
+"""Horizontal padding in pixels of a value in its box."""
+_MIN_TWO_LINE_FONT = 9
+"""Minimum font size in pixels for two lines in a cell."""
+_MIN_PLACED_SHARE = 0.5
+"""Minimum share of the written values that must fit."""
+
+Advance = Callable[[int], float]
+"""Returns the width of a character at a font size; the font has a fixed width."""
+
+
+@dataclass(frozen=True)
+class TextPlacement:
+    """Placed texts of a row: values of cells, or one summary per warp.
+
+    Parameters
+    ----------
+    px : int
+        Font size.
+    boxes : dict of int to QRectF
+        Box of each placed cell's value.
+    texts : dict of int to str
+        Values of the placed cells.
+    summaries : tuple of (QRectF, str, int)
+        Box, text and warp number of each summary.
+    """
+
+    px: int = 0
+    boxes: dict[int, QRectF] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+    summaries: tuple[tuple[QRectF, str, int], ...] = ()
+
+
+class FreeSpace:
+    """The free space of a row between `left` and `right`, in whole pixels."""
+
+    def __init__(self, left: float, right: float) -> None:
+        self._left, self._right = left, right
+        self._occupied = np.zeros(max(int(right - left) + 2, 1), bool)
+
+    def reserve(self, middle: float, width: float) -> float | None:
+        """Reserve space around `middle`, moved inside the ends; return its left edge, or None if it is occupied."""
+        if width > self._right - self._left:
+            return None
+        left = min(max(middle - width / 2, self._left), self._right - width)
+        first = int(left - self._left)
+        span = self._occupied[first : int(left - self._left + width) + 1]
+        if span.any():
+            return None
+        span[:] = True
+        return left
+
+
+def place_texts(
+    row: Cells, cells: Array, texts: Sequence[str], cell_rect: Callable[[int], QRectF], ends: tuple[float, float],
+    warps: Array, warp_name: Callable[[int], str], sizes: Sequence[int], fallback_size: int, digit_width: Advance, *,
+    covering: bool = False,
+) -> TextPlacement:  # fmt: skip
+    """Place the values of some cells of a row.
+
+    Parameters
+    ----------
+    row : Cells
+    cells : int array
+        Numbers of the cells, ascending.
+    texts : sequence of str
+        Values of all cells of the row.
+    cell_rect : callable
+        Returns the box of a cell by its number.
+    ends : (float, float)
+        The x of the row's start and end.
+    warps : int array
+        Warp number of each of the cells, which determines its color.
+    warp_name : callable
+        Returns a warp's name by its number.
+    sizes : sequence of int
+        Font sizes to try for placing all values, largest first.
+    fallback_size : int
+        Font size if not all values fit.
+    digit_width : callable
+        Returns the width of a character at a font size.
+    covering : bool
+        Extend a warp's summary across all of its cells; amid framed cells, a short one would look like a cell.
+    """
+    if not cells.size:
+        return TextPlacement()
+    has_results = bool(row.computed[cells].any())
+    letters = np.array([len(texts[cell]) for cell in cells.tolist()])
+    first = cell_rect(int(cells[0]))
+    room = ends[1] - ends[0]
+    middles = np.array([cell_rect(cell).center().x() for cell in cells.tolist()])
+
+    def measure_widths(size: int, lines: int) -> Array:
+        return np.maximum(letters * digit_width(size) + _TEXT_PADDING / lines, first.width() if lines == 1 else 0)
+
+    boxes: dict[int, QRectF] = {}
+    px, lines = fallback_size, 1
+    highest = int(first.height() / 2)  # digits are lower than the font's height
+    for size, count in (
+        *((size, 1) for size in sizes),
+        *((size, 2) for size in sizes if _MIN_TWO_LINE_FONT <= size <= highest),
+    ):
+        text_widths = measure_widths(size, count)
+        distances = middles[count:] - middles[:-count]
+        needed = (text_widths[count:] + text_widths[:-count]) / 2
+        if text_widths.sum() <= count * room and (distances >= needed).all():
+            boxes = _place_values(cells, texts, cell_rect, ends, text_widths, count)
+            if len(boxes) == cells.size:
+                px, lines = size, count
+                break
+    text_widths = measure_widths(px, lines)
+    enough = int(np.ceil(_MIN_PLACED_SHARE * cells.size))
+    if len(boxes) < cells.size and (not has_results or np.sort(text_widths)[:enough].sum() <= room):
+        boxes = _place_values(cells, texts, cell_rect, ends, text_widths, 1)
+    if has_results and len(boxes) < enough:
+        summaries = _place_summaries(row, cells, cell_rect, ends, warps, warp_name, px, digit_width, covering)
+        if summaries:
+            return TextPlacement(px, summaries=summaries)
+    if has_results and not boxes:
+        boxes = _place_values(cells, texts, cell_rect, ends, text_widths, 1)
+    return TextPlacement(px, boxes, {cell: texts[cell] for cell in boxes})
+
+
+def _place_values(
+    cells: Array, texts: Sequence[str], cell_rect: Callable[[int], QRectF], ends: tuple[float, float], widths: Array,
+    lines: int,
+) -> dict[int, QRectF]:  # fmt: skip
+    """Return boxes for the values that fit, from left to right, alternating between `lines` lines."""
+    rooms, boxes = [FreeSpace(*ends) for _ in range(lines)], {}
+    for place, (cell, width) in enumerate(zip(cells.tolist(), widths.tolist(), strict=True)):
+        rect, line = cell_rect(cell), place % lines
+        line_height = rect.height() / lines
+        if texts[cell] and (left := rooms[line].reserve(rect.center().x(), width)) is not None:
+            boxes[cell] = QRectF(left, rect.top() + line * line_height, width, line_height)
+    return boxes
+
+
+def _place_summaries(
+    row: Cells, cells: Array, cell_rect: Callable[[int], QRectF], ends: tuple[float, float], warps: Array,
+    warp_name: Callable[[int], str], px: int, digit_width: Advance, covering: bool,
+) -> tuple[tuple[QRectF, str, int], ...]:  # fmt: skip
+    """Return a summary for each warp if all of them fit, else one for all warps."""
+    warp_numbers = np.unique(warps).tolist()
+    groups = [(warp, cells[warps == warp]) for warp in warp_numbers]
+    for chosen in (groups, [(warp_numbers[0], cells)]) if len(warp_numbers) > 1 else (groups,):
+        room, summaries = FreeSpace(*ends), []
+        for warp, own_cells in chosen:
+            first, last = cell_rect(int(own_cells[0])), cell_rect(int(own_cells[-1]))
+            owner = warp_name(warp) if len(chosen) == len(warp_numbers) else f"{len(warp_numbers)} warps"
+            noun = f"× {row.operators[0]}" if len(row.operators) == 1 and row.operators != ("?:",) else "values"
+            text = f"{owner}: {own_cells.size} {noun}"
+            width = len(text) * digit_width(px) + 2 * _TEXT_PADDING
+            if covering:
+                width = max(width, last.right() - first.left())
+            left = room.reserve((first.left() + last.right()) / 2, width)
+            if left is None:
+                break
+            summaries.append((QRectF(left, first.top(), width, first.height()), text, warp))
+        else:
+            return tuple(summaries)
+    return ()

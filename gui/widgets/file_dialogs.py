@@ -1,0 +1,76 @@
+"""File dialogs that start in the last folder used for a kind of file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from PyQt6.QtWidgets import QFileDialog, QWidget
+
+
+class FolderMemory(Protocol):
+    """Storage of the last used folder for each kind of file."""
+
+    def folder(self, kind: str) -> Path | None:
+        """Return the folder of the last file of a kind, or None."""
+
+    def store_folder(self, kind: str, folder: Path) -> None:
+        """Store the folder of a file of a kind."""
+
+
+_memory: FolderMemory | None = None
+
+
+def set_folder_memory(memory: FolderMemory) -> None:
+    """Set where folders are stored from now on."""
+    global _memory
+    _memory = memory
+
+
+def choose_existing_file(
+    parent: QWidget, title: str, filters: str, kind: str, default_folder: Path | None = None
+) -> Path | None:
+    """Show a dialog for an existing file and return its path, or None if canceled.
+
+    Parameters
+    ----------
+    parent : QWidget
+    title : str
+        Title of the dialog.
+    filters : str
+        File name filters in Qt's format.
+    kind : str
+        Kind of file; the dialog starts in the last folder for it.
+    default_folder : Path, optional
+        Folder for the first time; the home folder by default.
+    """
+    name, _ = QFileDialog.getOpenFileName(parent, title, str(_find_start_folder(kind, default_folder)), filters)
+    return _store_folder(kind, name)
+
+
+def choose_new_file(
+    parent: QWidget, title: str, name: str, filters: str, kind: str, default_folder: Path | None = None
+) -> tuple[Path, str] | None:
+    """Show a dialog for a new file, with `name` as suggestion; return its path and the selected filter, or None.
+
+    The other parameters are the same as those of `choose_existing_file`.
+    """
+    chosen_name, selected_filter = QFileDialog.getSaveFileName(
+        parent, title, str(_find_start_folder(kind, default_folder) / name), filters
+    )
+    path = _store_folder(kind, chosen_name)
+    return None if path is None else (path, selected_filter)
+
+
+def _find_start_folder(kind: str, default_folder: Path | None) -> Path:
+    stored = _memory.folder(kind) if _memory is not None else None
+    return stored or default_folder or Path.home()
+
+
+def _store_folder(kind: str, name: str) -> Path | None:
+    if not name:
+        return None
+    path = Path(name)
+    if _memory is not None:
+        _memory.store_folder(kind, path.absolute().parent)
+    return path

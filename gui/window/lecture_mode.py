@@ -1,0 +1,79 @@
+"""Lecture mode: full screen with large text, and only the recording of the Step tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PyQt6.QtCore import QObject
+from PyQt6.QtWidgets import QMainWindow
+
+from gui.step_view.lecture.view import LectureView
+from gui.step_view.tab import StepTab
+from gui.window.appearance import Appearance
+
+_TEXT_SCALE = 1.25
+"""Text scale in lecture mode, for a window of `_REFERENCE_HEIGHT` pixels."""
+_REFERENCE_HEIGHT = 720
+
+
+class LectureMode(QObject):
+    """Turn lecture mode on and off.
+
+    Parameters
+    ----------
+    window : QMainWindow
+    appearance : Appearance
+        Enlarges the text during the lecture.
+    find_step_tab : callable
+        Returns the visible Step tab, or None if another tab is visible.
+    """
+
+    def __init__(
+        self, window: QMainWindow, appearance: Appearance, find_step_tab: Callable[[], StepTab | None]
+    ) -> None:
+        super().__init__(window)
+        self._window, self._appearance, self._find_step_tab = window, appearance, find_step_tab
+        self.view: LectureView | None = None
+        self._was_full_screen = False
+
+    def toggle(self) -> None:
+        """Start or end a lecture in the Step tab; elsewhere toggle full screen."""
+        window, tab = self._window, self._find_step_tab()
+        if self.view is not None:
+            self.view.end()
+        elif tab is not None and tab.models is not None:
+            self._begin_lecture(tab)
+        elif window.isFullScreen():
+            window.showNormal()
+        else:
+            window.showFullScreen()
+
+    def _begin_lecture(self, tab: StepTab) -> None:
+        over = self._window.centralWidget()
+        assert over is not None
+        self._was_full_screen = self._window.isFullScreen()
+        tab.settings.hide()
+        self.view = LectureView(tab, over)
+        self.view.ended.connect(self._on_lecture_ended)
+        self.view.resized.connect(self._scale_text)
+        if not self._was_full_screen:
+            self._window.showFullScreen()
+        self.view.begin()
+
+    def _scale_text(self, height: int) -> None:
+        """Scale the text with the window's height."""
+        if self.view is not None:
+            self._appearance.scale_text(_TEXT_SCALE * max(1.0, round(height / _REFERENCE_HEIGHT, 1)))
+
+    def end_lecture(self, if_inactive: Callable[[], None]) -> None:
+        """End the lecture unless something is selected in it; without a lecture call `if_inactive`."""
+        if self.view is None or self.view.tab.has_selection:
+            if_inactive()
+        else:
+            self.view.end()
+
+    def _on_lecture_ended(self) -> None:
+        self.view = None
+        self._appearance.scale_text(1.0)
+        if not self._was_full_screen:
+            self._window.showNormal()

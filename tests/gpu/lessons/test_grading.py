@@ -1,0 +1,168 @@
+"""Tasks: what a student begins with, what is accepted and what is rejected, and where that is opened."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from gpu.errors import InputError
+from gpu.lessons.grading import grade_submission, record_failure
+from gpu.lessons.lesson import Lesson
+from gpu.lessons.lesson_reader import LIBRARY, read_lesson
+from gpu.lessons.task_texts import assemble_solution, initial_text, reference_solution, shuffled_lines
+from gpu.messages.judgments import Judgment
+from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    return read_lesson(write_lesson(tmp_path_factory.mktemp("adding"), TASK))
+
+
+def grade_solution(lesson: Lesson, before: str, after: str, seed: int = 0) -> Judgment:
+    assert before in KERNEL
+    return grade_submission(lesson, lesson.task("add"), KERNEL.replace(before, after), seed=seed)
+
+
+def test_the_reference_is_accepted_and_a_gap_is_not(lesson: Lesson) -> None:
+    task = lesson.task("add")
+    assert grade_submission(lesson, task, reference_solution(lesson, task)).accepted
+    text = initial_text(lesson, task)
+    assert "// Write here: add one pair" in text
+    assert "a[i] + b[i]" not in text
+    said = grade_submission(lesson, task, text)
+    assert not said.accepted
+    assert said.wrong is not None
+    assert said.wrong.unwritten
+    assert (said.wrong.array, said.wrong.index) == ("c", 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "n", "kind", "line"),
+    [
+        ("if (i < n) ", "", 1, "out-of-bounds", 4),
+        ("i < n", "i + 1 < n", 1, "", 0),
+        ("blockIdx.x * blockDim.x + ", "", 33, "race", 4),
+        ("c[i] =", "for (;;) c[i] =", 1, "endless", 4),
+    ],
+)
+def test_the_smallest_failing_input_is_told(
+    lesson: Lesson, before: str, after: str, n: int, kind: str, line: int
+) -> None:
+    said = grade_solution(lesson, before, after)
+    assert not said.accepted
+    assert said.case is not None
+    assert said.case.n <= max(n, 9)
+    assert [mistake.kind for mistake in said.check.mistakes] == ([kind] if kind else [])
+    if line:
+        assert said.check.mistakes[0].lines == (line,)
+    assert said.sentences == grade_solution(lesson, before, after).sentences  # the same every time
+
+
+def test_it_is_opened_at_the_moment_at_which_it_goes_wrong(lesson: Lesson) -> None:
+    text = KERNEL.replace("a[i] + b[i]", "a[i] - b[i]")
+    said = grade_submission(lesson, lesson.task("add"), text)
+    found = record_failure(lesson, lesson.task("add"), text, said)
+    assert found is not None
+    assert found.recording.position(found.moment).line == 4
+    assert found.recording.launches[0].trace.events[found.moment].kind != "if"
+    right = grade_submission(lesson, lesson.task("add"), KERNEL)
+    assert record_failure(lesson, lesson.task("add"), KERNEL, right) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("this is not C", "does not compile"),
+        ("", "cannot be run"),
+        (KERNEL.replace("int n", "long n"), ""),
+        (KERNEL.replace("const float *a", "const double *a"), "cannot be run"),
+    ],
+)
+def test_what_is_no_such_kernel(lesson: Lesson, text: str, words: str) -> None:
+    said = grade_submission(lesson, lesson.task("add"), text)
+    assert said.accepted == (not words)
+    assert words in said.verdict.words
+
+
+def test_variables_of_one_run_are_not_found_by_the_next(lesson: Lesson) -> None:
+    counting = "__device__ int runs;\n" + KERNEL.replace("c[i] =", "if (atomicAdd(&runs, 1) < n) c[i] =")
+    assert grade_submission(lesson, lesson.task("add"), counting).accepted
+
+
+def test_a_limit_is_held_against_what_is_counted() -> None:
+    lesson = read_lesson(LIBRARY / "07-scan")
+    task = lesson.task("double-buffer")
+    said = grade_submission(lesson, task, initial_text(lesson, task))
+    assert not said.accepted
+    assert [(limit.counter, limit.counted, limit.most, limit.is_met) for limit in said.limits] == [
+        ("barriers", 13, 7, False)
+    ]
+    assert "over a limit: barriers" in said.verdict.words
+
+
+def test_a_loop_without_end_is_ended_by_its_rounds_and_soon() -> None:
+    lesson = read_lesson(LIBRARY / "10-histogram")
+    task = lesson.task("private")
+    text = reference_solution(lesson, task).replace("i += gridDim.x * blockDim.x", "i = gridDim.x * blockDim.x")
+    began = time.process_time()
+    said = grade_submission(lesson, task, text)
+    assert time.process_time() - began < 2
+    assert [mistake.kind for mistake in said.check.mistakes] == ["endless"]
+    assert "still in it after 3000 iterations" in said.sentences[-1]  # on a machine of any speed
+
+
+def test_what_does_not_compile_is_told_once_with_its_line(lesson: Lesson) -> None:
+    said = grade_solution(lesson, "b[i];", "d[i];")
+    assert said.sentences == ("✗ It does not compile.", "Line 4: use of undeclared identifier 'd'")
+    (only,) = said.check.diagnostics
+    assert KERNEL.split("\n")[only.line - 1][only.column - 1 : only.end - 1] == "b"  # where d is now
+
+
+def test_what_is_rewritten_begins_without_another_tasks_comments() -> None:
+    lesson = read_lesson(LIBRARY / "07-scan")
+    text = initial_text(lesson, lesson.task("double-buffer"))
+    assert "int before" in text
+    assert "// lines" not in text
+    assert "// end" not in text
+
+
+def test_another_order_shows_what_lockstep_hides() -> None:
+    lesson = read_lesson(LIBRARY / "06-reduction")
+    task = lesson.task("last-warp")
+    said = grade_submission(lesson, task, task.mistakes[1].apply_to(reference_solution(lesson, task)))
+    assert not said.accepted
+    assert "race" in {mistake.kind for mistake in said.check.mistakes}
+
+
+def test_lines_are_shuffled_and_put_together() -> None:
+    lesson = read_lesson(LIBRARY / "04-shared-memory")
+    task = lesson.task("reverse")
+    lines = shuffled_lines(lesson, task)
+    assert sorted(lines) == sorted(each.strip() for each in reference_solution(lesson, task).split("\n")[6:9])
+    assert not grade_submission(lesson, task, assemble_solution(lesson, task, lines)).accepted
+    whole = [each.strip() for each in reference_solution(lesson, task).split("\n")[6:9]]
+    assert grade_submission(lesson, task, assemble_solution(lesson, task, tuple(whole))).accepted
+
+
+def test_a_model_says_how_long_it_takes(tmp_path: Path) -> None:
+    block = TASK + 'modeled = { gpu = "h200", n = 4096, times = 1.2 }\n'
+    lesson = read_lesson(write_lesson(tmp_path, block))
+    slow = KERNEL.replace(
+        "c[i] = a[i] + b[i]", "for (int k = 0; k < 99; ++k) c[i] = sinf(a[k % n]) * 0.0f + a[i] + b[i]"
+    )
+    said = grade_submission(lesson, lesson.task("add"), slow)
+    assert not said.accepted
+    assert "microseconds on a modeled H200" in said.verdict.words
+    assert grade_submission(lesson, lesson.task("add"), KERNEL).accepted
+
+
+def test_a_lesson_that_expects_another_size_is_at_fault(tmp_path: Path) -> None:
+    folder = write_lesson(tmp_path, TASK)
+    text = (folder / "lesson.md").read_text("utf-8").replace('"a + b"', '"a[1:] + b[1:]"')
+    (folder / "lesson.md").write_text(text, "utf-8")
+    lesson = read_lesson(folder)
+    with pytest.raises(InputError, match="the lesson expects"):
+        grade_submission(lesson, lesson.task("add"), KERNEL)

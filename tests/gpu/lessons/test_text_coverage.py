@@ -1,0 +1,197 @@
+"""Where what the teaching texts work out is asked, and what their listings do wrong is repaired: in which lesson."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu.lessons.lesson import Lesson
+from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders, read_lesson
+from gpu.lessons.questions.generation import ask_question
+from tests import needs
+
+LISTINGS = Path(__file__).parents[4] / "shared" / "listings"
+
+MET = {
+    "0": [
+        "06-reduction: Idle lanes, counted", "06-reduction: Whole warps go", "06-reduction: Any number of them",
+    ],
+    "1": [
+        "06-reduction: Half the rounds", "06-reduction: What is half of three?", "06-reduction: Everybody waits",
+        "06-reduction: The last warp", "06-reduction: Operations and steps", "06-reduction: The last warp",
+        "06-reduction: The last warp", "06-reduction: One launch, or two?", "06-reduction: In and out",
+    ],
+    "2": [
+        "06-reduction: Operations and steps", "06-reduction: Operations and steps",
+        "06-reduction: Operations and steps", "06-reduction: And how many at once?",
+        "06-reduction: Operations and steps", "07-scan: Up and down a tree",
+        "02-divergence: What reduction does with its warps", "06-reduction: Whole warps go",
+        "02-divergence: What reduction does with its warps", "06-reduction: Idle lanes, counted",
+        "06-reduction: Where lanes still part", "06-reduction: Where lanes still part", "07-scan: Cut the sausage",
+        "07-scan: How much work is that?", "07-scan: How much work is that?", "07-scan: How much work is that?",
+        "07-scan: And how much work?", "07-scan: And how much work?", "07-scan: And how much work?",
+        "07-scan: Who is at work on the way up?", "07-scan: Who is at work on the way down?",
+        "07-scan: With its own, or without", "07-scan: With its own, or without",
+    ],
+    "3": [
+        "10-histogram: Letters of a text", "10-histogram: Letters of a text",
+        "10-histogram: A section for each thread", "10-histogram: A section for each thread",
+        "10-histogram: How many are left?", "10-histogram: How many are left?", "10-histogram: One at a time",
+        "10-histogram: Too many threads", "10-histogram: One letter each, in turn",
+        "03-coalescing: What does that cost?", "10-histogram: What holds it back?",
+        "10-histogram: What holds it back?", "10-histogram: Who queues?", "10-histogram: Who queues?",
+        "10-histogram: Letters of a text", "10-histogram: What holds it back?", "10-histogram: Who queues?",
+        "10-histogram: Runs",
+    ],
+    "4": [
+        "12-matrix-product: What do tiles bring?", "11-convolution: A tile with its halo",
+        "11-convolution: A tile with its halo", "11-convolution: A tile with its halo",
+        "11-convolution: How many have this neighbor?", "11-convolution: A tile with its halo",
+        "11-convolution: What does the tile save?", "11-convolution: Write the sum",
+        "07-scan: With its own, or without", "07-scan: With its own, or without",
+        "07-scan: What does the plain way cost?", "07-scan: Up and down a tree",
+        "09-compaction: Three launches of the pattern", "07-scan: Every thread alone",
+        "05-bank-conflicts: In the scan's ladder", "05-bank-conflicts: In the scan's ladder",
+        "05-bank-conflicts: How far apart?", "09-compaction: Pack them", "09-compaction: And back",
+        "", "13-sort: Kernels that launch kernels", "13-sort: Kernels that launch kernels",
+        "13-sort: 7 14 4 1, bit by bit", "13-sort: 7 14 4 1, bit by bit", "13-sort: 7 14 4 1, bit by bit",
+        "13-sort: 7 14 4 1, bit by bit", "13-sort: 7 14 4 1, bit by bit", "13-sort: 7 14 4 1, bit by bit",
+        "13-sort: Where does a key go?", "13-sort: Repair the radix sort",
+        "15-softmax: What is a share?",
+    ],
+}  # fmt: skip
+"""For each text its worked examples in their order, and the step where they are met; "" for one of host code."""
+
+REPAIRED = {
+    "0-neighbored": [
+        ("06-reduction/guard", "the number in the block is compared with the length of the whole array"),
+        ("06-reduction/ninety-six", "halves are rounded down, and those that are left over are not added"),
+    ],
+    "0-neighbored-less": [("06-reduction/guard", "one element too many")],
+    "1-last-warp": [("04-shared-memory/any-block", "no size, and not left to the launch either")],
+    "1-last-warp-repaired": [("06-reduction/last-warp", "lanes do not wait before they read"),
+                             ("06-reduction/ninety-six", "as if there were 128")],
+    "1-template": [("04-shared-memory/any-block", "no size, and not left to the launch either")],
+    "1-template-repaired": [("06-reduction/last-warp", "lanes do not wait before they write again")],
+    "1-template-host": [("06-reduction/last-warp", "lanes do not wait before they read")],
+    "1-two-stage": [("04-shared-memory/any-block", "no size, and not left to the launch either")],
+    "1-two-stage-repaired": [("04-shared-memory/any-block", "room for small blocks only")],
+    "2-reduction-better": [("01-threads-and-indices/add", "three numbers taken for one")],
+    "2-reduction-naive": [("01-threads-and-indices/add", "three numbers taken for one")],
+    "2-reduction-naive-repaired": [("04-shared-memory/any-block", "room for small blocks only")],
+    "2-scan-efficient": [("07-scan/down-sweep", "each thread loads two elements and writes one")],
+    "2-scan-exclusive": [("07-scan/all-come", "each thread leaves when it has nothing more to add")],
+    "2-scan-exclusive-efficient": [("07-scan/down-sweep", "each thread loads two elements and writes one")],
+    "2-scan-inefficient-repaired": [("07-scan/all-come", "each thread leaves when it has nothing more to add")],
+    "3-fig-9-10": [("10-histogram/letters", "a text taken for a letter")],
+    "3-fig-9-10-names": [("10-histogram/letters", "a text taken for a letter")],
+    "3-fig-9-10-repaired": [("10-histogram/letters", "what is no letter is counted too")],
+    "3-fig-9-11": [("10-histogram/private", "the block's bins are added to themselves"),
+                   ("10-histogram/runs", "the test for an empty run is always true")],
+    "3-fig-9-11-commit": [("10-histogram/runs", "a run is added to the bin of the value behind it"),
+                          ("10-histogram/runs", "the last run is never added")],
+    "4-conv-v1": [("11-convolution/bounds", "threads without a pixel write as well"),
+                  ("11-convolution/bounds", "rows that are too long write into the next ones")],
+    "4-conv-v2": [("11-convolution/blur", "the edge repeated, where zero is meant")],
+    "4-nbody-tile": [("04-shared-memory/any-block", "a size that is no constant")],
+    "4-nbody-tile-repaired": [("14-n-body/tile", "what is left of the tile before is read")],
+    "4-scan-v1": [("01-threads-and-indices/add", "no test for the end of the arrays")],
+    "4-scan-v2": [("07-scan/down-sweep", "elements behind the end are loaded"),
+                  ("12-matrix-product/registers", "blocks overlap")],
+    "4-sgemm-naive": [("12-matrix-product/registers", "rows beyond the matrix are written"),
+                      ("12-matrix-product/naive", "The kernel reads C before it writes C")],
+    "4-sgemm-tiled": [("12-matrix-product/tile-of-b", "every row of b's tile is the same row of B"),
+                      ("12-matrix-product/tile-of-b", "the next tile is fetched while others still multiply")],
+    "4-sgemm-tiled-barrier": [("12-matrix-product/tile-of-b", "every row of b's tile is the same row of B")],
+    "4-sgemm-tiled-repaired": [("12-matrix-product/naive", "The kernel reads C before it writes C")],
+    "4-texture-histogram": [("10-histogram/private", "some bins do not begin with zero")],
+    "4-warp-radix": [("13-sort/radix", "keys are read before all are written")],
+}  # fmt: skip
+"""Listings that do something wrong, and the tasks whose listed mistakes those are."""
+
+NOT_A_STUDENTS = {
+    "0-recursive-cpu": "host code",
+    "2-scan-inefficient": "signs of another language, and a macro that is left out",
+    "3-fig-9-2": "host code",
+    "3-fig-9-6": "a name that is not declared",
+    "3-fig-9-8-numbered": "line numbers among the code",
+    "4-conv-v3": "what a launch leaves out: the filter is never set",
+    "4-quicksort": "dots for what is left out",
+    "4-thrust-sort": "host code",
+}
+
+
+@pytest.fixture(scope="module")
+def lessons() -> dict[str, Lesson]:
+    return {folder.name: read_lesson(folder) for folder in find_lesson_folders(LIBRARY)}
+
+
+def _shared(name: str) -> Any:
+    path = LISTINGS / name
+    if not path.is_file():
+        needs.skip(needs.LISTINGS)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    for steps in MET.values():
+        for place in filter(None, steps):
+            name, _, title = place.partition(": ")
+            yield name, title
+
+
+def test_each_place_of_the_table_is_there(lessons: dict[str, Lesson]) -> None:
+    for name, title in _places():
+        step = next((each for each in lessons[name].steps if each.title == title), None)
+        assert step is not None, f"{name}: {title}"
+        assert step.question or step.task
+    for places in REPAIRED.values():
+        for task, says in places:
+            name, _, own = task.partition("/")
+            assert says in [each.says for each in lessons[name].task(own).mistakes], f"{task}: {says}"
+
+
+def test_each_worked_example_of_the_texts_is_met_somewhere() -> None:
+    examples = _shared("examples.json")
+    for text, steps in MET.items():
+        found = [each for each in examples if each["text"] == int(text)]
+        assert len(found) == len(steps), f"text {text}"
+    assert len(examples) == sum(map(len, MET.values()))
+
+
+def test_each_mistake_of_the_listings_is_one_of_a_task() -> None:
+    wrong = {
+        Path(each["file"]).stem
+        for each in _shared("expected.json")
+        if each["as_printed_outcome"]["outcome"] != "runs" or "notes" in each["as_printed_outcome"]
+    }
+    assert wrong == REPAIRED.keys() | NOT_A_STUDENTS.keys()
+
+
+@pytest.mark.parametrize(
+    ("place", "examples", "ours"),
+    [
+        ("07-scan: Cut the sausage", [(2, 12)], []),
+        ("06-reduction: Any number of them", [(0, 2)], [39]),
+        ("07-scan: With its own, or without", [(2, 21), (2, 22), (4, 8)], [0]),
+        ("10-histogram: Letters of a text", [(3, 1)], [3]),  # and three blanks, behind the letters' bins
+        ("15-softmax: What is a share?", [(4, 30)], []),
+    ],
+)
+def test_what_is_answered_is_what_the_text_should_say(
+    lessons: dict[str, Lesson], place: str, examples: list[tuple[int, int]], ours: list[float]
+) -> None:
+    right = list(ours)
+    for text, number in examples:
+        of_text = [each for each in _shared("examples.json") if each["text"] == text]
+        said = of_text[number]["numbers"]["right"]
+        right += said["cuts"] if isinstance(said, dict) else said
+    name, _, title = place.partition(": ")
+    step = next(each for each in lessons[name].steps if each.title == title)
+    for seed in (2,) if title == "What is a share?" else (0, 1, 2):  # a row of four, as the text has it
+        answer = ask_question(lessons[name], step, seed)[1].answer
+        assert any(answer == pytest.approx(each, abs=1e-6) for each in right)

@@ -1,0 +1,172 @@
+"""Programs run for the window: what is told of them, and the sentence for each way in which they cannot run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpu.driver.journal import Journal, JournalPacker, LaunchEntry, append_received_entries
+from gpu.engines.null import NullEngine
+from gpu.errors import EngineUnavailableError
+from gpu.messages.programs import ProgramEnd, ProgramProgress, WholeProgram, has_main
+from gpu.messages.requests import CheckSource, RunProgram
+from gpu.messages.shared_arrays import SharedFolder
+from gpu.program import host_compiler
+from gpu.pycuda import driver
+from gpu.run.engine_requests import execute_request
+from gpu.run.programs import child_runner
+from gpu.run.programs.child_runner import run_program
+from gpu.run.programs.launch_messages import match_script_lines
+from gpu.run.programs.modeling import LaunchModeler
+from gpu.run.timing_model import model_kernel
+from gpu.simulator.simulated_module import SimulatedModule
+from tests import needs
+
+
+def test_lines_of_a_kernel_are_found_in_the_script_that_it_was_made_in():
+    kernel = [
+        "__global__ void one(int *x) {",
+        "    x[0] = TYPE;",
+        "}",
+        "",
+        "__global__ void two(int *x) {",
+        "    x[1] = 0;",
+    ]
+    script = ["import pycuda", "text = '''", *kernel, "''' + more", "go(text.replace('TYPE', '7'))"]
+    compiled = ['extern "C" {', *(line.replace("TYPE", "7") for line in kernel), "}", ""]
+    found = match_script_lines("\n".join(compiled), "\n".join(script))
+    assert found == {2: 3, 4: 5, 6: 7, 7: 8}, "what was put in, and empty lines, are nowhere"
+
+
+def test_news_of_a_journal_are_taken_down_as_far_as_they_came():
+    journal, told = Journal(), Journal()
+    news = JournalPacker(journal)
+    journal.texts.append("one")
+    journal.entries.append(LaunchEntry("one", 0, "a.py:1", (1, 1, 1), (32, 1, 1), 0, 1.0))
+    first = news.pack_new_entries()
+    journal.entries.append(LaunchEntry("two", 0, "a.py:2", (1, 1, 1), (32, 1, 1), 0, 1.0))
+    second = news.pack_new_entries(refused=True)
+    assert append_received_entries(told, first + second[:-1]) == (len(first), False)
+    assert [each.kernel for each in told.entries] == ["one"]
+    assert append_received_entries(told, second) == (len(second), True)
+    assert told.entries == journal.entries
+    assert told.texts == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (0, "It ended."),
+        (3, "It ended with exit code 3."),
+        (-11, "It crashed: SIGSEGV."),
+        (-9, "It was killed from outside (SIGKILL), most likely because memory ran out."),
+        (-99, "It crashed: signal 99."),
+    ],
+)
+def test_an_end_is_a_sentence(code, sentence):
+    assert ProgramEnd(code, 0, 0.0).sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("int main() {", True),
+        ("int x;\n  int main ( int argc, char **argv )\n{", True),
+        ("auto main() -> int {", True),
+        ("// int main() {", False),
+        ("int domain(int x);", False),
+        ("__global__ void main_kernel() {}", False),
+    ],
+)
+def test_a_file_with_main_is_a_program(text, whole):
+    assert has_main(text) is whole
+
+
+def make_request(tmp_path, name, text):
+    return RunProgram(WholeProgram(str(tmp_path / name), text), str(tmp_path))
+
+
+def test_without_pycudas_files_a_script_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "python_layer", lambda: tmp_path)
+    with pytest.raises(EngineUnavailableError, match="PyCUDA's Python files are not in") as raised:
+        run_program(make_request(tmp_path, "a.py", ""), lambda progress: None)
+    assert "make setup" in raised.value.advice
+
+
+def test_without_a_compiler_a_program_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(host_compiler.shutil, "which", lambda name: None)
+    host_compiler.find_compiler.cache_clear()
+    with pytest.raises(EngineUnavailableError, match="needs a C\\+\\+ compiler") as raised:
+        run_program(make_request(tmp_path, "a.cu", "int main() {}"), lambda progress: None)
+    assert "Install g++" in raised.value.advice
+
+
+def test_a_flood_is_told_as_far_as_anybody_reads_it(tmp_path, monkeypatch):
+    if driver.explain_unavailable():
+        needs.skip(needs.PYCUDA)
+    monkeypatch.setattr(child_runner, "MAX_PENDING_CHARACTERS", 1 << 16)
+    told: list[ProgramProgress] = []
+    text = "for n in range(200_000): print(n)\n"
+    end = run_program(make_request(tmp_path, "flood.py", text), told.append)
+    assert end.code == 0
+    assert all(len(each.output) <= child_runner.MAX_REPORT_CHARACTERS + 100 for each in told)
+    said = "".join(each.output for each in told)
+    assert "characters omitted here" in said
+    assert said.endswith("199999\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [("x = 1\nprint(x\n", 2, "never closed"), ("if 1:\nx\n", 2, "indented block"), ("x = '\0'\n", 1, "null")],
+)
+def test_what_python_cannot_read_is_told_at_its_line(text, line, words):
+    folder = SharedFolder()
+    try:
+        result = execute_request(NullEngine(), CheckSource("/some/script.py", text), folder, lambda progress: None)
+    finally:
+        folder.close()
+    (found,) = result.diagnostics
+    assert found.line == line
+    assert words in found.message
+    assert 1 <= found.column < found.end
+
+
+ADD = """__constant__ float factor;
+__global__ void add(float *c, const float *a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + factor;
+}
+"""
+USES = f"""import numpy as np
+import pycuda.autoinit
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+module = SourceModule('''{ADD}''')
+cuda.memcpy_htod(module.get_global("factor")[0], np.float32(2))
+c, a = (cuda.to_device(np.ones(1 << 16, np.float32)) for _ in "ca")
+for threads in (256, 256, 512):
+    module.get_function("add")(c, a, np.int32(1 << 16), grid=((1 << 16) // threads, 1), block=(threads, 1, 1))
+"""
+
+
+def test_launches_are_modeled_as_a_kernel_alone_is(tmp_path):
+    if driver.explain_unavailable():
+        needs.skip(needs.PYCUDA)
+    told: list[ProgramProgress] = []
+    run_program(replace(make_request(tmp_path, "add.py", USES), gpu="h200"), told.append)
+    first, again, other = (each.modeled_us for news in told for each in news.launches)
+    arguments = ("zeros:65536", "zeros:65536", "65536")
+    alone = model_kernel(tmp_path / "add.cu", ADD, "add", 256, 256, arguments, "h200").time_us
+    assert first == pytest.approx(alone, rel=0.1)
+    assert again == first
+    assert other != first
+
+
+def test_what_the_model_does_not_follow_has_no_time_and_runs_all_the_same():
+    modeler = LaunchModeler("h200")
+    module = SimulatedModule(ADD, Path("add.cu"), {})
+    assert modeler(module, "nothing", (1, 1, 1), (32, 1, 1), 0, ()) is None
+    assert modeler(module, "add", (1, 1, 1), (32, 1, 1), 0, ()) is None

@@ -1,0 +1,195 @@
+"""A run on a GPU is repeated for its time; its result is the first one's."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+from gpu.engines.base import PhaseTimes
+from gpu.engines.simulator import SimulatorEngine
+from gpu.patterns import find_pattern
+from gpu.run.engine_requests import run_pattern
+from gpu.run.repetition import BUDGET_S, MAX_REPETITIONS, MIN_REPETITIONS, compute_median_times, repeat_run
+from tests.gpu.fake_gpu import FakeGpu
+
+
+def run_variant(engine: FakeGpu, variant: str, **given):
+    pattern = find_pattern("reduction")
+    return run_pattern(engine, pattern, pattern.variant(variant), {}, given, lambda progress: None)
+
+
+def test_the_figure_is_the_median_of_the_repetitions_and_not_the_first_run() -> None:
+    times = [1000.0 * BUDGET_S / 2, *(5.0, 4.0, 9.0, 5.5, 4.5, 4.2, 4.1, 8.0, 4.9)]
+    engine = FakeGpu(*times)
+    report = run_variant(engine, "atomic", n=64, block=32).report
+    assert report.verified
+    assert report.timing is not None
+    assert report.time_ms.kernel == report.timing.median == 4.9
+    assert (report.timing.minimum, report.timing.maximum) == (4.0, 9.0)
+    assert (report.timing.repetitions, report.timing.launches, report.timing.gaps) == (MAX_REPETITIONS, 1, 0.0)
+    assert report.throughput.value == pytest.approx(64 / 4.9e-3 / 1e6)
+    assert report.timing.empty_launch == 0.25
+
+
+def test_several_launches_are_timed_apart_and_their_gaps_said_apart() -> None:
+    engine = FakeGpu()
+    timing = run_variant(engine, "grid-stride", n=4096, block=32).report.timing
+    assert timing is not None
+    assert timing.launches == 2
+    assert timing.gaps == 0.5
+    # The first run and its repetitions one launch at a time; then one whose launches follow each other.
+    assert engine.modes == [True] * 2 * (1 + timing.repetitions) + [False] * 2
+    assert engine.isolates_launches, "the next run is timed apart again"
+
+
+def test_a_run_says_from_which_size_variants_can_be_compared() -> None:
+    timing = run_variant(FakeGpu(), "atomic", n=64, block=32).report.timing
+    assert (timing.size_parameter, timing.size, timing.comparable_from) == ("n", 64, 2**22)
+    assert timing.recommended_size == 2**22
+
+
+def test_values_that_are_given_have_no_size_to_offer() -> None:
+    pattern = find_pattern("reduction")
+    values = {"values": np.arange(100, dtype=np.int32)}
+    params = {"input": "file", "block": 32}
+    outcome = run_pattern(FakeGpu(), pattern, pattern.variant("atomic"), values, params, lambda each: None)
+    assert outcome.report.timing.recommended_size == 0
+
+
+def test_an_image_is_compared_by_its_side() -> None:
+    pattern = find_pattern("convolution")
+    image = {"image": np.zeros((8, 32), np.uint8), "maxval": np.array(255)}
+    outcome = run_pattern(FakeGpu(), pattern, pattern.variant("naive"), image, {}, lambda progress: None)
+    timing = outcome.report.timing
+    assert (timing.size_parameter, timing.size, timing.comparable_from) == ("", 16, 1024)
+
+
+def test_what_is_not_verified_runs_once() -> None:
+    engine, pattern = FakeGpu(), find_pattern("reduction")
+    given = {"n": 64, "block": 32}
+    variant = pattern.variant("atomic")
+    outcome = run_pattern(engine, pattern, variant, {}, given, lambda progress: None, with_reference=False)
+    assert (outcome.report.timing, engine.launch_count) == (None, 1)
+
+
+def test_the_simulator_repeats_nothing() -> None:
+    pattern = find_pattern("reduction")
+    outcome = run_pattern(
+        SimulatorEngine("lockstep"), pattern, pattern.variant("shuffle"), {}, {"n": 64}, lambda progress: None
+    )
+    assert outcome.report.timing is None
+
+
+class FakeTimer:
+    """Takes as long for a run as it is told, by a clock of its own."""
+
+    isolates_launches = True
+
+    def __init__(self, seconds: float) -> None:
+        self.elapsed_s, self.seconds, self.runs = 0.0, seconds, 0
+
+    def run(self) -> None:
+        self.elapsed_s += self.seconds
+        self.runs += 1
+
+    def take_times(self) -> PhaseTimes:
+        return PhaseTimes(kernel=1e3 * self.seconds, launches=1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "runs"),
+    [(1e-4, MAX_REPETITIONS), (0.3, 4), (0.9, MIN_REPETITIONS)],
+    ids=["all", "as many as fit", "fewest"],
+)
+def test_no_repetition_begins_when_the_time_is_over(seconds: float, runs: int) -> None:
+    engine = FakeTimer(seconds)
+    warm, following = repeat_run(engine, engine.run, engine.take_times(), clock=lambda: engine.elapsed_s)
+    assert (len(warm), engine.runs, following) == (runs, runs, None)
+
+
+def test_a_run_that_takes_long_is_not_repeated() -> None:
+    engine, first = FakeTimer(5.0), PhaseTimes(0, 5000.0, 0, 1)
+    assert repeat_run(engine, engine.run, first, clock=lambda: engine.elapsed_s) == ([first], None)
+    assert engine.runs == 0
+
+
+def test_a_repetition_that_fails_leaves_the_engine_as_it_was() -> None:
+    engine = FakeGpu()
+    runs = count()
+
+    def once() -> None:
+        if next(runs) == MAX_REPETITIONS:
+            raise ValueError("no")
+        engine._pending = PhaseTimes(launches=2)
+
+    with pytest.raises(ValueError, match="no"):
+        repeat_run(engine, once, PhaseTimes())
+    assert engine.isolates_launches
+
+
+def test_each_phase_has_its_own_median() -> None:
+    warm = [PhaseTimes(1, 9, 2, 4), PhaseTimes(3, 8, 1, 4), PhaseTimes(2, 7, 3, 4)]
+    assert compute_median_times(warm) == PhaseTimes(2, 8, 2, 4)
+
+
+@pytest.mark.gpu
+@pytest.mark.hardware
+@pytest.mark.parametrize("variant", ["grid-stride", "shuffle", "peak"])
+def test_on_a_gpu_kernels_spread_and_gaps_are_measured(variant: str) -> None:
+    from gpu import engines
+
+    engine = engines.create_engine("cuda")
+    try:
+        pattern = find_pattern("reduction")
+        outcome = run_pattern(engine, pattern, pattern.variant(variant), {}, {"n": 2**22}, lambda progress: None)
+        timing = outcome.report.timing
+        assert outcome.report.verified
+        assert timing is not None
+        assert 0 < timing.minimum <= timing.median <= timing.maximum
+        assert MIN_REPETITIONS <= timing.repetitions <= MAX_REPETITIONS
+        assert (timing.gaps > 0) is (timing.launches > 1)
+        assert 0 < timing.empty_launch < 0.1, "a launch that does nothing takes microseconds"
+        assert timing.median > timing.empty_launch
+    finally:
+        engine.close()
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_what_nobody_wrote_is_not_what_was_there_before() -> None:
+    from gpu import engines
+
+    engine = engines.create_engine("cuda")
+    try:
+        for _ in range(3):
+            right = engine.upload(np.arange(2**20, dtype=np.uint32))
+            engine.free(right)
+            fresh = engine.allocate((2**20,), np.uint32)
+            assert (engine.download(fresh) == 0xFFFFFFFF).all()
+            engine.free(fresh)
+    finally:
+        engine.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.hardware
+def test_on_a_gpu_the_default_is_not_bound_by_launches() -> None:
+    from gpu import engines
+
+    engine = engines.create_engine("cuda")
+    try:
+        for name in ("reduction", "scan", "compaction", "softmax"):
+            pattern = find_pattern(name).with_device_defaults(engine.device)
+            params = pattern.check({})
+            inputs = pattern.prepare_inputs({}, params, 0)
+            for variant in pattern.variants:
+                if variant.library or variant.deliberate_error or variant.obstacle(inputs, params):
+                    continue
+                outcome = run_pattern(engine, pattern, variant, {}, {}, lambda progress: None)
+                timing = outcome.report.timing
+                assert timing is not None
+                assert not timing.bound_by_launches, (name, variant.name, timing)
+                assert timing.recommended_size == 0
+    finally:
+        engine.close()

@@ -1,0 +1,116 @@
+"""The header that is parsed once and kept: whatever becomes of its file, kernels load."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.simulator import disk
+from gpu.simulator.frontend import clang
+from gpu.simulator.simulated_module import SimulatedModule
+
+TEXT = "__global__ void k(int *data) { data[threadIdx.x] = max(__popc(threadIdx.x), 1); }"
+
+
+def load_kernel() -> None:
+    data = np.zeros(32, np.int32)
+    SimulatedModule(TEXT, Path("kernel.cu"), {}).kernel("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    assert data.tolist() == [max(lane.bit_count(), 1) for lane in range(32)]
+
+
+def is_header_intact(folder: Path) -> bool:
+    """Whether a name is kept, and what it names."""
+    (name,) = folder.glob("*.header")
+    path = folder / f"{(disk.read_entry(name, name.stem) or b'').decode()}.pch"
+    return hashlib.sha256(path.read_bytes()).hexdigest() == path.stem and path.stat().st_size > 100_000
+
+
+def truncate_file(folder: Path) -> None:
+    (path,) = folder.glob("*.pch")
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def write_file_of_other_clang(folder: Path) -> None:
+    content = b"CPCH of another version"
+    digest = hashlib.sha256(content).hexdigest()
+    (folder / f"{digest}.pch").write_bytes(content)
+    (name,) = folder.glob("*.header")
+    disk.write_entry(name, name.stem, digest.encode())
+
+
+def write_missing_name(folder: Path) -> None:
+    (name,) = folder.glob("*.header")
+    name.write_bytes(b"\xff../../etc")
+
+
+def write_name_of_other_arguments(folder: Path) -> None:
+    (name,) = folder.glob("*.header")
+    digest = disk.read_entry(name, name.stem) or b""
+    disk.write_entry(name, "another key", digest)
+
+
+def remove_files(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [truncate_file, write_file_of_other_clang, write_missing_name, write_name_of_other_arguments, remove_files],
+)
+def test_a_damaged_header_is_made_anew(tmp_path, monkeypatch, damage) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(before))
+    load_kernel()
+    assert is_header_intact(before)
+    damage(before)
+    before.rename(after)  # another folder stands for another process, which has not looked yet
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(after))
+    load_kernel()
+    assert is_header_intact(after)
+
+
+def test_a_cache_that_is_cleared_is_filled_again(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    load_kernel()
+    remove_files(tmp_path)
+    load_kernel()
+    assert is_header_intact(tmp_path)
+
+
+def test_without_room_for_it_the_header_is_read_each_time(tmp_path, monkeypatch, caplog) -> None:
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(file / "cache"))
+    disk._warn_once.cache_clear()
+    load_kernel()
+    assert file.read_text() == "no folder"
+    assert caplog.messages == [f"lockstep: The cache folder {file / 'cache'} is not used: Not a directory."]
+    caplog.clear()
+
+
+LAUNCHING = """
+__global__ void child(int *data) { data[threadIdx.x] += 1; }
+__global__ void parent(int *data) { child<<<1, 32>>>(data); }
+"""
+
+
+@pytest.mark.parametrize(("text", "parses"), [(TEXT, 1), (LAUNCHING, 2)])
+def test_a_text_is_parsed_once_and_once_more_where_it_launches(monkeypatch, text, parses) -> None:
+    parsed = []
+    whole_parse = clang._parse_unit
+
+    def parse(path, arguments, files, *, is_reparse):
+        parsed.append(arguments)
+        return whole_parse(path, arguments, files, is_reparse=is_reparse)
+
+    monkeypatch.setattr(clang, "_parse_unit", parse)
+    data = np.zeros(32, np.int32)
+    module = SimulatedModule(text, Path("kernel.cu"), {})
+    for name in module.kernels:
+        module.kernel(name).launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    assert len(parsed) == parses
+    assert all("-include-pch" in each for each in parsed)

@@ -1,0 +1,271 @@
+"""What Compare says by the timing model: curves of their own, limits, a roofline, occupancy, and what if."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pyqtgraph as pg
+import pytest
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtWidgets import QLabel
+
+from gpu.messages.requests import Failure, ModelPattern
+from gpu.timing.gpus import GpuScaling
+from gui.compare_view.modeled_views import LIMITS_VIEW, OCCUPANCY, ROOFLINE
+from gui.compare_view.tab import CURVES
+from gui.painting.theme import look
+from gui.widgets.basic import format_figure
+from tests.gui.conftest import FakeHost, make_modeled_time, wait_until_idle
+
+
+def click(qtbot, widget, at=None):
+    qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=at or QPoint())
+
+
+@pytest.fixture
+def tab(qtbot, window):
+    """The scan's Compare tab."""
+    window.choose_pattern("scan")
+    wait_until_idle(qtbot, window)
+    window.page.select_tab("Compare")
+    found = window.page.compare
+    found.window_ = window
+    return found
+
+
+def wait_for_models(qtbot, tab):
+    qtbot.waitUntil(lambda: not tab.modeled_views.busy and not tab.sweep.running)
+
+
+def show_view(qtbot, tab, view):
+    click(qtbot, tab.views.buttons[view])
+    wait_for_models(qtbot, tab)
+
+
+def modeling_host(tab):
+    return tab._modeling._jobs._host
+
+
+def model_requests(tab):
+    return [request for request in modeling_host(tab).requests if isinstance(request, ModelPattern)]
+
+
+def compare_modeled(qtbot, tab):
+    texts = [tab.quantity.itemText(place) for place in range(tab.quantity.count())]
+    tab.quantity.setCurrentIndex(texts.index("modeled, H200"))
+
+
+def test_modeled_curves_have_a_title_of_their_own(qtbot, tab) -> None:
+    compare_modeled(qtbot, tab)
+    assert tab.card.title.text() == "Modeled"
+    assert tab.measure_button.text() == "Model"
+    assert "not measured" in tab.status_label.toolTip()
+    tab.largest.setCurrentIndex(tab.largest.findData(14))
+    click(qtbot, tab.measure_button)
+    wait_for_models(qtbot, tab)
+    assert {request.params["n"] for request in model_requests(tab)} == {2**12, 2**13, 2**14}
+    assert set(tab.curves.points[0]) == {2**12, 2**13, 2**14}
+    point = next(each for each in tab.points if (each.variant, each.n) == ("naive", 2**14))
+    assert point.kernel_ms == pytest.approx(point.modeled.time_us / 1000)
+    assert point.elements_per_s == pytest.approx(2**14 / point.modeled.time_us * 1e6)
+    assert "within 25 % for 9 of 10 kernels tried" in tab.status_label.toolTip()
+    assert ", modeled, at the largest n" in tab.size_label.text()
+    assert not tab.window_.host.runs("scan")[1:], "no engine ran for it"
+
+
+def test_what_is_modeled_is_never_drawn_with_what_is_measured(qtbot, tab) -> None:
+    compare_modeled(qtbot, tab)
+    tab.largest.setCurrentIndex(tab.largest.findData(14))
+    click(qtbot, tab.measure_button)
+    wait_for_models(qtbot, tab)
+    tab.quantity.setCurrentIndex(0)
+    assert tab.points == []
+    assert tab.card.title.text() == "Measured here"
+
+
+def test_curves_are_stopped_at_once(qtbot, tab) -> None:
+    compare_modeled(qtbot, tab)
+    tab._modeling.jobs  # noqa: B018
+    modeling_host(tab).answers_later = True
+    click(qtbot, tab.measure_button)
+    assert tab.measure_button.text() == "Stop"
+    click(qtbot, tab.measure_button)
+    assert tab.measure_button.text() == "Model"
+    modeling_host(tab).answer_all()
+    qtbot.wait(20)
+    assert tab.points == []
+    assert len(model_requests(tab)) == 1
+
+
+def test_esc_stops_what_is_modeled(qtbot, tab) -> None:
+    tab._modeling.jobs  # noqa: B018
+    modeling_host(tab).answers_later = True
+    click(qtbot, tab.views.buttons[LIMITS_VIEW])
+    assert tab.window_.header.stop.isEnabled()
+    tab.window_.running.stop()
+    assert not tab.busy
+    assert not tab.window_.header.stop.isEnabled()
+    assert tab.measure_button.text() == "Model"
+
+
+def test_what_is_chosen_in_run_is_looked_at_first(qtbot, tab) -> None:
+    tab.window_.choose_variant("brent-kung")
+    wait_until_idle(qtbot, tab.window_)
+    show_view(qtbot, tab, LIMITS_VIEW)
+    assert tab.modeled_views.limit_label.text().startswith("Brent-Kung: ")
+
+
+def test_every_limit_is_seen_at_1280_by_720(qtbot, tab) -> None:
+    tab.window_.resize(1280, 720)
+    show_view(qtbot, tab, LIMITS_VIEW)
+    table = tab.modeled_views.limits
+    qtbot.waitUntil(lambda: tab.window_.width() == 1280)
+    assert sum(table.columnWidth(column) for column in range(table.columnCount())) <= table.viewport().width()
+    lines = [table.rowHeight(line) for line in range(table.rowCount())]
+    assert look().px(26) < min(lines)
+    assert sum(lines) <= table.viewport().height()
+
+
+def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> None:
+    show_view(qtbot, tab, LIMITS_VIEW)
+    table = tab.modeled_views.limits
+    ticked = [each for each in tab.rows if each.box.isChecked()]
+    assert table.rowCount() == len(ticked)
+    assert table.item(1, 0).text() == "2  Naive"
+    found = make_modeled_time(model_requests(tab)[1])
+    cells = [table.item(1, column) for column in range(table.columnCount())]
+    assert cells[2].text() == format_figure(found.limits["DRAM"])
+    assert cells[2].font().bold()
+    assert not cells[3].text()
+    assert tab.rows[1].figure.text().endswith(" ms")
+    assert tab.size_label.text() == "modeled, n = 2²⁴"
+    click(qtbot, table.viewport(), table.visualItemRect(cells[0]).center())
+    assert tab.modeled_views.limit_label.text().startswith("Naive: ")
+    assert tab.modeled_views.limit_label.text().endswith("waits for memory.")
+
+
+def test_a_variant_that_cannot_be_modeled_says_why(qtbot, tab) -> None:
+    tab._modeling.jobs  # noqa: B018
+    host = modeling_host(tab)
+    host.answers_later = True
+    click(qtbot, tab.views.buttons[LIMITS_VIEW])
+    host.answer(Failure("input", "One thread alone would do too much."))
+    host.answers_later = False
+    qtbot.waitUntil(lambda: len(host.requests) > 1)
+    host.answer_all()
+    assert tab.modeled_views.refusals == {0: "One thread alone would do too much."}
+    wait_for_models(qtbot, tab)
+    assert tab.modeled_views.limits.item(0, 1).text() == "–"
+    assert tab.rows[0].figure.toolTip() == "One thread alone would do too much."
+
+
+def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:
+    show_view(qtbot, tab, ROOFLINE)
+    plot = tab.modeled_views.roofline
+    assert len(plot.dots) == sum(each.box.isChecked() for each in tab.rows)
+    dot = plot.dots[1]
+    found = make_modeled_time(model_requests(tab)[1])
+    assert (dot.memory_intensity, dot.cache_intensity) == (
+        found.operations / found.dram_bytes,
+        found.operations / found.l2_bytes,
+    )
+    assert dot.rate == pytest.approx(found.operations / found.time_us / 1000)
+    assert (plot.roofs.memory, plot.roofs.cache) == (4525, 8502)
+    assert plot.roofs.operations == pytest.approx(2 * 128 * 132 * 1.98)
+    assert model_requests(tab)[0].count_operations
+    peak = plot.dots[-1]
+    qtbot.waitUntil(lambda: len(plot.names) == len(plot.dots))
+    at = plot.box.mapViewToScene(QPointF(math.log10(peak.cache_intensity), math.log10(peak.rate)))
+    click(qtbot, plot.plot.viewport(), plot.plot.mapFromScene(at))
+    assert tab.modeled_views.selected == peak.number
+
+
+def test_the_roofline_says_what_its_dots_are_and_no_number_lies_on_another(qtbot, tab) -> None:
+    tab.window_.resize(1024, 700)
+    show_view(qtbot, tab, ROOFLINE)
+    plot = tab.modeled_views.roofline
+    (legend,) = [each for each in plot.findChildren(QLabel) if each.accessibleName() == "Legend"]
+    assert legend.isVisible()
+    assert "●  per byte of DRAM, below the solid roof" in legend.text()
+    qtbot.waitUntil(lambda: len(plot.names) == len(plot.dots))
+    assert not any(one.intersects(two) for one, two in combinations(plot.names.values(), 2))
+    written = {each.toPlainText() for each in plot.plot.scene().items() if isinstance(each, pg.TextItem)}
+    assert {str(each.number + 1) for each in plot.dots} <= written
+
+
+def test_twice_the_bandwidth_moves_the_dots_and_can_be_taken_back(qtbot, tab) -> None:
+    show_view(qtbot, tab, ROOFLINE)
+    before = tab.modeled_views.roofline.dots[1]
+    sliders = tab.modeled_views.what_if
+    qtbot.keyClick(sliders.bandwidth.slider, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: model_requests(tab)[-1].gpu_scaling == GpuScaling(bandwidth=2.0))
+    wait_for_models(qtbot, tab)
+    assert tab.modeled_views.roofline.dots[1].rate > before.rate
+    assert tab.modeled_views.roofline.roofs.memory == 2 * 4525
+    assert "supposing ×2 bandwidth" in tab.modeled_views.status_label.toolTip()
+    asked = len(model_requests(tab))
+    click(qtbot, sliders.reset)
+    qtbot.waitUntil(lambda: tab.modeled_views.roofline.roofs.memory == 4525)
+    wait_for_models(qtbot, tab)
+    assert tab.modeled_views.roofline.dots[1] == before
+    assert len(model_requests(tab)) == asked, "what was modeled before is known"
+
+
+def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, tab) -> None:
+    show_view(qtbot, tab, OCCUPANCY)
+    view = tab.modeled_views.occupancy
+    assert (view.threads.value(), view.registers.value(), view.shared.value()) == (256, 32, 0)
+    assert (
+        view.occupancy_label.text() == "8 blocks of 256 threads: 64 of 64 warps at once (100 %), limited by registers"
+    )
+    assert set(view.times.points[tab.modeled_views.selected]) == {32, 64, 128, 256, 512, 1024}
+    view.registers.setValue(64)
+    qtbot.waitUntil(lambda: "4 blocks of 256 threads: 32 of 64 warps at once (50 %)" in view.occupancy_label.text())
+    view.threads.setValue(96)
+    qtbot.waitUntil(lambda: "10 blocks of 96 threads" in view.occupancy_label.text())
+    view.threads.setValue(2048)
+    qtbot.waitUntil(lambda: view.occupancy_label.text() == "This block exceeds the GPU's limits.")
+    assert view.times.isVisible()
+    tab.window_.appearance.set_text_size("lecture hall")
+    tab.window_.resize(1024, 700)
+    qtbot.waitUntil(view.times.isHidden)  # no room for two plots
+
+
+def test_another_size_of_blocks_is_modeled(qtbot, tab) -> None:
+    show_view(qtbot, tab, LIMITS_VIEW)
+    qtbot.keyClick(tab.modeled_views.what_if.block.slider, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: model_requests(tab)[-1].params["block"] == "512")
+    wait_for_models(qtbot, tab)
+
+
+def test_another_gpu_is_modeled_anew(qtbot, tab) -> None:
+    show_view(qtbot, tab, ROOFLINE)
+    tab._modeling.select_gpu("t4")
+    qtbot.waitUntil(lambda: model_requests(tab)[-1].gpu == "t4")
+    wait_for_models(qtbot, tab)
+    assert tab.modeled_views.roofline.roofs.memory < 400
+    assert "never compared with measurements" in tab.modeled_views.status_label.toolTip()
+    texts = [tab.quantity.itemText(place) for place in range(tab.quantity.count())]
+    assert "modeled, T4" in texts
+    assert "modeled, H200" not in texts
+
+
+def test_an_edit_takes_what_was_modeled_away_and_is_modeled_itself(qtbot, tab) -> None:
+    show_view(qtbot, tab, LIMITS_VIEW)
+    document = tab.window_.bench.sources.document("scan.cu")
+    document.replace(document.text + "// another\n")
+    assert not tab.modeled_views.results
+    assert tab.rows[1].figure.text() == ""
+    qtbot.waitUntil(lambda: model_requests(tab)[-1].sources == {"scan.cu": document.text})
+    wait_for_models(qtbot, tab)
+    assert tab.modeled_views.modeled
+
+
+def test_curves_come_back_as_they_were(qtbot, tab) -> None:
+    title, largest = tab.card.title.text(), tab.largest.currentData()
+    show_view(qtbot, tab, LIMITS_VIEW)
+    show_view(qtbot, tab, CURVES)
+    assert (tab.card.title.text(), tab.largest.currentData()) == (title, largest)
+    assert tab.measure_button.text() == "Measure"
+    assert FakeHost.instances

@@ -1,0 +1,254 @@
+"""A picture that went through time, put together from what it kept, is that of one made for the moment alone."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QWidget
+
+from gpu.stepping.moment.lanes import LaneState, LaneStates
+from gpu.stepping.moment.warp_variables import find_warp_variables
+from gpu.warp import WARP
+from gui.step_view.arrays.view import MemoryView
+from gui.step_view.cards.lanes import LaneGrid
+from gui.step_view.dataflow.layout import DataflowLayout
+from gui.step_view.dataflow.view import FlowView
+from gui.step_view.pictures.launches import LaunchesView
+from gui.step_view.pictures.variables import VariablesView
+from gui.step_view.time.snapshots import make_snapshots
+from gui.step_view.time.timeline import Timeline
+from tests.gui.step_view.conftest import wait_for_recording
+
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+
+
+def fresh_flow(tab):
+    made, models, seen = FlowView(), tab.models, tab.panes.flow.viewport
+    _place_like(made, tab, tab.panes.flow)
+    made.open(DataflowLayout(models.layout.dataflow), models.warps, several_blocks=models.several_blocks)
+    if not seen.fitted:
+        made.zoom(seen.sizes.column / made.viewport.sizes.column)
+    made.show_moment(tab.player.moment)
+    made.follow_thread(tab.followed)
+    made.select(tab.panes.flow.marks.selected)
+    made.viewport.offset = tab.panes.flow.viewport.offset  # where it was scrolled to on its way
+    return made
+
+
+def fresh_memory(tab):
+    made = MemoryView()
+    _place_like(made, tab, tab.panes.memory)
+    made.open(tab.models)
+    made.show_moment(tab.player.moment, fresh_snapshot(tab).block, tab.followed)
+    return made
+
+
+def fresh_variables(tab):
+    made, there = VariablesView(), fresh_snapshot(tab)
+    _place_like(made, tab, tab.panes.variables_view)
+    warp = there.thread // WARP
+    variables = find_warp_variables(tab.models.recording, tab.player.moment, there.block, warp)
+    active = there.lanes.state[there.block, warp] == LaneState.ACTIVE
+    made.show_warp(variables, active.tolist(), there.block * there.lanes.state.shape[1] + warp)
+    return made
+
+
+def fresh_launches(tab):
+    made = LaunchesView()
+    _place_like(made, tab, tab.panes.launches)
+    made.open(tab.models.grids)
+    made.show_moment(tab.player.moment)
+    return made
+
+
+def fresh_timeline(tab):
+    made, models = Timeline(), tab.models
+    _place_like(made, tab, tab.panes.timeline)
+    kernels = [launch.trace.kernel for launch in models.recording.launches]
+    made.open(models.segments, tab.panes.timeline.findings, kernels, models.phases.intervals)
+    made.show_moment(tab.player.moment)
+    return made
+
+
+def fresh_lanes(tab):
+    made, there = LaneGrid(), fresh_snapshot(tab)
+    _place_like(made, tab, tab.panes.lanes.grid)
+    made.first_warp, made.max_rows = (
+        tab.panes.lanes.grid.first_warp,
+        tab.panes.lanes.grid.max_rows,
+    )  # as far as it was scrolled
+    made.show_lanes(there.lanes, there.block, there.threads, there.thread if tab.followed else -1)
+    return made
+
+
+def fresh_snapshot(tab):
+    """Return what there is beside the pictures, worked out from the recording alone."""
+    models = replace(tab.models, lanes=LaneStates(tab.models.recording))
+    return make_snapshots(models)(tab.player.moment, tab.followed)
+
+
+def _place_like(made, tab, like):
+    made.setParent(tab)
+    made.resize(like.size())
+    made.show()  # a hidden one is given its size again for each picture
+
+
+PICTURES = {
+    "Flow": ("flow", fresh_flow),
+    "Arrays": ("memory", fresh_memory),
+    "Variables": ("variables_view", fresh_variables),
+    "Launches": ("launches", fresh_launches),
+}
+
+
+def grab_complete(view):
+    """Return a view's picture when nothing of it is left for the next frame."""
+    for _ in range(500):
+        image = view.grab().toImage()
+        if getattr(view, "complete", True):
+            return image
+    pytest.fail("the picture is never finished")
+
+
+def wait_until_idle(qtbot, tab):
+    """Let the picture come to rest, and all be prepared that is worked out ahead."""
+    before = None
+    while before != (before := [each.geometry() for each in tab.findChildren(QWidget)]):
+        qtbot.wait(20)  # what is laid out anew may break its lines anew
+    qtbot.waitUntil(lambda: not (tab.prefetcher.busy or tab.panes.flow.gliding))
+
+
+def compare_picture(qtbot, tab, kind):
+    wait_until_idle(qtbot, tab)
+    name, make = PICTURES[kind]
+    kept = {
+        kind: (getattr(tab.panes, name), make),
+        "time": (tab.panes.timeline, fresh_timeline),
+        "lanes": (tab.panes.lanes.grid, fresh_lanes),
+    }
+    for what, (seen, make_one) in kept.items():
+        fresh = make_one(tab)
+        assert grab_complete(seen) == grab_complete(fresh), f"{what} at {tab.player.moment}"
+        fresh.setParent(None)
+        fresh.deleteLater()
+    there = fresh_snapshot(tab)
+    said = tab.panes.statement, tab.panes.variables, tab.panes.phase
+    assert [each._full_text for each in said] == [there.effect, there.variables, there.phase]
+    groups = "  ·  ".join(group.text for group in there.lanes.groups(there.block))
+    assert tab.panes.lanes.lane_states._full_text.endswith(groups)
+
+
+def compare_at_moments(qtbot, tab, kind, moments):
+    """Go to moments with a few steps from each, as keys do; compare where each few end."""
+    for moment, step in zip(moments, itertools.cycle((1, 1, -1))):
+        tab.panes.timeline.moment_requested.emit(moment % (tab.player.end + 1))
+        getattr(tab.panes, PICTURES[kind][0]).grab()
+        for _ in range(2):
+            tab.player.step(step)
+            wait_until_idle(qtbot, tab)
+            getattr(tab.panes, PICTURES[kind][0]).grab()
+        compare_picture(qtbot, tab, kind)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant", "params", "kinds"),
+    [
+        ("scan", "brent-kung", {}, ("Flow", "Arrays")),
+        ("sort", "bitonic", {"n": 16}, ("Variables",)),
+        ("matmul", "tiled", {"n": 4}, ("Arrays",)),
+        ("nbody", "tiled", {"bodies": 8}, ("Arrays",)),
+        ("sort", "quicksort", {"n": 8}, ("Launches",)),
+    ],
+)
+def test_it_does_not_matter_how_a_moment_was_come_to(qtbot, open_step_tab, pattern, variant, params, kinds):
+    window = open_step_tab(pattern, variant, **params)
+    tab, end = window.page.step, window.page.step.player.end
+    for kind in kinds:
+        tab.panes.kinds.choose(kind)
+        compare_at_moments(qtbot, tab, kind, (end, end // 3))
+        window.appearance.toggle_theme()
+        compare_at_moments(qtbot, tab, kind, (end // 3,))
+        window.resize(window.width() - 90, window.height() - 40)
+        compare_at_moments(qtbot, tab, kind, (end // 2,))
+        qtbot.keyClick(tab, Qt.Key.Key_Right, SHIFT)
+        compare_picture(qtbot, tab, kind)
+
+
+def test_a_zoomed_dataflow_goes_through_time_too(qtbot, open_step_tab):
+    tab = open_step_tab("sort", "bitonic", n=16).page.step
+    tab.panes.kinds.choose("Flow")
+    # Cells that carry text, and those that are patches of color.
+    for zooms, share in (("++", 3), ("−" * 8, 2)):
+        tab.player.go_to(tab.player.end // share)
+        tab.panes.flow.fit()
+        for each in zooms:
+            tab.panes.zoom_buttons[each].click()
+        compare_at_moments(qtbot, tab, "Flow", (tab.player.end // share,))
+    told = tab.snapshot(tab.player.moment)
+    tab.panes.lanes.grid.thread_clicked.emit(told.block, told.thread)
+    compare_picture(qtbot, tab, "Flow")
+
+
+def change_repeatedly(qtbot, window, tab):
+    """Yield after each of many things that are done to a picture, so that what it kept meets all that it shows next."""
+    player, form, end = tab.player, tab.settings.form, tab.player.end
+    for moment in (1, end // 2, end // 2 - 1, end, 3):
+        player.go_to(moment)
+        yield
+    window.appearance.toggle_theme()
+    yield
+    player.step(1)
+    player.step(1)
+    yield
+    there = tab.snapshot(player.moment)
+    tab.panes.lanes.grid.thread_clicked.emit(there.block, there.thread)
+    yield
+    player.go_to_border(1)
+    yield
+    tab.clear_selection()
+    yield
+    window.resize(window.width() - 60, window.height() - 30)
+    yield
+    player.go_to_border(-1)
+    yield
+    window.appearance.set_text_size("large")
+    yield
+    player.go_to(end * 2 // 3)
+    yield
+    window.appearance.set_text_size("normal")
+    window.appearance.toggle_theme()
+    yield
+    window.resize(window.width() + 60, window.height() + 30)
+    yield
+    # The same shapes with other values, then other shapes, then as at first.
+    tab.settings.new_input_button.click()
+    wait_for_recording(qtbot, tab)
+    yield
+    n = form.values["n"]
+    for changed in (2 * n, n):
+        form.change_values(n=changed)
+        wait_for_recording(qtbot, tab)
+        player.go_to(player.end // 2)
+        yield
+        player.step(-1)
+        yield
+    names = [each.name for each in window.page.pattern.variants if not tab.steppable.name.endswith(each.name)]
+    window.choose_variant(names[0])
+    wait_for_recording(qtbot, tab)
+    player.go_to(player.end // 2)
+    yield
+    player.go_to_end(last=True)
+    yield
+
+
+@pytest.mark.parametrize("kind", ["Flow", "Arrays", "Variables"])
+@pytest.mark.parametrize(("pattern", "variant", "params"), [("scan", "brent-kung", {}), ("reduction", "atomic", {})])
+def test_nothing_that_was_kept_is_shown_for_something_else(qtbot, open_step_tab, pattern, variant, params, kind):
+    window = open_step_tab(pattern, variant, **params)
+    tab = window.page.step
+    tab.panes.kinds.choose(kind)
+    for _ in change_repeatedly(qtbot, window, tab):
+        compare_picture(qtbot, tab, kind)
