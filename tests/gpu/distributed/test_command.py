@@ -97,7 +97,8 @@ def test_ctrl_c_ends_all_workers(tmp_path):
     os.killpg(run.pid, signal.SIGINT)
     _, complaint = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert complaint.strip().endswith("lockstep: Stopped.")
+    # Dask's own processes, interrupted at the same moment, may print as well.
+    assert "lockstep: Stopped." in complaint.splitlines()
     assert psutil.wait_procs(family, timeout=20)[1] == []
     assert not target.exists()
 

@@ -126,7 +126,7 @@ def test_every_pattern_has_a_textbook() -> None:
 def test_the_texts_worked_numbers() -> None:
     found = {(each["claim"], str(each["inputs"])): each for each in json.loads(EXAMPLES.read_text(encoding="utf-8"))}
 
-    def right(beginning: str, **inputs: Any) -> Any:
+    def claimed_numbers(beginning: str, **inputs: Any) -> Any:
         (only,) = [
             each["numbers"]["right"]
             for (claim, _), each in found.items()
@@ -136,14 +136,17 @@ def test_the_texts_worked_numbers() -> None:
 
     million = _textbook_counts("reduction", "neighbored", 10**6)
     assert million.average_parallelism is not None
-    assert million.steps == right("a reduction tree takes log(N) steps")
-    assert round(million.average_parallelism) == right("average parallelism (N - 1) / log(N)")
-    assert million.peak == right("peak resource requirement")
+    assert million.steps == claimed_numbers("a reduction tree takes log(N) steps")
+    assert round(million.average_parallelism) == claimed_numbers("average parallelism (N - 1) / log(N)")
+    assert million.peak == claimed_numbers("peak resource requirement")
     block = {"block": "512"}
-    inefficient = right("steps do n-1, n-2, n-4", n=16)
+    inefficient = claimed_numbers("steps do n-1, n-2, n-4", n=16)
     claim = _textbook_counts("scan", "kogge-stone", 16, **block)
     assert (claim.operations, claim.steps) == (inefficient["adds"], inefficient["steps"])
     for n in (16, 1024):
-        efficient, claim = right("log(n) steps with n-1 adds", n=n), _textbook_counts("scan", "brent-kung", n, **block)
+        efficient, claim = (
+            claimed_numbers("log(n) steps with n-1 adds", n=n),
+            _textbook_counts("scan", "brent-kung", n, **block),
+        )
         assert (claim.operations, claim.steps) == (sum(efficient["adds"]), sum(efficient["steps"]))
     assert _textbook_counts("histogram", "interleaved", 700, of="letters").average_parallelism == 17.5 / 2.5

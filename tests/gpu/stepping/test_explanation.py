@@ -188,12 +188,12 @@ def test_random_programs(body, seed):
         for lane in event.lanes[:: max(1, event.lanes.size // 3)].tolist():
             text = explain(recording, moment, 0, lane).text
             assert text
-            if event.taken is not None:
-                assert text.endswith(f"is {'true' if lane in event.taken else 'false'}")
+            if event.true_lanes is not None:
+                assert text.endswith(f"is {'true' if lane in event.true_lanes else 'false'}")
             changed = [each.values[lane] for each in event.registers.values() if each.defined[lane]]
-            if event.taken is None and changed:
+            if event.true_lanes is None and changed:
                 assert {str(value) for value in changed} <= set(re.findall(r"-?\d+", text)), text
-            if event.taken is None and len(changed) == 1:
+            if event.true_lanes is None and len(changed) == 1:
                 assert text.endswith(f" = {changed[0]}"), text
 
 
