@@ -95,7 +95,7 @@ def _has_font() -> bool:
 
 
 def find_apt_prefix(which: Callable[[str], str | None] = shutil.which) -> list[str] | None:
-    """Return the command prefix with which apt-get may install; None without apt or without permission."""
+    """Return the prefix with which apt-get may install, [] as root, else sudo; None without apt-get or permission."""
     if not which("apt-get"):
         return None
     if os.geteuid() == 0:
@@ -173,8 +173,8 @@ def find_toolkits() -> list[Toolkit]:
     folders = [Path(on_path).resolve().parents[1]] if on_path else []
     folders += [Path(name) for name in variables]
     installed = [toolkit for folder in Path("/usr/local").glob("cuda*") if (toolkit := read_toolkit(folder))]
-    first = [toolkit for folder in folders if (toolkit := read_toolkit(folder))]
-    return first + sorted(installed, key=lambda toolkit: toolkit.version, reverse=True)
+    preferred = [toolkit for folder in folders if (toolkit := read_toolkit(folder))]
+    return preferred + sorted(installed, key=lambda toolkit: toolkit.version, reverse=True)
 
 
 def read_toolkit(folder: Path) -> Toolkit | None:

@@ -105,11 +105,11 @@ def _parse_size(text: str) -> tuple[str, int]:
     return parse_size(text)
 
 
-Openings = Callable[[int], Sequence[Any]]
+WindowOpener = Callable[[int], Sequence[Any]]
 
 
 def run(
-    options: argparse.Namespace, measure_window: Callable[[Path, int], int], openings: Openings | None = None
+    options: argparse.Namespace, measure_window: Callable[[Path, int], int], openings: WindowOpener | None = None
 ) -> int:
     """Measure and write the results; return 1 if a variant is wrong.
 
@@ -120,7 +120,7 @@ def run(
         Measures the window and writes the results to a page, given the repetitions of each action; returns the exit
         code.
     openings : callable or None
-        Opens the window a given number of times; returns `wall_ms` and `cpu_ms` up to its first picture for each.
+        Opens the window N times; returns for each the `wall_ms` and `cpu_ms` up to its first picture.
     """
     if options.show is not None or options.write_page:
         return _show(options)
@@ -143,11 +143,11 @@ def run(
     if options.device in (MODEL, DEVICE):
         return _benchmark_model(seed, options)
     if options.beside:
-        return _benchmark_over_sizes(seed, options)
+        return _benchmark_size_comparison(seed, options)
     devices = [options.device] if options.device else _available_devices()
-    pages = [] if options.sweep else devices
-    codes = [_benchmark_device(device, seed, options, openings) for device in pages]
-    return max([*codes, *([_record_over_sizes(seed, options)] if "gpu" in devices else [])])
+    benchmarked_devices = [] if options.sweep else devices
+    codes = [_benchmark_device(device, seed, options, openings) for device in benchmarked_devices]
+    return max([*codes, *([_record_size_sweep(seed, options)] if "gpu" in devices else [])])
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -159,11 +159,11 @@ def _show(options: argparse.Namespace) -> int:
     if options.write_page:
         document.write_page(options.document)
     else:
-        found = document.find_sections(options.document, options.show)
+        sections = document.find_sections(options.document, options.show)
         if options.show:
-            print("\n\n".join(section.markdown() for section in found))
+            print("\n\n".join(section.markdown() for section in sections))
         else:
-            print("\n".join(f"{section.name}: {section.device}, {section.date}" for section in found))
+            print("\n".join(f"{section.name}: {section.device}, {section.date}" for section in sections))
     return 0
 
 
@@ -212,7 +212,7 @@ def _available_devices() -> list[str]:
     return ["gpu", "simulator"] if has_gpu else ["simulator"]
 
 
-def _benchmark_device(device: str, seed: int, options: argparse.Namespace, openings: Openings | None) -> int:
+def _benchmark_device(device: str, seed: int, options: argparse.Namespace, openings: WindowOpener | None) -> int:
     from gpu.bench import (  # imported here, since every command imports this module
         document,
         gpu_benchmark,
@@ -232,7 +232,7 @@ def _benchmark_device(device: str, seed: int, options: argparse.Namespace, openi
     return _exit_code(rows)
 
 
-def _benchmark_over_sizes(seed: int, options: argparse.Namespace) -> int:
+def _benchmark_size_comparison(seed: int, options: argparse.Namespace) -> int:
     """Measure the fastest variants and their peers over sizes; write the page's section and its plot."""
     from gpu.bench import document, gpu_benchmark, size_comparison
     from gpu.patterns import all_patterns
@@ -274,7 +274,7 @@ def _exit_code(rows: list[Measurement]) -> int:
     return 1 if any("WRONG" in row.remark for row in rows) else 0
 
 
-def _record_over_sizes(seed: int, options: argparse.Namespace) -> int:
+def _record_size_sweep(seed: int, options: argparse.Namespace) -> int:
     """Measure every variant over sizes on the GPU, and write the measurements as data."""
     from gpu import engines
     from gpu.bench import device_records, size_sweep
@@ -289,7 +289,7 @@ def _record_over_sizes(seed: int, options: argparse.Namespace) -> int:
             figures = f"{run.median_ms:10.4f} ms {run.rate:10.4g} {run.unit}" if run.verified else "WRONG, so not timed"
             print(f"{run.pattern:<12} {run.variant:<20} {run.size:>10}  {figures}", flush=True)
         path = options.data or device_records.record_path(engine.device.name)
-        about = device_records.DeviceRecord(
+        record = device_records.DeviceRecord(
             engine.device.name,
             datetime.datetime.now(datetime.UTC).date().isoformat(),
             driver_version(),
@@ -297,6 +297,6 @@ def _record_over_sizes(seed: int, options: argparse.Namespace) -> int:
             f"cold before each launch, timed with device events around the kernels alone; seed {seed}.",
             tuple(run for run in runs if run.verified),
         )
-    device_records.write_record(path, about)
+    device_records.write_record(path, record)
     print(f"written: {path}")
     return 0 if all(run.verified for run in runs) else 1

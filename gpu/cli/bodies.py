@@ -76,7 +76,7 @@ def run(
         raise InputError("--frames draws the bodies of one device: omit --engine dask.")
     if output_file:
         nbody_files.check_target(output_file)
-    inputs, params, about = read_inputs(pattern, texts, input_file, seed)
+    inputs, params, input_description = read_inputs(pattern, texts, input_file, seed)
     folder = None if frames is None else file_access.ensure_folder(frames)
     forces_alone = {**params, **pattern.params_for_role(Role.STEPS, 0)}
     kernel_check = check_kernel(pattern, variant, source_file, inputs, forces_alone, seed=seed)
@@ -84,7 +84,16 @@ def run(
         return cli_run.report_refusal(pattern, variant, kernel_check, as_json=as_json)
     if cluster is not None:
         return _run_on_cluster(
-            pattern, variant, inputs, params, about, kernel_check, output_file, cluster, seed=seed, as_json=as_json
+            pattern,
+            variant,
+            inputs,
+            params,
+            input_description,
+            kernel_check,
+            output_file,
+            cluster,
+            seed=seed,
+            as_json=as_json,
         )
     with closing(engines.create_engine(engine_name, executor, schedule)) as engine:
         outcome = run_pattern(
@@ -103,7 +112,7 @@ def run(
         }
         print(cli_text.format_json(data))
     else:
-        print(cli_text.format_report(outcome.report, counts, verdict, pattern, about, None, None))
+        print(cli_text.format_report(outcome.report, counts, verdict, pattern, input_description, None, None))
         rows = [
             *_format_rows(figures, simulated=outcome.report.simulated),
             *(("saved", str(path)) for path in (output_file, frames) if path),

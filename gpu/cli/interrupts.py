@@ -25,17 +25,17 @@ def end_on_ctrl_c(exit_code: int) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    listening, signalled = socket.socketpair()
-    signalled.setblocking(False)
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
     over = threading.Event()
-    before = signal.set_wakeup_fd(signalled.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=_end_after_grace, args=(listening, over, exit_code), daemon=True).start()
+    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_end_after_grace, args=(receiver, over, exit_code), daemon=True).start()
     try:
         yield
     finally:
         over.set()
         signal.set_wakeup_fd(before)
-        signalled.close()
+        sender.close()
 
 
 def _end_after_grace(receiver: socket.socket, ended: threading.Event, exit_code: int) -> None:

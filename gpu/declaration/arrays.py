@@ -27,11 +27,11 @@ _CHECK_CHUNK = 2**20
 _MAX_RANGES = 48
 _MAX_SAMPLES_PER_COLUMN, _MIN_SAMPLES_PER_COLUMN = 256, 8
 MAX_READOUT_VALUES = 2**22
-"""Number of leading values that a window can read one by one, and of evenly spread values that it counts."""
+"""The most leading values that a window can show one by one, and the most samples for a distribution."""
 READABLE_ELEMENTS = 1024
 """Up to this many elements, random whole numbers have two digits for every operator, so that they are readable."""
 MAX_RANDOM_FACTORS = 1024
-"""Number of random factors of a float product that are not 1: the product stays in range, and its error small."""
+"""The most random float factors other than 1 for "product", so that the product stays in range and its error small."""
 
 
 def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
@@ -119,12 +119,12 @@ def make_input(params: Params, seed: int) -> Inputs:
     require_generated_input(params)
     if params["input"] == TYPED:
         return {"values": parse_numbers(params["values"])}
-    made = make_values(params["input"], params["n"], params["dtype"], seed, operator=params.get("operator", "sum"))
-    return {"values": made}
+    values = make_values(params["input"], params["n"], params["dtype"], seed, operator=params.get("operator", "sum"))
+    return {"values": values}
 
 
 def require_generated_input(params: Params) -> None:
-    """Raise InputError if `input` is a file: code that generates values has none."""
+    """Raise InputError if the parameter `input` selects a file, since no file is open."""
     if params["input"] == FROM_FILE:
         raise InputError("No file of numbers is open.", advice="Open one, or choose another input.")
 
@@ -161,8 +161,8 @@ def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "su
         case "ramp":
             return _make_ramp(n, dtype, operator)
     rng = np.random.default_rng(seed)
-    made = _make_random_values(n, dtype, operator, rng)
-    return made * rng.choice(np.array([-1, 1], dtype), n) if kind == "signed" else made
+    values = _make_random_values(n, dtype, operator, rng)
+    return values * rng.choice(np.array([-1, 1], dtype), n) if kind == "signed" else values
 
 
 def _make_ramp(n: int, dtype: str, operator: str) -> Array:

@@ -39,7 +39,7 @@ class SelfTimedPeer:
 
     Parameters
     ----------
-    who, package, part
+    name, package, work_fraction
         As in Peer.
     measure : callable
         seed -> milliseconds, and a remark on them; raises RuntimeError if it cannot measure.

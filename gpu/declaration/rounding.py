@@ -42,7 +42,7 @@ class RoundingBound:
         return allowed
 
 
-def half_rounding_bound(error: float) -> RoundingBound:
+def float16_rounding_bound(error: float) -> RoundingBound:
     """Return the error bound of values with an error of at most `error` that were then rounded to float16.
 
     A float16 has 11 significant bits, and below 2^-14 a resolution of 2^-24: rounding moves a value by at most 2^-11 of

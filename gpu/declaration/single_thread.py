@@ -33,7 +33,7 @@ def single_thread_variant(
         (inputs, params) -> number of operations that the thread executes one after the other.
     textbook : callable
         (params, n) -> expected number of operations for n elements.
-    more
+    variant_fields
         Other fields of the Variant.
     """
 

@@ -101,7 +101,7 @@ def run_probe_in_subprocess(timeout: float = 60.0) -> ProbeResult:
         return ProbeResult(sys.platform, failure=f"the NVIDIA driver did not answer within {timeout:.0f} s")
     if run.returncode:
         last = (run.stderr.strip().splitlines() or [f"code {run.returncode}"])[-1]
-        return ProbeResult(sys.platform, failure=f"looking for one failed: {last}")
+        return ProbeResult(sys.platform, failure=f"the probe process ended with: {last}")
     return from_json(run.stdout)
 
 

@@ -23,7 +23,7 @@ _QUEUED_WRITES = 2
 
 @dataclass(frozen=True)
 class LevelsTarget:
-    """Target for rows of a result that are stored as levels of an image, in the input's type and up to its white.
+    """Target that converts rows of a result to image levels, from 0 to `maxval` in the type `dtype`, and writes them.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class LevelsTarget:
 def run_in_parts(
     worker: WorkerContext, chunk: ChunkPartReader, name: str, halo: int, target: Target, dtype: str, granularity: int
 ) -> Array:
-    """Run the variant on a chunk's parts and write the results; return the number of rows and of bytes.
+    """Run the variant on a chunk's parts and write its output `name`; return the number of rows and of bytes.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def run_in_parts(
 
     size = 0
     with (
-        background_writer(target, chunk.start, granularity, chunk.memory_usage) as put,
+        background_writer(target, chunk.start, granularity, chunk.memory_usage) as write_rows,
         closing(read_inputs()) as parts,
         closing(worker.run_overlapped(parts)) as results,
     ):
@@ -83,7 +83,7 @@ def run_in_parts(
             piece = in_progress.popleft()
             rows = outputs[name][piece.before : piece.before + piece.stop - piece.start]
             chunk.release_part(piece)
-            put(rows)
+            write_rows(rows)
             size += rows.size * np.dtype(dtype).itemsize
     return np.array([chunk.stop - chunk.start, size], np.int64)
 

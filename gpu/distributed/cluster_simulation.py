@@ -34,7 +34,7 @@ The scheduler keeps the whole history of each result, to recompute it if a worke
 
 
 class ClusterSimulation:
-    """A simulation of bodies.
+    """A simulation of bodies whose state stays on a cluster's workers between requests.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ClusterSimulation:
     Raises
     ------
     InputError
-        If there are no such bodies.
+        If the request is invalid, or its variant does not support several devices.
     """
 
     def __init__(self, cluster: Cluster, request: AdvanceBodies) -> None:
@@ -88,7 +88,7 @@ class ClusterSimulation:
         InputError
             If the request is invalid, or its variant runs on one device only.
         LockstepError
-            As `RunTasks.wait`.
+            As for `RunTasks.wait_for_results`.
         """
         variant, params, drawn = check_advance_request(request)
         multi_device.check_run(variant.name, request.steps, len(self._cluster.workers))
@@ -130,17 +130,17 @@ class ClusterSimulation:
             self._last_squared_softening = squared
         if tasks.event_log.lost_workers:
             self._cluster.update_workers()
-        done = DistributedRun(self._cluster.workers, tuple(tasks.event_log.records), (), 0.0, 0)
+        distributed_run = DistributedRun(self._cluster.workers, tuple(tasks.event_log.records), (), 0.0, 0)
         figures = compute_body_figures(
             self._count,
             self.time,
             self._steps,
             recent_steps=request.steps,
-            kernel_ms=done.phase_times(*multi_device.TIME_STEP_NAMES).kernel,
+            kernel_ms=distributed_run.phase_times(*multi_device.TIME_STEP_NAMES).kernel,
             radius=self._radius,
             executor=self._cluster.workers[0].device.executor,
             conserved=self._conserved_quantities(squared, results) if request.measure else None,
-            measuring_ms=done.phase_times(*multi_device.MEASURING_STEP_NAMES).kernel,
+            measuring_ms=distributed_run.phase_times(*multi_device.MEASURING_STEP_NAMES).kernel,
         )
         return results.get("picture"), figures
 
@@ -148,8 +148,8 @@ class ClusterSimulation:
         """Return the current bodies: float32, shape (n, 7), in columns x y z vx vy vz m."""
         tasks = self._restart_tasks(self._tasks.variant, self._tasks.params, {})
         parts: list[FutureResult] = [
-            tasks.add_task(multi_device.download_bodies, *of_chunk, chunk_index=place)
-            for place, of_chunk in enumerate(zip(self._positions, self._velocities, strict=True))
+            tasks.add_task(multi_device.download_bodies, *chunk_state, chunk_index=index)
+            for index, chunk_state in enumerate(zip(self._positions, self._velocities, strict=True))
         ]
         return np.concatenate(
             self._wait_for_results(parts, report_progress, self._positions, self._velocities, self._accelerations)
@@ -166,16 +166,18 @@ class ClusterSimulation:
         """Return results; the new state of the bodies stays on the workers, or if this fails the old state."""
         for each in _list_named_results(positions):
             each.mark_used_remotely()  # every worker needs all positions in the next step
-        kept = _list_named_results([*positions, *velocities, *accelerations, *self._color_origins])
+        persistent_results = _list_named_results([*positions, *velocities, *accelerations, *self._color_origins])
         try:
-            found = self._tasks.wait_for_results(_list_named_results(requested_results), report_progress, kept)
+            arrays = self._tasks.wait_for_results(
+                _list_named_results(requested_results), report_progress, persistent_results
+            )
         except BaseException:
             self._tasks.release_other_results(
                 _list_named_results([*self._positions, *self._velocities, *self._accelerations, *self._color_origins])
             )
             raise
         self._undistributed_bodies = None
-        return found
+        return arrays
 
     def _conserved_quantities(self, squared: np.float32, results: dict[str, Array]) -> ConservedQuantities:
         for name in ("begun", "ended"):

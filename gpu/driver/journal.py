@@ -96,7 +96,7 @@ class Journal:
         Function (module, kernel, grid, block, shared memory in bytes, argument values) that returns
         `LaunchEntry.modeled_us` before a launch.
     on_begin : callable
-        Called with kernel and place before each launch.
+        Called with the kernel's name and the call site before each launch.
     on_entry : callable
         Called after each launch was added.
     """

@@ -69,8 +69,8 @@ class SimulatorModule:
 
     def kernel(self, name: str) -> SimulatorKernel:
         if name not in self._kernels:
-            plain, compiled = self._module.kernel(name), self._module.compiled_kernel(name)
-            self._kernels[name] = SimulatorKernel(name, plain, compiled, self._edited)
+            lockstep, compiled = self._module.kernel(name), self._module.compiled_kernel(name)
+            self._kernels[name] = SimulatorKernel(name, lockstep, compiled, self._edited)
         return self._kernels[name]
 
     def set_constant(self, name: str, values: Array) -> None:
@@ -101,7 +101,7 @@ class SimulatorEngine:
             LIMITS.shared_bytes,
             16,
             peak_gflops(),
-            "The simulator runs kernels from source, and libraries do not include theirs.",
+            "The simulator runs kernels from source, and libraries do not include the source of their kernels.",
             True,
         )
         self.executor_choice = ExecutorChoice(self.device.executor)

@@ -28,7 +28,7 @@ def read_texture(spec: str | Path) -> Texture:
         A .npy file of one or two dimensions (8-byte elements, which textures do not support, become 4-byte ones), or an
         image (a color image becomes elements of four channels). Sampling options follow, separated by commas: "linear"
         interpolates between texels and converts 8- and 16-bit elements to floats up to 1; "normalized" uses
-        coordinates from 0 to 1; "clamp", "border", "wrap" or "mirror" sets the border mode.
+        coordinates from 0 to 1; "clamp", "border", "wrap" or "mirror" sets the addressing mode.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Reader of lesson files: `read_lesson.md` in Markdown, with TOML at the top and in a fenced block of each step."""
+"""Reader of lesson files: `lesson.md` in Markdown, with TOML at the top and in a fenced block of each step."""
 
 from __future__ import annotations
 

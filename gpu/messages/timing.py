@@ -107,7 +107,7 @@ def summarize_timing(
         At least one, with separately timed launches.
     consecutive : PhaseTimes or None
         A repetition with consecutive launches.
-    launch, of, size, comparable_from
+    empty_launch, size_parameter, size, comparable_from
         As in `Timing`.
     """
     kernels = [times.kernel for times in warm]

@@ -30,7 +30,7 @@ def execute_model_pattern(request: ModelPattern, report_progress: ProgressCallba
     pattern = find_pattern(request.pattern)
     variant = pattern.variant(request.variant)
     params = pattern.check(request.params)
-    inputs = _find_inputs(pattern, request, params)
+    inputs = _prepare_cached_inputs(pattern, request, params)
     validate_inputs(pattern, variant, inputs, params)
     run = model_pattern(
         variant, inputs, params, request.gpu, request.sources, pattern=pattern.name, gpu_scaling=request.gpu_scaling
@@ -72,7 +72,7 @@ def execute_model_kernel(request: ModelKernel) -> ModeledTime:
 _cached_inputs: dict[Hashable, Inputs] = {}
 
 
-def _find_inputs(pattern: Pattern, request: ModelPattern, params: Params) -> Inputs:
+def _prepare_cached_inputs(pattern: Pattern, request: ModelPattern, params: Params) -> Inputs:
     """Return a variant's inputs. The last ones are cached: a ladder's variants are modeled one after the other."""
     values = tuple(
         (name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in params.items()
@@ -88,7 +88,7 @@ def _find_inputs(pattern: Pattern, request: ModelPattern, params: Params) -> Inp
 def _estimate_operations(
     pattern: Pattern, variant: Variant, inputs: Inputs, request: ModelPattern, report_progress: ProgressCallback
 ) -> float:
-    """Return the operations on data: those per element on a small part of the input, times the elements."""
+    """Return the number of operations on data, scaled from a count per element on a small part of the input."""
     counts = count_pattern(
         pattern, variant, inputs, request.params, report_progress, sources=request.sources, seed=request.seed
     )
@@ -119,14 +119,14 @@ def summarize_run(run: ModeledRun, operations: float, *, counted: bool) -> Model
     dram_bytes = sum(each.dram_bytes for each in estimates)
     instructions = sum(each.instructions for each in estimates)
     longest = run.longest_launch.estimate if run.longest_launch is not None else None
-    under_way = longest.loads_in_flight if longest is not None else None
-    waiting = TimeExplanation(
+    loads_in_flight = longest.loads_in_flight if longest is not None else None
+    explanation = TimeExplanation(
         limits=limits,
         bound_by=bound_by,
         body_us=max(run.time_us - limits["launch"], 0.0),
         launches=len(run.launches),
-        loads=under_way.mean_count if under_way else 0.0,
-        load_bytes=under_way.bytes_per_load if under_way else 0.0,
+        loads=loads_in_flight.mean_count if loads_in_flight else 0.0,
+        load_bytes=loads_in_flight.bytes_per_load if loads_in_flight else 0.0,
         load_us=_sum_load_us(run),
         warps=longest.occupancy.warps if longest else 0,
         max_warps=run.gpu.warps,
@@ -140,7 +140,7 @@ def summarize_run(run: ModeledRun, operations: float, *, counted: bool) -> Model
         time_us=run.time_us,
         limits=limits,
         bound_by=bound_by,
-        reason=waiting.reason,
+        reason=explanation.reason,
         kernels=kernels,
         launches=len(run.launches),
         instructions=instructions,
@@ -172,8 +172,8 @@ def _sum_load_us(run: ModeledRun) -> float:
     total = 0.0
     for launch in run.launches:
         if (estimate := launch.estimate) is not None:
-            at_once = max(1, estimate.occupancy.blocks * run.gpu.multiprocessors)
-            waves = -(-estimate.total_blocks // at_once)
+            resident_blocks = max(1, estimate.occupancy.blocks * run.gpu.multiprocessors)
+            waves = -(-estimate.total_blocks // resident_blocks)
             total += waves * estimate.loads_in_flight.waits_per_warp * run.gpu.memory_cycles / run.gpu.clock_ghz / 1e3
     return total
 

@@ -47,7 +47,7 @@ def count_pattern(
 
     Parameters
     ----------
-    pattern, variant, inputs, given, tell, sources, seed
+    pattern, variant, inputs, param_values, report_progress, sources, seed
         As in `gpu.run.engine_requests.run_pattern`.
     full_input : bool
         Count the whole input instead of a small part.

@@ -323,20 +323,20 @@ class TermFormatter:
         place, *arguments = term.parts
         address = f"&{self._format_place(place)}" if place.text == "[]" else self._format(place.parts[0]).text
         formatted = [self._format(argument).text for argument in arguments]
-        access_found = next((access for access in self._reads if access.action == "atomic"), None)
-        if access_found is not None:
-            self._reads.remove(access_found)
+        atomic_access = next((access for access in self._reads if access.action == "atomic"), None)
+        if atomic_access is not None:
+            self._reads.remove(atomic_access)
         return FormattedTerm(
-            f"{term.text}({', '.join([address, *formatted])})", None if access_found is None else access_found.value
+            f"{term.text}({', '.join([address, *formatted])})", None if atomic_access is None else atomic_access.value
         )
 
     def _format_warp_operation(self, term: Term) -> FormattedTerm:
         formatted = [self._format(part) for part in term.parts]
         text = f"{term.text}({', '.join(each.text for each in formatted)})"
-        other = self._find_source_lane(term.text, [each.value for each in formatted[2:]])
-        if self._thread_event is None or other is None:
+        source_lane = self._find_source_lane(term.text, [each.value for each in formatted[2:]])
+        if self._thread_event is None or source_lane is None:
             return FormattedTerm(text)
-        source_event = self._thread_event.find_lane_event(other)
+        source_event = self._thread_event.find_lane_event(source_lane)
         return _build_leaf(
             text, TermFormatter(source_event).format_term(term.parts[1]).value if source_event is not None else None
         )

@@ -194,11 +194,13 @@ class AtomicsTab(QWidget):
         """Place the interleavings next to the tables if they fit there, else below."""
         self.lost_updates.update_minimum_width()
         bar = self.area.verticalScrollBar()
-        wide = self._tables.minimumSize().width() + self._cards.spacing() + self.lost_updates.minimumSizeHint().width()
-        beside = wide + (bar.sizeHint().width() if bar is not None else 0) <= self.width()
+        required_width = (
+            self._tables.minimumSize().width() + self._cards.spacing() + self.lost_updates.minimumSizeHint().width()
+        )
+        fits_beside_tables = required_width + (bar.sizeHint().width() if bar is not None else 0) <= self.width()
         directions = QBoxLayout.Direction
-        self._cards.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
-        self.lost_updates.setMinimumHeight(0 if beside else look().px(_INTERLEAVINGS_HEIGHT))
+        self._cards.setDirection(directions.LeftToRight if fits_beside_tables else directions.TopToBottom)
+        self.lost_updates.setMinimumHeight(0 if fits_beside_tables else look().px(_INTERLEAVINGS_HEIGHT))
 
     # --- requests
 
@@ -233,17 +235,19 @@ class AtomicsTab(QWidget):
         self._show_times()
         self.input_label.show_text("counting…")
         inputs = self._image.inputs if is_image and self._image is not None else {}
-        turn, side = self._request_number, self._get_side_jobs()
+        request_number, side = self._request_number, self._get_side_jobs()
         side.post(
             _CHANNEL,
             StudyAtomics(params, self._put_counted_rows(side) if is_image else {}),
-            lambda e: self._on_study(turn, e),
+            lambda e: self._on_study(request_number, e),
         )
         for variant in VARIANTS:
             request = RunPattern(self._pattern.name, variant, strip_to_letters(params), dict(inputs), verify=False)
             # Run twice: the first run includes one-time work such as compiling.
             for again in ("first", "again"):
-                self._engine.post(f"{_CHANNEL} {variant} {again}", request, partial(self._on_time, turn, variant))
+                self._engine.post(
+                    f"{_CHANNEL} {variant} {again}", request, partial(self._on_time, request_number, variant)
+                )
 
     def _put_counted_rows(self, side_jobs: Jobs) -> dict[str, Any]:
         """Put the image's top rows, as many as are counted, into the simulator's folder."""

@@ -12,7 +12,7 @@ from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 
 
 class Filming(QObject):
-    """At most one film, from its first frame until its file is written.
+    """Record a simulation to a film file, one film at a time.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Modelable:
         Its position in the ladder, which determines its color and number.
     title : str
     request : callable
-        (Supposed, threads per block or 0 for the current block size) -> the request.
+        (GpuScaling, threads per block or 0 for the current block size) -> the request.
     """
 
     number: int

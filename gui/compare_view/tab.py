@@ -76,7 +76,7 @@ class Range:
     ----------
     smallest : int
     choices : range
-        The possible largest sizes.
+        Exponents of the possible largest sizes.
     default : int
         The initial largest size.
     """
@@ -151,11 +151,11 @@ class VariantRow(QWidget):
 
     def show_device(self, device: Device) -> None:
         """Enable the variant, or show why the device cannot run it."""
-        missing = self._variant.unsupported_reason(device)
-        if self.box.isEnabled() == bool(missing):
-            self.box.setEnabled(not missing)
-            self.box.setChecked(not missing)
-            self.box.setToolTip(missing or self._tip)
+        reason = self._variant.unsupported_reason(device)
+        if self.box.isEnabled() == bool(reason):
+            self.box.setEnabled(not reason)
+            self.box.setChecked(not reason)
+            self.box.setToolTip(reason or self._tip)
 
     def show_figure(self, text: str, *, best: bool, tip: str = "") -> None:
         """Show a figure, or the reason for its absence."""
@@ -183,7 +183,7 @@ class CompareTab(QWidget):
         The kernels' sources.
     jobs : Jobs
         The engine's queue.
-    params : callable
+    get_params : callable
         Returns the parameters selected on the Run tab.
     get_image_inputs : callable
         Returns the inputs of the open image; empty without one.
@@ -383,8 +383,10 @@ class CompareTab(QWidget):
         self.curves.clear_points(self.sizes, self._unit)
         self._show_curves()
         ticked = [each.name for each in self.rows if each.box.isChecked()]
-        counted, gpu = self._is_counting, self._comparison.modeled
-        self.sweep.start(self._pattern, ticked, self.sizes, params, sources, inputs, counts_only=counted, gpu=gpu)
+        counts_only, gpu_key = self._is_counting, self._comparison.modeled
+        self.sweep.start(
+            self._pattern, ticked, self.sizes, params, sources, inputs, counts_only=counts_only, gpu=gpu_key
+        )
         self._update_modeled_curves()
         self._update_button()
 
@@ -440,21 +442,27 @@ class CompareTab(QWidget):
         if recorded is not None:
             params |= self._pattern.check(recorded.verified_runs(self._pattern.name)[0].params)
         image = self._pattern.input_kind(params) in ("image", "text")
-        most = 2 ** _MODELED_RANGES["pixels" if image else "sides" if self._has_matrices else "elements"].choices[-1]
-        drawn = {point.variant for point in self._plotted_points} or {each.name for each in self.rows}
-        ticked = [each.name for each in self.rows if each.box.isChecked() and each.name in drawn]
-        self.modeled_curves.start(self._pattern, ticked, [n for n in self._plotted_sizes if n <= most], params, inputs)
+        max_size = (
+            2 ** _MODELED_RANGES["pixels" if image else "sides" if self._has_matrices else "elements"].choices[-1]
+        )
+        plotted_variants = {point.variant for point in self._plotted_points} or {each.name for each in self.rows}
+        ticked = [each.name for each in self.rows if each.box.isChecked() and each.name in plotted_variants]
+        self.modeled_curves.start(
+            self._pattern, ticked, [n for n in self._plotted_sizes if n <= max_size], params, inputs
+        )
         self._show_modeled_curves()
 
     def _show_modeled_curves(self) -> None:
         """Draw the modeled curves, and show the legend."""
-        on, recorded = self.modeled_curves.enabled, self._comparison.recorded
-        self.curves.show_modeled(self._collect_figures(self.modeled_curves.points) if on else {})
-        self.legend.setVisible(on)
+        enabled, recorded = self.modeled_curves.enabled, self._comparison.recorded
+        self.curves.show_modeled(self._collect_figures(self.modeled_curves.points) if enabled else {})
+        self.legend.setVisible(enabled)
         self.legend.setText(
-            self.modeled_curves.format_legend("measured here" if recorded is None else recorded.label) if on else ""
+            self.modeled_curves.format_legend("measured here" if recorded is None else recorded.label)
+            if enabled
+            else ""
         )
-        self.card.title.setText(f"{self._comparison.title} and modeled" if on else self._comparison.title)
+        self.card.title.setText(f"{self._comparison.title} and modeled" if enabled else self._comparison.title)
         self._update_button()
 
     def _on_view_changed(self) -> None:
@@ -500,13 +508,14 @@ class CompareTab(QWidget):
         params |= self._pattern.params_for_role(Role.SIZE, n)
         sources = self._sources.find_edits(*self._pattern.kernel_files)
         block = self._pattern.block
-        own = dict(inputs)
+        input_handles = dict(inputs)
 
         def request_for(variant: str) -> Callable[[GpuScaling, int], ModelPattern]:
             def request(supposed: GpuScaling, threads: int) -> ModelPattern:
                 settings = params if block is None or not threads else params | {block.name: str(threads)}
                 return ModelPattern(
-                    self._pattern.name, variant, self._modeling.gpu, settings, own, n, sources, n if own else 0,
+                    self._pattern.name, variant, self._modeling.gpu, settings, input_handles, n, sources,
+                    n if input_handles else 0,
                     supposed, count_operations=True,
                 )  # fmt: skip
 
@@ -518,7 +527,7 @@ class CompareTab(QWidget):
             if each.box.isChecked() and not self._pattern.variant(each.name).library
         ]
         sizes, threads = self._pattern.block_sizes(params)
-        subject = f"{n} × {n} pixels" if own else f"n = {format_power(n)}"
+        subject = f"{n} × {n} pixels" if input_handles else f"n = {format_power(n)}"
         names = [each.name for each in self.rows]
         self.modeled_views.start(variants, subject, sizes, threads, names.index(self._get_current_variant()))
 
@@ -576,7 +585,7 @@ class CompareTab(QWidget):
             self.measure_button.setText("Count" if self._is_counting else "Measure")
 
     def clear_points(self) -> None:
-        """Discard all points: they belong to another engine."""
+        """Stop all work, and discard all points: they belong to another engine, GPU, source or quantity."""
         self.stop()
         self.workers.clear_measurements()
         if not self.points and not self._reasons:
@@ -598,8 +607,8 @@ class CompareTab(QWidget):
     def _local_comparison(self) -> Comparison:
         """The current quantity, or if that is recorded, the one that is measured or counted here."""
         quantities = [self.quantity.itemData(place) for place in range(self.quantity.count())]
-        here = [each for each in quantities if each.recorded is None and not each.modeled]
-        return self._comparison if self._comparison.recorded is None else here[0]
+        local_quantities = [each for each in quantities if each.recorded is None and not each.modeled]
+        return self._comparison if self._comparison.recorded is None else local_quantities[0]
 
     @property
     def _is_counting(self) -> bool:
@@ -640,8 +649,8 @@ class CompareTab(QWidget):
 
     @property
     def _per_element(self) -> str:
-        counted = next((point.counts for point in self.points if point.counts is not None), None)
-        return f"per {counted.unit}" if counted is not None else "per element"
+        counts = next((point.counts for point in self.points if point.counts is not None), None)
+        return f"per {counts.unit}" if counts is not None else "per element"
 
     def _on_quantity_changed(self) -> None:
         """Switch the quantity; counted, modeled and measured points replace each other."""
@@ -670,8 +679,8 @@ class CompareTab(QWidget):
         if sizes == self._range and self.largest.count() and not reset:
             return
         self._range = sizes
-        greatest = max(size.maximum, 1).bit_length() - 1 if size is not None and not image else sizes.choices[-1]
-        exponents = [exponent for exponent in sizes.choices if exponent <= greatest] or [greatest]
+        max_exponent = max(size.maximum, 1).bit_length() - 1 if size is not None and not image else sizes.choices[-1]
+        exponents = [exponent for exponent in sizes.choices if exponent <= max_exponent] or [max_exponent]
         self.largest.clear()
         for exponent in exponents:
             self.largest.addItem(format_power(2**exponent), exponent)
@@ -702,9 +711,9 @@ class CompareTab(QWidget):
             self._offer_sizes(reset=True)
         for each in self.rows:
             each.show_device(device)
-        several = bool(self._jobs.workers) and self._pattern.distributed is not None
-        self.views.buttons[WORKERS].setVisible(several)
-        if self.views.chosen == WORKERS and not several:
+        has_workers = bool(self._jobs.workers) and self._pattern.distributed is not None
+        self.views.buttons[WORKERS].setVisible(has_workers)
+        if self.views.chosen == WORKERS and not has_workers:
             self.views.choose(CURVES)
 
     def _on_sweep_ended(self) -> None:
@@ -716,15 +725,15 @@ class CompareTab(QWidget):
     def _show_status(self) -> None:
         recorded = self._comparison.recorded
         if recorded is not None:
-            other = describe_setting_differences(recorded, self._pattern, self._get_params())
-            self.status_label.show_text("; ".join(filter(None, (recorded.label, other, "every point verified"))))
+            differences = describe_setting_differences(recorded, self._pattern, self._get_params())
+            self.status_label.show_text("; ".join(filter(None, (recorded.label, differences, "every point verified"))))
         elif self._comparison.modeled:
             self.status_label.show_text(self._describe_model())
         elif self._record_error:
             self.status_label.show_text(self._record_error)
         elif self._is_counting:
-            counted = "counted by the simulator: exact, and the same on every machine"
-            self.status_label.show_text(counted if self.points else "Counts of each variant at each size.")
+            description = "counted by the simulator: exact, and the same on every machine"
+            self.status_label.show_text(description if self.points else "Counts of each variant at each size.")
         elif self._simulated:
             self.status_label.show_text("This CPU's simulation time does not predict a GPU's time.")
         elif self.points:
@@ -787,24 +796,24 @@ class CompareTab(QWidget):
 
     def _show_figures(self, figures: dict[int, dict[int, float]]) -> None:
         """Show each variant's figure at the size under the pointer, by default at its largest size."""
-        shown = {
+        current_values = {
             number: by_size.get(self._cursor_size) if self._cursor_size is not None else by_size[max(by_size)]
             for number, by_size in figures.items()
         }
-        values = [value for value in shown.values() if value is not None]
-        more = self._comparison.is_rate or (
+        values = [value for value in current_values.values() if value is not None]
+        higher_is_better = self._comparison.is_rate or (
             self._comparison.quantity is not None and self._comparison.quantity.higher_is_better
         )
-        best = (max if more else min)(values, default=None)
-        recorded = (
+        best = (max if higher_is_better else min)(values, default=None)
+        origin_text = (
             ", recorded," if self._comparison.recorded is not None else ", modeled," if self._comparison.modeled else ""
         )
         self.size_label.show_text(
-            f"{self._unit}{recorded} at n = {format_power(self._cursor_size)}" if self._cursor_size is not None
-            else f"{self._unit}{recorded} at the largest n" if figures else ""
+            f"{self._unit}{origin_text} at n = {format_power(self._cursor_size)}" if self._cursor_size is not None
+            else f"{self._unit}{origin_text} at the largest n" if figures else ""
         )  # fmt: skip
         for number, each in enumerate(self.rows):
-            value = shown.get(number)
+            value = current_values.get(number)
             reason = self._reasons.get(each.name, "") if self._comparison.recorded is None else ""
             if value is None:
                 each.show_figure(
@@ -814,7 +823,7 @@ class CompareTab(QWidget):
                 each.show_figure(format_figure(value), best=value == best)
 
     def _resize_ladder(self) -> None:
-        """Set the ladder's width in proportion to the text size, but leave the curves the larger part."""
+        """Set the width of the variants card in proportion to the text size, at most 40 % of the tab."""
         self.variants_card.setFixedWidth(min(look().px(380), round(0.4 * self.width())))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:

@@ -129,7 +129,7 @@ def measure_recordings(window: MainWindow, subjects: list[Subject], repetitions:
         start = time.perf_counter()
         tabs.setCurrentIndex(window.page.stack.indexOf(step))
         _wait_until_idle(step)
-        opened = (time.perf_counter() - start) * 1e3
+        opening_ms = (time.perf_counter() - start) * 1e3
         assert step.models is not None, f"{subject} was not recorded"
         events = sum(
             len(launch.trace.events) * prod(launch.trace.grid) * launch.trace.launches[0].lanes_per_block
@@ -144,7 +144,7 @@ def measure_recordings(window: MainWindow, subjects: list[Subject], repetitions:
             times[picture] = {
                 name: list(_measure_move(step, move, repetitions)) for name, move in _list_moves(step).items()
             }
-        yield MeasuredRecording(title, events, opened, times)
+        yield MeasuredRecording(title, events, opening_ms, times)
 
 
 def _wait_until_idle(step: StepTab) -> None:
@@ -153,8 +153,8 @@ def _wait_until_idle(step: StepTab) -> None:
 
 def _process_events(seconds: float) -> None:
     """Process events for some time, so that the window can do its idle work."""
-    ends = time.perf_counter() + seconds
-    while time.perf_counter() < ends:
+    deadline = time.perf_counter() + seconds
+    while time.perf_counter() < deadline:
         QCoreApplication.processEvents()
         time.sleep(0.001)
 

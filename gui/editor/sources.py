@@ -95,7 +95,7 @@ class KernelSources(QObject):
         """Check a document, unless the check is up to date."""
         if self._check is not None and not document.checked:
             text = document.text
-            self._check(document.file, text, lambda found: document.show_diagnostics(text, found))
+            self._check(document.file, text, lambda diagnostics: document.show_diagnostics(text, diagnostics))
 
 
 class RecordedSources(KernelSources):

@@ -42,9 +42,9 @@ class Hints(QWidget):
             self.show_next()
 
     def _update_hints(self) -> None:
-        left = len(self._hints) - self.visible_count
-        self.hint_button.setEnabled(left > 0)
-        self.hint_button.setText(f"Hint ({left})" if left else "Hint")
+        remaining = len(self._hints) - self.visible_count
+        self.hint_button.setEnabled(remaining > 0)
+        self.hint_button.setText(f"Hint ({remaining})" if remaining else "Hint")
         self.hint_button.setVisible(bool(self._hints))
         self.hints_label.setText(
             "\n".join(f"{number}. {hint}" for number, hint in enumerate(self._hints[: self.visible_count], 1))

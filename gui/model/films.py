@@ -39,7 +39,7 @@ def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
     ------
     InputError
         If the file cannot be written.
-    GivenUpError
+    FilmAbandonedError
         If `frames` raises it.
     """
     try:

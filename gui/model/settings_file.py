@@ -91,14 +91,13 @@ class SettingsFile:
         return values
 
     def _rename_damaged_file(self) -> dict[str, Any]:
-        """Rename the unreadable file, which may contain something of value."""
+        """Rename the damaged file instead of overwriting it, and return empty settings."""
         names = (self._path.with_stem(f"{self._path.stem}-unreadable-{number}") for number in range(1, 1000))
         try:
-            other = next(name for name in names if not os.path.lexists(name))
-            self._path.rename(other)
-            self.problem_message = (
-                f"The settings could not be read, so defaults are used. The old file is kept as {format_path(other)}."
-            )
+            backup_path = next(name for name in names if not os.path.lexists(name))
+            self._path.rename(backup_path)
+            kept = f"The old file is kept as {format_path(backup_path)}."
+            self.problem_message = f"The settings could not be read, so defaults are used. {kept}"
         except (OSError, ValueError, StopIteration):
             # A file that cannot be renamed is not overwritten either.
             self._can_write = False

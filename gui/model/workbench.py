@@ -145,7 +145,7 @@ class Workbench(QObject):
         timers = self._run_timer.isActive() or self._verify_timer.isActive()
         return timers or self.clearance.under_way or self.counting.under_way
 
-    # --- kernels
+    # --- device and source checks
 
     def _on_device(self, device: Device) -> None:
         self._device_engine = device.engine
@@ -170,11 +170,11 @@ class Workbench(QObject):
         """Show a check's findings in the source, and add the check to its run."""
         file = self.patterns[request.pattern].kernel_file_of(request.variant)
         self.sources.show_run(file, request.sources, check.diagnostics, check.remedy)
-        ran = self.outcomes.get(request.pattern)
-        checked = attach_check(ran, request, check) if ran is not None else None
-        if checked is not None:
-            self.outcomes[request.pattern] = checked
-            self.run_checked.emit(checked)
+        outcome = self.outcomes.get(request.pattern)
+        checked_outcome = attach_check(outcome, request, check) if outcome is not None else None
+        if checked_outcome is not None:
+            self.outcomes[request.pattern] = checked_outcome
+            self.run_checked.emit(checked_outcome)
 
     def run_despite_refusal(self, refusal: Refusal) -> None:
         """Run edited sources on the GPU although their check failed."""
@@ -195,7 +195,7 @@ class Workbench(QObject):
     def restore(self, name: str, variant: str, params: Mapping[str, Any], chosen: Iterable[str] = ()) -> None:
         """Set a pattern's settings from the last session; a file of numbers is no longer open.
 
-        `pattern_name` are the parameters that were saved, as opposed to defaults.
+        `chosen` are the names of the parameters that were saved; the others are defaults.
         """
         pattern = self.patterns[name]
         self.settings[name] = Settings(variant, pattern.check(drop_file_source(pattern, params)), set(chosen))
@@ -265,15 +265,15 @@ class Workbench(QObject):
     def _on_image(self, image: OpenImage) -> None:
         self.image = image
         self.outcomes = {name: run for name, run in self.outcomes.items() if run.image is None}
-        of_image = self.pattern.is_image_pattern
+        takes_image = self.pattern.is_image_pattern
         for channel in ("run", "count before", "count after"):
-            if of_image or channel != "run":
+            if takes_image or channel != "run":
                 self.jobs.drop(channel)
         self.image_changed.emit(image)
         self.settings_changed.emit()
         if isinstance(self.pattern.presentation, ImagePresentation):
             self._count_levels("before", image.inputs, image)
-        if of_image or self.pattern_name not in self.outcomes:
+        if takes_image or self.pattern_name not in self.outcomes:
             self.run(verify=True)
 
     def on_engine_changed(self) -> None:
@@ -302,22 +302,22 @@ class Workbench(QObject):
             name, details = self._describe_input(params, replace(self.image, values=part["image"]))
             return name, f"a part, {details}"
         name, details = self._describe_input(params, None)
-        cut = self.values is not None and "values" in part and part["values"].size < self.values.values.size
-        return name, f"{part['values'].size} of {details}" if cut else details
+        is_cut = self.values is not None and "values" in part and part["values"].size < self.values.values.size
+        return name, f"{part['values'].size} of {details}" if is_cut else details
 
     def _describe_input(self, params: Mapping[str, Any], image: OpenImage | None) -> tuple[str, str]:
         pattern = self.pattern
-        takes = pattern.input_kind(params)
-        if takes == "text":
+        input_kind = pattern.input_kind(params)
+        if input_kind == "text":
             return "Text", f"{len(pattern.value(params, Role.TEXT)):,} characters".replace(",", "\u2009")
-        if takes == "image":
+        if input_kind == "image":
             return ("", "") if image is None else (image.path.name, image.description)
         if pattern.reads_file(params) and self.values is not None:
             return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
         size = pattern.count_elements(params)
-        source, type = (pattern.value(params, role) for role in (Role.SOURCE, Role.TYPE))
+        source, element_type = (pattern.value(params, role) for role in (Role.SOURCE, Role.TYPE))
         number = f"{size:,} {pattern.size.unit}".replace(",", "\u2009") if pattern.size is not None and size else ""
-        return pattern.title, ", ".join(filter(None, (number, source, type)))
+        return pattern.title, ", ".join(filter(None, (number, source, element_type)))
 
     # --- settings
 
@@ -350,10 +350,10 @@ class Workbench(QObject):
         """Whether a run waits for an explicit request: a simulation needs the engine, many bodies take long."""
         if not self._has_bodies:
             return False
-        many = (
+        has_many_bodies = (
             self.pattern.value(self.settings[self.pattern_name].params, Role.SIZE) or 0
         ) > MAX_BODIES_VERIFIED_AUTOMATICALLY
-        return self.simulation_playing or (many and self._device_engine != "cuda")
+        return self.simulation_playing or (has_many_bodies and self._device_engine != "cuda")
 
     @property
     def _has_bodies(self) -> bool:
@@ -387,8 +387,8 @@ class Workbench(QObject):
             return {}
         if self.input_kind == "image":
             return None if self.image is None else self.image.inputs
-        fits = self.values is not None and self.values.values.ndim == self.pattern.dimensions
-        return self.values.inputs if self._reads_file and fits and self.values is not None else {}
+        has_matching_dimensions = self.values is not None and self.values.values.ndim == self.pattern.dimensions
+        return self.values.inputs if self._reads_file and has_matching_dimensions and self.values is not None else {}
 
     @property
     def _reads_file(self) -> bool:
@@ -529,15 +529,15 @@ class Workbench(QObject):
         """Count a run, and publish the counts while that run is the newest."""
 
         def on_counts(counts: RunCounts | Failure) -> None:
-            ran = self.outcomes.get(request.pattern)
-            if ran is None or ran.report is not report:
+            outcome = self.outcomes.get(request.pattern)
+            if outcome is None or outcome.report is not report:
                 return
             if isinstance(counts, Failure):
-                counted = replace(ran, count_error=counts.message)
+                counted_outcome = replace(outcome, count_error=counts.message)
             else:
-                counted = replace(ran, counts=counts)
-            self.outcomes[request.pattern] = counted
-            self.run_counts_ready.emit(counted)
+                counted_outcome = replace(outcome, counts=counts)
+            self.outcomes[request.pattern] = counted_outcome
+            self.run_counts_ready.emit(counted_outcome)
 
         self.counting.count_run(request, on_counts)
 

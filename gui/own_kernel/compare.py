@@ -43,7 +43,7 @@ class OwnCompareTab(QWidget):
     ----------
     jobs : callable
         Returns the queue of the simulator's process.
-    launch : callable
+    get_launch : callable
         Returns the selected launch; raises InputError if there is none.
     get_kernels : callable
         Returns the kernels of the file.
@@ -261,11 +261,11 @@ class OwnCompareTab(QWidget):
             self._finish_counting()
 
     def _count_next(self) -> None:
-        contender, turn = self._todo[0], self._request_number
+        contender, request_number = self._todo[0], self._request_number
         self.status_label.show_text(f"counting {contender.title} …")
 
         def on_result(event: Result | Failure) -> None:
-            if turn == self._request_number:
+            if request_number == self._request_number:
                 self._on_counts(contender, event)
 
         self._jobs().post(_CHANNEL, CountKernel(contender.launch), on_result, priority=1)

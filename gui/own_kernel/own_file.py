@@ -45,7 +45,7 @@ class OwnFile(QObject):
     modeling : Modeling
         Predicts the launches' times on a GPU.
     programs : Jobs
-        The queue of a process for programs alone, which may never end.
+        The queue of a separate process that runs programs, because a program may never terminate.
     memory : SavedSettings
         Saves the compiler options of each file.
     """

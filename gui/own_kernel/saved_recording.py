@@ -60,7 +60,7 @@ class RecordedStepTab(StepTab):
         self._texts = RecordedSources()
         super().__init__(create_recording_steppable(path, checked), self._texts, jobs)
         self._texts.setParent(self)
-        # Another schedule would have to be run.
+        # Comparing two schedules needs a second run, and a saved recording cannot be run.
         self.panes.kinds.buttons["Two schedules"].hide()
 
     def _show_failure(self, failure: Failure) -> None:

@@ -1,4 +1,4 @@
-"""Repeatedly painted short texts, each layout out only once."""
+"""Repeatedly painted short texts, each laid out only once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_TEXTS = 4096
 
 
 class Lettering:
-    """A cache of layout-out texts in one font.
+    """A cache of laid-out texts in one font.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ class ArrayPlot(Plot):
         if self.drawn_as_curve and len(low) == self.elements:
             self._draw_steps(high + low, color)
         else:
-            if self.drawn_as_curve:  # where the curve is smooth, its band is thinner than a line
+            if self.drawn_as_curve:  # The band of a smooth curve is thinner than a line: draw its center line as well.
                 places = (np.arange(len(high)) + 0.5) * (self.elements / len(high)) - 0.5
                 self._add_item(pg.PlotCurveItem(places, (low + high) / 2, pen=pg.mkPen(color, width=2)))
             self._bar_item = self._draw_bars(low, high, gap, self._background_color(color))

@@ -95,10 +95,10 @@ class RooflinePlot(Plot):
         if self.roofs is None:
             return
         roofs, theme = self.roofs, look().theme
-        places = [place for dot in self.dots for place in (dot.memory_intensity, dot.cache_intensity) if place > 0]
+        intensities = [place for dot in self.dots for place in (dot.memory_intensity, dot.cache_intensity) if place > 0]
         ridge = roofs.operations / roofs.memory
-        low = math.floor(math.log10(min([*places, ridge]) / 1.5))
-        high = math.ceil(math.log10(max([*places, ridge]) * 1.5))
+        low = math.floor(math.log10(min([*intensities, ridge]) / 1.5))
+        high = math.ceil(math.log10(max([*intensities, ridge]) * 1.5))
         across = np.linspace(low, high, 200)
         for slope, style in ((roofs.memory, Qt.PenStyle.SolidLine), (roofs.cache, Qt.PenStyle.DashLine)):
             heights = np.minimum(np.log10(slope) + across, np.log10(roofs.operations))
@@ -188,19 +188,21 @@ class RooflinePlot(Plot):
 
     def _draw_dots(self) -> None:
         """Draw all dots as one item and all rings as another, since items are expensive."""
-        rings, full = [], []
+        rings, disks = [], []
         for dot in sorted(self.dots, key=lambda each: each.number == self._emphasized):
-            strong = dot.number == self._emphasized
+            is_emphasized = dot.number == self._emphasized
             color = variant_pen(dot.number).color()
-            size = look().px(15 if strong else 10)
+            size = look().px(15 if is_emphasized else 10)
             height = math.log10(dot.rate)
             ends = [math.log10(dot.cache_intensity), math.log10(dot.memory_intensity)]
-            self._add_item(pg.PlotCurveItem(ends, [height, height], pen=pg.mkPen(color, width=2 if strong else 1)))
+            self._add_item(
+                pg.PlotCurveItem(ends, [height, height], pen=pg.mkPen(color, width=2 if is_emphasized else 1))
+            )
             ring = {"pen": pg.mkPen(color, width=2), "brush": pg.mkBrush(look().theme.surface), "size": size * 0.8}
             rings.append({"pos": (ends[0], height), "data": dot.number, **ring})
             filled = {"pen": pg.mkPen(None), "brush": pg.mkBrush(color), "size": size}
-            full.append({"pos": (ends[1], height), "data": dot.number, **filled})
-        for spots in (rings, full):
+            disks.append({"pos": (ends[1], height), "data": dot.number, **filled})
+        for spots in (rings, disks):
             item = pg.ScatterPlotItem(spots)
             item.setZValue(1)
             item.sigClicked.connect(lambda _, clicked: self.picked.emit(clicked[0].data()))

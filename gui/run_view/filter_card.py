@@ -61,30 +61,33 @@ class FilterCard(Card):
 
     def show_params(self, params: dict[str, Any]) -> None:
         """Show the filter that the parameters select."""
-        own = self._parameter.applies(params)
-        if own:
+        is_custom = self._parameter.applies(params)
+        if is_custom:
             self.field.show_own_value()
         else:
             self.field.preview(self._filter.weights(params))
-        self.edit.setVisible(not own)
-        self.normalize.setVisible(own)
-        self.side.setVisible(own)
+        self.edit.setVisible(not is_custom)
+        self.normalize.setVisible(is_custom)
+        self.side.setVisible(is_custom)
         values = self.field.editor.values
         self.side.blockSignals(True)
         self.side.setValue(len(values))
         self.side.blockSignals(False)
         side, total = len(values), float(values.sum(dtype=np.float64))
         total = 0.0 if abs(total) < 1e-6 else round(total, 6)
-        why = self._filter.separability_obstacle(values)
+        obstacle = self._filter.separability_obstacle(values)
         self._description = (
-            f"{side} × {side}, sum {format_short_number(total)}, {'not separable' if why else 'separable'}"
+            f"{side} × {side}, sum {format_short_number(total)}, {'not separable' if obstacle else 'separable'}"
         )
         if note := self._filter.second_filter(params):
             self._description = f"{self._description}  ·  {note}"
         self._set_text(self._description)
-        rank = why or "Separable: the filter is a column times a row, so all but one of its singular values are 0."
+        separability_text = (
+            obstacle or "Separable: the filter is a column times a row, so all but one of its singular values are 0."
+        )
         self.description_label.setToolTip(
-            f"A sum of 1 keeps the brightness; a sum of 0 detects edges and is shown around mid-gray.\n{rank}"
+            "A sum of 1 keeps the brightness; a sum of 0 detects edges and is shown around mid-gray.\n"
+            f"{separability_text}"
         )
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
@@ -105,8 +108,10 @@ class FilterCard(Card):
             self._set_text(f"row {cell.row()}, column {cell.column()}: {value:.6g}")
 
     def _start_editing(self) -> None:
-        choice = {} if self._parameter.only_if is None else {self._parameter.only_if[0]: self._parameter.only_if[1][0]}
-        self._form.change_values(**choice, **{self._parameter.name: self.field.editor.values.copy()})
+        source_choice = (
+            {} if self._parameter.only_if is None else {self._parameter.only_if[0]: self._parameter.only_if[1][0]}
+        )
+        self._form.change_values(**source_choice, **{self._parameter.name: self.field.editor.values.copy()})
         self.field.editor.setFocus()
         middle = len(self.field.value) // 2
         model = self.field.editor.model()

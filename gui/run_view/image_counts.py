@@ -27,7 +27,7 @@ _DISTRIBUTIONS = {
     "constant": "all equal",
 }
 _HEIGHTS = {False: [250, 300], True: [150, 400]}
-"""Heights of the input and the histogram, by whether the input is numbers, which need little room."""
+"""Initial heights of the input and the histogram; the key is True if the input is numbers."""
 _WIDTHS = [520, 220]
 """Widths of the input and the facts next to it."""
 
@@ -40,7 +40,7 @@ class ImageCountsView(RunView):
     pattern : Pattern
         One with a CountsPresentation.
     form : ParameterForm
-        Its parameters; where one is a text, its editor is placed here.
+        The pattern's parameter form; the editor of a text parameter moves from the form to this view.
     """
 
     levels: LevelsCard
@@ -151,8 +151,8 @@ class ImageCountsView(RunView):
             title = f"Bin {names[number] if names else number}"
             colors = len(outcome.arrays[self._pattern.result])
             planes = tuple((plane, number) for plane in range(colors)) if colors > 1 else ()
-            bin_of = PointedElement(self._pattern.result, (0, number), title, planes=planes)
-            self.element_selected.emit(bin_of, self.levels.plot.find_cursor_position())
+            element = PointedElement(self._pattern.result, (0, number), title, planes=planes)
+            self.element_selected.emit(element, self.levels.plot.find_cursor_position())
 
     def _input_kind(self, outcome: FinishedRun) -> str:
         return self._pattern.input_kind(outcome.params)

@@ -23,7 +23,7 @@ _NEIGHBORS = 16
 
 @dataclass(frozen=True)
 class ForeignKernelCase:
-    """A launch of such a kernel.
+    """A launch of a foreign kernel.
 
     Parameters
     ----------

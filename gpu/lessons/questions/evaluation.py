@@ -18,7 +18,7 @@ def mark_answer(question: RecordingQuestion, answer: Any) -> AnswerMark:
     Parameters
     ----------
     question : RecordingQuestion
-    given
+    answer
         Value of the type that `RecordingQuestion.form` requires; anything else is a wrong answer.
     """
     stop = "." * (not question.explanation.endswith((".", "?", ")", "”")) and bool(question.explanation))

@@ -39,7 +39,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
-from gpu.declaration.rounding import RoundingBound, gamma, half_rounding_bound
+from gpu.declaration.rounding import RoundingBound, float16_rounding_bound, gamma
 from gpu.declaration.single_thread import single_thread_variant
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.errors import InputError
@@ -491,7 +491,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float | RoundingBound:
     a requirement, not a proof, as their rounding of sums is not documented. A float16 result is rounded once more.
     """
     error = _sum_tolerance(inputs, params)
-    return half_rounding_bound(error) if is_float16(params) else error
+    return float16_rounding_bound(error) if is_float16(params) else error
 
 
 def _sum_tolerance(inputs: Inputs, params: Params) -> float:

@@ -52,7 +52,7 @@ class _WaitingLanes:
 
     @property
     def exceeds_limit(self) -> bool:
-        """Return whether a lane has more waiting calls than the other lanes are likely to follow."""
+        """Return whether a lane has so many waiting calls that its warp is considered stuck."""
         return any(len(arrivals) > _MAX_WAITING_CALLS for arrivals in self._arrivals)
 
     def arrive(self, lane: int, arrival: _Arrival) -> None:
@@ -71,7 +71,7 @@ class _WaitingLanes:
                     passed = True
 
     def find_missing_lanes(self, arrival: _Arrival, alive: int) -> int:
-        """Return the lanes for which a call still waits, as bits."""
+        """Return the lanes in a call's mask that have neither exited nor arrived with the same mask, as bits."""
         present = sum(
             1 << lane
             for lane, theirs in enumerate(self._arrivals)
@@ -213,8 +213,8 @@ class WarpMaskChecker(Checker):
 
     def _report(self, batch: BlockBatch, callers: _Callers, error: str, cause: str) -> None:
         """Report callers in one finding; `cause` describes the error of the first."""
-        meeting, lane, named = callers.sync, int(callers.lanes[0]), int(callers.member_masks[0])
-        self._add_finding(batch, error, meeting.position, meeting.name, lane, named, cause, callers.lanes.size)
+        sync, lane, member_mask = callers.sync, int(callers.lanes[0]), int(callers.member_masks[0])
+        self._add_finding(batch, error, sync.position, sync.name, lane, member_mask, cause, callers.lanes.size)
 
     def _add_finding(
         self,
@@ -242,8 +242,8 @@ class WarpMaskChecker(Checker):
 
 def _find_active_and_alive(batch: BlockBatch, sync: WarpSync) -> tuple[Array, Array]:
     """Return for each warp the calling lanes, and the lanes that have not exited, as bits."""
-    everyone, ended = batch.geometry.thread_mask.bits, sync.exited_mask
-    return _warp_bits(sync.mask.bits), _warp_bits(everyone if ended is None else everyone & ~ended.bits)
+    threads, exited = batch.geometry.thread_mask.bits, sync.exited_mask
+    return _warp_bits(sync.mask.bits), _warp_bits(threads if exited is None else threads & ~exited.bits)
 
 
 def _build_callers(batch: BlockBatch, sync: WarpSync, active: Array, alive: Array) -> _Callers:
@@ -269,7 +269,7 @@ def _warp_bits(bits: Array) -> Array:
 
 
 def _format_missing_lanes(missing: Any) -> str:
-    return f"which names {_format_lanes(missing)}, not arriving there"
+    return f"which names {_format_lanes(missing)}, but these do not arrive"
 
 
 def _lane_numbers(bits: Any) -> list[int]:

@@ -25,7 +25,7 @@ _AFFINE = ("+", "-", "*", "&", "|", "^", "<<", ">>")
 
 
 class CornerTests:
-    """Finds such conditions and writes their tests.
+    """Find affine conditions and emit tests of them at the corners of a block.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class CornerTests:
         self._intervals = Intervals(thread.block.shape)
 
     def build_uniform_test(self, frame: PlannedFrame, condition: ir.Expression) -> Callable[[], str] | None:
-        """Return a function that writes whether a condition holds for all threads; None if it is not affine."""
+        """Return a function that emits a test whether a condition holds for all threads; None if it is not affine."""
         comparisons = self._find_comparisons(frame, condition)
         if comparisons is None:
             return None

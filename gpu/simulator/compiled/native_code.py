@@ -89,7 +89,7 @@ class PieceRunner:
 
 @cache
 def get_piece_runner() -> PieceRunner:
-    """Return this process's piece taker."""
+    """Return this process's `PieceRunner`."""
     return PieceRunner()
 
 
@@ -118,7 +118,7 @@ def _cache_path(key: str) -> Path:
 
 
 def compute_cache_key(function: ir.Function, *dependencies: Any) -> str:
-    """Return the cache key of a function's code; `dependencies` else the code depends on.
+    """Return the cache key of a function's code; `dependencies` are all other values that affect the code.
 
     It changes with this package, with LLVM and with the processor.
     """

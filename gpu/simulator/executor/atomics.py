@@ -32,7 +32,7 @@ def apply_atomics(view: Array, index: Array, op: str, values: list[Any], used: b
     index : ndarray of intp
         One element per lane; elements may repeat.
     op : str
-        "add", "sub", "min", "max", "and", "or", "xor", "exch" or "cas".
+        "add", "sub", "min", "max", "and", "or", "xor", "inc", "dec", "exch" or "cas".
     values : list
         The operands, each one value or one per lane: the second argument of CUDA's function, and for "cas" the third.
     used : bool

@@ -105,7 +105,7 @@ class SimulatedKernel:
         schedule: str | Chooser = ROUND_ROBIN,
         blocks: range | None = None,
     ) -> None:
-        """Run the kernel over `grid` blocks of `block` threads.
+        """Run the kernel; `grid` is its size in blocks, `block` the size of a block in threads.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class SimulatedKernel:
             Called with thread and text of each `printf`, block after block; None writes them to standard output.
         max_rounds : int or None
             The loop-iteration limit of a batch (or of a warp, in shuffled schedules), for all of its loops together;
-            None for `children.MAXIMUM_ROUNDS`. The loops of all child launches count together.
+            None for `gpu.simulator.executor.children.MAXIMUM_ROUNDS`. All child launches share one limit.
         max_seconds : float or None
             The time limit of a batch in seconds of processor time; that of the whole launch is
             `time_limit.LAUNCH_LIMIT_FACTOR` times as long. None for no limit.

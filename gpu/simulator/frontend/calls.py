@@ -30,7 +30,7 @@ def lower_call(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if callee.kind == CursorKind.CONVERSION_FUNCTION and is_closure(callee.owner):
         return _convert_closure_to_pointer(lower, cursor, callee.owner)
     if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
-        return _implicit_method(lower, cursor)
+        return _lower_implicit_assignment(lower, cursor)
     if not has_body(callee) or _is_intrinsic(callee):
         return lower_builtin_call(lower, cursor)
     pointer = lower_reference_call(lower, cursor)
@@ -39,7 +39,7 @@ def lower_call(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return ir.Load(
             pointer.type.element, ir.Element(pointer.type.element, pointer, None, get_reported_position(cursor))
         )
-    return _call_with_body(lower, cursor, callee)
+    return _lower_direct_call(lower, cursor, callee)
 
 
 def _is_intrinsic(callee: Cursor) -> bool:
@@ -59,7 +59,7 @@ def lower_reference_call(lower: Lowering, cursor: Cursor) -> ir.Expression | Non
         return None
     if is_implicit(callee) or not has_body(callee):
         return None
-    return _call_with_body(lower, cursor, callee)
+    return _lower_direct_call(lower, cursor, callee)
 
 
 def lower_launch(lower: Lowering, call: Cursor, configuration: Cursor) -> ir.Expression | None:
@@ -78,7 +78,7 @@ def lower_launch(lower: Lowering, call: Cursor, configuration: Cursor) -> ir.Exp
     return ir.LaunchCall(VOID, function, grid, block, shared_bytes, stream, arguments, get_reported_position(call))
 
 
-def _call_with_body(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expression:
+def _lower_direct_call(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expression:
     if is_kernel(callee):
         raise build_unsupported_error(
             cursor, f"a call of the kernel {callee.spelling}", advice="Launch it: <<<grid, block>>>."
@@ -154,7 +154,7 @@ def convert_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
     return ir.Call(function.type, function, (lower.address(cursor),), get_reported_position(cursor))
 
 
-def _implicit_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
+def _lower_implicit_assignment(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower an implicit assignment operator: it copies the members."""
     operands = cursor.arguments
     if cursor.spelling != "operator=" or len(operands) != 2:

@@ -1,4 +1,4 @@
-"""The cost of a warp's addresses: sectors, lanes per address, and wavefronts of shared memory."""
+"""The cost of a warp's memory requests: sectors, lanes per address, and passes over shared memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def count_distinct_addresses(rows: Array, active: Array) -> Array:
 
 
 def count_bank_passes(words: Array, active: Array, banks: int = BANKS) -> Array:
-    """Return for each row of lanes the most distinct words in one bank."""
+    """Return the number of passes over shared memory for each row of lanes: the most distinct words in one bank."""
     leader = words[np.arange(words.shape[0]), active.argmax(axis=1)]
     filled = np.where(active, words, leader[:, None])
     first = filled - filled.min(axis=1, keepdims=True)

@@ -43,9 +43,9 @@ class ProgramPage(Ground):
         The editable sources.
     jobs : callable
         Returns the queue of the process that runs the program.
-    checked : callable
+    read_checked : callable
         As in `ReadRecording`.
-    gpu : callable
+    get_gpu : callable
         Returns the key of the GPU that launches are modeled for, and that the program sees as its device.
     options : str
         The compiler options last used for the file.

@@ -63,7 +63,7 @@ class ProgramResults(Card):
     @property
     def located_findings(self) -> tuple[Diagnostic, ...]:
         """The findings at lines of the program's file."""
-        return tuple(dict.fromkeys(found for several in self._groups.values() for found in several[0].file_diagnostics))
+        return tuple(dict.fromkeys(found for group in self._groups.values() for found in group[0].file_diagnostics))
 
     def clear_results(self) -> None:
         """Clear the results of an earlier run."""

@@ -123,7 +123,7 @@ class AddressBars(QWidget):
         names = [_format_address(each) for each in visible]
         left = min(max(map(metric.horizontalAdvance, names)), 0.4 * self.width()) + look().px(8)
         right = metric.horizontalAdvance("0" * len(str(visible[0].threads.size))) + look().px(8)
-        lane = min((self.width() - left - right) / visible[0].threads.size, _MAX_LANE_WIDTH)
+        lane_width = min((self.width() - left - right) / visible[0].threads.size, _MAX_LANE_WIDTH)
         center = Qt.AlignmentFlag.AlignVCenter
         for row, (each, name) in enumerate(zip(visible, names, strict=True)):
             top = row * height
@@ -131,12 +131,14 @@ class AddressBars(QWidget):
             elided = metric.elidedText(name, Qt.TextElideMode.ElideLeft, left - look().px(6))
             painter.drawText(QRectF(0, top, left, height), center, elided)
             # Lanes are sorted by warp, so that each warp is one run of its color.
-            of_warp = np.sort(each.blocks * self._warps + each.threads // WARP)
-            for place, warp in enumerate(of_warp.tolist()):
-                gap = 1.0 if lane >= 4 else 0.0
-                painter.fillRect(QRectF(left + place * lane, top + 2, lane - gap, height - 4), warp_color(theme, warp))
+            lane_warps = np.sort(each.blocks * self._warps + each.threads // WARP)
+            for place, warp in enumerate(lane_warps.tolist()):
+                gap = 1.0 if lane_width >= 4 else 0.0
+                painter.fillRect(
+                    QRectF(left + place * lane_width, top + 2, lane_width - gap, height - 4), warp_color(theme, warp)
+                )
             painter.setPen(QColor(theme.text))
-            end = left + each.threads.size * lane
+            end = left + each.threads.size * lane_width
             painter.drawText(QRectF(end + look().px(5), top, right, height), center, str(each.threads.size))
         if len(visible) < len(self.addresses):
             rest = self.addresses[len(visible) :]

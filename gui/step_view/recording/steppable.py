@@ -132,7 +132,7 @@ class Steppable:
     file, kernel : str
         The kernel file, a name under `kernels/` or a path, and the function shown before any has run.
     make_request : callable
-        Returns the request for a Chosen; raises InputError if it cannot be recorded.
+        Returns the request for some StepSettings; raises InputError if they cannot be recorded.
     library : str
         The library of a routine that cannot be stepped through; "" for a kernel.
     parameters : tuple of Parameter
@@ -155,7 +155,8 @@ class Steppable:
     text : callable
         Returns the names of a text's arrays and bins for a request, or None.
     expected_counts : callable
-        Returns the Figures of a request and a number of elements, by default the request's; None if nothing is known.
+        Returns the ExpectedCounts of a request and a number of elements, by default the request's; None if none are
+        known.
     """
 
     subject: str

@@ -344,7 +344,7 @@ def test_list_and_run_say_where_a_library_cannot_be_called(command, monkeypatch:
     assert done.code == 2
     assert done.err == (
         "lockstep: cuBLAS cannot be called here. The simulator runs kernels from source, and libraries do not "
-        "include theirs. Choose another variant.\n"
+        "include the source of their kernels. Choose another variant.\n"
     )
 
 

@@ -172,7 +172,7 @@ def test_a_probe_that_dies_is_told(monkeypatch: pytest.MonkeyPatch):
         return subprocess.CompletedProcess([], -11, "", "")
 
     monkeypatch.setattr(subprocess, "run", die)
-    assert probe.run_probe_in_subprocess().failure == "looking for one failed: code -11"
+    assert probe.run_probe_in_subprocess().failure == "the probe process ended with: code -11"
 
 
 @pytest.mark.gpu

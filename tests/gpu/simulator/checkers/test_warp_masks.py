@@ -34,7 +34,7 @@ WRONG: dict[str, tuple[int, str, int, int, str]] = {
         "if (l < 16)\nv = __shfl_down_sync(ALL, v, 8);",
         2,
         0,
-        "with the mask 0xffffffff, which names lanes 16-31, not arriving there",
+        "with the mask 0xffffffff, which names lanes 16-31, but these do not arrive",
     ),
     "a shuffle in the other half": (64, "if (l >= 16)\nv = __shfl_up_sync(ALL, v, 1);", 2, 16, "names lanes 0-15,"),
     "a vote in a branch": (32, "if (l != 5)\na[i] = __any_sync(ALL, v);", 2, 0, "names lane 5,"),
