@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from gpu.child_processes import shield_children_from_ctrl_c
 from gpu.devices.processor import count_cores
 from gpu.devices.survey import list_device_statuses
 from gpu.distributed.cluster_settings import MAX_SIMULATORS, ClusterSettings, Tls, format_scheduler_address
@@ -194,7 +195,8 @@ def _start_local_cluster(count: int, folder: str) -> Iterator[Any]:
     has_dashboard = find_spec(_DASHBOARD_PACKAGE) is not None
     scheduler = {"cls": distributed.Scheduler, "options": {**listening, "port": 0, "dashboard": has_dashboard}}
     try:
-        cluster = distributed.SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
+        with shield_children_from_ctrl_c():
+            cluster = distributed.SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
     except (OSError, RuntimeError) as error:
         raise EngineUnavailableError(f"The workers could not be started: {error}.") from error
     try:

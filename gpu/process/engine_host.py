@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import pickle
 import signal
-import sys
 import threading
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from gpu.child_processes import shield_children_from_ctrl_c
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
@@ -196,8 +196,8 @@ class EngineHost:
 
     # The following methods run on the supervisor's thread.
 
+    @shield_children_from_ctrl_c()
     def _supervise(self) -> None:
-        _shield_children_from_ctrl_c()
         self._guard = Guard(self.folder.path)
         while not self._closing:
             self._restart_if_requested()
@@ -375,15 +375,3 @@ class EngineHost:
             stack = report.read_text(errors="replace")
         self.folder.sweep(child.label)
         return child.process.exitcode, stack
-
-
-def _shield_children_from_ctrl_c() -> None:
-    """Block the terminal's interrupt on this thread, so that a child inherits that until it ignores the signal."""
-    if hasattr(signal, "pthread_sigmask"):
-        from multiprocessing import resource_tracker
-
-        # After a cluster is killed, the tracker would print a warning for each leftover to the terminal.
-        sys.warnoptions.append("ignore:resource_tracker:UserWarning")
-        resource_tracker.ensure_running()  # starting it later would lift the block
-        sys.warnoptions.pop()
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
