@@ -172,7 +172,7 @@ class ModeledTime:
     @property
     def sentence(self) -> str:
         """GPU, time, accuracy and reason in one sentence."""
-        where = f"on {indefinite_article(self.name)} {short_name(self.name)}"
+        where = f"on {name_with_article(self.name)}"
         return f"{where}: {format_duration(self.time_us)} (modeled, {self.accuracy}) – {self.reason}"
 
     @property
@@ -192,6 +192,11 @@ def short_name(name: str) -> str:
 def indefinite_article(name: str) -> str:
     """Return "a" or "an" for a GPU's short name."""
     return "an" if short_name(name)[:1] in "AEFHILMNORSX" and short_name(name)[:2] != "Je" else "a"
+
+
+def name_with_article(name: str) -> str:
+    """Return a GPU's short name with its article: "an H200"."""
+    return f"{indefinite_article(name)} {short_name(name)}"
 
 
 def format_duration(microseconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Pattern
-from gpu.messages.modeled_time import indefinite_article, short_name
+from gpu.messages.modeled_time import name_with_article, short_name
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import find_gpu
 from gui.compare_view.sweep import Point, Sweep
@@ -59,8 +59,7 @@ class ModeledCurves(QObject):
         gpu = find_gpu(self._modeling.gpu)
         model = next((point.modeled for point in self.points if point.modeled is not None), None)
         accuracy = "" if model is None else f"; {model.accuracy}"
-        gpu_name = f"{indefinite_article(gpu.name)} {short_name(gpu.name)}"
-        return f"●  {other_curves}    ○  dotted: modeled for {gpu_name}{accuracy}"
+        return f"●  {other_curves}    ○  dotted: modeled for {name_with_article(gpu.name)}{accuracy}"
 
     def start(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PyQt6.QtCore import QEvent, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
-from gpu.messages.modeled_time import ModeledTime, format_duration, indefinite_article, short_name
+from gpu.messages.modeled_time import ModeledTime, format_duration, name_with_article
 from gpu.messages.requests import Failure
 from gpu.timing.gpus import GpuScaling, find_gpu
 from gui.compare_view.limits import LimitsTable
@@ -294,7 +294,7 @@ class ModeledViews(Card):
     def _show_status(self, activity: str) -> None:
         """Show the current activity, or else the GPU, the input and the accuracy."""
         gpu = find_gpu(self._modeling.gpu)
-        subject = f"modeled for {indefinite_article(gpu.name)} {short_name(gpu.name)}"
+        subject = f"modeled for {name_with_article(gpu.name)}"
         if self.what_if.has_changes:
             subject += f", supposing {self.what_if.description}"
         model = next(iter(self.modeled.values()), None)

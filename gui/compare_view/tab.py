@@ -24,7 +24,7 @@ from gpu.declaration.pattern import Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.engines.base import SIMULATION_TIME_LABEL, Device
 from gpu.errors import InputError
-from gpu.messages.modeled_time import format_duration, indefinite_article, short_name
+from gpu.messages.modeled_time import format_duration, name_with_article
 from gpu.messages.requests import ModelPattern, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import GpuScaling, find_gpu
@@ -746,7 +746,7 @@ class CompareTab(QWidget):
         """Return the GPU, accuracy and source of the modeled times."""
         model = next((point.modeled for point in self.points if point.modeled is not None), None)
         gpu = find_gpu(self._modeling.gpu)
-        subject = f"modeled for {indefinite_article(gpu.name)} {short_name(gpu.name)}, not measured"
+        subject = f"modeled for {name_with_article(gpu.name)}, not measured"
         return subject if model is None else f"{subject}; {model.accuracy}. {model.source_sentence}"
 
     def _add_point(self, point: Point) -> None:

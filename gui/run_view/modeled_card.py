@@ -8,7 +8,7 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QHBoxLayout
 
-from gpu.messages.modeled_time import LIMITS, LineCode, ModeledTime, format_duration, indefinite_article, short_name
+from gpu.messages.modeled_time import LIMITS, LineCode, ModeledTime, format_duration, name_with_article
 from gpu.messages.requests import Failure
 from gpu.timing.gpus import find_gpu
 from gui.painting.colors import warp_color
@@ -77,7 +77,7 @@ class ModeledCard(Card):
         """Name the GPU in the title."""
         self._gpu = key
         name = find_gpu(key).name
-        self.title.setText(f"On {indefinite_article(name)} {short_name(name)}")
+        self.title.setText(f"On {name_with_article(name)}")
         self.setAccessibleName(self.title.text())
 
     def show_model(self, result: ModeledTime | Failure | None) -> None:
@@ -103,9 +103,8 @@ class ModeledCard(Card):
         error = model.error
         if error is not None:
             cases = f"of {error.pattern} " if error.pattern else "of other kernels "
-            gpu_name = f"{indefinite_article(model.name)} {short_name(model.name)}"
             tip = (
-                f"{error.cases} cases {cases}were measured on {gpu_name} and "
+                f"{error.cases} cases {cases}were measured on {name_with_article(model.name)} and "
                 f"modeled ({error.date}): nine of ten were within {error.percent} % of the measurement."
                 + ("" if error.includes_variant else " None was of this variant, which is newer.")
             )

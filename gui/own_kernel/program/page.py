@@ -14,7 +14,7 @@ from gpu.declaration.pattern import Progress
 from gpu.errors import InputError
 from gpu.files import scratch
 from gpu.messages.compiler_options import parse_compiler_options
-from gpu.messages.modeled_time import indefinite_article, short_name
+from gpu.messages.modeled_time import name_with_article
 from gpu.messages.programs import SCRIPT, ProgramLaunch, ProgramProgress, WholeProgram
 from gpu.messages.requests import Failure, Result, RunProgram
 from gpu.timing.gpus import find_gpu
@@ -313,7 +313,7 @@ class ProgramPage(Ground):
         self.failed.emit(Failure("input", message, advice))
 
     def _show_device(self, name: str) -> None:
-        gpu = f"{indefinite_article(name)} {short_name(name)}"
+        gpu = name_with_article(name)
         self.device.show_text(f"sees {gpu}")
         self.device.setToolTip(
             f"The program's queries of its device are answered as for {gpu}: multiprocessors, clock, caches, limits."

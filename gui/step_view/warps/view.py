@@ -10,7 +10,7 @@ from PyQt6.QtCore import QPoint, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter
 from PyQt6.QtWidgets import QComboBox, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.messages.modeled_time import indefinite_article, short_name
+from gpu.messages.modeled_time import name_with_article
 from gpu.messages.timelines import LaunchSummary, RunTimelines
 from gpu.timing.timeline import LaunchTimelines, WarpState
 from gui.painting.theme import look
@@ -333,7 +333,7 @@ def _list_title_parts(run: RunTimelines, rows: WarpRows) -> list[str]:
     launch: LaunchTimelines = run.timelines
     shape = _format_shape(launch) if len(run.launches) == 1 else ""
     parts = [
-        f"Modeled for {indefinite_article(launch.gpu)} {short_name(launch.gpu)}"
+        f"Modeled for {name_with_article(launch.gpu)}"
         + ("" if run.validated else " (never compared with measurements)"),
         f"one multiprocessor of {launch.kernel}{shape}, at Run's size",
     ]
