@@ -67,7 +67,7 @@ class Case:
     bound: Array
 
     @property
-    def make_result(self) -> Array:
+    def correctly_rounded_result(self) -> Array:
         """What a variant returns that makes no mistake but rounding."""
         return self.expected.astype(np.float32) if self.expected.dtype == np.float64 else self.expected.copy()
 
@@ -137,7 +137,7 @@ def test_no_pattern_is_left_out() -> None:
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_a_right_result_is_verified(name: str, variant: Variant) -> None:
     for case in cases(name):
-        assert case.is_verified(variant, case.make_result)
+        assert case.is_verified(variant, case.correctly_rounded_result)
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
@@ -147,7 +147,7 @@ def test_one_element_beyond_its_bound_is_not_verified_and_at_the_bound_it_is(nam
             continue
         for place in sample_indices(case):
             for way in (1, -1):
-                result = case.make_result
+                result = case.correctly_rounded_result
                 result[place] = closest_within_bound(case.expected[place], case.bound[place], way)
                 assert case.is_verified(variant, result)
                 result[place] = np.nextafter(result[place], np.float32(way * np.inf))
@@ -161,7 +161,7 @@ def test_one_exact_element_off_by_the_least_step_is_not_verified(name: str, vari
             continue
         for place in sample_indices(case):
             for way in (1, -1):
-                result = case.make_result
+                result = case.correctly_rounded_result
                 result[place] = adjacent_value(result[place], way)
                 assert result[place] != case.expected[place]
                 assert case.is_verified(variant, result) is False
@@ -170,11 +170,11 @@ def test_one_exact_element_off_by_the_least_step_is_not_verified(name: str, vari
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_what_is_not_a_number_or_infinite_is_not_verified(name: str, variant: Variant) -> None:
     for case in cases(name):
-        if case.make_result.dtype != np.float32:
+        if case.correctly_rounded_result.dtype != np.float32:
             continue
         for place in sample_indices(case):
             for wrong in (np.nan, np.inf, -np.inf):
-                result = case.make_result
+                result = case.correctly_rounded_result
                 result[place] = wrong
                 assert case.is_verified(variant, result) is False
 
@@ -182,7 +182,7 @@ def test_what_is_not_a_number_or_infinite_is_not_verified(name: str, variant: Va
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_an_element_too_few_or_too_many_is_not_verified(name: str, variant: Variant) -> None:
     for case in cases(name):
-        result = case.make_result
+        result = case.correctly_rounded_result
         assert case.is_verified(variant, result[:-1]) is False
         assert case.is_verified(variant, np.concatenate([result, result[-1:]])) is False
 
@@ -192,7 +192,7 @@ def test_equal_keys_out_of_the_order_they_came_in_are_not_verified(variant: Vari
     (case,) = (each for each in cases("sort") if each.params["result"] == "places")
     keys = case.inputs["values"][case.expected]
     for first in np.flatnonzero(keys[1:] == keys[:-1])[[0, 50, -1]].tolist():
-        result = case.make_result
+        result = case.correctly_rounded_result
         result[[first, first + 1]] = result[[first + 1, first]]
         assert case.is_verified(variant, result) is False
 
@@ -200,7 +200,7 @@ def test_equal_keys_out_of_the_order_they_came_in_are_not_verified(variant: Vari
 @pytest.mark.parametrize("variant", list(find_pattern("sort").variants), ids=lambda each: each.name)
 def test_neighbors_in_the_wrong_order_are_not_verified(variant: Variant) -> None:
     for case in cases("sort")[:3]:
-        result = case.make_result
+        result = case.correctly_rounded_result
         (first, *_) = np.flatnonzero(result[1:] != result[:-1])
         result[[first, first + 1]] = result[[first + 1, first]]
         assert case.is_verified(variant, result) is False
@@ -209,7 +209,7 @@ def test_neighbors_in_the_wrong_order_are_not_verified(variant: Variant) -> None
 def test_an_update_that_went_to_the_neighboring_bin_is_not_verified() -> None:
     for variant in find_pattern("histogram").variants:
         for case in cases("histogram"):
-            result = case.make_result
+            result = case.correctly_rounded_result
             result[0, 0] += 1
             result[0, 1] -= 1
             assert case.is_verified(variant, result) is False
@@ -218,10 +218,10 @@ def test_an_update_that_went_to_the_neighboring_bin_is_not_verified() -> None:
 def test_packed_elements_may_change_places_only_where_a_variant_leaves_the_order_open() -> None:
     for variant in find_pattern("compaction").variants:
         for case in cases("compaction"):
-            result = case.make_result[::-1]
+            result = case.correctly_rounded_result[::-1]
             left_open = variant.name == "ballot" and case.params["result"] == "pack"
             assert case.is_verified(variant, result) is left_open
-            doubled = case.make_result
+            doubled = case.correctly_rounded_result
             doubled[1] = doubled[0] if doubled[0] != doubled[1] else doubled[1] + 1
             assert case.is_verified(variant, doubled) is False
 
@@ -231,6 +231,6 @@ def test_a_row_that_is_no_number_by_definition_has_to_be_one_all_along() -> None
     for variant in find_pattern("softmax").variants:
         place = tuple(np.argwhere(np.isnan(case.expected))[0])
         for wrong in (0.0, 1.0, -1.0, np.inf):
-            result = case.make_result
+            result = case.correctly_rounded_result
             result[place] = wrong
             assert case.is_verified(variant, result) is (wrong == -1.0), "no softmax is -1: it stands for what is none"

@@ -126,7 +126,7 @@ def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two):
     import psutil
 
     address = two.started.workers[0].address
-    worker = psutil.Process(_is_port_open(int(address.rpartition(":")[2])))
+    worker = psutil.Process(_find_listening_pid(int(address.rpartition(":")[2])))
     two.events_by_job.clear()
     # A suspended worker keeps its tasks, so that the run cannot end before the worker is killed.
     worker.suspend()
@@ -151,7 +151,7 @@ def test_nobody_at_an_address_is_one_sentence():
 def test_workers_end_with_the_host():
     there = ClusterHost(ClusterSettings(workers=1))
     port = int(there.ready().workers[0].address.rpartition(":")[2])
-    worker = _is_port_open(port)
+    worker = _find_listening_pid(port)
     there.host.close()
     end = time.monotonic() + 10
     while _is_alive(worker) and time.monotonic() < end:
@@ -159,7 +159,7 @@ def test_workers_end_with_the_host():
     assert not _is_alive(worker)
 
 
-def _is_port_open(port):
+def _find_listening_pid(port):
     import psutil
 
     return next(

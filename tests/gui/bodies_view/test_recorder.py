@@ -53,9 +53,12 @@ def test_an_mp4_has_every_frame(qtbot, tmp_path):
     path = tmp_path / "film.mp4"
     frames = [make_picture(color) for color in COLORS for _ in range(5)]
     assert record_film(qtbot, path, frames) == ""
-    decode = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
-    decoded = np.frombuffer(subprocess.run(decode, check=True, capture_output=True).stdout, np.uint8)
-    colors = decoded.reshape(15, 48, 64, 3)[:, 20, 20].argmax(axis=1)
+    decode = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-f", "image2pipe", "-c:v", "ppm", "-"]
+    decoded = subprocess.run(decode, check=True, capture_output=True).stdout
+    header = b"P6\n64 48\n255\n"
+    frames = np.frombuffer(decoded, np.uint8).reshape(15, len(header) + 48 * 64 * 3)
+    assert [frame.tobytes() for frame in frames[:, : len(header)]] == [header] * 15
+    colors = frames[:, len(header) :].reshape(15, 48, 64, 3)[:, 20, 20].argmax(axis=1)
     assert colors.tolist() == [0] * 5 + [1] * 5 + [2] * 5
 
 

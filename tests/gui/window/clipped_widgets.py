@@ -36,14 +36,14 @@ def find_clipped(window):
     """Return what is not shown as a whole: texts without room, parts beyond what they are in, or upon each other."""
     found = _find_overlaps(window)
     for widget in window.findChildren(QWidget):
-        if widget.isVisible() and (text := _is_text_clipped(widget)):
+        if widget.isVisible() and (text := _find_clipped_text(widget)):
             found.append((type(widget).__name__, widget.accessibleName(), text))
         elif isinstance(widget, QLabel | QPushButton | QComboBox) and widget.isVisible() and _is_beyond(widget, window):
             found.append(("beyond its parent", widget.accessibleName(), getattr(widget, "text", str)()))
     return found
 
 
-def _is_text_clipped(widget):
+def _find_clipped_text(widget):
     metrics = widget.fontMetrics()
     if isinstance(widget, ElidedLabel | ElidedButton | ElidedBox):
         return ""  # it ends in an ellipsis, and says all in its tool tip
