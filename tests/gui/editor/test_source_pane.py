@@ -503,9 +503,10 @@ def test_a_look_that_was_left_for_a_moment_comes_back_to_every_line(qtbot, pane)
         pane.document.color(pane.document.firstBlock(), 0)
         return colors()
 
+    set_look(Look(DARK, look().text_px))
     while not pane.document.color_more():
         pass
-    dark = colors()
+    dark = colored()
     set_look(Look(LIGHT, look().text_px))
     assert colored() != dark
     set_look(Look(DARK, look().text_px))
