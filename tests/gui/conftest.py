@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from PyQt6 import sip
-from PyQt6.QtCore import QPoint
+from PyQt6.QtCore import QEvent, QObject, QPoint
 from PyQt6.QtGui import QCursor
-from PyQt6.QtWidgets import QApplication
+from PyQt6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from gpu.engines.base import Device, PhaseTimes
@@ -86,6 +86,18 @@ def pytest_runtest_call():
 
 _SHOWN = []
 
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    """Fail where a dialog is left open: it would take the mouse and the keys of every test after this one."""
+    result = yield
+    dialog = QApplication.activeModalWidget()
+    if dialog is not None:
+        dialog.close()
+        pytest.fail(f"a {type(dialog).__name__} is left open", pytrace=False)
+    return result
+
+
 PATIENCE_MS = 60_000
 
 
@@ -103,11 +115,39 @@ class PatientBot(QtBot):
 
     @staticmethod
     def mouseMove(widget, pos=None, delay=-1):
-        """Come from elsewhere: of a cursor that a test before left there Qt sends no event."""
+        """Move until the widget hears of it, at most ten times.
+
+        Qt sends no event of a cursor that a test before left there, and sends it elsewhere where a layout that waits
+        for its turn moves the widget, or a window that a test before left lies above it.
+        """
         pos = widget.rect().center() if pos is None else pos
-        if QCursor.pos() == widget.mapToGlobal(pos):
-            QtBot.mouseMove(widget, pos + QPoint(1, 0), delay)
-        QtBot.mouseMove(widget, pos, delay)
+        spy = _MouseSpy(widget)
+        QApplication.instance().installEventFilter(spy)
+        try:
+            for _ in range(10):
+                QApplication.processEvents()
+                if QCursor.pos() == widget.mapToGlobal(pos):
+                    QtBot.mouseMove(widget, pos + QPoint(1, 0), delay)
+                    spy.heard = False
+                QtBot.mouseMove(widget, pos, delay)
+                if spy.heard:
+                    return
+        finally:
+            QApplication.instance().removeEventFilter(spy)
+
+
+class _MouseSpy(QObject):
+    """Whether a widget, or one inside it, was told that the mouse moved."""
+
+    def __init__(self, widget):
+        super().__init__()
+        self._widget = widget
+        self.heard = False
+
+    def eventFilter(self, target, event):
+        if event.type() == QEvent.Type.MouseMove and isinstance(target, QWidget):
+            self.heard |= target is self._widget or self._widget.isAncestorOf(target)
+        return False
 
 
 @pytest.fixture

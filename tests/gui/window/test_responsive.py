@@ -19,7 +19,7 @@ from gpu.engines.base import KERNELS
 from gui.window.main_window import MainWindow
 from tests import needs
 from tests.gpu.process.host_listener import wait_until
-from tests.gui.conftest import wait_until_idle
+from tests.gui.conftest import close_window, wait_until_idle
 from tests.leftovers import find_marked_processes
 
 ROOT = KERNELS.parent
@@ -41,7 +41,7 @@ def real_window(qtbot, memory):
 
     yield make
     for window in windows:
-        window.close()
+        close_window(window)
 
 
 def undisturbed_time():
