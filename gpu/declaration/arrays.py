@@ -316,7 +316,7 @@ def present_large_array(values: Array, result: Array) -> Outputs:
     Returns
     -------
     mapping of str to array
-        `levels` and `level edges` as from `compute_distribution`, and `made levels` and `made edges` for a result of
+        `levels` and `level edges` as from `compute_distribution`, and `result levels` and `result level edges` for a result of
         several values; `values`, the first `MAX_READOUT_VALUES`; `middle` as from `compute_quartiles`, where groups are
         long enough.
     """
@@ -325,7 +325,7 @@ def present_large_array(values: Array, result: Array) -> Outputs:
     arrays = {"values": values[:MAX_READOUT_VALUES], **compute_distribution(values)}
     if result.size > 1 and np.isfinite(result).all():
         distribution = compute_distribution(result)
-        arrays |= {"made levels": distribution["levels"], "made edges": distribution["level edges"]}
+        arrays |= {"result levels": distribution["levels"], "result level edges": distribution["level edges"]}
     if values.size < _MIN_SAMPLES_PER_COLUMN * OUTLINE_COLUMNS:
         return arrays
     return {**arrays, "middle": compute_quartiles(values)}
@@ -348,7 +348,7 @@ def present_error(result: Array, reference: Array) -> Outputs:
     Returns
     -------
     mapping of str to array
-        `right`, of the reference; `error`, float64, of the absolute differences, infinite where not finite.
+        `reference`, of the reference result; `error`, float64, of the absolute differences, infinite where not finite.
     """
     n = result.size
     columns = min(n, OUTLINE_COLUMNS)
@@ -364,7 +364,7 @@ def present_error(result: Array, reference: Array) -> Outputs:
             np.minimum.reduceat(difference, starts),
             np.maximum.reduceat(difference, starts),
         )
-    return {"right": outline(reference), "error": error}
+    return {"reference": outline(reference), "error": error}
 
 
 def truncate_values(inputs: Inputs, max_count: int = 32) -> Inputs:

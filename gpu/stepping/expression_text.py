@@ -262,7 +262,7 @@ class TermFormatter:
                 return FormattedTerm(
                     text, INTRINSICS[op](*(each.value for each in formatted)).astype(term.type) if has_values else None
                 )
-            case "made":
+            case "construct":
                 return FormattedTerm(f"{{{text[1:-1]}}}", _join_vector(formatted) if has_values else None)
             case "part":
                 return _format_vector_part(term, formatted[0])

@@ -108,7 +108,7 @@ class PointedElement:
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """Level counts by our own kernel: of the image "before" or "after", or the "right" counts of a wrong run."""
+    """Level counts by our own kernel: of the image "before" or "after", or the "reference" counts of a wrong run."""
 
     side: str
     counts: Array

@@ -523,7 +523,7 @@ class Workbench(QObject):
         if isinstance(pattern.presentation, ImagePresentation) and "image" in event.arrays:
             self._count_levels("after", {**image.inputs, "image": event.arrays["image"]}, image)
         if pattern is self._counting_pattern and pattern.variant(request.variant).deliberate_error:
-            self._count_levels("right", image.inputs, image, request.params)
+            self._count_levels("reference", image.inputs, image, request.params)
 
     def _count_run(self, request: RunPattern, report: Report) -> None:
         """Count a run, and publish the counts while that run is the newest."""

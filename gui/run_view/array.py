@@ -169,10 +169,10 @@ class ArrayView(RunView):
         values = arrays.get("values")
         self._excerpt_length = 0 if values is None else len(values)
         shown = values is not None
-        for bar, key, edges in zip(self.bars, ("levels", "made levels"), ("level edges", "made edges"), strict=True):
+        for bar, key, edges in zip(self.bars, ("levels", "result levels"), ("level edges", "result level edges"), strict=True):
             if key in arrays:
                 bar.show_counts(arrays[key], arrays[edges])
-        self._has_histogram = tuple(key in arrays for key in ("levels", "made levels"))
+        self._has_histogram = tuple(key in arrays for key in ("levels", "result levels"))
         self._update_bars()
         self.before.show_index_axis(True, titled=not shown)
         result = arrays[self._pattern.result] if self.result_stack.currentIndex() == _PLOT else None
@@ -218,17 +218,17 @@ class ArrayView(RunView):
 
     def _show_value(self, outcome: FinishedRun) -> None:
         self.value_label.setText(_format_full_precision(outcome.arrays[self._pattern.result][0].item()))
-        right = outcome.arrays.get("right")
+        reference = outcome.arrays.get("reference")
         deviation = outcome.report.deviation
-        if right is None or deviation is None:
+        if reference is None or deviation is None:
             self.reference_label.setText("")
         elif deviation.max_abs == 0:
             self.reference_label.setText("equals the reference result")
         else:
             relative = f" (relative {deviation.max_rel:.1e})" if np.isfinite(deviation.max_rel) else ""
-            reference = _format_full_precision(right[0, 0].item())
+            text = _format_full_precision(reference[0, 0].item())
             self.reference_label.setText(
-                f"reference {reference}, difference {format_figure(deviation.max_abs)}{relative}"
+                f"reference {text}, difference {format_figure(deviation.max_abs)}{relative}"
             )
         rows = _collect_partial_results(outcome.arrays)
         self.partials.show_rows(rows)

@@ -73,7 +73,7 @@ class FilteredImageView(RunView):
         self._show_pixel(None)
 
     def show_counts(self, counts: LevelCounts) -> None:
-        if counts.side == "right":
+        if counts.side == "reference":
             return  # the correct counts of a wrong variant
         self.levels.show_counts(counts.side, counts.counts, counts.maxval)
         # A simulation time says nothing about a GPU and would not fit in a narrow card.

@@ -193,7 +193,7 @@ class ImageCountsView(RunView):
         }
 
     def show_counts(self, counts: LevelCounts) -> None:
-        if counts.side == "right":
+        if counts.side == "reference":
             self.levels.show_counts("before", counts.counts, counts.maxval)
 
     def _show_pixel(self, pixel: tuple[int, int] | None) -> None:

@@ -28,7 +28,7 @@ from gpu.engines.base import (
     SharingEngine,
 )
 
-GENERATOR_FILE = "made.cu"
+GENERATOR_FILE = "generator.cu"
 _GENERATOR_TEXT = Path(__file__).with_name(GENERATOR_FILE).read_text(encoding="utf-8")
 
 _BLOCK = 256
@@ -120,7 +120,7 @@ class ResidentEngine:
         """
         buffer, count = self.inner.allocate(shape, dtype), math.prod(shape)
         place = np.uint32(first % 2**32)
-        self._launch("made_elements", buffer.dtype, count, buffer, place, np.uint32(count), bits=bits)
+        self._launch("generate_elements", buffer.dtype, count, buffer, place, np.uint32(count), bits=bits)
         self._generated[key] = _DeviceArray(np.empty(shape, dtype), buffer)
         return self._compute_sums(buffer, 0, count)[0]
 
@@ -154,7 +154,7 @@ class ResidentEngine:
         sums = self.inner.upload(np.zeros(3, np.uint64))
         # The bits of floats can be summed like integers.
         dtype = np.dtype(np.int32) if buffer.dtype.kind == "f" else buffer.dtype
-        self._launch("made_facts", dtype, count, buffer, np.uint64(begin), np.uint32(count), sums)
+        self._launch("compute_summary", dtype, count, buffer, np.uint64(begin), np.uint32(count), sums)
         total, placed, falls = self.inner.download(sums).tolist()
         self.inner.free(sums)
         return total, placed, falls
@@ -170,7 +170,7 @@ class ResidentEngine:
         count = min(size, window)
         part = self.inner.allocate((count,), buffer.dtype)
         first = begin + (size - count if last else 0)
-        self._launch("made_window", buffer.dtype, count, buffer, np.uint64(first), part, np.uint32(count))
+        self._launch("copy_window", buffer.dtype, count, buffer, np.uint64(first), part, np.uint32(count))
         values = self.inner.download(part)
         self.inner.free(part)
         return values

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.engines.base import Argument, Array, Buffer, Engine
 
-FOLDER = Path(__file__).with_name("elsewhere")
+FOLDER = Path(__file__).with_name("kernels")
 
 _BLOCK = 256
 _STATEFUL_KERNELS = ("sort_block", "search_level")

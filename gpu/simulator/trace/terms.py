@@ -34,7 +34,7 @@ class Term:
 
         - "constant", "variable", "global" (an array of the module) and "special" (such as threadIdx.x);
         - "unary", "binary", "logical", "choice", "comma" and "cast";
-        - "function" (an intrinsic), "call", "warp" (a shuffle, a vote), "atomic" and "made" (a value composed of
+        - "function" (an intrinsic), "call", "warp" (a shuffle, a vote), "atomic" and "construct" (a value composed of
           several parts);
         - "place" (in memory: a pointer and, if it has one, an index), "member" (the address of one), "sum" and
           "difference" (of pointers), "temporary" (the address of a value);
@@ -167,7 +167,7 @@ def _convert_expression(expression: ir.Expression | ir.Place) -> Term:
             text = _find_member_name(operand.type, offset, Pointer(type))
             return Term("part", text, _type_name(type), _convert_all(operand), value=[first, len(leaves(type))])
         case ir.Construct(_, parts):
-            return Term("made", "", "", _convert_all(*parts))
+            return Term("construct", "", "", _convert_all(*parts))
         case ir.Temporary(type, value):
             return Term("temporary", "", "", _convert_all(value), value=_count_accesses(type.element))
         case ir.Element():

@@ -15,7 +15,7 @@ _SECTOR_BITS = 5
 BANKS = 32
 
 
-def find_distinct_sectors(rows: Array, active: Array, size: int, *, scalar: bool = False) -> tuple[Array, Array]:
+def find_distinct_sectors(rows: Array, active: Array, *, scalar: bool = False) -> tuple[Array, Array]:
     """Return the distinct sectors of each warp: the start index of each warp's sectors, and all sectors."""
     if scalar:
         first = rows[:, 0] >> _SECTOR_BITS

@@ -390,7 +390,7 @@ class SampledBlocks:
                 rows = (np.int64(LOCAL_WINDOW) << WINDOW_BITS) + (
                     (rows // 4 * self.lanes + self._lane_numbers.reshape(-1, WARP)[warps]) * 4
                 )
-            starts, sectors = find_distinct_sectors(rows, mask.rows, size, scalar=not places.ndim and kind == "global")
+            starts, sectors = find_distinct_sectors(rows, mask.rows, scalar=not places.ndim and kind == "global")
         conflicts = passes - minimum if kind == "shared" else np.zeros(warps.size, np.int64)
         self.requests.append(
             (place, Request(kind, operation, warps, lanes, passes, starts, sectors, conflicts, volatile))

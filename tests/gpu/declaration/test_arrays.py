@@ -141,7 +141,7 @@ def test_the_error_of_a_column_is_that_of_its_elements(n: int) -> None:
     for column in range(columns):
         of_column = off[column * n // columns : (column + 1) * n // columns]
         assert found["error"][:, column].tolist() == [of_column.min(), of_column.max()]
-    np.testing.assert_array_equal(found["right"], outline(right))
+    np.testing.assert_array_equal(found["reference"], outline(right))
 
 
 def test_no_elements_have_no_error() -> None:

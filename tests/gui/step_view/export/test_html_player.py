@@ -92,7 +92,7 @@ def test_the_script_says_what_the_window_shows(write_player, pattern, variant):
     for number, each in enumerate(layout.rows):
         told = read.evaluate(f"read.data.rows[{number}]")
         assert told["text"] == layout.texts(number, layout.max_text_length)
-        assert (told["made"], told["thread"]) == (each.computed.astype(int).tolist(), each.thread.tolist())
+        assert (told["computed"], told["thread"]) == (each.computed.astype(int).tolist(), each.thread.tolist())
         edges = layout.edges[number]
         lines = {tuple(line) for line in np.stack((edges.cell, edges.row, edges.column), axis=1).tolist()}
         assert {tuple(line) for line in told["edges"]} == {line for line in lines if line[1] != number}
