@@ -169,10 +169,11 @@ class ArrayView(RunView):
         values = arrays.get("values")
         self._excerpt_length = 0 if values is None else len(values)
         shown = values is not None
-        for bar, key, edges in zip(self.bars, ("levels", "result levels"), ("level edges", "result level edges"), strict=True):
+        keys = (("levels", "level edges"), ("result levels", "result level edges"))
+        for bar, (key, edges) in zip(self.bars, keys, strict=True):
             if key in arrays:
                 bar.show_counts(arrays[key], arrays[edges])
-        self._has_histogram = tuple(key in arrays for key in ("levels", "result levels"))
+        self._has_histogram = tuple(key in arrays for key, _ in keys)
         self._update_bars()
         self.before.show_index_axis(True, titled=not shown)
         result = arrays[self._pattern.result] if self.result_stack.currentIndex() == _PLOT else None
@@ -227,9 +228,7 @@ class ArrayView(RunView):
         else:
             relative = f" (relative {deviation.max_rel:.1e})" if np.isfinite(deviation.max_rel) else ""
             text = _format_full_precision(reference[0, 0].item())
-            self.reference_label.setText(
-                f"reference {text}, difference {format_figure(deviation.max_abs)}{relative}"
-            )
+            self.reference_label.setText(f"reference {text}, difference {format_figure(deviation.max_abs)}{relative}")
         rows = _collect_partial_results(outcome.arrays)
         self.partials.show_rows(rows)
         self.partials.setVisible(bool(rows))

@@ -70,7 +70,9 @@ class Pages(QObject):
 
     def show_page(self, name: str) -> None:
         """Show a pattern's page."""
-        page = self._complete_page(name)
+        page = self._place_page(name)
+        if name not in self._visited_names:
+            page.select_tab(self._memory.tab(name))
         self._visited_names.add(name)
         self._bench.pattern_name = name
         self._stack.setCurrentWidget(page)
@@ -148,28 +150,26 @@ class Pages(QObject):
     def clear_measurements(self) -> None:
         """Discard measurements: the engine changes."""
         for page in self.pages_by_name.values():
-            if page.compare is not None:
+            if page.has_all_tabs:
                 page.compare.clear_points()
 
     def repeat_atomics_study(self) -> None:
         """Repeat the atomics study on the new engine."""
         for page in self.pages_by_name.values():
-            if page.atomics is not None and self._bench.image is not None:
+            if page.has_all_tabs and page.atomics is not None and self._bench.image is not None:
                 page.atomics.show_image(self._bench.image)
 
     # --- creation
 
-    def _complete_page(self, name: str) -> PatternPage:
-        """Return a pattern's page, with all of its tabs and added to the stack."""
+    def _place_page(self, name: str) -> PatternPage:
+        """Return a pattern's page, added to the stack."""
         page = self.pages_by_name.get(name) or self.create_page(name)
-        if not page.has_all_tabs:
-            self.add_measuring_tabs(page)
         if self._stack.indexOf(page) < 0:
             self._stack.addWidget(page)
         return page
 
     def create_page(self, name: str) -> PatternPage:
-        """Create a pattern's page, without the tabs that measure."""
+        """Create a pattern's page."""
         bench, memory, messages = self._bench, self._memory, self._messages
         page = self.pages_by_name[name] = PatternPage(
             bench.patterns[name],
@@ -178,7 +178,10 @@ class Pages(QObject):
             lambda: bench.side_jobs,
             bench.jobs,
             TimelineSubject(bench.modeling, bench.build_timeline_request, bench.block_sizes),
+            lambda: {} if bench.image is None else bench.image.inputs,
+            bench.modeling,
         )
+        page.measuring_tabs_created.connect(lambda: self._connect_measuring_tabs(page))
         page.params_changed.connect(bench.choose_params)
         self._follow_model(page)
         page.variant_requested.connect(self.choose_variant)
@@ -228,27 +231,21 @@ class Pages(QObject):
             changed.connect(followed.update_model)
         self.model_followers[page.pattern.name] = followed
 
-    def add_measuring_tabs(self, page: PatternPage) -> None:
-        """Add the tabs that measure to a page."""
-        bench = self._bench
-        page.add_measuring_tabs(lambda: {} if bench.image is None else bench.image.inputs, bench.modeling)
-        for tab in (page.compare, page.atomics):
+    def _connect_measuring_tabs(self, page: PatternPage) -> None:
+        compare, atomics, image = page.compare, page.atomics, self._bench.image
+        for tab in (compare, atomics):
             if tab is not None:
                 tab.failed.connect(self._show_study_failure)
                 tab.succeeded.connect(lambda: self._messages.banner.hide_topic("study"))
-        if page.compare is not None:
-            compare = page.compare
-            started = (
-                compare.sweep.measurement_started,
-                compare.modeled_views.busy_changed,
-                compare.workers.busy_changed,
-            )
-            for changed in (*started, compare.sweep.ended):
-                changed.connect(lambda *_: self.playing_changed.emit())
-        image = self._bench.image
-        if page.atomics is not None and image is not None:
-            page.atomics.show_image(image)
-        page.select_tab(self._memory.tab(page.pattern.name))
+        started = (
+            compare.sweep.measurement_started,
+            compare.modeled_views.busy_changed,
+            compare.workers.busy_changed,
+        )
+        for changed in (*started, compare.sweep.ended):
+            changed.connect(lambda *_: self.playing_changed.emit())
+        if atomics is not None and image is not None:
+            atomics.show_image(image)
 
     def _show_study_failure(self, message: str, advice: str) -> None:
         self._messages.banner.show_message(message, advice, tone="neutral", topics=("study", "text"))

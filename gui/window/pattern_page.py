@@ -55,6 +55,8 @@ _MIN_CODE_HEIGHT = 100
 """Minimum height of the code in pixels."""
 _FOLDING_HEIGHT = 40
 """Height of a window in lines of text below which the settings can be folded."""
+_ATOMICS = "Atomics"
+_COMPARE = "Compare"
 _WORKERS = "Workers"
 """Title of the tab about the workers of a distributed run."""
 
@@ -104,6 +106,13 @@ def describe_flawed_outcome(outcome: FinishedRun) -> str:
     return "Correct this time, but not guaranteed"
 
 
+def _hold_corner(corner: QWidget | None) -> QWidget:
+    holder = QWidget()
+    wide = corner is not None and corner.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Expanding
+    holder.setLayout(row(0) if corner is None else row(corner) if wide else row(0, corner))
+    return holder
+
+
 class PatternPage(Ground):
     """One pattern's settings, and its tabs: Run, Step, and Compare for a pattern of arrays.
 
@@ -120,10 +129,16 @@ class PatternPage(Ground):
         The queue of the selected engine; the Compare tab measures on it.
     timed : TimelineSubject
         Supplies the Step tab's timeline.
+    image : callable
+        Returns the inputs of the open image; empty without one.
+    modeling : Modeling
+        Predicts the variants' times on a GPU.
     """
 
     params_changed = pyqtSignal(dict)
     variant_requested = pyqtSignal(str)
+    measuring_tabs_created = pyqtSignal()
+    """The tabs that measure were created."""
 
     def __init__(
         self,
@@ -133,6 +148,8 @@ class PatternPage(Ground):
         jobs: Callable[[], Jobs],
         engine: Jobs,
         timed: TimelineSubject,
+        image: Callable[[], Mapping[str, SharedArray]],
+        modeling: Modeling,
     ) -> None:
         super().__init__()
         self.pattern = pattern
@@ -160,7 +177,7 @@ class PatternPage(Ground):
         self.corner = QStackedWidget()
         self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.stack = QStackedWidget()
-        self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
+        self.tabs.currentChanged.connect(self._on_tab_changed)
         self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
         self.examples = Examples(pattern)
         self.examples.preset_selected.connect(self.show_example)
@@ -173,11 +190,12 @@ class PatternPage(Ground):
         self.writer_search = WriterSearch(self.view, jobs, engine)
         self.writer_search.step_requested.connect(self._record_writer)
         self.writer_search.line_requested.connect(self._show_line)
-        self.compare: CompareTab | None = None
-        self.atomics: AtomicsTab | None = None
-        self._sources, self._jobs, self._engine = sources, jobs, engine
-        self.has_all_tabs = False
-        """Whether the page has all of its tabs."""
+        self._compare: CompareTab | None = None
+        self._atomics: AtomicsTab | None = None
+        self._sources, self._jobs, self._engine, self._image, self._modeling = sources, jobs, engine, image, modeling
+        if ATOMICS in pattern.lessons:
+            self.add_tab(_ATOMICS, QWidget())
+        self.add_tab(_COMPARE, QWidget())
 
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
@@ -189,40 +207,71 @@ class PatternPage(Ground):
         self.show_variant(settings.variant)
         self._show_params(settings.params)
 
-    def add_measuring_tabs(self, image: Callable[[], Mapping[str, SharedArray]], modeling: Modeling) -> None:
-        """Add the tabs that measure; creating all tabs at once would block the window.
-
-        `image` returns the inputs of the open image; `modeling` predicts the variants' times on a GPU.
-        """
+    def create_measuring_tabs(self) -> None:
+        """Create the tabs that measure: in idle time or when they are first needed, for they take long to create."""
+        if self._compare is not None:
+            return
         pattern, settings = self.pattern, self._settings
-        if ATOMICS in pattern.lessons:
-            self.atomics = AtomicsTab(pattern, self._jobs, self._engine, lambda: settings.params)
-            self.add_tab("Atomics", self.atomics)
 
-        def chosen() -> Mapping[str, Any]:
+        def get_params() -> Mapping[str, Any]:
             return settings.params
 
-        def current_variant() -> str:
-            return self.variant.name
+        if ATOMICS in pattern.lessons:
+            self._atomics = AtomicsTab(pattern, self._jobs, self._engine, get_params)
+            self._replace_tab(_ATOMICS, self._atomics)
+        self._compare = CompareTab(
+            pattern, self._sources, self._engine, get_params, self._image, self._modeling, lambda: self.variant.name
+        )
+        self._replace_tab(_COMPARE, self._compare, self._compare.views)
+        self.measuring_tabs_created.emit()
 
-        self.compare = CompareTab(pattern, self._sources, self._engine, chosen, image, modeling, current_variant)
-        self.add_tab("Compare", self.compare, self.compare.views)
-        self.has_all_tabs = True
+    @property
+    def has_all_tabs(self) -> bool:
+        """Whether the tabs that measure exist."""
+        return self._compare is not None
+
+    @property
+    def compare(self) -> CompareTab:
+        """The Compare tab, created when it is first needed."""
+        self.create_measuring_tabs()
+        assert self._compare is not None
+        return self._compare
+
+    @property
+    def atomics(self) -> AtomicsTab | None:
+        """The Atomics tab of a pattern that has one, created when it is first needed."""
+        if ATOMICS in self.pattern.lessons:
+            self.create_measuring_tabs()
+        return self._atomics
 
     def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
         """Add a tab; `corner` is placed at the right end of the tab bar."""
-        holder = QWidget()
-        wide = corner is not None and corner.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Expanding
-        holder.setLayout(row(0) if corner is None else row(corner) if wide else row(0, corner))
-        self.corner.addWidget(holder)
+        self.corner.addWidget(_hold_corner(corner))
         self.stack.addWidget(content)
         self.tabs.addTab(title)
 
+    def _replace_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
+        index = self._titles.index(title)
+        for stack, widget in ((self.stack, content), (self.corner, _hold_corner(corner))):
+            replaced = stack.widget(index)
+            assert replaced is not None
+            stack.insertWidget(index, widget)
+            stack.removeWidget(replaced)
+            replaced.deleteLater()
+
+    @property
+    def _titles(self) -> list[str]:
+        return [self.tabs.tabText(number) for number in range(self.tabs.count())]
+
+    def _on_tab_changed(self, index: int) -> None:
+        if self.tabs.tabText(index) in (_ATOMICS, _COMPARE):
+            self.create_measuring_tabs()
+        self.stack.setCurrentIndex(index)
+
     def select_tab(self, title: str) -> None:
         """Show the tab with this title, if it exists."""
-        titles = [self.tabs.tabText(number) for number in range(self.tabs.count())]
-        if title in titles:
-            self.tabs.setCurrentIndex(titles.index(title))
+        if title in self._titles:
+            self.tabs.setCurrentIndex(self._titles.index(title))
 
     @property
     def stepping(self) -> bool:
@@ -238,7 +287,7 @@ class PatternPage(Ground):
     @property
     def comparing(self) -> CompareTab | None:
         """The Compare tab if it is visible, else None."""
-        return self.compare if self.stack.currentWidget() is self.compare else None
+        return self._compare if self.stack.currentWidget() is self._compare else None
 
     def _create_corner(self) -> QWidget:
         """Return the widget at the right end of the tab bar."""
@@ -254,7 +303,7 @@ class PatternPage(Ground):
     @property
     def studying(self) -> AtomicsTab | None:
         """The Atomics tab if it is visible, else None."""
-        return self.atomics if self.stack.currentWidget() is self.atomics else None
+        return self._atomics if self.stack.currentWidget() is self._atomics else None
 
     def _create_run_tab(self) -> QWidget:
         bar = Card(self.pattern.title, margins=(12, 8, 12, 10))
@@ -345,8 +394,8 @@ class PatternPage(Ground):
             self.numbers.clear_verdict()
         if self.pattern.is_image_pattern:
             self.step.show_input("image", {"image": image.values, "maxval": np.array(image.maxval, np.uint32)})
-        if self.atomics is not None:
-            self.atomics.show_image(image)
+        if self._atomics is not None:
+            self._atomics.show_image(image)
 
     def show_progress(self, text: str) -> None:
         """Show the phase of a run whose progress is unknown, while there is no result to show."""
@@ -431,8 +480,8 @@ class PatternPage(Ground):
             params = {**self._settings.params, parameter: value}
             self._fill_form(params)
             self._apply_params(params)
-        elif self.compare is not None:
-            self.tabs.setCurrentIndex(self.stack.indexOf(self.compare))
+        else:
+            self.select_tab(_COMPARE)
 
     def show_numbers(self, values: OpenValues) -> None:
         """Use another file of numbers for stepping, if it has the pattern's number of dimensions."""
@@ -476,5 +525,5 @@ class PatternPage(Ground):
         if self.view.description is None:
             self.examples.show_params(params, self.variant.name)
         self.step.settings.follow_input(params)
-        if self.atomics is not None:
-            self.atomics.study_soon()
+        if self._atomics is not None:
+            self._atomics.study_soon()

@@ -53,7 +53,7 @@ class Preparation(QObject):
         incomplete = next((page for page in pages.values() if not page.has_all_tabs), None)
         unplaced = next((page for page in pages.values() if self._stack.indexOf(page) < 0), None)
         if incomplete is not None:
-            self._pages.add_measuring_tabs(incomplete)
+            incomplete.create_measuring_tabs()
         elif unplaced is not None:
             self._stack.addWidget(unplaced)
         elif missing is not None:

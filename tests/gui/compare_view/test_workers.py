@@ -22,7 +22,6 @@ def on_two(make_window, qtbot):
     window = make_window()
     window.choose_pattern("scan")
     host = FakeHost.instances[0]
-    window.pages.add_measuring_tabs(window.page)
     host.deliver(0, Ready(SIMULATOR, workers=TWO))
     tab = window.page.compare
     qtbot.waitUntil(lambda: not tab.views.buttons[WORKERS].isHidden())
