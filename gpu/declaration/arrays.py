@@ -317,8 +317,8 @@ def present_large_array(values: Array, result: Array) -> Outputs:
     -------
     mapping of str to array
         `levels` and `level edges` as from `compute_distribution`, and `result levels` and `result level edges` for a
-        result of several values; `values`, the first `MAX_READOUT_VALUES`; `middle` as from `compute_quartiles`, where groups are
-        long enough.
+        result of several values; `values`, the first `MAX_READOUT_VALUES`; `middle` as from `compute_quartiles`, where
+        groups are long enough.
     """
     if values.size <= OUTLINE_COLUMNS:
         return {}
