@@ -19,7 +19,7 @@ from gpu.engines.base import SIMULATION_TIME_LABEL, Engine
 from gpu.errors import InputError
 from gpu.files import file_access, images
 from gpu.messages.bodies import BodyFigures, Camera, compute_body_figures
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody.forces import Motion, motion_from_params
 from gpu.patterns.nbody.multi_device import CONSERVED, TIME_STEP_NAMES

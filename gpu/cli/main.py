@@ -176,10 +176,10 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
 
 
 def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
-    from gpu.cli import own_code
     from gpu.cli import program as cli_program
     from gpu.cli import pycuda as cli_pycuda
     from gpu.cli import simulate as cli_simulate
+    from gpu.cli import user_code
 
     parser = _Parser(
         prog="lockstep",
@@ -227,12 +227,12 @@ def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
     scripts = commands.add_parser(
         "pycuda", help="run a PyCUDA script on the simulator, without a GPU", **cli_pycuda.PARSER_OPTIONS
     )
-    own_code.add_options(scripts)
+    user_code.add_options(scripts)
     scripts.set_defaults(command=lambda options: cli_pycuda.run(options, options.program))
     programs = commands.add_parser(
         "program", help="run a whole CUDA C++ program on the simulator, without a GPU", **cli_program.PARSER_OPTIONS
     )
-    own_code.add_options(programs)
+    user_code.add_options(programs)
     cli_program.add_options(programs)
     programs.set_defaults(command=lambda options: cli_program.run(options, options.program))
     modeling = commands.add_parser(

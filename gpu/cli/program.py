@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gpu.cli import interrupts, own_code
+from gpu.cli import interrupts, user_code
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.cli.supervision import end_with_parent
 from gpu.errors import InputError, KernelError, LockstepError
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, program_arguments: Sequence[str]) -> int:
             raise InputError(f"There is no file {file}.")
     if options.fast and (options.check or options.report or options.trace or options.schedule != ROUND_ROBIN):
         raise InputError("--fast runs without checks: it excludes --check, --report, --trace and --schedule.")
-    own_code.check_options(options)
+    user_code.check_options(options)
     scratch = ScratchFolder()
     try:
         return _run_in_child(options, program_arguments, Path(scratch.path))
@@ -106,7 +106,7 @@ def _run_in_child(options: argparse.Namespace, program_arguments: Sequence[str],
         os.close(parent_end)
         threading.Thread(target=end_with_parent, args=(child_end,), daemon=True).start()
         code = FAILED
-        own_code.apply_limits(options)
+        user_code.apply_limits(options)
         try:
             code = _run_program(options, program_arguments, folder, writing)
         finally:
@@ -140,7 +140,7 @@ def _run_in_child(options: argparse.Namespace, program_arguments: Sequence[str],
             )
             print(f"lockstep: The program crashed: {_signal_name(-code)}.{limit}", file=sys.stderr)
         code = 128 - code
-    code = own_code.print_report(options, journal, [*map(str, options.files), *program_arguments], code)
+    code = user_code.print_report(options, journal, [*map(str, options.files), *program_arguments], code)
     return REFUSED if code == OK and refused else code
 
 

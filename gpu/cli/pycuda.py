@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpu.cli import own_code
+from gpu.cli import user_code
 from gpu.errors import InputError
 
 EPILOG = """\
@@ -37,7 +37,7 @@ def split_program(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     while words[:1] == ["pycuda"] and place < len(words):
         if words[place] == "-m" or not words[place].startswith("-"):
             return words[:place], words[place:]
-        place += 2 if words[place] in own_code.OPTIONS_WITH_VALUE else 1
+        place += 2 if words[place] in user_code.OPTIONS_WITH_VALUE else 1
     return words, []
 
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, program: Sequence[str]) -> int:
         raise InputError("There is no script to run.", advice=f"Usage: {USAGE}")
     if program[0] != "-m" and not Path(program[0]).is_file():
         raise InputError(f"There is no script {program[0]!r}.")
-    own_code.check_options(options)
+    user_code.check_options(options)
     from gpu.driver.journal import Journal, set_current_journal
     from gpu.pycuda import driver
     from gpu.pycuda.script import run_script
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, program: Sequence[str]) -> int:
     journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
     set_current_journal(journal)
     driver.install()
-    own_code.apply_limits(options, lambda: own_code.print_summary(journal))
+    user_code.apply_limits(options, lambda: user_code.print_summary(journal))
     code = run_script(program)
     sys.stdout.flush()
-    return own_code.print_report(options, journal, program, code)
+    return user_code.print_report(options, journal, program, code)

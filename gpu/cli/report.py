@@ -13,7 +13,7 @@ from gpu.declaration.text_parameters import BinEdges, Text, format_edges
 from gpu.devices.survey import DeviceStatus
 from gpu.engines import libraries
 from gpu.engines.base import SIMULATION_TIME_LABEL
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gpu.messages.requests import Report
 from gpu.messages.run_counts import RunCounts, format_figure, list_figures
 from gpu.messages.timing import Timing

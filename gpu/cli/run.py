@@ -20,7 +20,7 @@ from gpu.errors import InputError, KernelError
 from gpu.files import arrays as array_files
 from gpu.files import images
 from gpu.files import text as text_files
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gpu.messages.requests import Report
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Verdict

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.declaration.benchmark import Benchmark
-from gpu.declaration.distributed import DistributedProgram
+from gpu.declaration.distributed_program import DistributedProgram
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.presentation import CountsPresentation, InputKind, Presentation
 from gpu.declaration.roles import FROM_FILE, Role

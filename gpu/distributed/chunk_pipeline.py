@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.distributed import Arrays, ChunkInput, WorkerContext
+from gpu.declaration.distributed_program import Arrays, ChunkInput, WorkerContext
 from gpu.distributed.chunks import ChunkPartReader, MemoryUsage
 from gpu.distributed.files import Target
 from gpu.engines.base import Array

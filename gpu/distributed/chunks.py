@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gpu.declaration.distributed import Arrays, ChunkInput
+from gpu.declaration.distributed_program import Arrays, ChunkInput
 from gpu.distributed.sources import Excerpt
 
 _READ_AHEAD = 1

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu.declaration.distributed import FutureResult
+from gpu.declaration.distributed_program import FutureResult
 from gpu.declaration.pattern import Array, Inputs, Params, Progress
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.distributed_run import compute_chunk_lengths, divide_input, find_distributed_program
 from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.messages.bodies import BodyFigures, ConservedQuantities, compute_body_figures
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gpu.messages.requests import AdvanceBodies
 from gpu.patterns.nbody import multi_device
 from gpu.patterns.nbody.forces import motion_from_params

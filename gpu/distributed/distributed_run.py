@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.arrays import present_error
-from gpu.declaration.distributed import DistributedProgram, Parts, split_evenly
+from gpu.declaration.distributed_program import DistributedProgram, Parts, split_evenly
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Progress, Variant
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.distributed.chunks import Chunk
@@ -23,7 +23,7 @@ from gpu.distributed.sources import EmbeddedSource, Excerpt, write_source
 from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.errors import InputError
 from gpu.files.scratch import MEMORY_FOLDER, ScratchFolder
-from gpu.messages.distributed import DistributedRun, WorkerStatus
+from gpu.messages.distributed_run import DistributedRun, WorkerStatus
 from gpu.messages.requests import Report
 from gpu.run import verification
 from gpu.run.engine_requests import Outcome, compute_throughput

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.distributed import OVERLAP_PART_BYTES, Parts, Streaming, WorkerContext
+from gpu.declaration.distributed_program import OVERLAP_PART_BYTES, Parts, Streaming, WorkerContext
 from gpu.declaration.pattern import Array, Params, Pattern, Variant
 from gpu.distributed.chunk_pipeline import LevelsTarget, run_in_parts
 from gpu.distributed.chunks import Chunk, ChunkInParts
@@ -33,7 +33,7 @@ from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.distributed.zarr_arrays import ZARR
 from gpu.engines.base import Buffer
 from gpu.errors import InputError
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gpu.run.host_program import ProgressCallback
 
 CHUNK_BYTES = 2**26

@@ -18,7 +18,7 @@ import numpy as np
 from distributed import WorkerPlugin, get_worker
 
 from gpu import __version__, engines
-from gpu.declaration.distributed import ChunkInput, Step, WorkerContext
+from gpu.declaration.distributed_program import ChunkInput, Step, WorkerContext
 from gpu.declaration.pattern import Pattern
 from gpu.devices.probe import run_probe_in_subprocess
 from gpu.distributed.chunks import Chunk, ChunkInParts, ChunkPartReader
@@ -26,7 +26,7 @@ from gpu.distributed.resident_arrays import ResidentArray, set_local_owner
 from gpu.distributed.run_events import publish_run_event
 from gpu.engines.base import Buffer, Device, Engine, PoolingEngine, SharingEngine
 from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
-from gpu.messages.distributed import TaskDependency, TaskRecord, Transfer
+from gpu.messages.distributed_run import TaskDependency, TaskRecord, Transfer
 from gpu.patterns import find_pattern
 
 PLUGIN = "lockstep"

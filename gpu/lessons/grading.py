@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu.engines.base import KERNELS
-from gpu.engines.checking import CheckingEngine
+from gpu.engines.checking_engine import CheckingEngine
 from gpu.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
 from gpu.lessons.expressions import Array, evaluate
 from gpu.lessons.lesson import Lesson, Task

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from gpu.engines.tracing import TracingEngine
+from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import InputError, LaunchError, SourcePosition
 from gpu.files.toml import format_value
 from gpu.lessons.lesson import Lesson, Place, Scene

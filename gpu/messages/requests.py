@@ -11,7 +11,7 @@ from gpu.engines.base import Device, PhaseTimes
 from gpu.errors import Diagnostic, SourcePosition
 from gpu.messages.atomics import AtomicsStudy
 from gpu.messages.bodies import BodyFigures, Camera
-from gpu.messages.distributed import DistributedRun, WorkerStatus
+from gpu.messages.distributed_run import DistributedRun, WorkerStatus
 from gpu.messages.judgments import Judgment
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, SimulationResult
 from gpu.messages.lessons import LessonRequest, LessonShelf, StepScene
@@ -586,7 +586,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Halted:
+class EngineHalt:
     """The engine's process with this number was stopped from outside while busy; None if it continues."""
 
     process: int | None
@@ -680,4 +680,4 @@ class Failure:
     position: SourcePosition | None = None
 
 
-Event = Ready | Halted | Progress | Result | Failure
+Event = Ready | EngineHalt | Progress | Result | Failure

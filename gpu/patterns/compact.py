@@ -31,7 +31,7 @@ from gpu.declaration.benchmark import (
     float_array_peers,
     powers_of_two,
 )
-from gpu.declaration.distributed import (
+from gpu.declaration.distributed_program import (
     ChunkInput,
     DistributedProgram,
     FutureResult,

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu.declaration.arrays import block_parameter, require_generated_input
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeComparison, SizeCurve, powers_of_two
-from gpu.declaration.distributed import DistributedProgram, Streaming, independent_chunks_plan
+from gpu.declaration.distributed_program import DistributedProgram, Streaming, independent_chunks_plan
 from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.matrices import (
     KINDS,

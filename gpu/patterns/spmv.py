@@ -11,7 +11,7 @@ import numpy as np
 from gpu.declaration import arrays
 from gpu.declaration.arrays import block_parameter, size_parameter, values_parameter, warp_aligned_block_size
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
-from gpu.declaration.distributed import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
+from gpu.declaration.distributed_program import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
 from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import (
     Array,

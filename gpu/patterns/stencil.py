@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu.declaration.arrays import require_generated_input
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
-from gpu.declaration.distributed import DistributedProgram, Streaming, independent_chunks_plan
+from gpu.declaration.distributed_program import DistributedProgram, Streaming, independent_chunks_plan
 from gpu.declaration.gpu_sizes import cube_edge_rule
 from gpu.declaration.matrices import accept_matrix, crop_corner, input_parameter, make_matrix, present, to_float32
 from gpu.declaration.pattern import (

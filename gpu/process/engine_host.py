@@ -22,7 +22,7 @@ from typing import Any
 from gpu.child_processes import shield_children_from_ctrl_c
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
-from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
+from gpu.messages.requests import EngineHalt, Event, Failure, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process import engine_process
 from gpu.process.crash import describe_death
@@ -85,7 +85,7 @@ class EngineHost:
     deliver : callable
         Called with (job, event) on the host's thread; it must return soon. Job 0 is the engine itself: Ready after
         every start, Failure of kind "engine" if it cannot start, after which the next `submit` or `start` retries;
-        Halted if it was stopped from outside while busy, and again when that is over.
+        EngineHalt if it was stopped from outside while busy, and again when that is over.
 
     Attributes
     ----------
@@ -304,7 +304,7 @@ class EngineHost:
         halted = process is not None and is_halted(process)
         if halted != child.halted:
             child.halted = halted
-            self._deliver_event(0, Halted(process if halted else None))
+            self._deliver_event(0, EngineHalt(process if halted else None))
 
     def _handle_event(self, child: _Child, number: int, event: Event) -> None:
         if number == 0:
@@ -366,7 +366,7 @@ class EngineHost:
         child.connection.close()
         child.process.join(5)
         if child.halted:
-            self._deliver_event(0, Halted(None))
+            self._deliver_event(0, EngineHalt(None))
         if self._guard:
             self._guard.watch(None)
         stack = ""

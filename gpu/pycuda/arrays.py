@@ -14,7 +14,7 @@ from gpu.driver.faults import INVALID_VALUE, build_logic_error
 from gpu.driver.memory import bytes_at, writable_bytes_at
 from gpu.pycuda.devices import current_context
 from gpu.pycuda.memory import host_bytes, new_memory, strided_bytes
-from gpu.pycuda.names import NAMES, exported
+from gpu.pycuda.names import NAMES, export
 from gpu.simulator.executor.textures import Addressing, Sampling, Texture
 from gpu.simulator.simulated_module import SimulatedModule
 
@@ -26,7 +26,7 @@ ADDRESSING: dict[int, Addressing] = {0: "wrap", 1: "clamp", 2: "mirror", 3: "bor
 FORMAT_BYTES = {1: 1, 2: 2, 3: 4, 8: 1, 9: 2, 10: 4, 16: 2, 32: 4}
 
 
-@exported("ArrayDescriptor")
+@export("ArrayDescriptor")
 class PlaneDescriptor:
     """Description of a two-dimensional array."""
 
@@ -37,7 +37,7 @@ class PlaneDescriptor:
         self.num_channels = 1
 
 
-@exported("ArrayDescriptor3D")
+@export("ArrayDescriptor3D")
 class BoxDescriptor(PlaneDescriptor):
     """Description of a three-dimensional array."""
 
@@ -47,7 +47,7 @@ class BoxDescriptor(PlaneDescriptor):
         self.flags = 0
 
 
-@exported("Array")
+@export("Array")
 class SimulatedArray:
     """Array of one to three dimensions for copies, textures and surfaces."""
 
@@ -123,26 +123,26 @@ def _subrange(data: Array, first: int, size: int, routine: str) -> Array:
     return data[first : first + size]
 
 
-@exported("memcpy_dtoa")
+@export("memcpy_dtoa")
 def memcpy_dtoa(ary: SimulatedArray, index: int, src: Any, len: int) -> None:  # noqa: A002
     """Copy from device memory to an array."""
     _subrange(ary.flat(), index, len, "cuMemcpyDtoA")[:] = bytes_at(src, len, "cuMemcpyDtoA")
 
 
-@exported("memcpy_atod")
+@export("memcpy_atod")
 def memcpy_atod(dest: Any, ary: SimulatedArray, index: int, len: int) -> None:  # noqa: A002
     """Copy from an array to device memory."""
     writable_bytes_at(dest, len, "cuMemcpyAtoD")[:] = _subrange(ary.flat(), index, len, "cuMemcpyAtoD")
 
 
-@exported("memcpy_htoa")
+@export("memcpy_htoa")
 def memcpy_htoa(ary: SimulatedArray, index: int, src: Any) -> None:
     """Copy from the host to an array."""
     data = host_bytes(src)
     _subrange(ary.flat(), index, data.size, "cuMemcpyHtoA")[:] = data
 
 
-@exported("memcpy_atoh")
+@export("memcpy_atoh")
 def memcpy_atoh(dest: Any, ary: SimulatedArray, index: int) -> None:
     """Copy from an array to the host."""
     data = host_bytes(dest, writable=True)
@@ -152,7 +152,7 @@ def memcpy_atoh(dest: Any, ary: SimulatedArray, index: int) -> None:
 NAMES["py_memcpy_htoa"], NAMES["py_memcpy_atoh"] = memcpy_htoa, memcpy_atoh
 
 
-@exported("memcpy_atoa")
+@export("memcpy_atoa")
 def memcpy_atoa(dest: SimulatedArray, dest_index: int, src: SimulatedArray, src_index: int, len: int) -> None:  # noqa: A002
     """Copy between arrays."""
     data = _subrange(src.flat(), src_index, len, "cuMemcpyAtoA").copy()
@@ -252,24 +252,24 @@ class _BoxCopy:
         return np.lib.stride_tricks.as_strided(data, (depth, height, width), (rows * pitch, pitch, 1))
 
 
-@exported("Memcpy2D")
+@export("Memcpy2D")
 class PlaneCopy(_BoxCopy):
     """Copy of a rectangle."""
 
     routine = "cuMemcpy2D"
 
 
-@exported("Memcpy3D")
+@export("Memcpy3D")
 class BoxCopy(_BoxCopy):
     """Copy of a box."""
 
 
-@exported("Memcpy3DPeer")
+@export("Memcpy3DPeer")
 class PeerCopy(_BoxCopy):
     """Copy of a box between contexts."""
 
 
-@exported("TextureReference")
+@export("TextureReference")
 class TextureReference:
     """Texture reference of a module."""
 

@@ -16,7 +16,7 @@ from gpu.driver.faults import (
     build_logic_error,
 )
 from gpu.driver.memory import total_memory
-from gpu.pycuda.names import NAMES, exported
+from gpu.pycuda.names import NAMES, export
 
 _PCI_BUS_ID = "0000:00:00.0"
 _handles = itertools.count(0x1000, 0x10)
@@ -24,7 +24,7 @@ _threads = threading.local()
 _initialized = False
 
 
-@exported("init")
+@export("init")
 def init(flags: int = 0) -> None:
     """Initialize the driver."""
     global _initialized
@@ -33,25 +33,25 @@ def init(flags: int = 0) -> None:
     _initialized = True
 
 
-@exported("get_version")
+@export("get_version")
 def get_version() -> tuple[int, int, int]:
     """Return the CUDA version of the headers."""
     return 13, 0, 0
 
 
-@exported("get_driver_version")
+@export("get_driver_version")
 def get_driver_version() -> int:
     """Return the CUDA version that the driver supports."""
     return 13_000
 
 
-@exported("have_gl_ext")
+@export("have_gl_ext")
 def have_gl_ext() -> bool:
     """Return whether OpenGL is supported."""
     return False
 
 
-@exported("Device")
+@export("Device")
 class SimulatedDevice:
     """The only device."""
 
@@ -118,7 +118,7 @@ class SimulatedDevice:
         return 0
 
 
-@exported("Context")
+@export("Context")
 class SimulatedContext:
     """Context of memory, modules and streams."""
 

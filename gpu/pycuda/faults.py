@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gpu.driver.faults import DriverError, DriverLaunchError, DriverLogicError, DriverMemoryError, DriverRuntimeError
-from gpu.pycuda.names import exported
+from gpu.pycuda.names import export
 
-exported("Error")(DriverError)
-exported("MemoryError")(DriverMemoryError)
-exported("LogicError")(DriverLogicError)
-exported("LaunchError")(DriverLaunchError)
-exported("RuntimeError")(DriverRuntimeError)
+export("Error")(DriverError)
+export("MemoryError")(DriverMemoryError)
+export("LogicError")(DriverLogicError)
+export("LaunchError")(DriverLaunchError)
+export("RuntimeError")(DriverRuntimeError)

@@ -13,13 +13,13 @@ from gpu.driver.faults import INVALID_VALUE, DriverMemoryError, build_logic_erro
 from gpu.driver.memory import GlobalMemory, address_of
 from gpu.pycuda.devices import current_context
 from gpu.pycuda.memory import SimulatedAllocation, new_memory
-from gpu.pycuda.names import NAMES, exported
+from gpu.pycuda.names import NAMES, export
 from gpu.pycuda.streams import SimulatedStream
 
 Array = npt.NDArray[Any]
 
 
-@exported("HostPointer")
+@export("HostPointer")
 class HostMemory:
     """Host memory that is mapped into device memory."""
 
@@ -39,7 +39,7 @@ class HostMemory:
         self._mapped = None
 
 
-@exported("PagelockedHostAllocation")
+@export("PagelockedHostAllocation")
 class PagelockedMemory(HostMemory):
     """Page-locked memory."""
 
@@ -59,7 +59,7 @@ class PagelockedMemory(HostMemory):
 NAMES["HostAllocation"] = PagelockedMemory
 
 
-@exported("AlignedHostAllocation")
+@export("AlignedHostAllocation")
 class AlignedMemory(HostMemory):
     """Memory that begins at a multiple of a number of bytes."""
 
@@ -68,7 +68,7 @@ class AlignedMemory(HostMemory):
         self._unmap("aligned_host_allocation::free")
 
 
-@exported("RegisteredHostMemory")
+@export("RegisteredHostMemory")
 class RegisteredMemory(HostMemory):
     """An array of the script that was mapped after its creation."""
 
@@ -81,7 +81,7 @@ class RegisteredMemory(HostMemory):
         self._unmap("cuMemHostUnregister")
 
 
-@exported("ManagedAllocation")
+@export("ManagedAllocation")
 class ManagedMemory(SimulatedAllocation):
     """Memory that host and device can access."""
 
@@ -120,7 +120,7 @@ def _allocate_zeros(size: int, routine: str) -> Array:
         raise DriverMemoryError(format_failure(routine, "out of memory", f"{size:,} bytes are requested")) from None
 
 
-@exported("pagelocked_empty")
+@export("pagelocked_empty")
 def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
     """Return an uninitialized array in page-locked memory."""
     current_context("cuMemHostAlloc")
@@ -128,7 +128,7 @@ def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 
     return _wrap_memory(PagelockedMemory(data, mem_flags), data, shape, dtype, order, "cuMemHostAlloc")
 
 
-@exported("aligned_empty")
+@export("aligned_empty")
 def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> Array:
     """Return an uninitialized array that begins at a multiple of `alignment` bytes."""
     size = max(_size_in_bytes(shape, dtype), 1)
@@ -138,14 +138,14 @@ def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 409
     return _wrap_memory(AlignedMemory(data), data, shape, dtype, order, "aligned_empty")
 
 
-@exported("managed_empty")
+@export("managed_empty")
 def managed_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
     """Return an uninitialized array that kernels can access too."""
     memory = new_memory(max(_size_in_bytes(shape, dtype), 1), "cuMemAllocManaged", written=True, managed=True)
     return _wrap_memory(ManagedMemory(memory), memory.data, shape, dtype, order, "cuMemAllocManaged")
 
 
-@exported("register_host_memory")
+@export("register_host_memory")
 def register_host_memory(ary: Array, flags: int = 0) -> Array:
     """Map an array of the script into device memory."""
     current_context("cuMemHostRegister")

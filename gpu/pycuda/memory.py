@@ -19,7 +19,7 @@ from gpu.driver.memory import (
     writable_bytes_at,
 )
 from gpu.pycuda.devices import current_context
-from gpu.pycuda.names import exported
+from gpu.pycuda.names import export
 from gpu.pycuda.streams import SimulatedStream
 
 Array = npt.NDArray[Any]
@@ -33,7 +33,7 @@ def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False,
     return device.new_memory(size, routine, written=written, managed=managed)
 
 
-@exported("DeviceAllocation")
+@export("DeviceAllocation")
 class SimulatedAllocation:
     """Device memory that is freed with this object."""
 
@@ -57,7 +57,7 @@ class SimulatedAllocation:
         self.memory = None
 
 
-@exported("PointerHolderBase")
+@export("PointerHolderBase")
 class PointerHolder:
     """Base class for objects of scripts that hold a pointer."""
 
@@ -113,20 +113,20 @@ def strided_bytes(buffer: Any, *, writable: bool = False) -> Array:
     return np.asarray(_ByteSpan(array, size))
 
 
-@exported("mem_get_info")
+@export("mem_get_info")
 def mem_get_info() -> tuple[int, int]:
     """Return the free and the total device memory in bytes."""
     current_context("cuMemGetInfo")
     return free_memory(), total_memory()
 
 
-@exported("mem_alloc")
+@export("mem_alloc")
 def mem_alloc(bytes: int) -> SimulatedAllocation:  # noqa: A002
     """Allocate device memory."""
     return SimulatedAllocation(new_memory(int(bytes)))
 
 
-@exported("mem_alloc_pitch")
+@export("mem_alloc_pitch")
 def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[SimulatedAllocation, int]:
     """Allocate rows of `width` bytes; return them and the pitch in bytes."""
     if access_size not in (4, 8, 16):
@@ -135,14 +135,14 @@ def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[Simulate
     return SimulatedAllocation(new_memory(pitch * int(height), "cuMemAllocPitch")), pitch
 
 
-@exported("mem_get_address_range")
+@export("mem_get_address_range")
 def mem_get_address_range(address: Any) -> tuple[int, int]:
     """Return the address and size of the allocation that contains an address."""
     memory, offset = find_memory(int(address), "cuMemGetAddressRange")
     return int(address) - offset, memory.data.size
 
 
-@exported("mem_get_ipc_handle")
+@export("mem_get_ipc_handle")
 def mem_get_ipc_handle(address: Any) -> bytes:
     """Raise an error: other processes cannot access the memory."""
     raise build_logic_error(
@@ -150,7 +150,7 @@ def mem_get_ipc_handle(address: Any) -> bytes:
     )
 
 
-@exported("memcpy_htod")
+@export("memcpy_htod")
 def memcpy_htod(dest: Any, src: Any) -> None:
     """Copy from the host."""
     current_context("cuMemcpyHtoD")
@@ -158,13 +158,13 @@ def memcpy_htod(dest: Any, src: Any) -> None:
     writable_bytes_at(dest, data.size, "cuMemcpyHtoD")[:] = data
 
 
-@exported("memcpy_htod_async")
+@export("memcpy_htod_async")
 def memcpy_htod_async(dest: Any, src: Any, stream: SimulatedStream | None = None) -> None:
     """Copy from the host; complete on return."""
     memcpy_htod(dest, src)
 
 
-@exported("memcpy_dtoh")
+@export("memcpy_dtoh")
 def memcpy_dtoh(dest: Any, src: Any) -> None:
     """Copy to the host."""
     current_context("cuMemcpyDtoH")
@@ -172,32 +172,32 @@ def memcpy_dtoh(dest: Any, src: Any) -> None:
     data[:] = bytes_at(src, data.size, "cuMemcpyDtoH")
 
 
-@exported("memcpy_dtoh_async")
+@export("memcpy_dtoh_async")
 def memcpy_dtoh_async(dest: Any, src: Any, stream: SimulatedStream | None = None) -> None:
     """Copy to the host; complete on return."""
     memcpy_dtoh(dest, src)
 
 
-@exported("memcpy_dtod")
+@export("memcpy_dtod")
 def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
     """Copy within the device."""
     current_context("cuMemcpyDtoD")
     writable_bytes_at(dest, size, "cuMemcpyDtoD")[:] = bytes_at(src, size, "cuMemcpyDtoD").copy()
 
 
-@exported("memcpy_dtod_async")
+@export("memcpy_dtod_async")
 def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: SimulatedStream | None = None) -> None:
     """Copy within the device; complete on return."""
     memcpy_dtod(dest, src, size)
 
 
-@exported("memcpy_peer")
+@export("memcpy_peer")
 def memcpy_peer(dest: Any, src: Any, size: int, dest_context: Any = None, src_context: Any = None) -> None:
     """Copy between contexts, which share memory in the simulator."""
     memcpy_dtod(dest, src, size)
 
 
-@exported("memcpy_peer_async")
+@export("memcpy_peer_async")
 def memcpy_peer_async(
     dest: Any,
     src: Any,
@@ -231,19 +231,19 @@ def _memset_2d(itemsize: int, dest: Any, pitch: int, data: int, width: int, heig
 def _export_memsets(itemsize: int) -> None:
     bits = 8 * itemsize
 
-    @exported(f"memset_d{bits}")
+    @export(f"memset_d{bits}")
     def memset(dest: Any, data: int, size: int) -> None:
         _memset(itemsize, dest, data, size)
 
-    @exported(f"memset_d{bits}_async")
+    @export(f"memset_d{bits}_async")
     def memset_async(dest: Any, data: int, size: int, stream: SimulatedStream | None = None) -> None:
         _memset(itemsize, dest, data, size)
 
-    @exported(f"memset_d2d{bits}")
+    @export(f"memset_d2d{bits}")
     def memset_2d(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
         _memset_2d(itemsize, dest, pitch, data, width, height)
 
-    @exported(f"memset_d2d{bits}_async")
+    @export(f"memset_d2d{bits}_async")
     def memset_2d_async(
         dest: Any, pitch: int, data: int, width: int, height: int, stream: SimulatedStream | None = None
     ) -> None:

@@ -22,7 +22,7 @@ from gpu.errors import KernelError, LockstepError
 from gpu.pycuda.arrays import TextureReference
 from gpu.pycuda.compiler import SourceImage, load_module
 from gpu.pycuda.devices import current_context
-from gpu.pycuda.names import NAMES, exported
+from gpu.pycuda.names import NAMES, export
 from gpu.pycuda.streams import SimulatedStream
 from gpu.simulator.executor.batches import find_reachable_functions
 from gpu.simulator.executor.launch import SimulatedKernel
@@ -46,7 +46,7 @@ def _find_call_site() -> str:
     return ""
 
 
-@exported("Function")
+@export("Function")
 class ModuleFunction:
     """Kernel of a module."""
 
@@ -117,7 +117,7 @@ class ModuleFunction:
         self._module.launch(self._name, grid, block, bytes(arguments), int(shared_bytes), _find_call_site())
 
 
-@exported("Module")
+@export("Module")
 class DriverModule:
     """Loaded image with kernels, variables and texture references."""
 
@@ -166,7 +166,7 @@ class DriverModule:
         raise build_logic_error("cuModuleGetSurfRef", NOT_SUPPORTED, f"{name}: {instead}")
 
 
-@exported("module_from_buffer")
+@export("module_from_buffer")
 def module_from_buffer(
     buffer: Any, options: Sequence[Any] = (), message_handler: Callable[..., object] | None = None
 ) -> DriverModule:
@@ -180,7 +180,7 @@ def module_from_buffer(
     return DriverModule(image)
 
 
-@exported("module_from_file")
+@export("module_from_file")
 def module_from_file(filename: str) -> DriverModule:
     """Load an image from a file."""
     current_context("cuModuleLoad")
@@ -191,7 +191,7 @@ def module_from_file(filename: str) -> DriverModule:
     return module_from_buffer(data)
 
 
-@exported("Linker")
+@export("Linker")
 class ImageLinker:
     """Linker that concatenates the sources of several images."""
 

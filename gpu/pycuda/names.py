@@ -11,7 +11,7 @@ NAMES: dict[str, Any] = {}
 _Exported = TypeVar("_Exported")
 
 
-def exported(name: str) -> Callable[[_Exported], _Exported]:
+def export(name: str) -> Callable[[_Exported], _Exported]:
     """Return a decorator that registers a class or function under PyCUDA's name."""
 
     def register(exported_object: _Exported) -> _Exported:

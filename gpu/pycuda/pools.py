@@ -11,14 +11,14 @@ from gpu.driver.faults import INVALID_VALUE, build_logic_error
 from gpu.driver.memory import GlobalMemory, address_of
 from gpu.pycuda.host_memory import pagelocked_empty
 from gpu.pycuda.memory import new_memory
-from gpu.pycuda.names import exported
+from gpu.pycuda.names import export
 
 Array = npt.NDArray[Any]
 
 _LEADING_BITS = 4
 
 
-@exported("bitlog2")
+@export("bitlog2")
 def bitlog2(number: int) -> int:
     """Return the index of the highest set bit; 0 for 0."""
     return max(int(number).bit_length() - 1, 0)
@@ -84,7 +84,7 @@ class _Pool:
             self.managed_bytes -= self.alloc_size(number)
 
 
-@exported("PooledDeviceAllocation")
+@export("PooledDeviceAllocation")
 class PooledAllocation:
     """Device memory that returns to its pool with the end of this object."""
 
@@ -117,7 +117,7 @@ class PooledAllocation:
             self.free()
 
 
-@exported("DeviceMemoryPool")
+@export("DeviceMemoryPool")
 class SimulatedDevicePool(_Pool):
     """Pool of device memory."""
 
@@ -128,7 +128,7 @@ class SimulatedDevicePool(_Pool):
         return PooledAllocation(self, memory, int(size))
 
 
-@exported("PageLockedAllocator")
+@export("PageLockedAllocator")
 class SimulatedHostAllocator:
     """Allocator of a pool of page-locked memory."""
 
@@ -136,7 +136,7 @@ class SimulatedHostAllocator:
         self.flags = flags
 
 
-@exported("PooledHostAllocation")
+@export("PooledHostAllocation")
 class PooledHostMemory:
     """Page-locked memory that returns to its pool with the end of this object."""
 
@@ -164,7 +164,7 @@ class PooledHostMemory:
             self.free()
 
 
-@exported("PageLockedMemoryPool")
+@export("PageLockedMemoryPool")
 class SimulatedHostPool(_Pool):
     """Pool of page-locked memory."""
 

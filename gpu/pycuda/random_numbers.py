@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gpu.driver.faults import NOT_SUPPORTED, build_logic_error
 from gpu.pycuda.memory import host_bytes
-from gpu.pycuda.names import MODULE, NAMES, exported
+from gpu.pycuda.names import MODULE, NAMES, export
 
 Array = npt.NDArray[Any]
 
@@ -25,7 +25,7 @@ _SETS_OF_64_BITS = (103, 104)
 _DIMENSIONS = 20_000
 
 
-@exported("get_curand_version")
+@export("get_curand_version")
 def get_curand_version() -> tuple[int, int, int]:
     """Return the cuRAND version of the headers."""
     return 10, 40, 0

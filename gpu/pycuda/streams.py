@@ -7,12 +7,12 @@ import time
 
 from gpu.driver.faults import build_logic_error
 from gpu.pycuda.devices import current_context
-from gpu.pycuda.names import exported
+from gpu.pycuda.names import export
 
 _handles = itertools.count(0x2000, 0x10)
 
 
-@exported("Stream")
+@export("Stream")
 class SimulatedStream:
     """Queue of work, which is always empty."""
 
@@ -32,7 +32,7 @@ class SimulatedStream:
         """Do nothing: events are complete when they are recorded."""
 
 
-@exported("Event")
+@export("Event")
 class SimulatedEvent:
     """Point in time. Differences are times of this CPU, not of a GPU."""
 
@@ -73,16 +73,16 @@ class SimulatedEvent:
         return self._recorded_s
 
 
-@exported("initialize_profiler")
+@export("initialize_profiler")
 def initialize_profiler(config: str, output: str, mode: int) -> None:
     """Do nothing: `--check` and `--report` show what launches cost."""
 
 
-@exported("start_profiler")
+@export("start_profiler")
 def start_profiler() -> None:
     """Do nothing."""
 
 
-@exported("stop_profiler")
+@export("stop_profiler")
 def stop_profiler() -> None:
     """Do nothing."""

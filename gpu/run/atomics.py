@@ -11,7 +11,7 @@ import numpy as np
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
 from gpu.declaration.roles import Role
 from gpu.engines.base import KERNELS
-from gpu.engines.counting import ObservedEngine
+from gpu.engines.counting_engine import ObservedEngine
 from gpu.messages.atomics import (
     MAX_ELEMENTS,
     VARIANTS,

@@ -345,7 +345,7 @@ def record_pattern(
     KernelError
         A kernel does not compile, or its launch is not valid on any GPU.
     """
-    from gpu.engines.tracing import TracingEngine  # imports its compiler, which a GPU's process does not need
+    from gpu.engines.tracing_engine import TracingEngine  # imports its compiler, which a GPU's process does not need
 
     params = pattern.check(param_values)
     refuse_library(variant)

@@ -377,7 +377,7 @@ def _choose_size_limits(pattern: Pattern, variant: Variant, params: Mapping[str,
 
 def _run_checked(case: _Case, report_progress: ProgressCallback, lines: Collection[int] = ()) -> _CheckedRun:
     """Run a case with the checkers; also determine which of the given lines of the variant's file were executed."""
-    from gpu.engines.checking import CheckingEngine  # not needed in a GPU's process
+    from gpu.engines.checking_engine import CheckingEngine  # not needed in a GPU's process
 
     validate_inputs(case.pattern, case.variant, case.inputs, case.params)
     with closing(CheckingEngine()) as engine:
@@ -394,7 +394,7 @@ def _run_checked(case: _Case, report_progress: ProgressCallback, lines: Collecti
 
 def _find_unreached_lines(case: _Case, report_progress: ProgressCallback, lines: Collection[int]) -> Collection[int]:
     """Return those of the given lines of the variant's file that no thread executes."""
-    from gpu.engines.checking import CheckingEngine
+    from gpu.engines.checking_engine import CheckingEngine
 
     with closing(CheckingEngine(checks=False)) as engine:
         engine.max_seconds = _TIME_LIMIT_S

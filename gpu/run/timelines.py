@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from gpu.engines.modeling import LONGEST_LAUNCH, ModelingEngine
+from gpu.engines.modeling_engine import LONGEST_LAUNCH, ModelingEngine
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.requests import TimelinePattern

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.pattern import Inputs, Params, Variant
-from gpu.engines.modeling import ModeledLaunch, ModelingEngine
+from gpu.engines.modeling_engine import ModeledLaunch, ModelingEngine
 from gpu.errors import InputError, KernelError
 from gpu.kernel.arguments import bind_arguments, to_variable_bytes
 from gpu.kernel.host_launches import find_host_launch

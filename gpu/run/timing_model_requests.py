@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
-from gpu.engines.modeling import ModeledLaunch
+from gpu.engines.modeling_engine import ModeledLaunch
 from gpu.messages.modeled_time import LIMITS, KernelTime, ModeledTime, TimeExplanation
 from gpu.messages.requests import ModelKernel, ModelPattern
 from gpu.patterns import find_pattern

@@ -59,7 +59,7 @@ def count_pattern(
     KernelError
         A kernel does not compile or fails.
     """
-    from gpu.engines.counting import ObservedEngine  # not needed in a GPU's process
+    from gpu.engines.counting_engine import ObservedEngine  # not needed in a GPU's process
     from gpu.simulator.counting.counters import Counters
 
     refuse_library(variant)

@@ -15,9 +15,9 @@ import numpy as np
 
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import kernel_text
-from gpu.engines.rewinding import BufferFill, Origin, RewindingEngine, RewoundLaunch, SavedLaunch
+from gpu.engines.rewinding_engine import BufferFill, Origin, RewindingEngine, RewoundLaunch, SavedLaunch
 from gpu.engines.simulator import SimulatedBuffer
-from gpu.engines.tracing import TracingEngine
+from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import InputError, KernelError, LaunchError
 from gpu.messages.requests import FindWriter, StepWriter
 from gpu.messages.writer import MAX_STATEMENTS, Writer, WrittenElement

@@ -20,7 +20,7 @@ from gui.bodies_view import camera as cameras
 from gui.bodies_view.canvas import BodiesCanvas
 from gui.bodies_view.controls import Controls
 from gui.bodies_view.files import BodyFiles
-from gui.bodies_view.filming import Filming
+from gui.bodies_view.film_export import FilmExport
 from gui.bodies_view.plots import Plots
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.model.jobs import Jobs, describe_progress
@@ -65,7 +65,7 @@ class BodiesView(RunView):
         self.controls = Controls(self.simulation)
         self.plots = Plots()
         self.files = BodyFiles(self.simulation, jobs, self)
-        self.filming = Filming(self.simulation, self)
+        self.film_export = FilmExport(self.simulation, self)
         self.frame: BodiesFrame | None = None
         """The newest frame with a picture."""
         self._radius: float | None = None
@@ -109,8 +109,8 @@ class BodiesView(RunView):
         canvas.picked.connect(self._pick_body)
         self.files.add_menu_actions(self.controls.menu)
         self.controls.film_requested.connect(self.toggle_film)
-        self.filming.changed.connect(self._show_film_state)
-        for part in (self.files, self.filming):
+        self.film_export.changed.connect(self._show_film_state)
+        for part in (self.files, self.film_export):
             part.status_message.connect(self.status_message)
             part.failed.connect(self.failed)
 
@@ -166,7 +166,7 @@ class BodiesView(RunView):
 
     def stop(self) -> bool:
         """Pause, and end a film; return whether there was anything to stop."""
-        self.filming.end_film()
+        self.film_export.end_film()
         return self.simulation.stop()
 
     # --- frames
@@ -206,7 +206,7 @@ class BodiesView(RunView):
         if frame.picture is not None:
             self.frame = frame
             self.canvas.show_picture(frame.picture)
-        self.filming.add_frame(frame)
+        self.film_export.add_frame(frame)
         if self._radius is None:
             self._radius = frame.figures.radius
             # A restart with the same bodies keeps the user's camera.
@@ -263,7 +263,7 @@ class BodiesView(RunView):
         self.simulation.redraw()
 
     def _update_size(self) -> None:
-        if self.filming.recording or min(self.canvas.width(), self.canvas.height()) < 16:
+        if self.film_export.recording or min(self.canvas.width(), self.canvas.height()) < 16:
             return
         available = self.canvas.pixels
         engine = self._jobs.device.engine if self._jobs.device is not None else ""
@@ -307,7 +307,7 @@ class BodiesView(RunView):
         self.canvas.show_texts(f"{opened}t = {figures.time:.4g}   {steps}", self._right_text)
 
     def _show_failure(self, failure: Failure) -> None:
-        self.filming.end_film()
+        self.film_export.end_film()
         self.show_note("")
         if failure.kind == "cancelled":
             self.status_message.emit("Stopped")
@@ -319,23 +319,23 @@ class BodiesView(RunView):
 
     def toggle_film(self) -> None:
         """End the current film, or ask for a file name and start one."""
-        if self.filming.recording:
-            self.filming.end_film()
+        if self.film_export.recording:
+            self.film_export.end_film()
             return
         path = self.files.choose_file_name("Record a film", _FILM_FILTER, ".mp4")
         if path is not None:
-            self.filming.begin_film(path)
+            self.film_export.begin_film(path)
 
     def _show_film_state(self) -> None:
-        self.controls.show_recording(self.filming.recording)
-        self.controls.record.setEnabled(not self.filming.writing)
-        self.canvas.show_recording(self.filming.status_text)
+        self.controls.show_recording(self.film_export.recording)
+        self.controls.record.setEnabled(not self.film_export.writing)
+        self.canvas.show_recording(self.film_export.status_text)
         self._update_size()
 
     def close_down(self) -> None:
         """Stop requesting frames, and discard a film that is not complete."""
         self.simulation.set_visible(False)
-        self.filming.close_down()
+        self.film_export.close_down()
 
     def sizeHint(self) -> QSize:
         return QSize(640, 420)

@@ -13,7 +13,7 @@ from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import find_gpu
 from gui.compare_view.sweep import Point, Sweep
 from gui.model.jobs import Jobs
-from gui.model.modeling import Modeling
+from gui.model.time_modeler import TimeModeler
 from gui.widgets.basic import button
 
 
@@ -24,7 +24,7 @@ class ModeledCurves(QObject):
     ----------
     jobs : Jobs
         The engine's queue.
-    modeling : Modeling
+    modeling : TimeModeler
     """
 
     changed = pyqtSignal()
@@ -32,7 +32,7 @@ class ModeledCurves(QObject):
     runs_requested = pyqtSignal()
     """The button was pressed: the caller must provide the runs to model."""
 
-    def __init__(self, jobs: Jobs, modeling: Modeling, parent: QObject) -> None:
+    def __init__(self, jobs: Jobs, modeling: TimeModeler, parent: QObject) -> None:
         super().__init__(parent)
         self._modeling = modeling
         self.points: list[Point] = []

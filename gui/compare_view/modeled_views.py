@@ -11,10 +11,10 @@ from PyQt6.QtWidgets import QStackedWidget
 from gpu.messages.modeled_time import ModeledTime, format_duration, name_with_article
 from gpu.messages.requests import Failure
 from gpu.timing.gpus import GpuScaling, find_gpu
+from gui.compare_view.hypothetical_gpu import HypotheticalGpuSliders
 from gui.compare_view.limits import LimitsTable
 from gui.compare_view.occupancy import OccupancyView
-from gui.compare_view.what_if import WhatIfSliders
-from gui.model.modeling import Modeling, ModelRequest
+from gui.model.time_modeler import ModelRequest, TimeModeler
 from gui.plots.roofline_plot import RooflineDot, RooflinePlot, Roofs
 from gui.qt.events import is_event_type
 from gui.qt.timers import create_single_shot_timer
@@ -52,7 +52,7 @@ class ModeledViews(Card):
 
     Parameters
     ----------
-    modeling : Modeling
+    modeling : TimeModeler
     """
 
     results_changed = pyqtSignal()
@@ -61,7 +61,7 @@ class ModeledViews(Card):
     stale = pyqtSignal()
     """The list must be updated: another GPU was selected, or a supposition changed."""
 
-    def __init__(self, modeling: Modeling) -> None:
+    def __init__(self, modeling: TimeModeler) -> None:
         super().__init__("", margins=(12, 8, 12, 6))
         self._modeling = modeling
         self._channel = f"compare modeled {id(self)}"
@@ -85,7 +85,7 @@ class ModeledViews(Card):
             self.stack.addWidget(widget)
         self.limit_label = label("", wrap=True, name="Limiting resource")
         add_definition(self.limit_label, "limiting resource")
-        self.what_if = WhatIfSliders()
+        self.what_if = HypotheticalGpuSliders()
         self.body.addWidget(self.stack, 1)
         self.body.addWidget(self.limit_label)
         self.body.addWidget(self.what_if)

@@ -17,7 +17,7 @@ from gpu.messages.requests import CountPattern, Failure, ModelPattern, Report, R
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.shared_arrays import SharedArray
 from gui.model.jobs import Jobs
-from gui.model.modeling import Modeling
+from gui.model.time_modeler import TimeModeler
 
 CHANNEL = "measure"
 REPEATS = 3
@@ -73,7 +73,7 @@ class Sweep(QObject):
     ----------
     jobs : Jobs
         The engine's queue.
-    modeling : Modeling
+    modeling : TimeModeler
     channel : str
         The queue channel of its requests.
     """
@@ -86,7 +86,9 @@ class Sweep(QObject):
     """The current variant and size."""
     ended = pyqtSignal()
 
-    def __init__(self, jobs: Jobs, modeling: Modeling, parent: QObject | None = None, channel: str = CHANNEL) -> None:
+    def __init__(
+        self, jobs: Jobs, modeling: TimeModeler, parent: QObject | None = None, channel: str = CHANNEL
+    ) -> None:
         super().__init__(parent)
         self._channel = channel
         self._jobs = jobs

@@ -40,7 +40,7 @@ from gui.compare_view.sweep import Point, Sweep
 from gui.compare_view.workers import WorkersView
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
-from gui.model.modeling import SETTLE_MS, Modeling
+from gui.model.time_modeler import SETTLE_MS, TimeModeler
 from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, format_power, variant_pen
 from gui.qt.events import is_event_type
@@ -187,7 +187,7 @@ class CompareTab(QWidget):
         Returns the parameters selected on the Run tab.
     get_image_inputs : callable
         Returns the inputs of the open image; empty without one.
-    modeling : Modeling
+    modeling : TimeModeler
         Predicts the variants' times on a GPU.
     get_current_variant : callable
         Returns the name of the current variant.
@@ -205,7 +205,7 @@ class CompareTab(QWidget):
         jobs: Jobs,
         get_params: Callable[[], Mapping[str, Any]],
         get_image_inputs: Callable[[], Mapping[str, SharedArray]],
-        modeling: Modeling,
+        modeling: TimeModeler,
         get_current_variant: Callable[[], str],
     ) -> None:
         super().__init__()

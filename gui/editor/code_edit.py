@@ -25,8 +25,8 @@ from PyQt6.QtGui import (
 from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from gui.editor.document import KernelDocument, Problem
+from gui.editor.indentation import indent_selection, insert_closing_brace, insert_line_break
 from gui.editor.kernel_lines import find_kernel_lines
-from gui.editor.typing import indent_selection, insert_closing_brace, insert_line_break
 from gui.painting.colors import mix_colors
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look

@@ -12,7 +12,7 @@ from gpu.messages.requests import Failure
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import SourceChecker
 from gui.lessons.scene import LessonStepTab
-from gui.lessons.writing import WritingView
+from gui.lessons.task_editor import TaskEditor
 from gui.model.jobs import Jobs
 from gui.model.lessons import PlayedStep
 from gui.widgets.basic import ElidedLabel, Ground, button, label, row
@@ -38,7 +38,7 @@ class LessonPage(Ground):
         super().__init__()
         self.setAccessibleName("Lesson content")
         self.step = LessonStepTab(jobs)
-        self.writing = WritingView(check)
+        self.writing = TaskEditor(check)
         self.message_label = label("", "muted", wrap=True, name="Message")
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)

@@ -17,8 +17,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.engines.base import Device
-from gpu.messages.distributed import WorkerStatus
-from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
+from gpu.messages.distributed_run import WorkerStatus
+from gpu.messages.requests import EngineHalt, Event, Failure, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gui.qt.background import run_in_background
 from gui.qt.timers import connect_queued
@@ -218,7 +218,7 @@ class Jobs(QObject):
                 self.ready.emit(event.device)
             elif isinstance(event, Failure):
                 self.engine_failed.emit(event)
-            elif isinstance(event, Halted):
+            elif isinstance(event, EngineHalt):
                 self.halted.emit(event.process)
             return
         if self._running is None or self._running[0] != number:

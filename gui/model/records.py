@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu.declaration.pattern import Array
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gpu.messages.requests import Report, RunPattern
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.shared_arrays import SharedArray

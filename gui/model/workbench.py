@@ -23,12 +23,12 @@ from gpu.messages.verdicts import Check
 from gpu.patterns import all_patterns
 from gui.editor.sources import KernelSources
 from gui.model.clearance import Clearance, Refusal, attach_check
-from gui.model.counting import Counting
 from gui.model.defaults import apply_device_defaults, store_params
 from gui.model.file_jobs import FileJobs
 from gui.model.jobs import Jobs
-from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
+from gui.model.run_counter import RunCounter
+from gui.model.time_modeler import TimeModeler
 from gui.qt.timers import create_single_shot_timer
 
 RUN_DELAY_MS = 25
@@ -85,12 +85,12 @@ class Workbench(QObject):
         super().__init__(parent)
         self.jobs = jobs
         self._side_jobs = side or Jobs(parent=self)
-        self.modeling = Modeling(modeling_jobs or Jobs(parent=self), gpu, self)
+        self.modeling = TimeModeler(modeling_jobs or Jobs(parent=self), gpu, self)
         self.sources = KernelSources(self._check_source, self)
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
         self.clearance.checked.connect(self._on_check)
-        self.counting = Counting(lambda: self.side_jobs, self)
+        self.counting = RunCounter(lambda: self.side_jobs, self)
         self.file_jobs = FileJobs(jobs, self)
         self.file_jobs.failed.connect(self.failed)
         self._device_engine = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QUrl, pyqtSignal
 from PyQt6.QtGui import QDesktopServices
 
-from gpu.messages.distributed import DistributedRun, LostWorker
+from gpu.messages.distributed_run import DistributedRun, LostWorker
 from gpu.messages.modeled_time import format_bytes
 from gui.widgets.basic import Badge, Card, ElidedLabel, button, label
 

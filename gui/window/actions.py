@@ -10,10 +10,10 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
 from PyQt6.QtWidgets import QMenu, QWidget
 
-from gui.lessons.teaching import Teaching
+from gui.lessons.presenter import LessonPresenter
 from gui.model.settings import SavedSettings
-from gui.own_kernel.own_file import OwnFile
 from gui.painting.theme import FONT_SIZES, THEMES
+from gui.user_kernel.user_file import UserFile
 from gui.window.appearance import Appearance
 from gui.window.dialogs import show_about, show_shortcuts
 from gui.window.files import Files
@@ -95,11 +95,11 @@ class Actions(QObject):
         memory: SavedSettings,
         appearance: Appearance,
         files: Files,
-        own: OwnFile,
+        own: UserFile,
         pages: Pages,
         running: RunActions,
         lecturing: LectureMode,
-        teaching: Teaching,
+        teaching: LessonPresenter,
     ) -> None:
         super().__init__(window)
         self._window, self._memory, self._files = window, memory, files
@@ -145,7 +145,7 @@ class Actions(QObject):
         menu.addMenu(submenu)
         return submenu
 
-    def _add_file_actions(self, own: OwnFile) -> None:
+    def _add_file_actions(self, own: UserFile) -> None:
         files, menu = self._files, self._start_group("File")
         self._add_action(menu, "open", "Open…", files.choose_and_open, "Ctrl+O")
         self._add_action(menu, "open kernel", "Open kernel, program or recording…", own.choose_and_open, "Ctrl+Shift+O")
@@ -217,7 +217,7 @@ class Actions(QObject):
         self._add_action(menu, "scale", "Histogram: linear or logarithmic", pages.toggle_scale, "Ctrl+L")
         self._add_action(menu, "full screen", "Full screen; Step: lecture", lecturing.toggle, "F11")
 
-    def _add_lesson_actions(self, teaching: Teaching) -> None:
+    def _add_lesson_actions(self, teaching: LessonPresenter) -> None:
         menu = self._start_group("Lessons")
         self._add_action(menu, "lessons", "Show lessons", teaching.show_current_lesson, "F7")
         self._add_action(menu, "next step", "Next step of the lesson", teaching.open_next_step, "Alt+Right")

@@ -10,7 +10,7 @@ from gpu.files.sources import read_source
 from gui.editor.document import KernelDocument
 from gui.editor.drafts import Draft, Drafts
 from gui.model.workbench import Workbench
-from gui.own_kernel.own_file import OwnFile
+from gui.user_kernel.user_file import UserFile
 from gui.widgets.banner import Banner
 from gui.window.pages import Pages
 
@@ -25,11 +25,11 @@ class DraftRecovery:
     bench : Workbench
         Has the edited sources.
     pages : Pages
-    own : OwnFile
+    own : UserFile
         Show the kernels whose edits are restored.
     """
 
-    def __init__(self, drafts: Drafts, bench: Workbench, pages: Pages, own: OwnFile) -> None:
+    def __init__(self, drafts: Drafts, bench: Workbench, pages: Pages, own: UserFile) -> None:
         self._drafts, self._bench, self._pages, self._own = drafts, bench, pages, own
         self.banner = Banner()
         """A separate banner, so that the offer stays while other messages are shown."""

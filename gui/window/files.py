@@ -13,13 +13,13 @@ from gpu.declaration.roles import Role
 from gpu.files.arrays import EXTENSIONS as NUMBERS
 from gui.bodies_view.files import BODY_FILES, TIPSY
 from gui.bodies_view.view import BodiesView
-from gui.lessons.teaching import Teaching
+from gui.lessons.presenter import LessonPresenter
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
-from gui.own_kernel.own_file import SUFFIXES as KERNELS
-from gui.own_kernel.own_file import OwnFile
-from gui.own_kernel.page import OwnKernelPage
-from gui.own_kernel.program.page import ProgramPage
+from gui.user_kernel.page import UserKernelPage
+from gui.user_kernel.program.page import ProgramPage
+from gui.user_kernel.user_file import SUFFIXES as KERNELS
+from gui.user_kernel.user_file import UserFile
 from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 from gui.window.messages import Messages
 from gui.window.pages import Pages
@@ -47,9 +47,9 @@ class Files:
     memory : SavedSettings
         Has the most recently used folder.
     pages : Pages
-    own : OwnFile
+    own : UserFile
         Opens kernels and recordings.
-    teaching : Teaching
+    teaching : LessonPresenter
         Opens lessons.
     messages : Messages
     """
@@ -60,8 +60,8 @@ class Files:
         bench: Workbench,
         memory: SavedSettings,
         pages: Pages,
-        own: OwnFile,
-        teaching: Teaching,
+        own: UserFile,
+        teaching: LessonPresenter,
         messages: Messages,
     ) -> None:
         self._window, self._bench, self._memory = window, bench, memory
@@ -162,7 +162,7 @@ class Files:
             bodies.files.save_picture_as()
         elif shown.stepping:
             shown.step.exports.export_picture()
-        elif isinstance(own, OwnKernelPage | ProgramPage):
+        elif isinstance(own, UserKernelPage | ProgramPage):
             self._save_picture_as("Export picture", own.results.grab(), own.path.stem)
         else:
             self._save_picture_as("Export picture", self._pages.page.view.grab(), self._bench.pattern_name)

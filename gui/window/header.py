@@ -18,7 +18,7 @@ from gpu.declaration.pattern import Pattern
 from gpu.engines.base import Device
 from gpu.messages.modeled_time import short_name
 from gpu.timing.gpus import find_gpu
-from gui.model.modeling import list_gpus
+from gui.model.time_modeler import list_gpus
 from gui.painting.theme import look
 from gui.widgets.basic import ElidedLabel, button, column, label, set_role
 from gui.widgets.elided_box import BRIEF_TEXT_ROLE, ElidedBox
@@ -181,7 +181,7 @@ class WindowHeader(QFrame):
         """Enable the variants that the device can run, and show why the others cannot run."""
         self.variant.show_device(device)
 
-    def show_own_file(self, title: str, name: str) -> None:
+    def show_user_file(self, title: str, name: str) -> None:
         """Show a user's file, which has no ladder."""
         self.title.setText(title)
         self.summary.show_text(name)

@@ -12,22 +12,22 @@ from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayou
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.distributed.dask_import import INSTALL_ADVICE, is_installed
-from gpu.messages.distributed import is_loss
+from gpu.messages.distributed_run import is_loss
 from gpu.messages.requests import Failure
 from gui.editor.drafts import Drafts
 from gui.editor.files import choose_save_target
 from gui.editor.unsaved_dialog import UnsavedDialog
-from gui.lessons.teaching import Teaching
+from gui.lessons.presenter import LessonPresenter
 from gui.model.defaults import select_params_to_save
 from gui.model.jobs import HostFactory, Jobs, create_engine_host, describe_progress
 from gui.model.records import FinishedRun, OpenImage, OpenValues
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
-from gui.own_kernel.own_file import OwnFile
 from gui.painting.style import style_sheet
 from gui.painting.theme import Theme, look, palette
 from gui.qt.background import finish_background
 from gui.step_view.tab import StepTab
+from gui.user_kernel.user_file import UserFile
 from gui.widgets.banner import Banner
 from gui.widgets.basic import Ground, format_count
 from gui.widgets.file_dialogs import set_folder_memory
@@ -104,7 +104,7 @@ class MainWindow(QMainWindow):
         self.messages = Messages(self.status, self.banner)
         self.pages = Pages(self.stack, self.bench, self.memory, self.messages)
         self._programs = Jobs(factory, self)
-        self.own_file = OwnFile(
+        self.user_file = UserFile(
             self.stack,
             self.bench.sources,
             lambda: self.bench.side_jobs,
@@ -112,20 +112,20 @@ class MainWindow(QMainWindow):
             self._programs,
             self.memory,
         )
-        self.draft_recovery = DraftRecovery(drafts or Drafts(), self.bench, self.pages, self.own_file)
-        self.teaching = Teaching(
+        self.draft_recovery = DraftRecovery(drafts or Drafts(), self.bench, self.pages, self.user_file)
+        self.teaching = LessonPresenter(
             self.stack, lambda: self.bench.side_jobs, self.memory, lambda scene: show_scene(self.pages, scene)
         )
         self.preparation = Preparation(self.pages, self.stack, self.bench, self.teaching.lessons)
-        self.files = Files(self, self.bench, self.memory, self.pages, self.own_file, self.teaching, self.messages)
-        self.running = RunActions(self.bench, self.pages, self.own_file, self.teaching, self.messages)
+        self.files = Files(self, self.bench, self.memory, self.pages, self.user_file, self.teaching, self.messages)
+        self.running = RunActions(self.bench, self.pages, self.user_file, self.teaching, self.messages)
         self.lecturing = LectureMode(self, self.appearance, self._find_step_tab)
         self.window_actions = Actions(
             self,
             self.memory,
             self.appearance,
             self.files,
-            self.own_file,
+            self.user_file,
             self.pages,
             self.running,
             self.lecturing,
@@ -180,8 +180,8 @@ class MainWindow(QMainWindow):
         self.sidebar.pattern_chosen.connect(self.pages.choose_pattern)
         self.sidebar.image_chosen.connect(self.files.open_file)
         self.sidebar.open_requested.connect(self.files.choose_and_open)
-        self.sidebar.open_kernel_requested.connect(self.own_file.choose_and_open)
-        self.sidebar.own_file_requested.connect(self.own_file.show_page)
+        self.sidebar.open_kernel_requested.connect(self.user_file.choose_and_open)
+        self.sidebar.user_file_requested.connect(self.user_file.show_page)
         self.sidebar.lessons_requested.connect(self.teaching.show_current_lesson)
         self.sidebar.preferences_requested.connect(self._show_preferences)
         self.window_actions.preferences_requested.connect(self._show_preferences)
@@ -195,12 +195,12 @@ class MainWindow(QMainWindow):
         self.pages.variant_chosen.connect(self.header.show_variant)
         self.pages.input_description_changed.connect(self._show_input_description)
         self.pages.playing_changed.connect(self._show_busy)
-        self.own_file.page_shown.connect(self._show_own)
-        self.own_file.status_message.connect(self.status.show_message)
-        self.own_file.warned.connect(self.banner.show_message)
-        self.own_file.failed.connect(self.messages.show_failure)
-        self.own_file.saved.connect(self.bench.saved)
-        self.own_file.busy_changed.connect(self._show_own_busy)
+        self.user_file.page_shown.connect(self._show_own)
+        self.user_file.status_message.connect(self.status.show_message)
+        self.user_file.warned.connect(self.banner.show_message)
+        self.user_file.failed.connect(self.messages.show_failure)
+        self.user_file.saved.connect(self.bench.saved)
+        self.user_file.busy_changed.connect(self._show_own_busy)
         self._connect_lessons()
 
     def _connect_lessons(self) -> None:
@@ -275,7 +275,7 @@ class MainWindow(QMainWindow):
 
     def _find_step_tab(self) -> StepTab | None:
         """Return the Step tab if it is visible, else None."""
-        shown = self.teaching.visible_page or self.own_file.visible_page or self.page
+        shown = self.teaching.visible_page or self.user_file.visible_page or self.page
         return shown.step if shown.stepping else None
 
     def choose_pattern(self, name: str) -> None:
@@ -370,14 +370,14 @@ class MainWindow(QMainWindow):
     def _show_own(self, title: str, path: Path) -> None:
         self._set_title(path.name, title)
         self.banner.hide()
-        self.header.show_own_file(title, str(path))
-        self.sidebar.mark_own_file(title, path.name)
+        self.header.show_user_file(title, str(path))
+        self.sidebar.mark_user_file(title, path.name)
         self.sidebar.show_images(False)
         self.window_actions.show_variants([])
 
     def _show_lessons(self, title: str) -> None:
         self._set_title(title, "Lessons")
-        self.header.show_own_file("Lessons", title)
+        self.header.show_user_file("Lessons", title)
         self.sidebar.mark_lessons()
         self.sidebar.show_images(False)
         self.window_actions.show_variants([])
@@ -480,7 +480,7 @@ class MainWindow(QMainWindow):
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
         if event is not None and _find_local_files(event.mimeData()):
             event.acceptProposedAction()
-            self.own_file.start_inspector()
+            self.user_file.start_inspector()
 
     def dropEvent(self, event: QDropEvent | None) -> None:
         assert event is not None
@@ -507,7 +507,7 @@ class MainWindow(QMainWindow):
             )
         self.preparation.stop()
         self.pages.close_down()
-        self.own_file.close_down()
+        self.user_file.close_down()
         self.teaching.close_down()
         self.memory.geometry = self.saveGeometry()
         self.memory.write()

@@ -11,9 +11,9 @@ from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, ModelPattern
 from gui.bodies_view.view import BodiesView
 from gui.model.jobs import describe_progress
-from gui.model.modeling import ModelFollower
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.settings import SavedSettings
+from gui.model.time_modeler import ModelFollower
 from gui.model.workbench import Workbench
 from gui.step_view.warps.timeline_requests import TimelineSubject
 from gui.window.messages import Messages

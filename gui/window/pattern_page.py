@@ -21,7 +21,7 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.requests import Failure, StepWriter
 from gpu.messages.shared_arrays import SharedArray
@@ -31,8 +31,8 @@ from gui.compare_view.tab import CompareTab
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
-from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
+from gui.model.time_modeler import TimeModeler
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
 from gui.run_view.devices_card import DevicesCard
@@ -131,7 +131,7 @@ class PatternPage(Ground):
         Supplies the Step tab's timeline.
     image : callable
         Returns the inputs of the open image; empty without one.
-    modeling : Modeling
+    modeling : TimeModeler
         Predicts the variants' times on a GPU.
     """
 
@@ -149,7 +149,7 @@ class PatternPage(Ground):
         engine: Jobs,
         timed: TimelineSubject,
         image: Callable[[], Mapping[str, SharedArray]],
-        modeling: Modeling,
+        modeling: TimeModeler,
     ) -> None:
         super().__init__()
         self.pattern = pattern

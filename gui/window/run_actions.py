@@ -5,10 +5,10 @@ from __future__ import annotations
 from PyQt6.QtWidgets import QApplication
 
 from gui.editor.code_edit import CodeEdit
-from gui.lessons.teaching import Teaching
+from gui.lessons.presenter import LessonPresenter
 from gui.model.workbench import Workbench
-from gui.own_kernel.own_file import OwnFile
-from gui.own_kernel.saved_recording import RecordedPage
+from gui.user_kernel.saved_recording import RecordedPage
+from gui.user_kernel.user_file import UserFile
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 
@@ -20,12 +20,14 @@ class RunActions:
     ----------
     bench : Workbench
     pages : Pages
-    own : OwnFile
-    teaching : Teaching
+    own : UserFile
+    teaching : LessonPresenter
     messages : Messages
     """
 
-    def __init__(self, bench: Workbench, pages: Pages, own: OwnFile, teaching: Teaching, messages: Messages) -> None:
+    def __init__(
+        self, bench: Workbench, pages: Pages, own: UserFile, teaching: LessonPresenter, messages: Messages
+    ) -> None:
         self._bench, self._pages, self._own, self._messages = bench, pages, own, messages
         self._teaching = teaching
 

@@ -129,7 +129,7 @@ class Sidebar(QFrame):
     image_chosen = pyqtSignal(object)
     open_requested = pyqtSignal()
     open_kernel_requested = pyqtSignal()
-    own_file_requested = pyqtSignal()
+    user_file_requested = pyqtSignal()
     lessons_requested = pyqtSignal()
     preferences_requested = pyqtSignal()
 
@@ -159,7 +159,7 @@ class Sidebar(QFrame):
             self.buttons[name] = entry
         self.own = button("Own kernel", "nav", tip="The file you opened")
         self.own.setCheckable(True)
-        self.own.clicked.connect(self.own_file_requested)
+        self.own.clicked.connect(self.user_file_requested)
         self.own.hide()
         group.addButton(self.own)
         layout.addWidget(self.own)
@@ -252,7 +252,7 @@ class Sidebar(QFrame):
         self._images.setVisible(visible)
         self._scroll.setVisible(visible)
 
-    def mark_own_file(self, title: str, name: str) -> None:
+    def mark_user_file(self, title: str, name: str) -> None:
         """Show and mark the entry for the user's file, a kernel or a recording."""
         self.own.setText(title)
         self.own.setToolTip(name)

@@ -441,7 +441,7 @@ def make_window(qtbot, memory, drafts, monkeypatch, idle_delays_ms, model_delay_
 
     for name, interval in zip(("IDLE_MS", "SIMULATOR_DELAY_MS"), idle_delays_ms, strict=True):
         monkeypatch.setattr(f"gui.window.preparation.{name}", interval)
-    monkeypatch.setattr("gui.model.modeling.SETTLE_MS", model_delay_ms)
+    monkeypatch.setattr("gui.model.time_modeler.SETTLE_MS", model_delay_ms)
     FakeHost.instances = []
     windows = []
 

@@ -104,10 +104,10 @@ from gui.window.main_window import MainWindow
 
 def look():
     window = next(each for each in QApplication.topLevelWidgets() if isinstance(each, MainWindow))
-    if window.own_file.visible_page is None:
+    if window.user_file.visible_page is None:
         return
     timer.stop()
-    print(type(window.own_file.visible_page).__name__, window.own_file.visible_page.path.name)
+    print(type(window.user_file.visible_page).__name__, window.user_file.visible_page.path.name)
     window.close()
 
 if __name__ == "__main__":

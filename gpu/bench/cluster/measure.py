@@ -23,7 +23,7 @@ from gpu.bench.cluster.resident_engine import (
     unwrap_engine,
     wrap_engine,
 )
-from gpu.declaration.distributed import Step, WorkerContext, split_evenly
+from gpu.declaration.distributed_program import Step, WorkerContext, split_evenly
 from gpu.declaration.pattern import Progress
 from gpu.distributed.chunks import Chunk
 from gpu.distributed.cluster import Cluster
@@ -33,7 +33,7 @@ from gpu.distributed.tasks import NamedResult, RunTasks, find_home
 from gpu.distributed.worker import call_with_engine, replace_engine
 from gpu.engines.base import Array, Engine
 from gpu.errors import LockstepError
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gpu.patterns import find_pattern
 
 _MIN_REPETITIONS = 3

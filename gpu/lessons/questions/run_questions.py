@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.engines.modeling import ModelingEngine
+from gpu.engines.modeling_engine import ModelingEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.lessons.lesson import Lesson, Question

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from gpu.declaration.distributed import DistributedProgram, Streaming, independent_chunks_plan
+from gpu.declaration.distributed_program import DistributedProgram, Streaming, independent_chunks_plan
 from gpu.declaration.gpu_sizes import square_side_rule
 from gpu.declaration.images import count_covering_blocks, crop_middle, to_channels_last, to_planes, to_screen_picture
 from gpu.declaration.pattern import (

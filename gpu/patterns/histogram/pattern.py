@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu.declaration.arrays import block_parameter, dtype_parameter
-from gpu.declaration.distributed import (
+from gpu.declaration.distributed_program import (
     ChunkInput,
     DistributedProgram,
     Parts,

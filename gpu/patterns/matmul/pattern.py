@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.arrays import require_generated_input
-from gpu.declaration.distributed import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
+from gpu.declaration.distributed_program import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
 from gpu.declaration.gpu_sizes import square_side_rule
 from gpu.declaration.matrices import (
     KINDS,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.distributed import ChunkInput, FutureResult, Parts, TaskCollector, WorkerContext
+from gpu.declaration.distributed_program import ChunkInput, FutureResult, Parts, TaskCollector, WorkerContext
 from gpu.declaration.pattern import Array
 from gpu.engines.base import Argument, Buffer, Engine
 from gpu.errors import InputError

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from gpu.declaration.distributed import DistributedProgram
+from gpu.declaration.distributed_program import DistributedProgram
 from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import (
     Array,

@@ -20,7 +20,7 @@ from gpu.declaration.arrays import (
     truncate_values,
     values_parameter,
 )
-from gpu.declaration.distributed import (
+from gpu.declaration.distributed_program import (
     ChunkInput,
     DistributedProgram,
     Parts,

@@ -15,7 +15,7 @@ from gpu.declaration.arrays import (
     values_parameter,
     warp_aligned_block_size,
 )
-from gpu.declaration.distributed import DistributedProgram
+from gpu.declaration.distributed_program import DistributedProgram
 from gpu.declaration.gpu_sizes import elements_rule
 from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Textbook, Variant, Work
 from gpu.declaration.presentation import ArrayPresentation

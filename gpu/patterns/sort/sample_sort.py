@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.arrays import cast_values, warp_aligned_block_size
-from gpu.declaration.distributed import ChunkInput, Parts, TaskCollector, WorkerContext
+from gpu.declaration.distributed_program import ChunkInput, Parts, TaskCollector, WorkerContext
 from gpu.declaration.pattern import Array, Params
 from gpu.engines.base import Buffer
 from gpu.patterns import scan

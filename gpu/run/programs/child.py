@@ -53,7 +53,7 @@ def main(folder: Path) -> int:
 
         emulate_gpu_attributes(find_gpu(request["gpu"]))
         if only is None:
-            from gpu.run.programs.modeling import LaunchModeler
+            from gpu.run.programs.launch_modeler import LaunchModeler
 
             journal.model_launch = LaunchModeler(request["gpu"])
     journal_news = JournalPacker(journal)

@@ -151,7 +151,7 @@ class Assembly:
         self.is_terminated = True
 
     @contextmanager
-    def when(self, condition: str) -> Iterator[None]:
+    def execute_if(self, condition: str) -> Iterator[None]:
         """Execute the code written inside only if a condition holds."""
         inside, after = self.new_name("when"), self.new_name("after")
         self.branch(condition, inside, after)

@@ -126,7 +126,7 @@ class ControlFlow:
 
         after = self._write_strips(region, run) if parallel else ""
         strip = self._block.find_strip_length(region.statements) if parallel else 0
-        self._masks.each_thread(run, parallel=parallel, strip=strip)
+        self._masks.loop_over_threads(run, parallel=parallel, strip=strip)
         if after:
             self._asm.begin_block(after)
         if may_leave(region):
@@ -147,7 +147,7 @@ class ControlFlow:
             asm.begin_block(test)
             asm.branch(strips.write_assumption_test(version), inside, other)
             asm.begin_block(inside)
-            with strips.use_version(version), self._block.each_thread(strip=version.threads):
+            with strips.use_version(version), self._block.loop_over_threads(strip=version.threads):
                 run()
             asm.jump(after)
             asm.begin_block(other)
@@ -181,7 +181,7 @@ class ControlFlow:
         if computed_per_thread:
             split_slots = self._memory.find_split_slots(item.frame)
             parallel = not any(accesses_common_memory(argument, split_slots) for argument in expression.arguments)
-            self._masks.each_thread(compute_arguments, parallel=parallel)
+            self._masks.loop_over_threads(compute_arguments, parallel=parallel)
         lanes = ExchangeLanes(self._asm, self._block, self._scratch, self._memory, self._masks, item, arguments)
         exchanges.write_exchange(lanes, expression.op, expression.type)
 
@@ -212,9 +212,9 @@ class ControlFlow:
             asm.emit(f"store i64 {self._block.thread}, ptr {waiting}")
             asm.begin_block(after)
 
-        self._masks.each_thread(test_phase, parallel=False)
+        self._masks.loop_over_threads(test_phase, parallel=False)
         waiting_thread = asm.value(f"load i64, ptr {waiting}")
-        with asm.when(asm.value(f"icmp sge i64 {waiting_thread}, 0")):
+        with asm.execute_if(asm.value(f"icmp sge i64 {waiting_thread}, 0")):
             self._yield_to_other_warps(
                 WAITS_FOR_PHASE, "waits for a phase of a barrier that does not end", expression.position, waiting_thread
             )
@@ -225,14 +225,14 @@ class ControlFlow:
             self._warp.count_arrival()
             return
         failure_text = "waits at the cluster barrier, which other threads do not reach"
-        with self._asm.when(self._warp.is_ahead()):
+        with self._asm.execute_if(self._warp.is_ahead()):
             self._yield_to_other_warps(WAITS_FOR_CLUSTER, failure_text, barrier.position, "0")
 
     def _yield_to_other_warps(self, reason: int, failure_text: str, position: SourcePosition, thread: str) -> None:
         """Let other warps run; if that cannot help, end the launch with a failure of a thread."""
         asm = self._asm
         assert self._warp is not None
-        with asm.when(self._warp.suspend_warp(reason)):
+        with asm.execute_if(self._warp.suspend_warp(reason)):
             self._memory.fail(ThreadFailure(failure_text, position, "endless", _ADVICE), self._block.index_of(thread))
 
     # Code that the block runs, for all of its threads or under a mask.

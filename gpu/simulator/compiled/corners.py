@@ -84,7 +84,7 @@ class CornerTests:
         ]
         values, result = [], "true"
         for end in ends if slope != _CONSTANT else ends[:1]:
-            with self._thread.block.at_index(end):
+            with self._thread.block.select_thread_at(end):
                 result = asm.value(f"and i1 {result}, {self._thread.scalar(frame, comparison)}")
                 values.append(self._thread.scalar(frame, side))
         if len(values) == 2:

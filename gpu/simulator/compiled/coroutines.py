@@ -101,7 +101,7 @@ class WarpThreads(ThreadBlock):
         return 0
 
     @contextmanager
-    def each_thread(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
+    def loop_over_threads(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
         """Execute the code written inside for every lane, or for the `first` lanes."""
         marks = self._parallel_loop_marks() if parallel else []
         outer = (self.thread, self._thread_index, self.latch)
@@ -306,7 +306,7 @@ class WarpSchedulerWriter:
             asm.update(unfinished, "i64", "add", block_count)
             # Warps that have reached the barrier since then are counted in the next round.
             all_waiting = asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {waiting_in_block}')}, {block_count}")
-            with asm.when(asm.value(f"and i1 {all_waiting}, {asm.value(f'icmp ne i64 {block_count}, 0')}")):
+            with asm.execute_if(asm.value(f"and i1 {all_waiting}, {asm.value(f'icmp ne i64 {block_count}, 0')}")):
                 asm.fill(
                     _element_address(asm, state.wait_reasons, self._warp_number(asm, block, "0")), 0, 8 * self.warps
                 )
@@ -314,7 +314,7 @@ class WarpSchedulerWriter:
         unfinished_count = asm.value(f"load i64, ptr {unfinished}")
         asm.branch(asm.value(f"icmp eq i64 {unfinished_count}, 0"), done, check)
         asm.begin_block(check)
-        with asm.when(
+        with asm.execute_if(
             asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {waiting_for_cluster}')}, {unfinished_count}")
         ):
             asm.update(state.completed_barriers, "i64", "add", "1")
@@ -327,7 +327,7 @@ class WarpSchedulerWriter:
         count = asm.value(f"add i64 {asm.value(f'load i64, ptr {state.fruitless_rounds}')}, 1")
         count = asm.value(f"select i1 {asm.value(f'icmp eq i64 {progress}, {previous}')}, i64 {count}, i64 0")
         asm.emit(f"store i64 {count}, ptr {state.fruitless_rounds}")
-        with asm.when(asm.value(f"icmp sgt i64 {count}, {_MAXIMUM_FRUITLESS_ROUNDS}")):
+        with asm.execute_if(asm.value(f"icmp sgt i64 {count}, {_MAXIMUM_FRUITLESS_ROUNDS}")):
             asm.fill(state.wait_reasons, 0, 8 * self.blocks * self.warps)
             asm.emit(f"store i64 {_DEADLOCK}, ptr {state.progress}")
         asm.jump(next_round)

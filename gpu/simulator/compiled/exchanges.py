@@ -70,7 +70,7 @@ def _shuffle_uniform(lanes: ExchangeLanes, op: str, argument: str, width: int) -
     else:
         is_in_range = asm.value(f"icmp ult i64 {distance}, {width}")
         distance = asm.value(f"select i1 {is_in_range}, i64 {distance}, i64 0")
-    with lanes.each_thread() as thread:
+    with lanes.loop_over_threads() as thread:
         lane = asm.value(f"and i64 {thread}, {width - 1}")
         if op == "__shfl_sync":
             source = asm.value(f"or i64 {asm.value(f'and i64 {thread}, {-width}')}, {distance}")
@@ -128,7 +128,7 @@ def _warps(lanes: ExchangeLanes) -> int:
 def _vote(lanes: ExchangeLanes, op: str) -> None:
     """Write a vote of each warp: the lanes' answers are combined in one word."""
     asm = lanes.asm
-    with lanes.each_warp() as warp:
+    with lanes.loop_over_warps() as warp:
         answers = warp.participating_lanes()
         if op == "__all_sync":
             answers = asm.value(
@@ -154,7 +154,7 @@ def _reduce(lanes: ExchangeLanes, operation: str, type: Scalar) -> None:
     )
     vector_type = f"<{WARP} x {llvm_type}>"
     asm.declare(f"{llvm_type} @llvm.vector.reduce.{name}.v{WARP}{llvm_type}({vector_type})")
-    with lanes.each_warp() as warp:
+    with lanes.loop_over_warps() as warp:
         active, values = warp.participating_lanes(), warp.argument_vector(1)
         selection = f"select {_BITS} {active}, {vector_type} {values}, {vector_type} splat ({llvm_type} {neutral})"
         warp.store_result(
@@ -195,7 +195,7 @@ def _match_any(lanes: ExchangeLanes) -> None:
         with asm.loop(count, "other", asm.no_unroll_metadata) as (lane, _):
             other = asm.value(f"add i64 {first}, {lane}")
             same = arithmetic.emit_binary(asm, "==", kind, own_value, lanes.argument(1, other))
-            with asm.when(asm.value(f"and i1 {same}, {_is_participating(lanes, other, lane)}")):
+            with asm.execute_if(asm.value(f"and i1 {same}, {_is_participating(lanes, other, lane)}")):
                 bit = asm.value(f"shl i32 1, {asm.value(f'trunc i64 {lane} to i32')}")
                 asm.update(total, "i32", "or", bit)
         lanes.store_result(thread, asm.value(f"load i32, ptr {total}"))
@@ -206,7 +206,7 @@ def _check_full_warps(lanes: ExchangeLanes) -> None:
     asm = lanes.asm
     if lanes.are_all_active and not lanes.threads % WARP:
         return
-    with lanes.each_warp() as warp:
+    with lanes.loop_over_warps() as warp:
         word = asm.value(f"bitcast {_BITS} {warp.participating_lanes()} to i32")
         # For a full warp the bits are all set or all clear, so that adding 1 gives 0 or 1.
         is_partial = asm.value(f"icmp ugt i32 {asm.value(f'add i32 {word}, 1')}, 1")
@@ -249,5 +249,8 @@ def _block_vote(lanes: ExchangeLanes, op: str) -> None:
         result = asm.value(f"zext i1 {everyone} to i32")
     elif op == "__syncthreads_or":
         result = asm.value(f"zext i1 {asm.value(f'icmp ne i32 {result}, 0')} to i32")
-    with asm.loop(lanes.threads, "lane", asm.no_unroll_metadata) as (thread, _), asm.when(lanes.is_active(thread)):
+    with (
+        asm.loop(lanes.threads, "lane", asm.no_unroll_metadata) as (thread, _),
+        asm.execute_if(lanes.is_active(thread)),
+    ):
         lanes.store_result(thread, result)

@@ -213,7 +213,7 @@ class ExpressionWriter:
         result = asm.alloca(1, "logical")
         asm.emit(f"store i1 {first}, ptr {result}")
         needed = first if op == "&&" else asm.value(f"xor i1 {first}, true")
-        with asm.when(needed):
+        with asm.execute_if(needed):
             asm.emit(f"store i1 {self.scalar(frame, right)}, ptr {result}")
         return asm.value(f"load i1, ptr {result}")
 

@@ -137,7 +137,7 @@ class _KernelWriter:
         memory, source = self._memory, f"%argument.{slot}"
         if not isinstance(type, Pointer) and type.size > 8:
             source = self._asm.value(f"load ptr, ptr {source}")
-        with self._block.each_thread() if ("", slot) in self._planned.varying_variables else nullcontext():
+        with self._block.loop_over_threads() if ("", slot) in self._planned.varying_variables else nullcontext():
             memory.store(memory.variable_address(self._frame, slot, type), type, memory.load(source, type))
 
     def _fetch_arguments(self) -> list[str]:

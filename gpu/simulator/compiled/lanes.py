@@ -74,9 +74,9 @@ class ExchangeLanes:
         value = self._arguments[number].value
         return value if isinstance(value, str) else None
 
-    def each_thread(self) -> AbstractContextManager[str]:
+    def loop_over_threads(self) -> AbstractContextManager[str]:
         """Execute the code written inside for every thread's number, including inactive threads."""
-        return self._masks.each_lane()
+        return self._masks.loop_over_lanes()
 
     def argument(self, number: int, thread: str) -> str:
         """Return the value that a thread passes."""
@@ -115,17 +115,17 @@ class ExchangeLanes:
 
     def is_active(self, thread: str) -> str:
         """Return whether a thread is active."""
-        with self._block.at_thread(thread):
+        with self._block.select_thread(thread):
             return self._masks.is_active()
 
     def store_result(self, thread: str, value: str) -> None:
         """Store a thread's result."""
         type = self._item.expression.type
-        with self._block.at_thread(thread):
+        with self._block.select_thread(thread):
             self._memory.store(self._memory.variable_address(self._item.frame, self._item.slot, type), type, value)
 
     @contextmanager
-    def each_warp(self) -> Iterator[WarpVector]:
+    def loop_over_warps(self) -> Iterator[WarpVector]:
         """Execute the code written inside for every warp; its lanes are the elements of vectors."""
         with self.asm.loop(-(-self.threads // WARP), "warp", self.asm.no_unroll_metadata) as (warp, _):
             yield WarpVector(self, "0" if warp == "0" else self.asm.value(f"mul nuw nsw i64 {warp}, {WARP}"))
@@ -150,7 +150,7 @@ class ExchangeLanes:
         type = self._item.expression.type
         if not self._memory.is_wide(self._item.frame, self._item.slot):
             return None
-        with self._block.at_thread(first):
+        with self._block.select_thread(first):
             return self._memory.variable_address(self._item.frame, self._item.slot, type)
 
     @property

@@ -139,7 +139,7 @@ class MaskStack:
             rest = asm.value(f"sub i64 {self._block.threads}, {number}")
             for offset in (*mask.array_offsets, *((others.bytes,) if others is not None else ())):
                 asm.fill(asm.offset(self._scratch.array_address(offset), number), 0, rest)
-        with self._count_threads(mask) as count, self._block.each_thread(first=number):
+        with self._count_threads(mask) as count, self._block.loop_over_threads(first=number):
             holds = condition()
             for offset in mask.array_offsets:
                 self._set_flag(offset, holds)
@@ -156,7 +156,7 @@ class MaskStack:
     def _split_each_thread(self, condition: Callable[[], str], mask: ThreadMask, others: ThreadMask | None) -> None:
         """Test for each thread whether it is active, and only then the condition."""
         asm = self._asm
-        with self._count_threads(mask) as count, self._block.each_thread():
+        with self._count_threads(mask) as count, self._block.loop_over_threads():
             is_active = self.is_active()
             holds = self._is_true_and_active(condition, is_active)
             for offset in mask.array_offsets:
@@ -201,7 +201,7 @@ class MaskStack:
         asm = self._asm
         result = asm.alloca(1, "holds")
         asm.emit(f"store i1 false, ptr {result}")
-        with asm.when(is_active):
+        with asm.execute_if(is_active):
             asm.emit(f"store i1 {condition()}, ptr {result}")
         return asm.value(f"load i1, ptr {result}")
 
@@ -221,7 +221,7 @@ class MaskStack:
 
     def _count_active(self, mask: ThreadMask) -> None:
         asm = self._asm
-        with self._count_threads(mask) as count, self._block.each_number():
+        with self._count_threads(mask) as count, self._block.loop_over_thread_numbers():
             count(asm.value(f"icmp ne i8 {asm.value(f'load i8, ptr {self._flag_address(mask.bytes)}')}, 0"))
 
     @contextmanager
@@ -299,11 +299,11 @@ class MaskStack:
 
     # Loops over active threads.
 
-    def each_thread(self, write: Callable[[], None], *, parallel: bool, strip: int = 0) -> None:
+    def loop_over_threads(self, write: Callable[[], None], *, parallel: bool, strip: int = 0) -> None:
         """Run code for the active threads, in a separate loop for the case that these are the first ones."""
         block = self._block
         if not self._enclosing:
-            with block.each_thread(parallel=parallel, strip=strip):
+            with block.loop_over_threads(parallel=parallel, strip=strip):
                 write()
             return
         asm = self._asm
@@ -316,13 +316,13 @@ class MaskStack:
             all_active, not_all_active = asm.new_name("every"), asm.new_name("not.every")
             asm.branch(self.are_all_active(), all_active, not_all_active)
             asm.begin_block(all_active)
-            with block.each_thread(parallel=parallel, strip=strip):
+            with block.loop_over_threads(parallel=parallel, strip=strip):
                 write()
             asm.jump(after)
             asm.begin_block(not_all_active)
         asm.branch(are_first, first, some)
         asm.begin_block(first)
-        with block.each_thread(parallel=parallel, first=number):
+        with block.loop_over_threads(parallel=parallel, first=number):
             write()
         asm.jump(after)
         asm.begin_block(some)
@@ -333,17 +333,17 @@ class MaskStack:
     def _each_active_thread(self, write: Callable[[], None], *, parallel: bool) -> None:
         """Run code for the active threads, in a loop over all threads that tests each."""
         asm = self._asm
-        with self._block.each_thread(parallel=parallel):
+        with self._block.loop_over_threads(parallel=parallel):
             inside = asm.new_name("active")
             asm.branch(self.is_active(), inside, self._block.latch)
             asm.begin_block(inside)
             write()
 
     @contextmanager
-    def each_lane(self) -> Iterator[str]:
+    def loop_over_lanes(self) -> Iterator[str]:
         """Execute the code written inside for every thread's number up to the last active thread."""
         block, last = self._block, str(self._block.threads)
         if self._enclosing and block.is_one_dimensional:
             last = self._asm.value(f"load i64, ptr {self._enclosing[-1].end}")
-        with block.each_lane(last) as thread:
+        with block.loop_over_lanes(last) as thread:
             yield thread

@@ -229,7 +229,7 @@ class BitStrips:
         if expanded is None or course is None or not course.is_from_mask:
             return None
         if expanded not in self._first_values:
-            with self._thread.block.at_start_of_strip():
+            with self._thread.block.insert_before_strip():
                 self._first_values[expanded] = self._thread.scalar(version.frame, expanded)
         return self._first_values[expanded], course.slope
 

@@ -118,7 +118,7 @@ class ThreadBlock:
         return self._strip.lane
 
     @contextmanager
-    def at_start_of_strip(self) -> Iterator[None]:
+    def insert_before_strip(self) -> Iterator[None]:
         """Insert the code written inside before the loop over the strip, with threadIdx of the strip's first thread."""
         assert self._strip is not None
         outer = (self._thread_index, self._strip)
@@ -131,7 +131,7 @@ class ThreadBlock:
     # Loops.
 
     @contextmanager
-    def each_thread(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
+    def loop_over_threads(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
         """Execute the code written inside for every thread, or for the `first` threads.
 
         `parallel` means that their accesses are independent. `strip` divides the loop along x into strips of this many
@@ -182,20 +182,23 @@ class ThreadBlock:
         return self._divisions.find_strip_length(statements, self.shape[0])
 
     @contextmanager
-    def each_number(self) -> Iterator[str]:
+    def loop_over_thread_numbers(self) -> Iterator[str]:
         """Execute the code written inside for every thread's number; yield the number."""
-        with self._asm.loop(self.threads, "lane", self._asm.no_unroll_metadata) as (thread, _), self.at_thread(thread):
+        with (
+            self._asm.loop(self.threads, "lane", self._asm.no_unroll_metadata) as (thread, _),
+            self.select_thread(thread),
+        ):
             yield thread
 
     @contextmanager
-    def each_lane(self, count: str | int) -> Iterator[str]:
+    def loop_over_lanes(self, count: str | int) -> Iterator[str]:
         """Execute the code written inside for the first `count` thread numbers, with independent accesses."""
         with self._asm.loop(count, "lane", *self._parallel_loop_marks()) as (thread, _):
             yield thread
         self.access = ""
 
     @contextmanager
-    def at_index(self, index: Sequence[int]) -> Iterator[None]:
+    def select_thread_at(self, index: Sequence[int]) -> Iterator[None]:
         """Write the code inside for the thread with an index, three numbers."""
         outer = (self.thread, self._thread_index, self._strip, self.access)
         x, y, _ = self.shape
@@ -205,7 +208,7 @@ class ThreadBlock:
         self.thread, self._thread_index, self._strip, self.access = outer
 
     @contextmanager
-    def at_thread(self, number: str) -> Iterator[None]:
+    def select_thread(self, number: str) -> Iterator[None]:
         """Write the code inside for the thread with a number."""
         outer, self.thread = self.thread, number
         yield

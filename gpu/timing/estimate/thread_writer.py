@@ -298,7 +298,7 @@ class ThreadWriter:
         copied_bytes = self._emit_scalar(frame, copy.read_bytes) if copy.read_bytes is not None else size
         read = asm.value(f"trunc i64 {copied_bytes} to i32")
         for count, cache in ((4, "ca"), (8, "ca"), (16, "cg")):
-            with asm.when(asm.value(f"icmp eq i64 {size}, {count}")):
+            with asm.execute_if(asm.value(f"icmp eq i64 {size}, {count}")):
                 asm.emit(
                     f'call void asm sideeffect "cp.async.{cache}.shared.global [$0], [$1], {count}, $2;", '
                     f'"l,l,r,~{{memory}}"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, i32 {read})'
@@ -370,7 +370,7 @@ class ThreadWriter:
                 place = asm.alloca(1, "logical")
                 first = self._emit_scalar(frame, left)
                 asm.emit(f"store i1 {first}, ptr {place}")
-                with asm.when(first if op == "&&" else asm.value(f"xor i1 {first}, true")):
+                with asm.execute_if(first if op == "&&" else asm.value(f"xor i1 {first}, true")):
                     asm.emit(f"store i1 {self._emit_scalar(frame, right)}, ptr {place}")
                 return asm.value(f"load i1, ptr {place}")
             case ir.Select(type, condition, chosen, other):

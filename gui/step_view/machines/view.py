@@ -8,9 +8,9 @@ from PyQt6.QtCore import QEvent, QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from gpu.declaration.distributed import DistributedProgram
+from gpu.declaration.distributed_program import DistributedProgram
 from gpu.distributed.task_layout import format_short_time
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed_run import DistributedRun
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.qt.events import is_event_type

@@ -124,7 +124,7 @@ class WarpRows:
         ended = (self._ends >= first) & (self._ends <= last)
         return self.row_of[self.spans["warp"][ended]], self._ends[ended]
 
-    def issuing(self, first: float, cycles: float, count: int) -> Array:
+    def compute_issue_shares(self, first: float, cycles: float, count: int) -> Array:
         """Return, by scheduler and column, the share of cycles in which the scheduler issues."""
         (spent,) = self._count_state_cycles(first, cycles, count, (WarpState.ISSUING,))
         shares = np.zeros((self.launch.schedulers, count))

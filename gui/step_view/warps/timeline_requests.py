@@ -12,7 +12,7 @@ from gpu.errors import InputError
 from gpu.messages.requests import Failure, Result, TimelineKernel, TimelinePattern
 from gpu.messages.timelines import RunTimelines
 from gui.model.jobs import Jobs
-from gui.model.modeling import Modeling
+from gui.model.time_modeler import TimeModeler
 
 TimelineRequest = TimelinePattern | TimelineKernel
 
@@ -23,7 +23,7 @@ class TimelineSubject:
 
     Parameters
     ----------
-    modeling : Modeling
+    modeling : TimeModeler
         Provides the selected GPU.
     make_request : callable
         Returns the request for a GPU's key, a launch (None for the longest) and the threads per block (0 for the Run
@@ -32,7 +32,7 @@ class TimelineSubject:
         Returns the possible numbers of threads per block, and the Run tab's; empty if they are fixed.
     """
 
-    modeling: Modeling
+    modeling: TimeModeler
     make_request: Callable[[str, int | None, int], TimelineRequest]
     block_sizes: Callable[[], tuple[Sequence[int], int]]
 
@@ -63,7 +63,7 @@ class TimelineJobs(QObject):
         self.busy = False
 
     @property
-    def modeling(self) -> Modeling:
+    def modeling(self) -> TimeModeler:
         """Return the object that provides the selected GPU."""
         return self._subject.modeling
 

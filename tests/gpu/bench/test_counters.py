@@ -11,7 +11,7 @@ from gpu.bench.model import counters, foreign_kernels, measure
 from gpu.bench.model.counters import COUNTERS, ProfiledLaunch
 from gpu.bench.model.measured_times import MeasuredCase, MeasuredLaunch, MeasuredTimes
 from gpu.cli import main as cli
-from gpu.engines.modeling import ModeledLaunch
+from gpu.engines.modeling_engine import ModeledLaunch
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.timing.launch import LaunchEstimate

@@ -9,7 +9,7 @@ import pytest
 
 from gpu import engines
 from gpu.declaration import distributed
-from gpu.declaration.distributed import ChunkInput, WorkerContext, run_independent_chunk
+from gpu.declaration.distributed_program import ChunkInput, WorkerContext, run_independent_chunk
 from gpu.errors import CompileError
 from gpu.patterns import find_pattern
 from tests.gpu.distributed.lockstep_engines import PlainEngine

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.declaration.distributed import split_evenly
+from gpu.declaration.distributed_program import split_evenly
 from gpu.distributed import distributed_run
 from gpu.distributed.distributed_run import (
     compute_chunk_lengths,
@@ -27,7 +27,7 @@ from gpu.distributed.sources import write_source
 from gpu.distributed.streaming import run_streamed
 from gpu.engines.base import Device
 from gpu.errors import InputError
-from gpu.messages.distributed import WorkerStatus
+from gpu.messages.distributed_run import WorkerStatus
 from gpu.patterns import find_pattern
 from gpu.run.engine_requests import run_pattern
 from tests.gpu.distributed.lockstep_engines import count_copies, count_shares

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpu.declaration.distributed import ChunkInput, WorkerContext
+from gpu.declaration.distributed_program import ChunkInput, WorkerContext
 from gpu.patterns import find_pattern
 from gpu.patterns.sort import sample_sort
 from tests.gpu.distributed.lockstep_engines import PlainEngine

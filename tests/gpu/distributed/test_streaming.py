@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.declaration.distributed import ChunkInput
+from gpu.declaration.distributed_program import ChunkInput
 from gpu.distributed.files import RawTarget, open_streamed_input
 from gpu.distributed.streaming import run_streamed
 from gpu.errors import InputError

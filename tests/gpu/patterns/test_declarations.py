@@ -12,7 +12,7 @@ from gpu.declaration.pattern import Choice, Integer, Matrix, Pattern, Real, Vari
 from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
 from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
-from gpu.engines.tracing import TracingEngine
+from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.engine_requests import run_pattern

@@ -143,7 +143,7 @@ def test_what_is_too_little_for_all_is_made_by_blocks_that_share_k(
 def test_few_halves_of_long_rows_are_made_in_parts(fast_engine: Engine, m: int, n: int, k: int) -> None:
     parts = []
 
-    class Counting:
+    class RunCounter:
         def __getattr__(self, name: str) -> Any:
             return getattr(fast_engine, name)
 
@@ -156,7 +156,7 @@ def test_few_halves_of_long_rows_are_made_in_parts(fast_engine: Engine, m: int, 
     pattern = find_pattern("matmul")
     params = pattern.check({"m": m, "n": n, "k": k, "dtype": "float16", "alpha": 0.5, "beta": -2.0})
     inputs = pattern.prepare_inputs({}, params, 5)
-    outputs = run_host_program(Counting(), pattern.variant("warpgroups"), inputs, params, lambda progress: None)
+    outputs = run_host_program(RunCounter(), pattern.variant("warpgroups"), inputs, params, lambda progress: None)
     ours, right = verification.prepare_comparison(pattern, pattern.variant("warpgroups"), inputs, params, outputs)
     assert verification.compare_results(ours, right, pattern.tolerance(inputs, params))[1]
     assert max(parts) == k // 1024

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.engines.base import KERNELS, Engine, PhaseTimes
-from gpu.engines.checking import CheckingEngine
+from gpu.engines.checking_engine import CheckingEngine
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError

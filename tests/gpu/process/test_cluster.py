@@ -16,7 +16,7 @@ pytest.importorskip("distributed", reason=needs.skip_reason(needs.DASK))
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
-from gpu.messages.distributed import is_loss
+from gpu.messages.distributed_run import is_loss
 from gpu.messages.requests import (
     AdvanceBodies,
     Failure,

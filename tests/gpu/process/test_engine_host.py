@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import Failure, Halted, LoadImage, Ready, Result, RunPattern
+from gpu.messages.requests import EngineHalt, Failure, LoadImage, Ready, Result, RunPattern
 from gpu.process import engine_host, engine_process
 from gpu.process.engine_host import MAX_FUTILE_STARTS, EngineHost
 from tests import needs
@@ -256,18 +256,18 @@ def test_a_process_that_is_stopped_from_outside_is_told(fake: Listener, goes_on:
     os.kill(process, signal.SIGSTOP)
     assert fake.is_silent(1.5 * LOOK_S), "it has nothing to do"
     number = fake.run_action("copy")
-    assert fake.next_event() == (0, Halted(process))
+    assert fake.next_event() == (0, EngineHalt(process))
     assert fake.is_silent(2 * LOOK_S), "it is told once"
     if goes_on:
         os.kill(process, signal.SIGCONT)
-        assert fake.next_event() == (0, Halted(None))
+        assert fake.next_event() == (0, EngineHalt(None))
         assert isinstance(fake.next_event()[1], Result)
         number = fake.run_action("endless")
     fake.host.cancel()
     events = [fake.next_event() for _ in range(2 + (not goes_on))]
     assert (number, Failure("cancelled", "Stopped.")) in events
     assert isinstance(events[-1][1], Ready)
-    assert goes_on or (0, Halted(None)) in events
+    assert goes_on or (0, EngineHalt(None)) in events
     assert_engine_works(fake)
 
 

@@ -366,7 +366,7 @@ def test_stepping_checks_what_it_is_given(folder: SharedFolder):
     ],
 )
 def test_a_pattern_is_checked_before_an_edited_kernel_runs_on_a_gpu(folder, edit, kind, monkeypatch) -> None:
-    monkeypatch.setattr("gpu.engines.checking.MAXIMUM_ROUNDS", 500)
+    monkeypatch.setattr("gpu.engines.checking_engine.MAXIMUM_ROUNDS", 500)
     text = (KERNELS / "convolution.cu").read_text()
     assert edit[0] in text
     image = np.arange(300 * 200, dtype=np.uint8).reshape(200, 300)

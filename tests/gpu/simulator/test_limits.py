@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gpu.engines.base import Extent
-from gpu.engines.checking import CheckingEngine
+from gpu.engines.checking_engine import CheckingEngine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.engines.tracing import TracingEngine
+from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import CompileError, InputError, LaunchError
 from gpu.kernel.simulate import simulate
 from gpu.simulator.simulated_module import SimulatedModule

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.tracing import TracingEngine
+from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import LaunchError
 from gpu.stepping.recording import Recording
 

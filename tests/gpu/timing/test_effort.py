@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpu.bench.model import foreign_kernels
-from gpu.engines.modeling import ModelingEngine
+from gpu.engines.modeling_engine import ModelingEngine
 from gpu.patterns import find_pattern
 from gpu.run.timing_model import model_pattern
 from gpu.timing.gpus import find_gpu

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.engines.modeling import ModelingEngine
+from gpu.engines.modeling_engine import ModelingEngine
 from gpu.timing.gpus import find_gpu
 
 TEXT = """

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpu.engines.modeling import LONGEST_LAUNCH, ModelingEngine
+from gpu.engines.modeling_engine import LONGEST_LAUNCH, ModelingEngine
 from gpu.patterns import find_pattern
 from gpu.run.timing_model import model_host_program, model_pattern
 from gpu.simulator.simulated_module import SimulatedModule

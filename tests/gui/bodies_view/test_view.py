@@ -274,7 +274,7 @@ def test_a_film_has_every_frame_that_was_played(qtbot, bodies, tmp_path):
     from PIL import Image
 
     path = tmp_path / "film.gif"
-    bodies.view.filming.begin_film(path)
+    bodies.view.film_export.begin_film(path)
     assert bodies.view.playing
     assert bodies.view.controls.record.text() == "■ End film"
     qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 6)
@@ -297,7 +297,7 @@ def test_a_film_has_every_frame_that_was_played(qtbot, bodies, tmp_path):
 def test_a_film_shows_as_many_steps_a_frame_as_were_chosen(qtbot, bodies, tmp_path):
     bodies.host.step_ms = 80.0
     bodies.view.controls.speed.setCurrentIndex(2)
-    bodies.view.filming.begin_film(tmp_path / "film.gif")
+    bodies.view.film_export.begin_film(tmp_path / "film.gif")
     qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 15)
     assert all(request.steps == 5 for request in body_requests(bodies) if request.steps)
     qtbot.mouseClick(bodies.view.controls.record, Qt.MouseButton.LeftButton)
@@ -307,10 +307,10 @@ def test_a_film_shows_as_many_steps_a_frame_as_were_chosen(qtbot, bodies, tmp_pa
 
 
 def test_a_film_that_cannot_be_written_is_said(qtbot, bodies, tmp_path):
-    bodies.view.filming.begin_film(tmp_path / "film.avi")
+    bodies.view.film_export.begin_film(tmp_path / "film.avi")
     assert "film.avi cannot be written" in bodies.banner.message.text()
-    assert not bodies.view.filming.recording
-    bodies.view.filming.begin_film(tmp_path / "none" / "film.gif")
+    assert not bodies.view.film_export.recording
+    bodies.view.film_export.begin_film(tmp_path / "none" / "film.gif")
     qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 2)
     qtbot.keyClick(bodies, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: "film.gif cannot be written" in bodies.banner.message.text(), timeout=20_000)
@@ -318,7 +318,7 @@ def test_a_film_that_cannot_be_written_is_said(qtbot, bodies, tmp_path):
 
 
 def test_closing_the_window_gives_a_film_up(qtbot, bodies, tmp_path):
-    bodies.view.filming.begin_film(tmp_path / "film.mp4")
+    bodies.view.film_export.begin_film(tmp_path / "film.mp4")
     qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 2)
     bodies.close()
     assert list(tmp_path.glob("film*")) == []

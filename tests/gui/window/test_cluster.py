@@ -6,7 +6,7 @@ import pytest
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings, Tls
-from gpu.messages.distributed import LostWorker
+from gpu.messages.distributed_run import LostWorker
 from gpu.messages.requests import Failure, Ready
 from gui.window.cluster_dialog import REMOTE_SCHEDULER, THIS_MACHINE, ClusterDialog
 from tests.gui.conftest import DEVICE, FakeHost

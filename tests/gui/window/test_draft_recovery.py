@@ -109,7 +109,7 @@ def test_an_own_kernel_that_changed_meanwhile_or_is_gone_is_told(qtbot, make_win
     assert again.draft_recovery.banner.advice.text().startswith("changed.cu and gone.cu changed in the meantime")
     again.draft_recovery.banner.action.click()
     assert again.bench.sources.document(str(paths[0])).text == "__global__ void f(int* a) { a[0] = 2; }\n"
-    assert again.own_file.visible_page.path == paths[0]
+    assert again.user_file.visible_page.path == paths[0]
     assert offered_drafts(again) == "gone.cu no longer exists."
     (still,) = (draft for draft in drafts.read_drafts() if draft.name == "gone.cu")
     assert again.draft_recovery.banner.advice.text() == f"Its edits stay in {still.path}."

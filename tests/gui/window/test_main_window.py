@@ -19,7 +19,7 @@ from gpu.cli.main import main as command_line
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.errors import InputError, SourcePosition
-from gpu.messages.requests import Failure, Halted, LoadImage, SaveArray, StepPattern
+from gpu.messages.requests import EngineHalt, Failure, LoadImage, SaveArray, StepPattern
 from gui.model.settings import SavedSettings
 from gui.painting.theme import look
 from gui.window.ladder import _RUNG_ROLE
@@ -905,7 +905,7 @@ def test_a_verdict_is_of_the_variant_that_is_shown(qtbot, window):
 @pytest.mark.parametrize("size", ["normal", "large", "lecture hall"])
 def test_no_word_of_the_sidebar_is_cut_in_a_low_window(qtbot, window, size):
     window.appearance.set_text_size(size)
-    window.sidebar.mark_own_file("Own kernel", "mine.cu")
+    window.sidebar.mark_user_file("Own kernel", "mine.cu")
     window.resize(1280, 720)
     qtbot.waitUntil(lambda: window.height() == 720)
     qtbot.wait(20)
@@ -1031,8 +1031,8 @@ def test_a_first_visit_begins_at_the_first_rung_and_goes_up_from_there(qtbot, wi
 def test_an_engine_that_is_stopped_from_outside_is_told_until_it_goes_on_or_another_takes_over(qtbot, window):
     window.host.answers_later = True
     window.run()
-    for process, end in ((4711, lambda: window.host.deliver(0, Halted(None))), (4712, window.banner.action.click)):
-        window.host.deliver(0, Halted(process))
+    for process, end in ((4711, lambda: window.host.deliver(0, EngineHalt(None))), (4712, window.banner.action.click)):
+        window.host.deliver(0, EngineHalt(process))
         qtbot.waitUntil(window.banner.isVisible)
         assert window.banner.message.text() == "The engine process was suspended from outside."
         assert f"kill -CONT {process}" in window.banner.advice.text()
@@ -1044,11 +1044,11 @@ def test_an_engine_that_is_stopped_from_outside_is_told_until_it_goes_on_or_anot
 
 def test_an_engine_that_checks_and_is_stopped_from_outside_is_told_as_well(qtbot, window):
     side = window.bench.side_jobs
-    FakeHost.instances[-1].deliver(0, Halted(4711))
+    FakeHost.instances[-1].deliver(0, EngineHalt(4711))
     qtbot.waitUntil(window.banner.isVisible)
     assert side.started
     window.banner.show_message("Something else.")
-    FakeHost.instances[-1].deliver(0, Halted(None))
+    FakeHost.instances[-1].deliver(0, EngineHalt(None))
     qtbot.wait(20)
     assert window.banner.isVisible()
 

@@ -136,8 +136,8 @@ def test_nothing_is_modeled_where_it_is_not_seen(qtbot, scan) -> None:
 def test_a_kernel_of_the_users_is_modeled_as_it_is_launched(qtbot, scan, tmp_path) -> None:
     path = tmp_path / "own.cu"
     path.write_text("__global__ void twice(float *x, int n) { int i = threadIdx.x; if (i < n) x[i] *= 2; }")
-    scan.own_file.open(path)
-    page = scan.own_file.page
+    scan.user_file.open(path)
+    page = scan.user_file.page
     qtbot.waitUntil(lambda: page.modeled_card.model is not None)
     asked = [request for request in scan.modeling_host.requests if isinstance(request, ModelKernel)]
     assert (asked[-1].launch.kernel, asked[-1].gpu) == ("twice", "h200")

@@ -327,15 +327,15 @@ def test_bodies_that_play_never_hold_the_window_up(qtbot, real_window, tmp_path)
             qtbot.wait(20)
         window.page.form.change_values(dt=0.01, softening=0.1)
         window.choose_variant("naive")
-        view.filming.begin_film(tmp_path / "film.gif")
+        view.film_export.begin_film(tmp_path / "film.gif")
         steps = view.frame.figures.steps
         qtbot.waitUntil(lambda: view.frame.figures.steps > steps + 10, timeout=60_000)
-        view.filming.end_film()
+        view.film_export.end_film()
         window.page.form.change_values(preset="plummer")
         qtbot.waitUntil(lambda: view.frame is not None and view.frame.figures.steps > 3, timeout=60_000)
         view.controls.buttons["play"].click()
         gap = pulse.longest_gap()
-        qtbot.waitUntil(lambda: not view.filming.writing, timeout=60_000)
+        qtbot.waitUntil(lambda: not view.film_export.writing, timeout=60_000)
         window.page.form.change_values(preset="galaxies")
         return gap
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.declaration.pattern import Preset
-from gpu.engines.counting import ObservedEngine
+from gpu.engines.counting_engine import ObservedEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.files.images import DEFAULT_SAMPLE, read_image
 from gpu.patterns import find_pattern

@@ -19,7 +19,7 @@ from gpu.run.engine_requests import execute_request
 from gpu.run.programs import child_runner
 from gpu.run.programs.child_runner import run_program
 from gpu.run.programs.launch_messages import match_script_lines
-from gpu.run.programs.modeling import LaunchModeler
+from gpu.run.programs.launch_modeler import LaunchModeler
 from gpu.run.timing_model import model_kernel
 from gpu.simulator.simulated_module import SimulatedModule
 from tests import needs

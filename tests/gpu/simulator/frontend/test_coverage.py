@@ -6,7 +6,7 @@ from contextlib import closing
 
 import numpy as np
 
-from gpu.engines.checking import CheckingEngine
+from gpu.engines.checking_engine import CheckingEngine
 
 TEXT = """\
 #define TWICE(x) ((x) + (x))

@@ -128,11 +128,11 @@ def test_a_page_of_the_usual_size_is_small_and_asks_nobody(write_player, pattern
 def test_it_opens_in_the_window_again(qtbot, write_player, make_window):
     tab, path = write_player()
     window = make_window()
-    window.own_file.open(path)
+    window.user_file.open(path)
     qtbot.waitUntil(
-        lambda: window.own_file.visible_page is not None and window.own_file.visible_page.step.models is not None
+        lambda: window.user_file.visible_page is not None and window.user_file.visible_page.step.models is not None
     )
-    again, before = window.own_file.visible_page.step.models, tab.models
+    again, before = window.user_file.visible_page.step.models, tab.models
     assert again.recording.event_count == before.recording.event_count
     assert again.phases.names == before.phases.names
     for one, other in zip(again.layout.rows, before.layout.rows, strict=True):

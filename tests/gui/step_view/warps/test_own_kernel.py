@@ -35,8 +35,8 @@ def page(qtbot, make_window, tmp_path, monkeypatch):
     window = make_window()
     (tmp_path / "own.cu").write_text(TEXT)
     assert drop_path(window, tmp_path / "own.cu")
-    qtbot.waitUntil(lambda: window.own_file.visible_page is not None and bool(window.own_file.visible_page.form.rows))
-    return window.own_file.visible_page
+    qtbot.waitUntil(lambda: window.user_file.visible_page is not None and bool(window.user_file.visible_page.form.rows))
+    return window.user_file.visible_page
 
 
 def test_its_warps_are_timed_with_what_the_form_says(qtbot, page):

@@ -26,7 +26,7 @@ SAVE_DELAY_MS = 400
 """How long a submission must be unchanged before it is saved."""
 
 
-class Teaching(QObject):
+class LessonPresenter(QObject):
     """Open lessons, and show the current step on the lesson page or on a pattern's page.
 
     Parameters

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from gpu.messages.kernels import KernelLaunch, KernelParameter, Signature
-from gui.own_kernel.contenders import list_block_size_contenders, list_kernel_contenders
+from gui.user_kernel.contenders import list_block_size_contenders, list_kernel_contenders
 
 IN = KernelParameter("in", "const float32 *", "pointer", read_only=True, parts=0)
 OUT = KernelParameter("out", "float32 *", "pointer", parts=0)

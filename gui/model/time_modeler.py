@@ -12,8 +12,8 @@ from gpu.errors import InputError
 from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.requests import Failure, ModelKernel, ModelPattern, Result
 from gpu.timing.gpus import find_gpu, list_gpu_keys
-from gui.model.counting import compute_run_key
 from gui.model.jobs import Jobs
+from gui.model.run_counter import compute_run_key
 from gui.qt.timers import create_single_shot_timer
 
 DEFAULT_GPU = "h200"
@@ -27,7 +27,7 @@ ModelRequest = ModelPattern | ModelKernel
 ModelCallback = Callable[[ModeledTime | Failure], None]
 
 
-class Modeling(QObject):
+class TimeModeler(QObject):
     """Model runs in a separate process, so that runs, typing and stepping do not wait for it.
 
     Parameters
@@ -140,7 +140,7 @@ class ModelFollower(QObject):
 
     Parameters
     ----------
-    modeling : Modeling
+    modeling : TimeModeler
     request : callable
         Returns the request for the visible settings, or None if there is nothing to model.
     busy : callable
@@ -152,7 +152,7 @@ class ModelFollower(QObject):
 
     def __init__(
         self,
-        modeling: Modeling,
+        modeling: TimeModeler,
         request: Callable[[], ModelRequest | None],
         busy: Callable[[], bool],
         parent: QObject,

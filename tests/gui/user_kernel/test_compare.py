@@ -6,7 +6,7 @@ import pytest
 from PyQt6.QtCore import Qt
 
 from gpu.messages.requests import CountKernel, Failure
-from gui.own_kernel.counts_table import FINDINGS, LINES, RESULT
+from gui.user_kernel.counts_table import FINDINGS, LINES, RESULT
 from tests.gui.conftest import FakeHost
 from tests.gui.window.test_main_window import drop_path, press_key
 
@@ -36,8 +36,8 @@ def page(qtbot, window, tmp_path):
     path = tmp_path / "mine.cu"
     path.write_text(TEXT)
     assert drop_path(window, path)
-    qtbot.waitUntil(lambda: window.own_file.visible_page is not None and bool(window.own_file.visible_page.form.rows))
-    made = window.own_file.visible_page
+    qtbot.waitUntil(lambda: window.user_file.visible_page is not None and bool(window.user_file.visible_page.form.rows))
+    made = window.user_file.visible_page
     made.side = next(host for host in FakeHost.instances if host.engine == "simulator")
     made.tabs.setCurrentIndex(2)
     return made

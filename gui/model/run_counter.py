@@ -16,7 +16,7 @@ _CHANNEL = "count run"
 CountsCallback = Callable[[RunCounts | Failure], None]
 
 
-class Counting(QObject):
+class RunCounter(QObject):
     """Count runs in the simulator's side process, at low priority.
 
     Parameters

@@ -16,22 +16,22 @@ from gui.editor.files import KERNEL_FILES, read_kernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
-from gui.model.modeling import Modeling
 from gui.model.settings import SavedSettings
-from gui.own_kernel.page import OwnKernelPage
-from gui.own_kernel.program.page import ProgramPage
-from gui.own_kernel.saved_recording import RecordedPage
+from gui.model.time_modeler import TimeModeler
 from gui.step_view.tab import StepTab
+from gui.user_kernel.page import UserKernelPage
+from gui.user_kernel.program.page import ProgramPage
+from gui.user_kernel.saved_recording import RecordedPage
 from gui.widgets.file_dialogs import choose_existing_file
 
 RECORDINGS = (".lockstep", ".trace", ".html")
 SUFFIXES = (".cu", ".cuh", SCRIPT, *RECORDINGS)
 _FILE_FILTER = f"Kernels, programs, scripts and recordings (*{' *'.join(SUFFIXES)});;{KERNEL_FILES}"
 
-OwnPage = OwnKernelPage | ProgramPage | RecordedPage
+UserPage = UserKernelPage | ProgramPage | RecordedPage
 
 
-class OwnFile(QObject):
+class UserFile(QObject):
     """Open a kernel file, a program or a recording, and show its page in place of the previous one.
 
     Parameters
@@ -42,7 +42,7 @@ class OwnFile(QObject):
         The kernels' texts.
     jobs : callable
         Returns the queue of the simulator that runs and records kernels.
-    modeling : Modeling
+    modeling : TimeModeler
         Predicts the launches' times on a GPU.
     programs : Jobs
         The queue of a separate process that runs programs, because a program may never terminate.
@@ -67,19 +67,19 @@ class OwnFile(QObject):
         stack: QStackedWidget,
         sources: KernelSources,
         jobs: Callable[[], Jobs],
-        modeling: Modeling,
+        modeling: TimeModeler,
         programs: Jobs,
         memory: SavedSettings,
     ) -> None:
         super().__init__(stack)
         self._stack, self._sources, self._jobs, self._modeling = stack, sources, jobs, modeling
         self._programs, self._memory = programs, memory
-        self.page: OwnPage | None = None
+        self.page: UserPage | None = None
         self._pending_page: RecordedPage | None = None
         self._inspector = Inspector()
 
     @property
-    def visible_page(self) -> OwnPage | None:
+    def visible_page(self) -> UserPage | None:
         """The page, if it is visible."""
         return self.page if self.page is not None and self._stack.currentWidget() is self.page else None
 
@@ -114,7 +114,7 @@ class OwnFile(QObject):
         self.show_page()
 
     def _open_kernels(self, path: Path) -> None:
-        page = OwnKernelPage(path, self._sources, self._jobs, self._modeling, self._memory.compiler_options(path))
+        page = UserKernelPage(path, self._sources, self._jobs, self._modeling, self._memory.compiler_options(path))
         page.options_changed.connect(lambda text: self._memory.store_compiler_options(path, text))
         page.busy_changed.connect(self.busy_changed)
         page.program_requested.connect(lambda: self._switch_page(self._open_program, path))
@@ -172,7 +172,7 @@ class OwnFile(QObject):
         if page is not self.page:
             page.deleteLater()
 
-    def _set_page(self, page: OwnPage) -> None:
+    def _set_page(self, page: UserPage) -> None:
         """Replace the current page."""
         self._close_page()
         self.page = page
@@ -224,7 +224,7 @@ class OwnFile(QObject):
             self.page = None
 
 
-def _page_title(page: OwnPage) -> str:
+def _page_title(page: UserPage) -> str:
     match page:
         case RecordedPage():
             return "Recording"

@@ -16,7 +16,7 @@ from gui.lessons.texts import LessonTexts
 from gui.widgets.basic import Card, button
 
 
-class WritingView(QWidget):
+class TaskEditor(QWidget):
     """The submission for the current task.
 
     Parameters

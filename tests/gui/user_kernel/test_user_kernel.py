@@ -35,8 +35,8 @@ def file(tmp_path):
 def page(qtbot, window, file):
     """The page of a file that was dropped on the window."""
     assert drop_path(window, file)
-    qtbot.waitUntil(lambda: window.own_file.visible_page is not None and bool(window.own_file.visible_page.form.rows))
-    made = window.own_file.visible_page
+    qtbot.waitUntil(lambda: window.user_file.visible_page is not None and bool(window.user_file.visible_page.form.rows))
+    made = window.user_file.visible_page
     made.side = next(host for host in FakeHost.instances if host.engine == "simulator")
     return made
 
@@ -76,7 +76,7 @@ def test_the_foot_says_whether_there_is_anything_to_run(qtbot, window, page, tmp
     window.status.show_message, say = lambda text: (said.append(text), say(text)), window.status.show_message
     qtbot.waitUntil(lambda: window.status.message_label.text() == "bad.cu cannot run")
     assert "bad.cu runs on the simulator" not in said
-    window.own_file.visible_page.document.replace(TEXT)
+    window.user_file.visible_page.document.replace(TEXT)
     qtbot.waitUntil(lambda: window.status.message_label.text() == "bad.cu runs on the simulator")
     (tmp_path / "none.cu").write_text("int x;")
     assert drop_path(window, tmp_path / "none.cu")
@@ -86,8 +86,8 @@ def test_the_foot_says_whether_there_is_anything_to_run(qtbot, window, page, tmp
 def test_it_is_asked_for_by_keyboard(qtbot, window, file, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(file), ""))
     press_key(qtbot, window, Qt.Key.Key_O, BOTH)
-    assert window.own_file.visible_page is not None
-    assert window.own_file.visible_page.path == file
+    assert window.user_file.visible_page is not None
+    assert window.user_file.visible_page.path == file
 
 
 def test_a_run_shows_findings_arrays_what_was_printed_and_counts(qtbot, window, page):
@@ -216,9 +216,9 @@ def test_why_a_file_does_not_run_is_shown_at_its_line(qtbot, window, tmp_path):
     path.write_text("__global__ void f(int *y) {\n    int i = threadIdx.x\n    y[i] = 1;\n}\n")
     assert drop_path(window, path)
     qtbot.waitUntil(
-        lambda: window.own_file.visible_page is not None and window.own_file.visible_page.form.kernel.count() > 0
+        lambda: window.user_file.visible_page is not None and window.user_file.visible_page.form.kernel.count() > 0
     )
-    page = window.own_file.visible_page
+    page = window.user_file.visible_page
     run_kernel(qtbot, window, page)
     assert "expected ';'" in window.banner.message.text()
     assert [problem.line for problem in page.source.code.problems] == [2]
@@ -258,11 +258,11 @@ def test_other_pages_are_left_and_come_back_to(qtbot, window, page):
     page.document.replace(TEXT + "// mine\n")
     qtbot.mouseClick(window.sidebar.buttons["convolution"], Qt.MouseButton.LeftButton)
     wait_until_idle(qtbot, window)
-    assert window.own_file.visible_page is None
+    assert window.user_file.visible_page is None
     assert window.stack.currentWidget() is window.page
     assert window.header.variant.isVisible()
     qtbot.mouseClick(window.sidebar.own, Qt.MouseButton.LeftButton)
-    assert window.own_file.visible_page is page
+    assert window.user_file.visible_page is page
     assert page.document.text.endswith("// mine\n")
 
 
@@ -271,9 +271,9 @@ def test_another_file_takes_its_place_and_its_edits_are_kept(qtbot, window, page
     other = tmp_path / "other.cu"
     other.write_text("__global__ void k(int *out) { out[threadIdx.x] = 1; }\n")
     window.files.open_file(other)
-    qtbot.waitUntil(lambda: len(window.own_file.visible_page.form.rows) == 1)
+    qtbot.waitUntil(lambda: len(window.user_file.visible_page.form.rows) == 1)
     window.files.open_file(file)
-    assert window.own_file.visible_page.document.text.endswith("// mine\n")
+    assert window.user_file.visible_page.document.text.endswith("// mine\n")
     assert [document.path.name for document in window.bench.sources.unsaved] == ["mine.cu"]
 
 
@@ -284,14 +284,14 @@ def test_a_file_that_is_no_kernel_is_told_and_the_page_stays(qtbot, window, tmp_
         path.write_bytes(content)
     window.files.open_file(path)
     assert words in window.banner.message.text()
-    assert window.own_file.visible_page is None
+    assert window.user_file.visible_page is None
 
 
 def test_a_file_without_kernels_is_told(qtbot, window, tmp_path):
     path = tmp_path / "host.cu"
     path.write_text("int host() { return 0; }\n")
     window.files.open_file(path)
-    qtbot.waitUntil(lambda: "has no __global__ function" in window.own_file.visible_page.form.error.text())
+    qtbot.waitUntil(lambda: "has no __global__ function" in window.user_file.visible_page.form.error.text())
 
 
 def test_stop_ends_a_launch(qtbot, window, page):
@@ -338,13 +338,13 @@ def test_the_files_own_launch_variables_and_textures_are_in_the_form(qtbot, wind
     np.save(tmp_path / "plane.npy", np.full((2, 3), 100, np.float32))
     np.save(tmp_path / "image.npy", np.array([[1, 2, 3]], np.uint8))
     assert drop_path(window, tmp_path / "shaped.cu")
-    qtbot.waitUntil(lambda: window.own_file.visible_page is not None)
-    qtbot.mouseClick(window.own_file.visible_page.single_kernel_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.user_file.visible_page is not None)
+    qtbot.mouseClick(window.user_file.visible_page.single_kernel_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(
-        lambda: window.own_file.visible_page is not None and bool(window.own_file.visible_page.form.rows),
+        lambda: window.user_file.visible_page is not None and bool(window.user_file.visible_page.form.rows),
         timeout=60_000,
     )
-    page = window.own_file.visible_page
+    page = window.user_file.visible_page
     page.side = [host for host in FakeHost.instances if host.engine == "simulator"][-1]  # the first is for programs
     form = page.form
     assert (form.grid.text(), form.block.text(), form.shared.text()) == ("1,1", "6", "48")

@@ -11,7 +11,7 @@ from gui.bodies_view.recorder import FilmRecorder
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 
 
-class Filming(QObject):
+class FilmExport(QObject):
     """Record a simulation to a film file, one film at a time.
 
     Parameters

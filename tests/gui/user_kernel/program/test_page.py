@@ -8,9 +8,9 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFileDialog
 
-from gui.own_kernel.counts_table import FINDINGS, LINES
-from gui.own_kernel.program.page import ProgramPage
 from gui.painting.theme import look
+from gui.user_kernel.counts_table import FINDINGS, LINES
+from gui.user_kernel.program.page import ProgramPage
 from tests.gui.window.test_main_window import drop_path, press_key
 from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, best_of_attempts
 
@@ -290,7 +290,7 @@ def test_a_cuda_file_with_main_is_a_program_and_its_kernels_can_be_had_alone(qtb
     assert program_window.header.title.text() == "Program"
     qtbot.mouseClick(opened.page.single_kernel_button, Qt.MouseButton.LeftButton)
     assert program_window.header.title.text() == "Own kernel"
-    qtbot.mouseClick(program_window.own_file.page.program_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(program_window.user_file.page.program_button, Qt.MouseButton.LeftButton)
     assert program_window.header.title.text() == "Program"
 
 
@@ -328,7 +328,7 @@ def test_folders_of_includes_and_macros_are_typed_and_remembered_for_the_file(qt
     again = program(WITH_OPTIONS, "options.cu")
     assert again.page.options.text() == "-I headers -D TIMES=3"
     qtbot.mouseClick(again.page.single_kernel_button, Qt.MouseButton.LeftButton)
-    form = program_window.own_file.visible_page.form
+    form = program_window.user_file.visible_page.form
     assert form.options.text() == "-I headers -D TIMES=3"
     assert form.parse_compiler_options().include_dirs == (str(tmp_path / "headers"),)
 
@@ -348,13 +348,13 @@ def test_without_pycudas_files_the_window_says_what_to_do(qtbot, make_window, tm
     path.write_text("import pycuda.autoinit\n")
     window = make_window()
     assert drop_path(window, path)
-    qtbot.waitUntil(lambda: window.own_file.visible_page is not None)
+    qtbot.waitUntil(lambda: window.user_file.visible_page is not None)
     press_key(qtbot, window, Qt.Key.Key_F5)
     said = f"PyCUDA's Python files are not in {tmp_path}."
     qtbot.waitUntil(lambda: window.banner.message.text() == said)
     assert "make setup" in window.banner.advice.text()
-    assert window.own_file.visible_page.results.end_label.toolTip() == said
-    assert not window.own_file.visible_page.busy
+    assert window.user_file.visible_page.results.end_label.toolTip() == said
+    assert not window.user_file.visible_page.busy
 
 
 def test_a_script_that_is_no_text_is_not_opened(make_window, tmp_path):
@@ -363,7 +363,7 @@ def test_a_script_that_is_no_text_is_not_opened(make_window, tmp_path):
     window = make_window()
     window.files.open_file(path)
     assert window.banner.message.text() == "script.py is not a text file."
-    assert window.own_file.visible_page is None
+    assert window.user_file.visible_page is None
 
 
 def test_edits_of_a_script_outlive_the_window(qtbot, make_window, drafts, tmp_path):
@@ -371,15 +371,15 @@ def test_edits_of_a_script_outlive_the_window(qtbot, make_window, drafts, tmp_pa
     path.write_text("print(1)\n")
     window = make_window()
     window.files.open_file(path)
-    window.own_file.visible_page.document.replace("print(2)\n")
+    window.user_file.visible_page.document.replace("print(2)\n")
     assert window.close_without_question() == ""
     assert [draft.text for draft in drafts.read_drafts()] == ["print(2)\n"]
     again = make_window()
     again.load_first_input()
     assert "script.py" in again.draft_recovery.banner.message.text()
     again.draft_recovery.banner.action.click()
-    assert isinstance(again.own_file.visible_page, ProgramPage)
-    assert again.own_file.visible_page.source.code.toPlainText() == "print(2)\n"
+    assert isinstance(again.user_file.visible_page, ProgramPage)
+    assert again.user_file.visible_page.source.code.toPlainText() == "print(2)\n"
 
 
 def test_a_script_is_saved_as_one(qtbot, make_window, tmp_path, monkeypatch):
@@ -388,7 +388,7 @@ def test_a_script_is_saved_as_one(qtbot, make_window, tmp_path, monkeypatch):
     window = make_window()
     window.files.open_file(path)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "copy"), ""))
-    window.own_file.visible_page.source.save_as()
+    window.user_file.visible_page.source.save_as()
     assert (tmp_path / "copy.py").read_text() == "print(1)\n"
 
 
@@ -398,5 +398,5 @@ def test_a_script_is_opened_by_keys(qtbot, make_window, tmp_path, monkeypatch):
     window = make_window()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     press_key(qtbot, window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: window.own_file.visible_page is not None)
+    qtbot.waitUntil(lambda: window.user_file.visible_page is not None)
     assert window.header.title.text() == "Script"

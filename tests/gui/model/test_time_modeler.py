@@ -8,7 +8,7 @@ from gpu.engines.base import Device
 from gpu.messages.requests import Failure, ModelPattern, Result
 from gui.model import modeling as subject
 from gui.model.jobs import Jobs
-from gui.model.modeling import ModelFollower, Modeling, list_gpus
+from gui.model.time_modeler import ModelFollower, TimeModeler, list_gpus
 from tests.gui.conftest import FakeHost, make_modeled_time
 
 
@@ -17,7 +17,7 @@ def modeling(qapp, monkeypatch):
     monkeypatch.setattr(subject, "SETTLE_MS", 1)
     FakeHost.instances = []
     jobs = Jobs(FakeHost)
-    made = Modeling(jobs, "", jobs)
+    made = TimeModeler(jobs, "", jobs)
     yield made
     jobs.close()
 
@@ -142,7 +142,7 @@ def test_nothing_seen_is_nothing_modeled(qtbot, host, modeling_probe) -> None:
 )
 def test_the_default_is_the_gpu_that_is_here(qapp, chosen, name, gpu, here) -> None:
     jobs = Jobs(FakeHost)
-    modeling = Modeling(jobs, chosen, jobs)
+    modeling = TimeModeler(jobs, chosen, jobs)
     heard = []
     modeling.gpu_changed.connect(heard.append)
     before = modeling.gpu
@@ -153,7 +153,7 @@ def test_the_default_is_the_gpu_that_is_here(qapp, chosen, name, gpu, here) -> N
 
 def test_a_simulator_is_no_gpu_that_is_here(qapp) -> None:
     jobs = Jobs(FakeHost)
-    modeling = Modeling(jobs, "", jobs)
+    modeling = TimeModeler(jobs, "", jobs)
     modeling.set_device(Device("simulator", "H100 in name only", "compiled", 1024, 49152, 1))
     assert (modeling.gpu, modeling.local_gpu) == ("h200", "")
 

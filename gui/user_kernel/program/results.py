@@ -11,9 +11,9 @@ from gpu.errors import Diagnostic
 from gpu.messages.kernels import CountedLaunch
 from gpu.messages.programs import ProgramLaunch
 from gpu.messages.verdicts import Check, Mistake, decide_launch_verdict, format_lines
-from gui.own_kernel.counts_table import LINES, RESULT, CountsTable
-from gui.own_kernel.program.output import OutputPane
 from gui.qt.events import is_event_type
+from gui.user_kernel.counts_table import LINES, RESULT, CountsTable
+from gui.user_kernel.program.output import OutputPane
 from gui.widgets.basic import Badge, Card, ElidedLabel, Segments, format_count
 
 _TABS = ("Output", "Findings", "Counts")

@@ -13,7 +13,7 @@ from gpu.kernel.simulate import simulate
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.requests import ModelPattern
 from gpu.run.kernel_launch import record_kernel
-from gui.own_kernel.saved_recording import RecordedPage
+from gui.user_kernel.saved_recording import RecordedPage
 from tests.attacks.recordings import change_members
 from tests.gui.conftest import FakeHost, wait_until_idle
 from tests.gui.window.test_main_window import drop_path, press_key
@@ -48,8 +48,8 @@ def trace(tmp_path):
 
 def open_recording(qtbot, window, path):
     assert drop_path(window, path)
-    qtbot.waitUntil(lambda: window.own_file.visible_page is not None and window.own_file.visible_page.path == path)
-    page = window.own_file.visible_page
+    qtbot.waitUntil(lambda: window.user_file.visible_page is not None and window.user_file.visible_page.path == path)
+    page = window.user_file.visible_page
     assert isinstance(page, RecordedPage)
     qtbot.waitUntil(lambda: page.step.is_up_to_date)
     return page
@@ -90,7 +90,7 @@ def test_keys_of_tabs_that_it_has_not_do_nothing(qtbot, window, recording):
     page = open_recording(qtbot, window, recording)
     for key in (Qt.Key.Key_F2, Qt.Key.Key_F3, Qt.Key.Key_F4):
         press_key(qtbot, window, key)
-    assert window.own_file.visible_page is page
+    assert window.user_file.visible_page is page
 
 
 def test_it_is_saved_again_as_it_was(qtbot, window, recording, tmp_path):
@@ -120,16 +120,16 @@ def test_a_file_that_is_no_recording_says_so_and_leaves_what_was_there(
         (tmp_path / "mine.cu").write_text(TEXT)
         assert drop_path(window, tmp_path / "mine.cu")
         qtbot.waitUntil(
-            lambda: window.own_file.visible_page is not None and bool(window.own_file.visible_page.form.rows)
+            lambda: window.user_file.visible_page is not None and bool(window.user_file.visible_page.form.rows)
         )
-        window.own_file.visible_page.form.grid.setText("3")
-    page, shown = window.own_file.page, window.stack.currentWidget()
+        window.user_file.visible_page.form.grid.setText("3")
+    page, shown = window.user_file.page, window.stack.currentWidget()
     said = window.header.title.text(), window.header.summary._full_text
     assert drop_path(window, damaged)
     qtbot.waitUntil(window.banner.isVisible)
     assert "damaged.lockstep is not a recording, or is damaged" in window.banner.message.text()
     assert "Record it again" in window.banner.advice.text()
-    assert (window.own_file.page, window.stack.currentWidget()) == (page, shown)
+    assert (window.user_file.page, window.stack.currentWidget()) == (page, shown)
     assert (window.header.title.text(), window.header.summary._full_text) == said
     assert window.status.message_label.text() == ""
     if before == "kernel":
@@ -144,7 +144,7 @@ def test_the_newest_of_two_files_is_shown(qtbot, window, recording, trace):
     assert drop_path(window, recording)
     page = open_recording(qtbot, window, trace)
     qtbot.wait(200)
-    assert window.own_file.visible_page is page
+    assert window.user_file.visible_page is page
     assert window.status.message_label.text() == "rotate.trace is played, not run"
 
 
@@ -196,7 +196,7 @@ def test_what_takes_too_much_is_refused_in_a_sentence(qtbot, window, recording):
     qtbot.waitUntil(window.banner.isVisible, timeout=30_000)
     assert window.banner.message.text() == f"{recording} is not a recording, or is damaged."
     assert "Record it again" in window.banner.advice.text()
-    assert window.own_file.page is None
+    assert window.user_file.page is None
 
 
 @pytest.mark.parametrize("when", ["read", "shown", "played"])
@@ -227,9 +227,9 @@ def test_the_process_that_looks_at_recordings_is_there_when_one_is_asked_for(win
     asked = []
     monkeypatch.setattr(
         "gui.widgets.file_dialogs.QFileDialog.getOpenFileName",
-        lambda *_: (asked.append(window.own_file._inspector._idle_process), ("", ""))[1],
+        lambda *_: (asked.append(window.user_file._inspector._idle_process), ("", ""))[1],
     )
-    window.own_file.choose_and_open()
+    window.user_file.choose_and_open()
     (process,) = asked
     assert process is not None
     window.close()

@@ -11,7 +11,7 @@ from gpu.pycuda import driver
 from gui.editor.drafts import Drafts
 from gui.model.jobs import create_engine_host
 from gui.model.settings import SavedSettings
-from gui.own_kernel.program.page import ProgramPage
+from gui.user_kernel.program.page import ProgramPage
 from gui.window.main_window import MainWindow
 from tests import needs
 from tests.gui.conftest import PATIENCE_MS, FakeHost, close_window
@@ -32,7 +32,7 @@ def program_window(qapp, tmp_path_factory):
         for name in (
             "gui.window.preparation.IDLE_MS",
             "gui.window.preparation.SIMULATOR_DELAY_MS",
-            "gui.model.modeling.SETTLE_MS",
+            "gui.model.time_modeler.SETTLE_MS",
         ):
             patch.setattr(name, REST_MS)
         memory, drafts = SavedSettings(folder / "settings.json"), Drafts(folder / "drafts")
@@ -49,8 +49,10 @@ class OpenedProgram:
         self.bot, self.window, self.path = qtbot, window, path
         window.activateWindow()
         assert drop_path(window, path)
-        qtbot.waitUntil(lambda: window.own_file.visible_page is not None and window.own_file.visible_page.path == path)
-        self.page = window.own_file.visible_page
+        qtbot.waitUntil(
+            lambda: window.user_file.visible_page is not None and window.user_file.visible_page.path == path
+        )
+        self.page = window.user_file.visible_page
         assert isinstance(self.page, ProgramPage)
 
     def run(self, *, wait=True):
@@ -100,8 +102,8 @@ def program(qtbot, program_window, tmp_path):
         return OpenedProgram(qtbot, program_window, path)
 
     yield open_text
-    if program_window.own_file.page is not None:
-        program_window.own_file.page.stop()
-        document = program_window.own_file.page.source.document
+    if program_window.user_file.page is not None:
+        program_window.user_file.page.stop()
+        document = program_window.user_file.page.source.document
         document.replace(document.original)
     program_window.banner.hide()

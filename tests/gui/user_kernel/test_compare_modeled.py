@@ -6,7 +6,7 @@ import pytest
 from PyQt6.QtCore import Qt
 
 from gpu.messages.requests import ModelKernel
-from gui.own_kernel.compare import BLOCKS, COUNTS
+from gui.user_kernel.compare import BLOCKS, COUNTS
 from tests.gui.conftest import wait_until_idle
 
 TEXT = """
@@ -21,9 +21,9 @@ def kernel_page(qtbot, window, tmp_path):
     path = tmp_path / "own.cu"
     path.write_text(TEXT)
     wait_until_idle(qtbot, window)
-    window.own_file.open(path)
-    window.own_file.page.kernels_requested.emit()
-    page = window.own_file.page
+    window.user_file.open(path)
+    window.user_file.page.kernels_requested.emit()
+    page = window.user_file.page
     qtbot.waitUntil(lambda: page.form.signature is not None)
     page.tabs.setCurrentIndex(2)
     page.modeling_host = window.bench.modeling

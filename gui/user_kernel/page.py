@@ -15,22 +15,22 @@ from gpu.messages.requests import DescribeKernels, Failure, ModelKernel, Result,
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
-from gui.model.modeling import ModelFollower, Modeling
-from gui.own_kernel.compare import OwnCompareTab
-from gui.own_kernel.contenders import map_launches_by_threads
-from gui.own_kernel.launch_form import LaunchForm
-from gui.own_kernel.results import ResultsCard
-from gui.own_kernel.steppable_kernel import create_kernel_steppable
+from gui.model.time_modeler import ModelFollower, TimeModeler
 from gui.painting.theme import look
 from gui.run_view.modeled_card import ModeledCard, find_line_code
 from gui.step_view.tab import StepTab
 from gui.step_view.warps.timeline_requests import TimelineSubject
+from gui.user_kernel.compare import UserCompareTab
+from gui.user_kernel.contenders import map_launches_by_threads
+from gui.user_kernel.launch_form import LaunchForm
+from gui.user_kernel.results import ResultsCard
+from gui.user_kernel.steppable_kernel import create_kernel_steppable
 from gui.widgets.basic import Card, Ground, button, column, row, split
 
 _RUN, _DESCRIBE = "own run", "own kernels"
 
 
-class OwnKernelPage(Ground):
+class UserKernelPage(Ground):
     """The launch form, source and results of a kernel file, a Step tab, and a Compare tab.
 
     Parameters
@@ -41,7 +41,7 @@ class OwnKernelPage(Ground):
         The kernels' texts.
     jobs : callable
         Returns the queue of the simulator's process.
-    modeling : Modeling
+    modeling : TimeModeler
         Predicts the launches' times on a GPU.
     options : str
         The compiler options last used for the file.
@@ -60,7 +60,7 @@ class OwnKernelPage(Ground):
         path: Path,
         sources: KernelSources,
         jobs: Callable[[], Jobs],
-        modeling: Modeling,
+        modeling: TimeModeler,
         options: str = "",
     ) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class OwnKernelPage(Ground):
         self.source.exited.connect(self.setFocus)
         timed = TimelineSubject(modeling, self._build_timeline_request, self._list_block_sizes)
         self.step = StepTab(create_kernel_steppable(path, "", self.build_launch), sources, jobs, timed)
-        self.compare = OwnCompareTab(jobs, self.build_launch, lambda: self.form.kernels, modeling)
+        self.compare = UserCompareTab(jobs, self.build_launch, lambda: self.form.kernels, modeling)
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)

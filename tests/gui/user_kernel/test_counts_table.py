@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpu.messages.kernels import CountedLaunch
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Mistake
-from gui.own_kernel.counts_table import FINDINGS, LINES, RESULT, TIME, build_cells
+from gui.user_kernel.counts_table import FINDINGS, LINES, RESULT, TIME, build_cells
 
 FEW = CountedLaunch(
     RunCounts("", 1, "launch", 0, sectors=10, warp_statements=4, lane_statements=128, branches=4, operations=7),

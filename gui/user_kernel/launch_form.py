@@ -11,8 +11,8 @@ from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWid
 from gpu.errors import InputError
 from gpu.messages.compiler_options import CompilerOptions, parse_compiler_options
 from gpu.messages.kernels import KernelLaunch, KernelParameter, Signature
-from gui.own_kernel.arguments import ArgumentRow
 from gui.painting.theme import look
+from gui.user_kernel.arguments import ArgumentRow
 from gui.widgets.basic import column, label
 
 _INITIAL_VALUES = {"Grid": "1", "Block": "64", "Shared bytes": "0"}

@@ -54,7 +54,7 @@ class _StepSlider(QWidget):
         self.value_changed.emit()
 
 
-class WhatIfSliders(QWidget):
+class HypotheticalGpuSliders(QWidget):
     """The sliders, and a button that resets them."""
 
     changed = pyqtSignal()

@@ -21,12 +21,12 @@ from gpu.timing.gpus import find_gpu
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
-from gui.own_kernel.launch_form import OPTIONS_EXAMPLE, OPTIONS_TIP
-from gui.own_kernel.program.launches import LaunchTable, format_extents
-from gui.own_kernel.program.results import ProgramResults
-from gui.own_kernel.saved_recording import RecordedStepTab
 from gui.painting.theme import look
 from gui.step_view.recording.steppable import CheckedReader
+from gui.user_kernel.launch_form import OPTIONS_EXAMPLE, OPTIONS_TIP
+from gui.user_kernel.program.launches import LaunchTable, format_extents
+from gui.user_kernel.program.results import ProgramResults
+from gui.user_kernel.saved_recording import RecordedStepTab
 from gui.widgets.basic import Card, ElidedLabel, Ground, button, column, format_count, label, row, split
 
 _RUN = "program"

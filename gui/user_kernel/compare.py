@@ -19,11 +19,11 @@ from gpu.messages.verdicts import describe_mistakes
 from gpu.timing.gpus import GpuScaling
 from gui.compare_view.modeled_views import VIEWS, Modelable, ModeledViews
 from gui.model.jobs import Jobs
-from gui.model.modeling import Modeling
-from gui.own_kernel.contenders import Contender, list_block_size_contenders, list_kernel_contenders
-from gui.own_kernel.counts_table import CountsTable
+from gui.model.time_modeler import TimeModeler
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
+from gui.user_kernel.contenders import Contender, list_block_size_contenders, list_kernel_contenders
+from gui.user_kernel.counts_table import CountsTable
 from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row
 from gui.widgets.elided_box import ElidedCheck
 
@@ -36,7 +36,7 @@ _IDLE_TEXT = "Totals for each launch, counted by the simulator."
 _COUNTS_TEXT = "totals per launch, counted by the simulator: exact, and the same on every machine"
 
 
-class OwnCompareTab(QWidget):
+class UserCompareTab(QWidget):
     """Count the ticked launches one after the other, and show them side by side.
 
     Parameters
@@ -47,7 +47,7 @@ class OwnCompareTab(QWidget):
         Returns the selected launch; raises InputError if there is none.
     get_kernels : callable
         Returns the kernels of the file.
-    modeling : Modeling
+    modeling : TimeModeler
         Predicts the launches' times on a GPU.
     """
 
@@ -60,7 +60,7 @@ class OwnCompareTab(QWidget):
         jobs: Callable[[], Jobs],
         get_launch: Callable[[], KernelLaunch],
         get_kernels: Callable[[], Sequence[Signature]],
-        modeling: Modeling,
+        modeling: TimeModeler,
     ) -> None:
         super().__init__()
         self._jobs, self._get_launch, self._get_kernels = jobs, get_launch, get_kernels
