@@ -41,7 +41,10 @@ _COUNT_DEVICES = "import pycuda.driver as cuda; cuda.init(); print(cuda.Device.c
 def pytest_configure(config: pytest.Config) -> None:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     if not worker:
-        config.pluginmanager.register(LeftoversPlugin())
+        leftovers = LeftoversPlugin()
+        config.pluginmanager.register(leftovers)
+        # For fixtures of a module too, which are there before those of a test; workers and all processes inherit it.
+        os.environ["LOCKSTEP_CACHE"] = str(_make_cache(leftovers.folder))
     if (folder := config.getoption("--ledger")) is not None:
         config.pluginmanager.register(LedgerPlugin(Path(folder), worker))
     if config.getoption("--driver") == "simulator":
@@ -113,16 +116,15 @@ def _no_unexpected_log(caplog: pytest.LogCaptureFixture):
 
 @pytest.fixture(autouse=True)
 def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the user's settings and cache out of the tests, and the tests out of them."""
+    """Keep the user's settings out of the tests, and the tests out of them."""
     folder = tmp_path_factory.mktemp("settings")
     # For the processes that a test starts.
     monkeypatch.setenv("LOCKSTEP_SETTINGS", str(folder / "settings.json"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
-    monkeypatch.setenv("LOCKSTEP_CACHE", str(_machine_code(tmp_path_factory)))
 
 
-def _machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _make_cache(other_folder: Path) -> Path:
     """Return the cache of all tests, whichever process they run in: machine code is made once.
 
     An entry's key changes with the compiler's source, LLVM and the processor, so that the next run has it too.
@@ -131,6 +133,5 @@ def _machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:  # the checkout may not be written to
-        base = tmp_path_factory.getbasetemp()
-        return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+        return other_folder / "compiled"
     return kept

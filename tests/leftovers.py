@@ -37,9 +37,17 @@ class LeftoversPlugin:
         if _MEMORY.is_dir() and "LOCKSTEP_MEMORY" not in os.environ:
             self._folders.append(Path(tempfile.mkdtemp(prefix="lockstep-tests-", dir=_MEMORY)))
             os.environ["LOCKSTEP_MEMORY"] = str(self._folders[1])
+        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+            os.environ[name] = str(self.folder)
+        os.environ["LOCKSTEP_SETTINGS"] = str(self.folder / "settings.json")
         name, value = self._mark.split("=")
         os.environ[name] = value
         self._before = _checkout_and_user_files()
+
+    @property
+    def folder(self) -> Path:
+        """The session's temporary folder."""
+        return self._folders[0]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
