@@ -140,7 +140,7 @@ def main(argv: Sequence[str] = (), engine: str | ClusterSettings = "") -> int:
     screen = window.screen()
     size = (
         compute_initial_size(screen.availableSize())
-        if window.memory.geometry is None and screen is not None
+        if window.saved_settings.geometry is None and screen is not None
         else window.size()
     )
     sys.excepthook = partial(_report_error, window.messages.show_internal_error)

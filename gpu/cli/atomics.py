@@ -168,7 +168,7 @@ def format_study(
         "  variant                   memory    atomics  addresses  hottest  warp queue  block queue",
     ]
     for title, counts in zip(titles, study_result.counts, strict=True):
-        for memory, each in (("global", counts.of_global), ("shared", counts.of_shared)):
+        for memory, each in (("global", counts.global_counts), ("shared", counts.shared_counts)):
             if each.operations:
                 lines.append(
                     f"  {title:<26}{memory:<8}{each.operations:>9}{each.addresses:>11}{each.hottest:>9}"

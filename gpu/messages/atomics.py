@@ -45,13 +45,13 @@ class AtomicCounts:
     variant : str
     elements : int
         Pixels, characters or numbers that were processed.
-    of_global, of_shared : ContentionCounts
+    global_counts, shared_counts : ContentionCounts
     """
 
     variant: str
     elements: int
-    of_global: ContentionCounts
-    of_shared: ContentionCounts
+    global_counts: ContentionCounts
+    shared_counts: ContentionCounts
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class ModeledAtomics:
 
 def model_atomics(counts: AtomicCounts, latencies: Latencies) -> ModeledAtomics:
     """Model a variant's time if only the queues at single addresses take time."""
-    at_global = counts.of_global.hottest / latencies.per_second(latencies.global_cycles)
-    at_shared = counts.of_shared.hottest / latencies.per_second(latencies.shared_cycles)
+    at_global = counts.global_counts.hottest / latencies.per_second(latencies.global_cycles)
+    at_shared = counts.shared_counts.hottest / latencies.per_second(latencies.shared_cycles)
     seconds = at_global + at_shared
     bound = "" if not seconds else "global" if at_global >= at_shared else "shared"
     return ModeledAtomics(1e3 * seconds, bound, counts.elements / seconds if seconds else 0.0)
@@ -239,4 +239,4 @@ class AtomicsStudy:
     @property
     def global_memory_counts(self) -> ContentionCounts:
         """Counts of a variant with all its atomic operations in global memory."""
-        return next(counts.of_global for counts in self.counts if counts.variant == "interleaved")
+        return next(counts.global_counts for counts in self.counts if counts.variant == "interleaved")

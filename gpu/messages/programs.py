@@ -13,7 +13,7 @@ from gpu.messages.compiler_options import CompilerOptions
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Mistake
 
-SCRIPT = ".py"
+SCRIPT_SUFFIX = ".py"
 """File name extension of a PyCUDA script."""
 _MAIN = re.compile(r"^[ \t]*(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 
@@ -47,7 +47,7 @@ class WholeProgram:
     @property
     def is_script(self) -> bool:
         """Whether it is a Python script."""
-        return Path(self.path).suffix.lower() == SCRIPT
+        return Path(self.path).suffix.lower() == SCRIPT_SUFFIX
 
 
 @dataclass(frozen=True)

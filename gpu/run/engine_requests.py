@@ -23,7 +23,7 @@ from gpu.errors import (
     LaunchError,
     LockstepError,
 )
-from gpu.messages.programs import SCRIPT
+from gpu.messages.programs import SCRIPT_SUFFIX
 from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
@@ -107,7 +107,7 @@ def execute_request(
 
             export.save_array(path, array.open(), maxval=maxval)
             return Result({})
-        case CheckSource(file, text) if file.endswith(SCRIPT):
+        case CheckSource(file, text) if file.endswith(SCRIPT_SUFFIX):
             from gpu.pycuda.script import diagnose_script
 
             return Result({}, diagnostics=diagnose_script(text))

@@ -26,8 +26,8 @@ from gpu.messages.atomics import (
 from gpu.messages.requests import Failure, Result, RunPattern, StudyAtomics
 from gpu.patterns.histogram.counting_input import strip_to_letters
 from gui.atomics_view.lost_updates import LostUpdates
-from gui.model.jobs import Jobs
 from gui.model.records import OpenImage
+from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.qt.timers import create_single_shot_timer
 from gui.widgets.basic import Card, ElidedLabel, format_count, format_figure, label
@@ -55,7 +55,7 @@ class AtomicsTab(QWidget):
         The histogram.
     get_side_jobs : callable
         Returns the queue of the simulator that counts.
-    engine : Jobs
+    engine : RequestQueue
         The queue of the engine that measures.
     params : callable
         Returns the parameters selected on the Run tab.
@@ -67,7 +67,11 @@ class AtomicsTab(QWidget):
     """Atomic operations were counted."""
 
     def __init__(
-        self, pattern: Pattern, get_side_jobs: Callable[[], Jobs], engine: Jobs, params: Callable[[], Mapping[str, Any]]
+        self,
+        pattern: Pattern,
+        get_side_jobs: Callable[[], RequestQueue],
+        engine: RequestQueue,
+        params: Callable[[], Mapping[str, Any]],
     ) -> None:
         super().__init__()
         self._pattern, self._get_side_jobs, self._engine, self._params = pattern, get_side_jobs, engine, params
@@ -249,7 +253,7 @@ class AtomicsTab(QWidget):
                     f"{_CHANNEL} {variant} {again}", request, partial(self._on_time, request_number, variant)
                 )
 
-    def _put_counted_rows(self, side_jobs: Jobs) -> dict[str, Any]:
+    def _put_counted_rows(self, side_jobs: RequestQueue) -> dict[str, Any]:
         """Put the image's top rows, as many as are counted, into the simulator's folder."""
         assert self._image is not None
         values = self._image.values
@@ -302,7 +306,7 @@ class AtomicsTab(QWidget):
         self.input_label.show_text(f"{format_count(counted)}{part} {noun}{ignored}")
 
     def _show_counts(self, counts: AtomicCounts) -> None:
-        for space, contended in (("global", counts.of_global), ("shared", counts.of_shared)):
+        for space, contended in (("global", counts.global_counts), ("shared", counts.shared_counts)):
             for name, value in zip(_COUNT_COLUMNS, _list_counts(contended), strict=True):
                 self.count_labels[counts.variant, space, name].setText(
                     format_count(value) if contended.operations else "–"

@@ -11,7 +11,7 @@ from gpu.declaration.roles import Role
 from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBodies
 from gpu.messages.shared_arrays import SharedArray
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.widgets.basic import format_count
 from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 
@@ -27,7 +27,7 @@ class BodyFiles(QObject):
     Parameters
     ----------
     simulation : LiveSimulation
-    jobs : Jobs
+    jobs : RequestQueue
         The engine's queue.
     window : QWidget
         Parent of the file dialogs.
@@ -38,7 +38,7 @@ class BodyFiles(QObject):
     failed = pyqtSignal(object)
     """Failure"""
 
-    def __init__(self, simulation: LiveSimulation, jobs: Jobs, window: QWidget) -> None:
+    def __init__(self, simulation: LiveSimulation, jobs: RequestQueue, window: QWidget) -> None:
         super().__init__(window)
         self._simulation, self._jobs, self._window = simulation, jobs, window
         self._picture: SharedArray | None = None

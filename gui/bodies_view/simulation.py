@@ -16,7 +16,7 @@ from gpu.declaration.roles import Role
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.requests import AdvanceBodies, Failure, Result
 from gpu.messages.shared_arrays import SharedArray
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.qt.timers import create_single_shot_timer
 
 CHANNEL = "bodies"
@@ -59,7 +59,7 @@ class LiveSimulation(QObject):
     Parameters
     ----------
     pattern : Pattern
-    jobs : Jobs
+    jobs : RequestQueue
         The engine's queue.
     """
 
@@ -73,7 +73,7 @@ class LiveSimulation(QObject):
     """The simulation was restarted; the next frame is its first."""
     playing_changed = pyqtSignal(bool)
 
-    def __init__(self, pattern: Pattern, jobs: Jobs, parent: QObject | None = None) -> None:
+    def __init__(self, pattern: Pattern, jobs: RequestQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.pattern = pattern
         self._jobs = jobs

@@ -23,8 +23,8 @@ from gui.bodies_view.files import BodyFiles
 from gui.bodies_view.film_export import FilmExport
 from gui.bodies_view.plots import Plots
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
-from gui.model.jobs import Jobs, describe_progress
 from gui.model.records import FinishedRun, PointedElement
+from gui.model.request_queue import RequestQueue, describe_progress
 from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, format_count, format_figure
 from gui.widgets.view_keys import ViewKeys
@@ -43,7 +43,7 @@ class BodiesView(RunView):
     Parameters
     ----------
     pattern : Pattern
-    jobs : Jobs
+    jobs : RequestQueue
         The engine's queue.
     """
 
@@ -56,7 +56,7 @@ class BodiesView(RunView):
     failed = pyqtSignal(object)
     """Failure"""
 
-    def __init__(self, pattern: Pattern, jobs: Jobs) -> None:
+    def __init__(self, pattern: Pattern, jobs: RequestQueue) -> None:
         super().__init__()
         assert isinstance(pattern.presentation, BodiesPresentation)
         self._pattern, self._jobs, self._forces_array = pattern, jobs, pattern.presentation.forces_output

@@ -12,7 +12,7 @@ from gpu.messages.modeled_time import name_with_article, short_name
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import find_gpu
 from gui.compare_view.sweep import Point, Sweep
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
 from gui.widgets.basic import button
 
@@ -22,7 +22,7 @@ class ModeledCurves(QObject):
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : RequestQueue
         The engine's queue.
     modeling : TimeModeler
     """
@@ -32,7 +32,7 @@ class ModeledCurves(QObject):
     runs_requested = pyqtSignal()
     """The button was pressed: the caller must provide the runs to model."""
 
-    def __init__(self, jobs: Jobs, modeling: TimeModeler, parent: QObject) -> None:
+    def __init__(self, jobs: RequestQueue, modeling: TimeModeler, parent: QObject) -> None:
         super().__init__(parent)
         self._modeling = modeling
         self.points: list[Point] = []

@@ -16,7 +16,7 @@ from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.requests import CountPattern, Failure, ModelPattern, Report, Result, RunPattern
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.shared_arrays import SharedArray
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
 
 CHANNEL = "measure"
@@ -71,7 +71,7 @@ class Sweep(QObject):
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : RequestQueue
         The engine's queue.
     modeling : TimeModeler
     channel : str
@@ -87,7 +87,7 @@ class Sweep(QObject):
     ended = pyqtSignal()
 
     def __init__(
-        self, jobs: Jobs, modeling: TimeModeler, parent: QObject | None = None, channel: str = CHANNEL
+        self, jobs: RequestQueue, modeling: TimeModeler, parent: QObject | None = None, channel: str = CHANNEL
     ) -> None:
         super().__init__(parent)
         self._channel = channel

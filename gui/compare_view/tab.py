@@ -39,7 +39,7 @@ from gui.compare_view.modeled_views import VIEWS, Modelable, ModeledViews
 from gui.compare_view.sweep import Point, Sweep
 from gui.compare_view.workers import WorkersView
 from gui.editor.sources import KernelSources
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import SETTLE_MS, TimeModeler
 from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, format_power, variant_pen
@@ -181,7 +181,7 @@ class CompareTab(QWidget):
         A pattern with a size, or of images, whose sides are the sizes.
     sources : KernelSources
         The kernels' sources.
-    jobs : Jobs
+    jobs : RequestQueue
         The engine's queue.
     get_params : callable
         Returns the parameters selected on the Run tab.
@@ -202,7 +202,7 @@ class CompareTab(QWidget):
         self,
         pattern: Pattern,
         sources: KernelSources,
-        jobs: Jobs,
+        jobs: RequestQueue,
         get_params: Callable[[], Mapping[str, Any]],
         get_image_inputs: Callable[[], Mapping[str, SharedArray]],
         modeling: TimeModeler,

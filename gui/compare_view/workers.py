@@ -10,7 +10,7 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from gpu.messages.requests import Failure, Report, Result, RunPattern
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.plots.scaling_plot import ScalingPlot
 from gui.widgets.basic import Badge, Card, ElidedLabel, format_figure, label
 
@@ -71,7 +71,7 @@ class WorkersView(Card):
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : RequestQueue
         The cluster's queue.
     """
 
@@ -79,7 +79,7 @@ class WorkersView(Card):
     failed = pyqtSignal(str, str)
     """A problem, and advice."""
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: RequestQueue) -> None:
         super().__init__("Speedup over workers", margins=(12, 8, 12, 6))
         self._jobs = jobs
         self._request: RunPattern | None = None

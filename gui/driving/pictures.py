@@ -64,8 +64,8 @@ def save_pictures(folder: Path) -> None:
     from gui.window.main_window import MainWindow
 
     with tempfile.TemporaryDirectory(prefix="lockstep-pictures-") as scratch:
-        memory = SavedSettings(Path(scratch, "settings.json"))
-        window = MainWindow(memory, "simulator", drafts=Drafts(Path(scratch, "drafts")))
+        saved_settings = SavedSettings(Path(scratch, "settings.json"))
+        window = MainWindow(saved_settings, "simulator", drafts=Drafts(Path(scratch, "drafts")))
         try:
             window.resize(*SIZE)
             window.show()

@@ -40,9 +40,9 @@ def open_window(engine: str, folder: Path | None = None) -> Iterator[MainWindow]
 
     with tempfile.TemporaryDirectory(prefix="lockstep-driven-") as scratch:
         settings_folder = folder or Path(scratch)
-        memory = SavedSettings(settings_folder / "settings.json")
-        first = not memory.geometry
-        window = MainWindow(memory, engine, drafts=Drafts(settings_folder / "drafts"))
+        saved_settings = SavedSettings(settings_folder / "settings.json")
+        first = not saved_settings.geometry
+        window = MainWindow(saved_settings, engine, drafts=Drafts(settings_folder / "drafts"))
         try:
             if first:
                 window.resize(*SIZE)

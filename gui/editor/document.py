@@ -21,7 +21,7 @@ from PyQt6.QtWidgets import QPlainTextDocumentLayout
 from gpu.engines.base import KERNELS
 from gpu.errors import Diagnostic, InputError
 from gpu.files.file_access import replace_file
-from gpu.messages.programs import SCRIPT
+from gpu.messages.programs import SCRIPT_SUFFIX
 from gpu.messages.verdicts import Remedy
 from gui.editor.colors import Span, find_lines_within_comments, split_into_spans
 from gui.editor.script_colors import Segments, find_string_segments, split_script_into_spans
@@ -113,7 +113,7 @@ class KernelDocument(QTextDocument):
     @property
     def is_script(self) -> bool:
         """Whether the file is a PyCUDA script."""
-        return self.file.endswith(SCRIPT)
+        return self.file.endswith(SCRIPT_SUFFIX)
 
     @property
     def checked(self) -> bool:

@@ -9,12 +9,12 @@ from PyQt6.QtWidgets import QWidget
 from gpu.errors import InputError
 from gpu.files.file_access import read_bytes
 from gpu.files.sources import MAX_BYTES
-from gpu.messages.programs import SCRIPT
+from gpu.messages.programs import SCRIPT_SUFFIX
 from gui.editor.document import KernelDocument
 from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 
-KERNEL_FILES = "CUDA C++ (*.cu *.cuh);;All files (*)"
-SCRIPT_FILES = f"Python (*{SCRIPT});;All files (*)"
+KERNEL_FILE_FILTER = "CUDA C++ (*.cu *.cuh);;All files (*)"
+SCRIPT_FILE_FILTER = f"Python (*{SCRIPT_SUFFIX});;All files (*)"
 
 
 def choose_save_target(parent: QWidget, document: KernelDocument) -> Path | None:
@@ -22,19 +22,19 @@ def choose_save_target(parent: QWidget, document: KernelDocument) -> Path | None
     path = document.path
     name = path.name if document.is_own else f"my_{path.name}"
     folder = path.parent if document.is_own else None
-    files = SCRIPT_FILES if document.is_script else KERNEL_FILES
+    files = SCRIPT_FILE_FILTER if document.is_script else KERNEL_FILE_FILTER
     chosen = choose_new_file(
         parent, f"Save {'script' if document.is_script else 'kernel'} as", name, files, "kernels", folder
     )
     if chosen is None:
         return None
     target, _ = chosen
-    return target if target.suffix else target.with_name(target.name + (SCRIPT if document.is_script else ".cu"))
+    return target if target.suffix else target.with_name(target.name + (SCRIPT_SUFFIX if document.is_script else ".cu"))
 
 
 def choose_kernel_file(parent: QWidget) -> Path | None:
     """Ask for a kernel file; return None if the user cancels."""
-    return choose_existing_file(parent, "Open kernel", KERNEL_FILES, "kernels")
+    return choose_existing_file(parent, "Open kernel", KERNEL_FILE_FILTER, "kernels")
 
 
 def read_kernel(path: Path) -> str:

@@ -13,8 +13,8 @@ from gui.editor.source_pane import SourcePane
 from gui.editor.sources import SourceChecker
 from gui.lessons.scene import LessonStepTab
 from gui.lessons.task_editor import TaskEditor
-from gui.model.jobs import Jobs
 from gui.model.lessons import PlayedStep
+from gui.model.request_queue import RequestQueue
 from gui.widgets.basic import ElidedLabel, Ground, button, label, row
 
 _WRITE, _STEP = "Write", "Step"
@@ -34,7 +34,7 @@ class LessonPage(Ground):
     explore_requested = pyqtSignal()
     """The user wants to see the scene on its pattern's page."""
 
-    def __init__(self, jobs: Callable[[], Jobs], check: SourceChecker) -> None:
+    def __init__(self, jobs: Callable[[], RequestQueue], check: SourceChecker) -> None:
         super().__init__()
         self.setAccessibleName("Lesson content")
         self.step = LessonStepTab(jobs)

@@ -16,8 +16,8 @@ from gpu.messages.requests import CheckSource, Failure, Result
 from gui.lessons.page import LessonPage
 from gui.lessons.pane import LessonPane
 from gui.lessons.shelf import ShelfView
-from gui.model.jobs import Jobs
 from gui.model.lessons import Lessons, PlayedStep
+from gui.model.request_queue import RequestQueue
 from gui.model.settings import SavedSettings
 from gui.qt.timers import create_single_shot_timer
 
@@ -35,7 +35,7 @@ class LessonPresenter(QObject):
         The stack that shows the pages, among others.
     jobs : callable
         Returns the queue of the simulator's side process.
-    memory : SavedSettings
+    saved_settings : SavedSettings
     show_scene : callable
         Shows a scene on its pattern's page, and returns the page.
     """
@@ -48,13 +48,13 @@ class LessonPresenter(QObject):
     def __init__(
         self,
         stack: QStackedWidget,
-        jobs: Callable[[], Jobs],
-        memory: SavedSettings,
+        jobs: Callable[[], RequestQueue],
+        saved_settings: SavedSettings,
         show_scene: Callable[[StepScene], QWidget],
     ) -> None:
         super().__init__(stack)
         self._stack, self._jobs, self._show_scene = stack, jobs, show_scene
-        self.lessons = Lessons(jobs, memory, self)
+        self.lessons = Lessons(jobs, saved_settings, self)
         self.pane = LessonPane(self.lessons)
         self._page: LessonPage | None = None
         self._shelf: ShelfView | None = None
@@ -84,7 +84,7 @@ class LessonPresenter(QObject):
             page.explore_requested.connect(self.show_pattern_page)
             page.step.element_clicked.connect(self.pane.question.handle_cell_click)
             page.step.lane_clicked.connect(self.pane.question.handle_thread_click)
-            self.pane.question.highlight_requested.connect(page.step.panes.memory.highlight_elements)
+            self.pane.question.highlight_requested.connect(page.step.panes.arrays.highlight_elements)
             self.pane.task.reset_requested.connect(page.writing.restore_original)
         return self._page
 

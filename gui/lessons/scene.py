@@ -9,8 +9,8 @@ from PyQt6.QtCore import pyqtSignal
 
 from gpu.messages.lessons import StepScene
 from gui.lessons.texts import LessonTexts
-from gui.model.jobs import Jobs
 from gui.model.lessons import PlayedStep
+from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import ReadRecording, Steppable, StepRequest, StepSettings
@@ -56,7 +56,7 @@ class LessonStepTab(StepTab):
     lane_clicked = pyqtSignal(int, int)
     """A block and a thread."""
 
-    def __init__(self, jobs: Callable[[], Jobs]) -> None:
+    def __init__(self, jobs: Callable[[], RequestQueue]) -> None:
         self._texts = LessonTexts()
         self._moment = 0
         self._hides_answer = False
@@ -67,7 +67,7 @@ class LessonStepTab(StepTab):
         # Another schedule, size or variant would need another recording than the question's.
         for name in ("Two schedules", "Side by side"):
             self.panes.kinds.buttons[name].hide()
-        self.panes.memory.element_clicked.connect(self._emit_element)
+        self.panes.arrays.element_clicked.connect(self._emit_element)
         self.panes.flow.cell_clicked.connect(self._emit_cell)
         self.panes.flow.future_clicked.connect(self._emit_cell)
         self.panes.flow.thread_clicked.connect(self.lane_clicked)
@@ -84,7 +84,7 @@ class LessonStepTab(StepTab):
             self.choose_picture("Arrays")
         elif self._picture_changed:
             self._picture_changed, self._selected_picture = False, None  # the default picture of the recording
-        self.panes.memory.highlight_elements(())
+        self.panes.arrays.highlight_elements(())
         self.steppable = self.settings.steppable = create_steppable(played)
         self._file = self.steppable.file
         self.record()

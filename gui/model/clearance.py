@@ -10,8 +10,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.messages.requests import CheckPattern, Failure, Result, RunPattern
 from gpu.messages.verdicts import Check, describe_mistakes
-from gui.model.jobs import Jobs
 from gui.model.records import FinishedRun
+from gui.model.request_queue import RequestQueue
 
 _BLOCKING_CHANNEL, _BACKGROUND_CHANNEL = "check before", "check alongside"
 
@@ -59,7 +59,9 @@ class Clearance(QObject):
     pending_changed = pyqtSignal(bool)
     """Whether a run waits for its check."""
 
-    def __init__(self, jobs: Callable[[], Jobs], run_request: Callable[[RunPattern], None], parent: QObject) -> None:
+    def __init__(
+        self, jobs: Callable[[], RequestQueue], run_request: Callable[[RunPattern], None], parent: QObject
+    ) -> None:
         super().__init__(parent)
         self._jobs = jobs
         self._run_request = run_request

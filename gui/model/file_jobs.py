@@ -11,8 +11,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from gpu.declaration.pattern import Array
 from gpu.messages.requests import Failure, LoadArray, LoadImage, LoadText, Request, Result, SaveArray
 from gpu.messages.shared_arrays import SharedArray
-from gui.model.jobs import Jobs
 from gui.model.records import OpenImage, OpenValues
+from gui.model.request_queue import RequestQueue
 
 
 class FileJobs(QObject):
@@ -20,14 +20,14 @@ class FileJobs(QObject):
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : RequestQueue
         The engine's queue.
     """
 
     failed = pyqtSignal(object)
     """Failure"""
 
-    def __init__(self, jobs: Jobs, parent: QObject) -> None:
+    def __init__(self, jobs: RequestQueue, parent: QObject) -> None:
         super().__init__(parent)
         self._jobs = jobs
 

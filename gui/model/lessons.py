@@ -26,7 +26,7 @@ from gpu.messages.lessons import (
     TaskOutline,
 )
 from gpu.messages.requests import Failure, Request, Result
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.settings import SavedSettings
 
 _READ_CHANNEL, _SHOW_CHANNEL, _JUDGE_CHANNEL = "lessons", "lesson step", "lesson task"
@@ -57,7 +57,7 @@ class Lessons(QObject):
     ----------
     jobs : callable
         Returns the queue of the simulator's side process.
-    memory : SavedSettings
+    saved_settings : SavedSettings
     """
 
     shelf_changed = pyqtSignal()
@@ -74,9 +74,11 @@ class Lessons(QObject):
     """Failure of reading lessons, of a step, or of grading."""
     busy_changed = pyqtSignal(bool)
 
-    def __init__(self, jobs: Callable[[], Jobs], memory: SavedSettings, parent: QObject | None = None) -> None:
+    def __init__(
+        self, jobs: Callable[[], RequestQueue], saved_settings: SavedSettings, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
-        self._jobs, self._memory = jobs, memory
+        self._jobs, self._saved_settings = jobs, saved_settings
         self.shelves: dict[str, LessonShelf] = {}
         """The lessons by folder; the built-in lessons have the folder ""."""
         self.lesson: LessonOutline | None = None
@@ -129,7 +131,7 @@ class Lessons(QObject):
                 return
             assert event.shelf is not None
             if folder:
-                self._memory.add_lesson_folder(folder)
+                self._saved_settings.add_lesson_folder(folder)
             self.shelves[folder] = event.shelf
             self._update_open_lesson(event.shelf)
             self.shelf_changed.emit()
@@ -138,7 +140,7 @@ class Lessons(QObject):
 
         self._jobs().post(f"{_READ_CHANNEL} {folder}", ReadLessons(folder), on_result, priority=priority)
         if not folder:
-            for other in self._memory.lesson_folders:
+            for other in self._saved_settings.lesson_folders:
                 self._restore_folder(other)
 
     def _restore_folder(self, folder: str) -> None:
@@ -149,7 +151,7 @@ class Lessons(QObject):
                 self.shelves.setdefault(folder, event.shelf)
                 self.shelf_changed.emit()
             elif isinstance(event, Failure) and event.kind == "input":
-                self._memory.remove_lesson_folder(folder)
+                self._saved_settings.remove_lesson_folder(folder)
 
         self._jobs().post(f"{_READ_CHANNEL} {folder}", ReadLessons(folder), on_result, priority=-1)
 
@@ -173,7 +175,7 @@ class Lessons(QObject):
 
     def find_completed_steps(self, lesson: LessonOutline) -> frozenset[int]:
         """Return the numbers of a lesson's completed steps."""
-        titles = self._memory.lesson_steps(self._storage_key(lesson))
+        titles = self._saved_settings.lesson_steps(self._storage_key(lesson))
         return frozenset(number for number, step in enumerate(lesson.steps) if step.title in titles)
 
     @property
@@ -181,13 +183,13 @@ class Lessons(QObject):
         """Completed and total steps of the built-in lessons, as far as known."""
         builtin = self.shelves.get("")
         if builtin is None:
-            return self._memory.lesson_progress
+            return self._saved_settings.lesson_progress
         progress = (
             sum(len(self.find_completed_steps(each)) for each in builtin.lessons),
             sum(len(each.steps) for each in builtin.lessons),
         )
-        if progress != self._memory.lesson_progress:
-            self._memory.lesson_progress = progress
+        if progress != self._saved_settings.lesson_progress:
+            self._saved_settings.lesson_progress = progress
         return progress
 
     def finish_step(self) -> None:
@@ -195,26 +197,26 @@ class Lessons(QObject):
         if self.lesson is None or self.step_number in self.find_completed_steps(self.lesson):
             return
         key = self._storage_key(self.lesson)
-        self._memory.store_lesson_steps(key, [*self._memory.lesson_steps(key), self.step.title])
+        self._saved_settings.store_lesson_steps(key, [*self._saved_settings.lesson_steps(key), self.step.title])
         self.shelf_changed.emit()
 
     def reset_progress(self, lesson: LessonOutline) -> None:
         """Reset a lesson's progress and the submissions for its tasks."""
         key = self._storage_key(lesson)
-        self._memory.store_lesson_steps(key, [])
+        self._saved_settings.store_lesson_steps(key, [])
         for step in lesson.steps:
             if step.task is not None:
-                self._memory.store_submission(key, step.task.name, "")
+                self._saved_settings.store_submission(key, step.task.name, "")
         self.shelf_changed.emit()
 
     @property
     def for_class(self) -> bool:
         """Whether questions are shown to a class, without marking answers."""
-        return self._memory.shows_class
+        return self._saved_settings.shows_class
 
     @for_class.setter
     def for_class(self, on: bool) -> None:
-        self._memory.shows_class = on
+        self._saved_settings.shows_class = on
         if self.lesson is not None and self.step.question_kind:
             self.step_opened.emit()
             self._request_scene()
@@ -308,12 +310,14 @@ class Lessons(QObject):
     def load_submission(self, task: TaskOutline) -> str:
         """Return the saved submission for a task of the current lesson, or ""."""
         assert self.lesson is not None
-        return self._memory.load_submission(self._storage_key(self.lesson), task.name)
+        return self._saved_settings.load_submission(self._storage_key(self.lesson), task.name)
 
     def save_submission(self, task: TaskOutline, text: str) -> None:
         """Save the submission for a task of the current lesson."""
         if self.lesson is not None:
-            self._memory.store_submission(self._storage_key(self.lesson), task.name, "" if text == task.start else text)
+            self._saved_settings.store_submission(
+                self._storage_key(self.lesson), task.name, "" if text == task.start else text
+            )
 
     def grade_submission(self, text: str) -> None:
         """Grade a submission for the current task."""

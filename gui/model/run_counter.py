@@ -9,7 +9,7 @@ from PyQt6.QtCore import QObject
 
 from gpu.messages.requests import CountPattern, Failure, ModelPattern, Result, RunPattern
 from gpu.messages.run_counts import RunCounts
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 
 _CHANNEL = "count run"
 
@@ -25,7 +25,7 @@ class RunCounter(QObject):
         Returns the queue of the simulator's process.
     """
 
-    def __init__(self, jobs: Callable[[], Jobs], parent: QObject) -> None:
+    def __init__(self, jobs: Callable[[], RequestQueue], parent: QObject) -> None:
         super().__init__(parent)
         self._jobs = jobs
         self._counts: dict[Hashable, RunCounts] = {}

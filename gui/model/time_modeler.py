@@ -12,7 +12,7 @@ from gpu.errors import InputError
 from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.requests import Failure, ModelKernel, ModelPattern, Result
 from gpu.timing.gpus import find_gpu, list_gpu_keys
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.run_counter import compute_run_key
 from gui.qt.timers import create_single_shot_timer
 
@@ -32,7 +32,7 @@ class TimeModeler(QObject):
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : RequestQueue
         The queue of that process, which starts with the first request.
     gpu : str
         The GPU selected earlier; "" for none.
@@ -41,7 +41,7 @@ class TimeModeler(QObject):
     gpu_changed = pyqtSignal(str)
     """The key of the GPU that times are modeled for."""
 
-    def __init__(self, jobs: Jobs, gpu: str, parent: QObject) -> None:
+    def __init__(self, jobs: RequestQueue, gpu: str, parent: QObject) -> None:
         super().__init__(parent)
         self._jobs = jobs
         self._selected_gpu = gpu
@@ -78,7 +78,7 @@ class TimeModeler(QObject):
             self.gpu_changed.emit(self.gpu)
 
     @property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> RequestQueue:
         """The queue of the process, which is started if needed."""
         if not self._jobs.started:
             self._jobs.start("simulator")

@@ -25,8 +25,8 @@ from gui.editor.sources import KernelSources
 from gui.model.clearance import Clearance, Refusal, attach_check
 from gui.model.defaults import apply_device_defaults, store_params
 from gui.model.file_jobs import FileJobs
-from gui.model.jobs import Jobs
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
+from gui.model.request_queue import RequestQueue
 from gui.model.run_counter import RunCounter
 from gui.model.time_modeler import TimeModeler
 from gui.qt.timers import create_single_shot_timer
@@ -45,11 +45,11 @@ class Workbench(QObject):
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : RequestQueue
         The queue of the selected engine.
-    side : Jobs or None
+    side : RequestQueue or None
         The queue of a simulator for checks, counts and recordings.
-    modeling_jobs : Jobs or None
+    modeling_jobs : RequestQueue or None
         The queue of the process that models.
     gpu : str
         The key of the GPU that times are modeled for; "" if none was selected.
@@ -76,16 +76,16 @@ class Workbench(QObject):
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: RequestQueue,
         parent: QObject | None = None,
-        side: Jobs | None = None,
-        modeling_jobs: Jobs | None = None,
+        side: RequestQueue | None = None,
+        modeling_jobs: RequestQueue | None = None,
         gpu: str = "",
     ) -> None:
         super().__init__(parent)
         self.jobs = jobs
-        self._side_jobs = side or Jobs(parent=self)
-        self.modeling = TimeModeler(modeling_jobs or Jobs(parent=self), gpu, self)
+        self._side_jobs = side or RequestQueue(parent=self)
+        self.modeling = TimeModeler(modeling_jobs or RequestQueue(parent=self), gpu, self)
         self.sources = KernelSources(self._check_source, self)
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
@@ -111,7 +111,7 @@ class Workbench(QObject):
         self._verify_timer = create_single_shot_timer(VERIFY_DELAY_MS, lambda: self.run(verify=True), self)
 
     @property
-    def side_jobs(self) -> Jobs:
+    def side_jobs(self) -> RequestQueue:
         """The queue of the side simulator, so that typing and stepping never wait for a run.
 
         Its process starts with the first use.

@@ -20,7 +20,7 @@ from gpu.messages.timelines import RunTimelines
 from gpu.warp import WARP
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.qt.background import run_in_background
 from gui.qt.timers import create_single_shot_timer
 from gui.step_view.dataflow.view import FlowView
@@ -80,7 +80,7 @@ class StepTab(QWidget):
         self,
         steppable: Steppable,
         sources: KernelSources,
-        jobs: Callable[[], Jobs],
+        jobs: Callable[[], RequestQueue],
         timeline_subject: TimelineSubject | None = None,
     ) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class StepTab(QWidget):
         self.panes.flow.thread_clicked.connect(self._toggle_followed_thread)
         self.panes.flow.cleared.connect(self.clear_selection)
         self.panes.lanes.grid.thread_clicked.connect(self._toggle_followed_thread)
-        self.panes.memory.thread_clicked.connect(self._toggle_followed_thread)
+        self.panes.arrays.thread_clicked.connect(self._toggle_followed_thread)
         self.panes.tiles.thread_clicked.connect(self._toggle_followed_thread)
         self.panes.counters.n_changed.connect(self._show_textbook)
         self.schedules_view.moment_requested.connect(self._jump_to_moment)
@@ -310,7 +310,7 @@ class StepTab(QWidget):
             empty = f"{cause}, so there is nothing to step through."
             self._show_message(recording.failure or recording.stopped or empty)
             return
-        self.panes.memory.open(models)
+        self.panes.arrays.open(models)
         self.panes.launches.open(models.grids)
         self.panes.kinds.buttons["Launches"].setVisible(models.has_child_launches)
         self.panes.kinds.buttons["Tiles"].setVisible(models.has_tile_products)
@@ -398,7 +398,7 @@ class StepTab(QWidget):
         """Switch to the selected picture, without updating its moment."""
         view, legend = {
             "Flow": (self.panes.flow, FLOW_LEGEND),
-            "Arrays": (self.panes.memory, ARRAYS_LEGEND),
+            "Arrays": (self.panes.arrays, ARRAYS_LEGEND),
             "Variables": (self.panes.variables_view, VARIABLES_LEGEND),
             "Tiles": (self.panes.tiles, TILES_LEGEND),
             "Timeline": (self.panes.warps, WARPS_LEGEND),
@@ -657,7 +657,7 @@ class StepTab(QWidget):
         now = self.snapshot(moment)
         self.panes.lanes.show_lanes(now.lanes, now.block, now.blocks, now.threads, now.thread if self.followed else -1)
         self.panes.lanes.show_traffic(now.traffic)
-        self.panes.memory.show_moment(moment, now.block, self.followed)
+        self.panes.arrays.show_moment(moment, now.block, self.followed)
         if self.panes.pictures.currentWidget() is self.panes.variables_view:
             self._show_warp(moment, now)
         elif self.panes.pictures.currentWidget() is self.panes.tiles:

@@ -18,7 +18,7 @@ from gpu.messages.requests import CountKernel, Failure, ModelKernel, Result
 from gpu.messages.verdicts import describe_mistakes
 from gpu.timing.gpus import GpuScaling
 from gui.compare_view.modeled_views import VIEWS, Modelable, ModeledViews
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
@@ -57,7 +57,7 @@ class UserCompareTab(QWidget):
 
     def __init__(
         self,
-        jobs: Callable[[], Jobs],
+        jobs: Callable[[], RequestQueue],
         get_launch: Callable[[], KernelLaunch],
         get_kernels: Callable[[], Sequence[Signature]],
         modeling: TimeModeler,

@@ -14,7 +14,7 @@ from gpu.messages.programs import has_main
 from gpu.messages.requests import DescribeKernels, Failure, ModelKernel, Result, RunKernel, TimelineKernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import ModelFollower, TimeModeler
 from gui.painting.theme import look
 from gui.run_view.modeled_card import ModeledCard, find_line_code
@@ -59,7 +59,7 @@ class UserKernelPage(Ground):
         self,
         path: Path,
         sources: KernelSources,
-        jobs: Callable[[], Jobs],
+        jobs: Callable[[], RequestQueue],
         modeling: TimeModeler,
         options: str = "",
     ) -> None:

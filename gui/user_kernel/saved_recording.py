@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QTabBar, QVBoxLayout
 
 from gpu.messages.requests import Failure
 from gui.editor.sources import RecordedSources
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import CheckedReader, ReadRecording, Steppable, StepRequest
 from gui.step_view.tab import StepTab
@@ -55,7 +55,7 @@ class RecordedStepTab(StepTab):
     readable = pyqtSignal()
     """The file has been read and can be shown."""
 
-    def __init__(self, path: Path, checked: CheckedReader, jobs: Callable[[], Jobs]) -> None:
+    def __init__(self, path: Path, checked: CheckedReader, jobs: Callable[[], RequestQueue]) -> None:
         self._path, self._checked = path, checked
         self._texts = RecordedSources()
         super().__init__(create_recording_steppable(path, checked), self._texts, jobs)
@@ -125,7 +125,7 @@ class RecordedPage(Ground):
     busy = False
     stepping = True
 
-    def __init__(self, path: Path, checked: CheckedReader, jobs: Callable[[], Jobs]) -> None:
+    def __init__(self, path: Path, checked: CheckedReader, jobs: Callable[[], RequestQueue]) -> None:
         super().__init__()
         self.path = path
         self.step = RecordedStepTab(path, checked, jobs)

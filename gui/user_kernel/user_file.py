@@ -9,13 +9,13 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
 from gpu.errors import InputError
-from gpu.messages.programs import SCRIPT, has_main
+from gpu.messages.programs import SCRIPT_SUFFIX, has_main
 from gpu.messages.requests import Failure
 from gpu.process.inspector import Inspector
-from gui.editor.files import KERNEL_FILES, read_kernel
+from gui.editor.files import KERNEL_FILE_FILTER, read_kernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.settings import SavedSettings
 from gui.model.time_modeler import TimeModeler
 from gui.step_view.tab import StepTab
@@ -24,9 +24,9 @@ from gui.user_kernel.program.page import ProgramPage
 from gui.user_kernel.saved_recording import RecordedPage
 from gui.widgets.file_dialogs import choose_existing_file
 
-RECORDINGS = (".lockstep", ".trace", ".html")
-SUFFIXES = (".cu", ".cuh", SCRIPT, *RECORDINGS)
-_FILE_FILTER = f"Kernels, programs, scripts and recordings (*{' *'.join(SUFFIXES)});;{KERNEL_FILES}"
+RECORDING_SUFFIXES = (".lockstep", ".trace", ".html")
+SUFFIXES = (".cu", ".cuh", SCRIPT_SUFFIX, *RECORDING_SUFFIXES)
+_FILE_FILTER = f"Kernels, programs, scripts and recordings (*{' *'.join(SUFFIXES)});;{KERNEL_FILE_FILTER}"
 
 UserPage = UserKernelPage | ProgramPage | RecordedPage
 
@@ -44,9 +44,9 @@ class UserFile(QObject):
         Returns the queue of the simulator that runs and records kernels.
     modeling : TimeModeler
         Predicts the launches' times on a GPU.
-    programs : Jobs
+    programs : RequestQueue
         The queue of a separate process that runs programs, because a program may never terminate.
-    memory : SavedSettings
+    saved_settings : SavedSettings
         Saves the compiler options of each file.
     """
 
@@ -66,14 +66,14 @@ class UserFile(QObject):
         self,
         stack: QStackedWidget,
         sources: KernelSources,
-        jobs: Callable[[], Jobs],
+        jobs: Callable[[], RequestQueue],
         modeling: TimeModeler,
-        programs: Jobs,
-        memory: SavedSettings,
+        programs: RequestQueue,
+        saved_settings: SavedSettings,
     ) -> None:
         super().__init__(stack)
         self._stack, self._sources, self._jobs, self._modeling = stack, sources, jobs, modeling
-        self._programs, self._memory = programs, memory
+        self._programs, self._saved_settings = programs, saved_settings
         self.page: UserPage | None = None
         self._pending_page: RecordedPage | None = None
         self._inspector = Inspector()
@@ -98,7 +98,7 @@ class UserFile(QObject):
         """Open a file; the current page stays until the file has been read."""
         path = path.absolute()
         self._pending_page = None
-        if path.suffix.lower() in RECORDINGS:
+        if path.suffix.lower() in RECORDING_SUFFIXES:
             self._read_recording(path)
             return
         try:
@@ -107,15 +107,17 @@ class UserFile(QObject):
             self.warned.emit(error.message, "Open a CUDA C++ file, or a PyCUDA script.")
             return
         if self.page is None or self.page.path != path:
-            if path.suffix.lower() == SCRIPT or has_main(text):
+            if path.suffix.lower() == SCRIPT_SUFFIX or has_main(text):
                 self._open_program(path)
             else:
                 self._open_kernels(path)
         self.show_page()
 
     def _open_kernels(self, path: Path) -> None:
-        page = UserKernelPage(path, self._sources, self._jobs, self._modeling, self._memory.compiler_options(path))
-        page.options_changed.connect(lambda text: self._memory.store_compiler_options(path, text))
+        page = UserKernelPage(
+            path, self._sources, self._jobs, self._modeling, self._saved_settings.compiler_options(path)
+        )
+        page.options_changed.connect(lambda text: self._saved_settings.store_compiler_options(path, text))
         page.busy_changed.connect(self.busy_changed)
         page.program_requested.connect(lambda: self._switch_page(self._open_program, path))
         self._set_page(page)
@@ -128,9 +130,9 @@ class UserFile(QObject):
             self._program_jobs,
             self._inspector.read,
             lambda: self._modeling.gpu,
-            self._memory.compiler_options(path),
+            self._saved_settings.compiler_options(path),
         )
-        page.options_changed.connect(lambda text: self._memory.store_compiler_options(path, text))
+        page.options_changed.connect(lambda text: self._saved_settings.store_compiler_options(path, text))
         page.busy_changed.connect(self.busy_changed)
         page.step_tab_created.connect(self._connect_step)
         page.kernels_requested.connect(lambda: self._switch_page(self._open_kernels, path))
@@ -142,7 +144,7 @@ class UserFile(QObject):
         open_page(path)
         self.show_page()
 
-    def _program_jobs(self) -> Jobs:
+    def _program_jobs(self) -> RequestQueue:
         if not self._programs.started:
             try:
                 self._programs.start("simulator")
@@ -229,5 +231,5 @@ def _page_title(page: UserPage) -> str:
         case RecordedPage():
             return "Recording"
         case ProgramPage():
-            return "Script" if page.path.suffix.lower() == SCRIPT else "Program"
+            return "Script" if page.path.suffix.lower() == SCRIPT_SUFFIX else "Program"
     return "Own kernel"

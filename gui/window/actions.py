@@ -80,7 +80,7 @@ class Actions(QObject):
     ----------
     window : QWidget
         The window that the actions belong to.
-    memory : SavedSettings
+    saved_settings : SavedSettings
         Has the list of recent files.
     appearance, files, own, pages, running, lecturing, teaching
         The objects that the actions call.
@@ -92,7 +92,7 @@ class Actions(QObject):
     def __init__(
         self,
         window: QWidget,
-        memory: SavedSettings,
+        saved_settings: SavedSettings,
         appearance: Appearance,
         files: Files,
         own: UserFile,
@@ -102,7 +102,7 @@ class Actions(QObject):
         teaching: LessonPresenter,
     ) -> None:
         super().__init__(window)
-        self._window, self._memory, self._files = window, memory, files
+        self._window, self._saved_settings, self._files = window, saved_settings, files
         self.menu = QMenu(window)
         self.menu.setAccessibleName("Menu")
         self.actions_by_name: dict[str, QAction] = {}
@@ -163,14 +163,14 @@ class Actions(QObject):
 
     def _update_recent_menu(self) -> None:
         self.recent.clear()
-        paths = self._memory.recent
+        paths = self._saved_settings.recent
         for path in paths:
             self._add_file(self.recent, path, path.name).setToolTip(str(path))
         if paths:
             self.recent.addSeparator()
             clear = self.recent.addAction("Clear this list")
             assert clear is not None
-            clear.triggered.connect(lambda _: self._memory.clear_recent())
+            clear.triggered.connect(lambda _: self._saved_settings.clear_recent())
         else:
             nothing = self.recent.addAction("Nothing yet")
             assert nothing is not None

@@ -13,33 +13,38 @@ class Appearance(QObject):
 
     Parameters
     ----------
-    memory : SavedSettings
+    saved_settings : SavedSettings
     """
 
     changed = pyqtSignal()
 
-    def __init__(self, memory: SavedSettings, parent: QObject) -> None:
+    def __init__(self, saved_settings: SavedSettings, parent: QObject) -> None:
         super().__init__(parent)
-        self._memory = memory
+        self._saved_settings = saved_settings
         self._scale_factor = 1.0
         self._set_look()
 
     def _set_look(self) -> None:
-        set_look(Look(THEMES[self._memory.theme], round(FONT_SIZES[self._memory.text_size] * self._scale_factor)))
+        set_look(
+            Look(
+                THEMES[self._saved_settings.theme],
+                round(FONT_SIZES[self._saved_settings.text_size] * self._scale_factor),
+            )
+        )
 
     def set_theme(self, name: str) -> None:
         """Switch to a theme."""
-        self._memory.theme = name
+        self._saved_settings.theme = name
         self._set_look()
         self.changed.emit()
 
     def toggle_theme(self) -> None:
         """Switch between dark and light."""
-        self.set_theme("light" if self._memory.theme == "dark" else "dark")
+        self.set_theme("light" if self._saved_settings.theme == "dark" else "dark")
 
     def set_text_size(self, name: str) -> None:
         """Set the text size by its name."""
-        self._memory.text_size = name
+        self._saved_settings.text_size = name
         self._set_look()
         self.changed.emit()
 
@@ -53,4 +58,4 @@ class Appearance(QObject):
     def step_text_size(self, step: int) -> None:
         """Select the next larger (`step` = 1) or smaller (-1) text size."""
         names = list(FONT_SIZES)
-        self.set_text_size(names[min(max(names.index(self._memory.text_size) + step, 0), len(names) - 1)])
+        self.set_text_size(names[min(max(names.index(self._saved_settings.text_size) + step, 0), len(names) - 1)])

@@ -44,7 +44,7 @@ class Files:
     window : QWidget
         Parent of the file dialogs; screenshots show it.
     bench : Workbench
-    memory : SavedSettings
+    saved_settings : SavedSettings
         Has the most recently used folder.
     pages : Pages
     own : UserFile
@@ -58,17 +58,17 @@ class Files:
         self,
         window: QWidget,
         bench: Workbench,
-        memory: SavedSettings,
+        saved_settings: SavedSettings,
         pages: Pages,
         own: UserFile,
         teaching: LessonPresenter,
         messages: Messages,
     ) -> None:
-        self._window, self._bench, self._memory = window, bench, memory
+        self._window, self._bench, self._saved_settings = window, bench, saved_settings
         self._pages, self._own, self._teaching, self._messages = pages, own, teaching, messages
 
     def _find_image_folder(self) -> Path:
-        folder = self._memory.recent[0].parent if self._memory.recent else Path.home()
+        folder = self._saved_settings.recent[0].parent if self._saved_settings.recent else Path.home()
         return folder if os.path.isdir(folder) else Path.home()
 
     def open_file(self, path: Path) -> None:

@@ -19,8 +19,8 @@ from gui.editor.files import choose_save_target
 from gui.editor.unsaved_dialog import UnsavedDialog
 from gui.lessons.presenter import LessonPresenter
 from gui.model.defaults import select_params_to_save
-from gui.model.jobs import HostFactory, Jobs, create_engine_host, describe_progress
 from gui.model.records import FinishedRun, OpenImage, OpenValues
+from gui.model.request_queue import HostFactory, RequestQueue, create_engine_host, describe_progress
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
 from gui.painting.style import style_sheet
@@ -57,7 +57,7 @@ class MainWindow(QMainWindow):
 
     Parameters
     ----------
-    memory : SavedSettings
+    saved_settings : SavedSettings
         The settings of the last session.
     engine : str or ClusterSettings
         The engine to start with; "" uses the remembered one.
@@ -69,60 +69,66 @@ class MainWindow(QMainWindow):
 
     def __init__(
         self,
-        memory: SavedSettings | None = None,
+        saved_settings: SavedSettings | None = None,
         engine: str | ClusterSettings = "",
         factory: HostFactory = create_engine_host,
         survey: Survey = survey_devices,
         drafts: Drafts | None = None,
     ) -> None:
         super().__init__()
-        self.memory = memory or SavedSettings()
-        set_folder_memory(self.memory)
-        wanted = engine or self.memory.engine
+        self.saved_settings = saved_settings or SavedSettings()
+        set_folder_memory(self.saved_settings)
+        wanted = engine or self.saved_settings.engine
         self.engine = CLUSTER if isinstance(wanted, ClusterSettings) else wanted
-        self.jobs = Jobs(factory, self)
+        self.jobs = RequestQueue(factory, self)
         # The engine's process takes a moment to start: it does so while the window is built.
         self.jobs.start(wanted)
-        self._side_jobs = Jobs(factory, self)
+        self._side_jobs = RequestQueue(factory, self)
         self.bench = Workbench(
-            self.jobs, self, side=self._side_jobs, modeling_jobs=Jobs(factory, self), gpu=self.memory.gpu
+            self.jobs,
+            self,
+            side=self._side_jobs,
+            modeling_jobs=RequestQueue(factory, self),
+            gpu=self.saved_settings.gpu,
         )
         for name, pattern in self.bench.patterns.items():
-            saved = self.memory
+            saved = self.saved_settings
             self.bench.restore(name, saved.variant(pattern), saved.params(pattern), saved.list_saved_params(pattern))
-        self.appearance = Appearance(self.memory, self)
+        self.appearance = Appearance(self.saved_settings, self)
 
         self.setWindowTitle("Lockstep")
         self.setMinimumSize(960, 600)
         self.resize(QSize(1280, 720))
         self.setAcceptDrops(True)
         self._discards_edits = False
-        self._pending_warnings = [self.memory.problem_message]
+        self._pending_warnings = [self.saved_settings.problem_message]
         self.stack = QStackedWidget()
         self.banner = Banner()
         self.status = StatusLine(survey)
         self.messages = Messages(self.status, self.banner)
-        self.pages = Pages(self.stack, self.bench, self.memory, self.messages)
-        self._programs = Jobs(factory, self)
+        self.pages = Pages(self.stack, self.bench, self.saved_settings, self.messages)
+        self._programs = RequestQueue(factory, self)
         self.user_file = UserFile(
             self.stack,
             self.bench.sources,
             lambda: self.bench.side_jobs,
             self.bench.modeling,
             self._programs,
-            self.memory,
+            self.saved_settings,
         )
         self.draft_recovery = DraftRecovery(drafts or Drafts(), self.bench, self.pages, self.user_file)
         self.teaching = LessonPresenter(
-            self.stack, lambda: self.bench.side_jobs, self.memory, lambda scene: show_scene(self.pages, scene)
+            self.stack, lambda: self.bench.side_jobs, self.saved_settings, lambda scene: show_scene(self.pages, scene)
         )
         self.preparation = Preparation(self.pages, self.stack, self.bench, self.teaching.lessons)
-        self.files = Files(self, self.bench, self.memory, self.pages, self.user_file, self.teaching, self.messages)
+        self.files = Files(
+            self, self.bench, self.saved_settings, self.pages, self.user_file, self.teaching, self.messages
+        )
         self.running = RunActions(self.bench, self.pages, self.user_file, self.teaching, self.messages)
         self.lecturing = LectureMode(self, self.appearance, self._find_step_tab)
         self.window_actions = Actions(
             self,
-            self.memory,
+            self.saved_settings,
             self.appearance,
             self.files,
             self.user_file,
@@ -141,9 +147,9 @@ class MainWindow(QMainWindow):
         if isinstance(wanted, ClusterSettings):
             self.status.show_start(describe_cluster_start(wanted))
         self.header.show_gpu(self.bench.modeling.gpu)
-        chosen = self.memory.pattern
+        chosen = self.saved_settings.pattern
         self.pages.show_page(chosen if chosen in self.bench.patterns else self.bench.pattern_name)
-        if geometry := self.memory.geometry:
+        if geometry := self.saved_settings.geometry:
             self.restoreGeometry(geometry)
 
     # --- layout and connections
@@ -245,7 +251,7 @@ class MainWindow(QMainWindow):
         samples = sample_images()
         self.sidebar.add_samples(samples)
         self.window_actions.add_samples(samples)
-        last = self.memory.image
+        last = self.saved_settings.image
         exists = last is not None and os.path.isfile(last)
         path = image or (last if exists else None) or DEFAULT_SAMPLE
         self.bench.open_image(path, DEFAULT_SAMPLE)
@@ -295,7 +301,7 @@ class MainWindow(QMainWindow):
         if name == CLUSTER:
             self._show_cluster_dialog()
         elif name != self.engine:
-            self.memory.engine = name
+            self.saved_settings.engine = name
             self._start_engine(name)
 
     def _show_cluster_dialog(self) -> None:
@@ -305,13 +311,13 @@ class MainWindow(QMainWindow):
                 "Dask, which is needed to run on several devices, is not installed.", INSTALL_ADVICE, tone="neutral"
             )
             return
-        dialog = ClusterDialog(self, self.memory.cluster)
+        dialog = ClusterDialog(self, self.saved_settings.cluster)
         dialog.accepted_request.connect(self.set_cluster)
         dialog.open()
 
     def set_cluster(self, request: ClusterSettings) -> None:
         """Switch to several devices."""
-        self.memory.cluster = request
+        self.saved_settings.cluster = request
         self._start_engine(request)
         self.status.show_start(describe_cluster_start(request))
 
@@ -328,7 +334,7 @@ class MainWindow(QMainWindow):
     # --- events
 
     def _choose_gpu(self, key: str) -> None:
-        self.memory.gpu = key
+        self.saved_settings.gpu = key
         self.bench.modeling.select_gpu(key)
 
     def _apply_look(self) -> None:
@@ -339,7 +345,7 @@ class MainWindow(QMainWindow):
         self.header.resize_with_text()
         self.sidebar.resize_with_text()
         self._update_sidebar()
-        self.window_actions.show_choices(self.memory.theme, self.memory.text_size)
+        self.window_actions.show_choices(self.saved_settings.theme, self.saved_settings.text_size)
 
     def _theme_dialogs(self, theme: Theme) -> None:
         """Set the dark or light theme for system dialogs too, where the platform supports both."""
@@ -349,7 +355,7 @@ class MainWindow(QMainWindow):
             hints.setColorScheme(schemes.get(theme.name, Qt.ColorScheme.Unknown))
 
     def _show_preferences(self) -> None:
-        dialog = Preferences(self, self.memory.theme, self.memory.text_size, self.engine)
+        dialog = Preferences(self, self.saved_settings.theme, self.saved_settings.text_size, self.engine)
         dialog.theme_chosen.connect(self.appearance.set_theme)
         dialog.text_size_chosen.connect(self.appearance.set_text_size)
         dialog.engine_chosen.connect(self.set_engine)
@@ -427,9 +433,9 @@ class MainWindow(QMainWindow):
         self._show_warnings()
         self._show_input_description()
         self.sidebar.mark_image(image.path)
-        self.memory.image = image.path
+        self.saved_settings.image = image.path
         if image.path not in self.sidebar.thumbnails:
-            self.memory.add_recent(image.path)
+            self.saved_settings.add_recent(image.path)
 
     def _show_warnings(self) -> None:
         """Report problems with the user's folders once, as soon as the window shows an input."""
@@ -500,17 +506,17 @@ class MainWindow(QMainWindow):
             return
         if not self.draft_recovery.has_drafts:
             self.draft_recovery.discard_restored()
-        self.memory.pattern = self.bench.pattern_name
+        self.saved_settings.pattern = self.bench.pattern_name
         for name, settings in self.bench.settings.items():
-            self.memory.store_settings(
+            self.saved_settings.store_settings(
                 name, settings.variant, select_params_to_save(self.bench.patterns[name], settings)
             )
         self.preparation.stop()
         self.pages.close_down()
         self.user_file.close_down()
         self.teaching.close_down()
-        self.memory.geometry = self.saveGeometry()
-        self.memory.write()
+        self.saved_settings.geometry = self.saveGeometry()
+        self.saved_settings.write()
         self.bench.close()
         super().closeEvent(event)
         self.hide()

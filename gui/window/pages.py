@@ -10,8 +10,8 @@ from PyQt6.QtWidgets import QStackedWidget
 from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, ModelPattern
 from gui.bodies_view.view import BodiesView
-from gui.model.jobs import describe_progress
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
+from gui.model.request_queue import describe_progress
 from gui.model.settings import SavedSettings
 from gui.model.time_modeler import ModelFollower
 from gui.model.workbench import Workbench
@@ -29,7 +29,7 @@ class Pages(QObject):
         The stack that shows them, among other pages.
     bench : Workbench
         Runs the patterns and supplies the results.
-    memory : SavedSettings
+    saved_settings : SavedSettings
         The saved state of the pages.
     messages : Messages
     """
@@ -43,9 +43,11 @@ class Pages(QObject):
     page_created = pyqtSignal(object)
     """PatternPage"""
 
-    def __init__(self, stack: QStackedWidget, bench: Workbench, memory: SavedSettings, messages: Messages) -> None:
+    def __init__(
+        self, stack: QStackedWidget, bench: Workbench, saved_settings: SavedSettings, messages: Messages
+    ) -> None:
         super().__init__(stack)
-        self._stack, self._bench, self._memory, self._messages = stack, bench, memory, messages
+        self._stack, self._bench, self._saved_settings, self._messages = stack, bench, saved_settings, messages
         self.pages_by_name: dict[str, PatternPage] = {}
         self.model_followers: dict[str, ModelFollower] = {}
         """The modeled times of the created pages, by pattern name."""
@@ -72,7 +74,7 @@ class Pages(QObject):
         """Show a pattern's page."""
         page = self._place_page(name)
         if name not in self._visited_names:
-            page.select_tab(self._memory.tab(name))
+            page.select_tab(self._saved_settings.tab(name))
         self._visited_names.add(name)
         self._bench.pattern_name = name
         self._stack.setCurrentWidget(page)
@@ -170,7 +172,7 @@ class Pages(QObject):
 
     def create_page(self, name: str) -> PatternPage:
         """Create a pattern's page."""
-        bench, memory, messages = self._bench, self._memory, self._messages
+        bench, saved_settings, messages = self._bench, self._saved_settings, self._messages
         page = self.pages_by_name[name] = PatternPage(
             bench.patterns[name],
             bench.settings[name],
@@ -187,7 +189,7 @@ class Pages(QObject):
         page.variant_requested.connect(self.choose_variant)
         if isinstance(page.view, BodiesView):
             self._connect_bodies(page.view)
-        page.step.settings.restore(*memory.step(page.pattern))
+        page.step.settings.restore(*saved_settings.step(page.pattern))
         page.step.record_soon()
         for changed in (page.tabs.currentChanged, page.step.settings.changed):
             changed.connect(
@@ -200,10 +202,10 @@ class Pages(QObject):
             source.saved.connect(bench.saved)
             source.hint_changed.connect(messages.status.show_message)
         if page.view.levels is not None:
-            page.view.levels.set_scale(memory.scale)
+            page.view.levels.set_scale(saved_settings.scale)
             page.view.levels.scale.picked.connect(self._set_scale)
         for key, splitter in self._list_splitters(page).items():
-            sizes = memory.sizes(f"{name}/{key}")
+            sizes = saved_settings.sizes(f"{name}/{key}")
             if len(sizes) == splitter.count():
                 splitter.setSizes(sizes)
         if bench.image is not None:
@@ -263,7 +265,7 @@ class Pages(QObject):
 
     def _set_scale(self, chosen: str) -> None:
         """Apply a scale chosen in one histogram to all of them."""
-        self._memory.scale = chosen
+        self._saved_settings.scale = chosen
         for page in self.pages_by_name.values():
             if page.view.levels is not None:
                 page.view.levels.set_scale(chosen)
@@ -272,14 +274,14 @@ class Pages(QObject):
 
     def close_down(self) -> None:
         """Stop all pages and save their state: the window closes."""
-        memory = self._memory
+        saved_settings = self._saved_settings
         for name, page in self.pages_by_name.items():
-            memory.store_step(name, page.step.settings.params, page.step.settings.schedule)
+            saved_settings.store_step(name, page.step.settings.params, page.step.settings.schedule)
             if name in self._visited_names:  # the others have no layout yet
-                memory.store_tab(name, page.tabs.tabText(page.tabs.currentIndex()))
+                saved_settings.store_tab(name, page.tabs.tabText(page.tabs.currentIndex()))
                 for key, splitter in self._list_splitters(page).items():
                     if key != "step" or page.step.models is not None:
-                        memory.store_sizes(f"{name}/{key}", splitter.sizes())
+                        saved_settings.store_sizes(f"{name}/{key}", splitter.sizes())
             page.step.close_down()
             if isinstance(page.view, BodiesView):
                 page.view.close_down()

@@ -30,8 +30,8 @@ from gui.bodies_view.view import BodiesView
 from gui.compare_view.tab import CompareTab
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
-from gui.model.jobs import Jobs
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
+from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
@@ -125,7 +125,7 @@ class PatternPage(Ground):
         The kernels' texts, editable on this page.
     jobs : callable
         Returns the queue of the simulator that records for the Step tab.
-    engine : Jobs
+    engine : RequestQueue
         The queue of the selected engine; the Compare tab measures on it.
     timed : TimelineSubject
         Supplies the Step tab's timeline.
@@ -145,8 +145,8 @@ class PatternPage(Ground):
         pattern: Pattern,
         settings: Settings,
         sources: KernelSources,
-        jobs: Callable[[], Jobs],
-        engine: Jobs,
+        jobs: Callable[[], RequestQueue],
+        engine: RequestQueue,
         timed: TimelineSubject,
         image: Callable[[], Mapping[str, SharedArray]],
         modeling: TimeModeler,

@@ -15,7 +15,7 @@ from gpu.declaration.presentation import (
 )
 from gpu.declaration.roles import Role
 from gui.bodies_view.view import BodiesView
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.run_view.array import ArrayView
 from gui.run_view.filtered_image import FilteredImageView
 from gui.run_view.image_counts import ImageCountsView
@@ -23,7 +23,7 @@ from gui.run_view.matrices import MatricesView
 from gui.run_view.view import RunView
 from gui.widgets.forms import ParameterForm
 
-_VIEWS: dict[type[Presentation], Callable[[Pattern, ParameterForm, Jobs], RunView]] = {
+_VIEWS: dict[type[Presentation], Callable[[Pattern, ParameterForm, RequestQueue], RunView]] = {
     ArrayPresentation: lambda pattern, form, engine: ArrayView(pattern),
     BodiesPresentation: lambda pattern, form, engine: BodiesView(pattern, engine),
     CountsPresentation: lambda pattern, form, engine: ImageCountsView(pattern, form),
@@ -41,6 +41,6 @@ def list_form_parameters(pattern: Pattern) -> tuple[Parameter, ...]:
     return tuple(each for each in pattern.parameters if each.role not in hidden)
 
 
-def create_view(pattern: Pattern, form: ParameterForm, engine: Jobs) -> RunView:
+def create_view(pattern: Pattern, form: ParameterForm, engine: RequestQueue) -> RunView:
     """Create a view for a pattern's results; `engine` is the queue of the selected engine."""
     return _VIEWS[type(pattern.presentation)](pattern, form, engine)

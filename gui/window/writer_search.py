@@ -8,8 +8,8 @@ from PyQt6.QtCore import QObject, QPoint, pyqtSignal
 
 from gpu.messages.requests import Failure, FindWriter, Result, RunPattern, StepWriter
 from gpu.messages.writer import WrittenElement
-from gui.model.jobs import Jobs
 from gui.model.records import PointedElement
+from gui.model.request_queue import RequestQueue
 from gui.run_view.view import RunView
 from gui.run_view.writer_card import PLANES, WriterCard
 
@@ -24,7 +24,7 @@ class WriterSearch(QObject):
     view : RunView
     jobs : callable
         Returns the queue of the simulator's process.
-    engine : Jobs
+    engine : RequestQueue
         The queue of the engine that ran.
     """
 
@@ -33,7 +33,7 @@ class WriterSearch(QObject):
     line_requested = pyqtSignal(str, int)
     """A kernel file and a line number."""
 
-    def __init__(self, view: RunView, jobs: Callable[[], Jobs], engine: Jobs) -> None:
+    def __init__(self, view: RunView, jobs: Callable[[], RequestQueue], engine: RequestQueue) -> None:
         super().__init__(view)
         self._view, self._jobs, self._engine = view, jobs, engine
         self._run: RunPattern | None = None

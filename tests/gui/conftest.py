@@ -410,7 +410,7 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def memory(store):
+def saved_settings(store):
     from gui.model.settings import SavedSettings
 
     return SavedSettings(store)
@@ -436,7 +436,7 @@ def drafts(tmp_path):
 
 
 @pytest.fixture
-def make_window(qtbot, memory, drafts, monkeypatch, idle_delays_ms, model_delay_ms):
+def make_window(qtbot, saved_settings, drafts, monkeypatch, idle_delays_ms, model_delay_ms):
     from gui.window.main_window import MainWindow
 
     for name, interval in zip(("IDLE_MS", "SIMULATOR_DELAY_MS"), idle_delays_ms, strict=True):
@@ -445,8 +445,8 @@ def make_window(qtbot, memory, drafts, monkeypatch, idle_delays_ms, model_delay_
     FakeHost.instances = []
     windows = []
 
-    def make(memory=memory, **options):
-        window = MainWindow(memory, "null", factory=FakeHost, survey=list, drafts=drafts, **options)
+    def make(saved_settings=saved_settings, **options):
+        window = MainWindow(saved_settings, "null", factory=FakeHost, survey=list, drafts=drafts, **options)
         windows.append(window)
         with qtbot.waitExposed(window):
             window.show()

@@ -35,7 +35,7 @@ class TimeLimit:
     def __init__(self, seconds: float | None) -> None:
         self.seconds = math.inf if seconds is None else seconds
         self._cpu_start = time.process_time()
-        self._clock_start = time.monotonic()
+        self._clock_start = self._next_reading = time.monotonic()
         self._next_clock_limit = compute_first_wall_limit(self.seconds)
         self._restart(self.seconds, self._next_clock_limit)
 

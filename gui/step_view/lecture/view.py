@@ -138,7 +138,7 @@ class LectureView(QWidget):
         panes.timeline.hide()
         self._previous_column_width = panes.flow.viewport.max_column_width
         self.light = PointerLight(self)
-        self.light.watch(panes.flow, panes.memory, panes.lanes.grid, self.code)
+        self.light.watch(panes.flow, panes.arrays, panes.lanes.grid, self.code)
         self.blank = BlackScreen(self)
         self._first_moment = tab.player.moment
         self._keys = ViewKeys(

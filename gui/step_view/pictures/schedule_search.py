@@ -11,7 +11,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.messages.requests import Failure
 from gpu.schedules import KINDS, ROUND_ROBIN, Schedule
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.qt.background import run_in_background
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import RunRequest
@@ -80,7 +80,7 @@ class SmallestSearch(QObject):
     exhausted = pyqtSignal()
     """The search ended without a result."""
 
-    def __init__(self, jobs: Callable[[], Jobs], channel: str, parent: QObject) -> None:
+    def __init__(self, jobs: Callable[[], RequestQueue], channel: str, parent: QObject) -> None:
         super().__init__(parent)
         self._stepper = Stepper(jobs, channel, self, priority=0)
         self._comparison = ScheduleComparison(self)

@@ -14,7 +14,7 @@ from gpu.declaration.pattern import Integer, Parameter, Params, find_by_role
 from gpu.declaration.roles import Role
 from gpu.messages.requests import Failure, StepPattern
 from gpu.schedules import KINDS, Schedule
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.painting.values import format_value, thread_name
 from gui.qt.events import is_event_type
@@ -52,7 +52,7 @@ class SchedulesView(QWidget):
     params_requested = pyqtSignal(dict)
     """Parameters to record instead: a smaller size at which schedules differ too."""
 
-    def __init__(self, jobs: Callable[[], Jobs], channel: str) -> None:
+    def __init__(self, jobs: Callable[[], RequestQueue], channel: str) -> None:
         super().__init__()
         self.stepper = Stepper(jobs, channel, self)
         self.views = (FlowView(), FlowView())

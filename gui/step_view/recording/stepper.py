@@ -11,7 +11,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from gpu.declaration.pattern import CountedText
 from gpu.errors import LockstepError
 from gpu.messages.requests import Failure, Result
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.qt.background import run_in_background
 from gui.step_view.recording import models
 from gui.step_view.recording.models import RecordingModels
@@ -41,7 +41,7 @@ class Stepper(QObject):
     _read = pyqtSignal(int, object, object)
 
     def __init__(
-        self, jobs: Callable[[], Jobs], channel: str, parent: QObject | None = None, *, priority: int = 1
+        self, jobs: Callable[[], RequestQueue], channel: str, parent: QObject | None = None, *, priority: int = 1
     ) -> None:
         super().__init__(parent)
         self._jobs, self._channel, self._priority = jobs, channel, priority
@@ -52,7 +52,7 @@ class Stepper(QObject):
         self._read.connect(self._receive_models)
 
     @property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> RequestQueue:
         """Return the job queue, after starting its process."""
         return self._jobs()
 

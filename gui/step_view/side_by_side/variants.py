@@ -11,7 +11,7 @@ from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
 
 from gpu.messages.requests import Failure, StepPattern
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.step_view.cards.lanes import LaneGrid
 from gui.step_view.cards.traffic import BankRow
@@ -175,7 +175,7 @@ class VariantsView(QWidget):
 
     status_message = pyqtSignal(str)
 
-    def __init__(self, jobs: Callable[[], Jobs], channel: str) -> None:
+    def __init__(self, jobs: Callable[[], RequestQueue], channel: str) -> None:
         super().__init__()
         self.setAccessibleName("Side by side")
         self.stepper = Stepper(jobs, channel, self)

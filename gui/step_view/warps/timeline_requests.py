@@ -11,7 +11,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from gpu.errors import InputError
 from gpu.messages.requests import Failure, Result, TimelineKernel, TimelinePattern
 from gpu.messages.timelines import RunTimelines
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
 
 TimelineRequest = TimelinePattern | TimelineKernel
@@ -55,7 +55,9 @@ class TimelineJobs(QObject):
     """The Failure of the last request."""
     busy_changed = pyqtSignal(bool)
 
-    def __init__(self, jobs: Callable[[], Jobs], channel: str, subject: TimelineSubject, parent: QObject) -> None:
+    def __init__(
+        self, jobs: Callable[[], RequestQueue], channel: str, subject: TimelineSubject, parent: QObject
+    ) -> None:
         super().__init__(parent)
         self._jobs, self._channel, self._subject = jobs, channel, subject
         self._last_request = b""

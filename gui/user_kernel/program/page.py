@@ -15,12 +15,12 @@ from gpu.errors import InputError
 from gpu.files import scratch
 from gpu.messages.compiler_options import parse_compiler_options
 from gpu.messages.modeled_time import name_with_article
-from gpu.messages.programs import SCRIPT, ProgramLaunch, ProgramProgress, WholeProgram
+from gpu.messages.programs import SCRIPT_SUFFIX, ProgramLaunch, ProgramProgress, WholeProgram
 from gpu.messages.requests import Failure, Result, RunProgram
 from gpu.timing.gpus import find_gpu
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.step_view.recording.steppable import CheckedReader
 from gui.user_kernel.launch_form import OPTIONS_EXAMPLE, OPTIONS_TIP
@@ -65,7 +65,7 @@ class ProgramPage(Ground):
         self,
         path: Path,
         sources: KernelSources,
-        jobs: Callable[[], Jobs],
+        jobs: Callable[[], RequestQueue],
         checked: CheckedReader,
         get_gpu: Callable[[], str],
         options: str = "",
@@ -116,12 +116,12 @@ class ProgramPage(Ground):
         bar.head.addWidget(self.options_heading)
         bar.head.addWidget(self.options, 1)
         for each in (self.options_heading, self.options):
-            each.setVisible(self.path.suffix.lower() != SCRIPT)
+            each.setVisible(self.path.suffix.lower() != SCRIPT_SUFFIX)
         self.single_kernel_button = button(
             "One kernel…", "flat", tip="Launch one kernel of this file with your own arguments"
         )
         self.single_kernel_button.clicked.connect(self.kernels_requested)
-        self.single_kernel_button.setVisible(self.path.suffix.lower() != SCRIPT)
+        self.single_kernel_button.setVisible(self.path.suffix.lower() != SCRIPT_SUFFIX)
         bar.head.addWidget(self.single_kernel_button)
         listed = Card("Launches", margins=(1, 8, 1, 1))
         listed.head.setContentsMargins(12, 0, 8, 0)

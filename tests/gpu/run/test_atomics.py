@@ -45,28 +45,28 @@ def test_queues_at_addresses_are_those_of_the_pixels_side_by_side() -> None:
     due = ContentionCounts(
         flat.size, np.count_nonzero(per), per.max(), max_equal_lanes(flat, 32), max_equal_lanes(flat, 256)
     )
-    assert found["interleaved"].of_global == due
-    assert found["interleaved"].of_shared == ContentionCounts()
+    assert found["interleaved"].global_counts == due
+    assert found["interleaved"].shared_counts == ContentionCounts()
     private = found["privatized"]
-    assert (private.of_shared.warp_queue, private.of_shared.block_queue) == (due.warp_queue, due.block_queue)
-    assert private.of_shared.operations == flat.size
+    assert (private.shared_counts.warp_queue, private.shared_counts.block_queue) == (due.warp_queue, due.block_queue)
+    assert private.shared_counts.operations == flat.size
     # A block merges each of its bins once, and no two threads of it merge the same.
     blocks = -(-flat.size // 256)
     in_blocks = [flat[start : start + 256] for start in range(0, flat.size, 256)]
     assert len(in_blocks) == blocks
-    assert private.of_shared.addresses == sum(np.unique(each).size for each in in_blocks)
-    assert private.of_global.operations == private.of_shared.addresses
-    assert (private.of_global.warp_queue, private.of_global.block_queue) == (1, 1)
+    assert private.shared_counts.addresses == sum(np.unique(each).size for each in in_blocks)
+    assert private.global_counts.operations == private.shared_counts.addresses
+    assert (private.global_counts.warp_queue, private.global_counts.block_queue) == (1, 1)
 
 
 def test_a_sky_is_what_privatizing_and_copies_are_for() -> None:
     found = counts_of(np.full((256, 256), 200, np.uint8))
-    assert found["interleaved"].of_global == ContentionCounts(65536, 1, 65536, 32, 256)
-    assert found["privatized"].of_shared == ContentionCounts(65536, 128, 512, 32, 256)
-    assert found["privatized"].of_global == ContentionCounts(128, 1, 128, 1, 1)
+    assert found["interleaved"].global_counts == ContentionCounts(65536, 1, 65536, 32, 256)
+    assert found["privatized"].shared_counts == ContentionCounts(65536, 128, 512, 32, 256)
+    assert found["privatized"].global_counts == ContentionCounts(128, 1, 128, 1, 1)
     # Each thread has two pixels, which are a run.
-    assert found["aggregated"].of_shared == ContentionCounts(32768, 128, 256, 32, 256)
-    assert found["peak"].of_shared.warp_queue == 1
+    assert found["aggregated"].shared_counts == ContentionCounts(32768, 128, 256, 32, 256)
+    assert found["peak"].shared_counts.warp_queue == 1
 
 
 def test_what_is_too_large_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ def test_what_is_too_large_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> N
     found = study_atomics(PATTERN, inputs, {}, lambda progress: None)
     assert found.elements == 4500
     assert {counts.elements for counts in found.counts} == {990}
-    assert found.counts[0].of_global.operations == 990
+    assert found.counts[0].global_counts.operations == 990
 
 
 def test_an_input_that_does_not_fit_is_refused() -> None:
@@ -148,7 +148,7 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
     assert "correct in 2 of 2 orders" in out
     code, out, _ = run("--text", "aaaa bb", "--json")
     data = json.loads(out)
-    assert data["counts"][0]["of_global"]["hottest"] == 6
+    assert data["counts"][0]["global_counts"]["hottest"] == 6
     assert len(data["kernel_ms"]) == len(data["modeled"]) == 5
     code, out, err = run("--clock", "0")
     assert (code, out) == (2, "")
@@ -161,7 +161,7 @@ def test_the_phrase_is_38_letters_on_seven_addresses_and_the_chain_is_the_chapte
     found = study_atomics(PATTERN, {}, given, lambda progress: None)
     assert (found.elements, found.ignored) == (38, 3)
     for counts in found.counts[:2]:
-        of = counts.of_global
+        of = counts.global_counts
         assert (of.operations, of.addresses, of.hottest) == (38, 7, 10)
     assert compute_latency_chain(found.global_memory_counts, Latencies()) == LatencyChain(
         2.5e6, 25e6, 17.5e6, 9.5e6, 105e6, 128e9, 32e9

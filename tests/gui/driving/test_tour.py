@@ -24,7 +24,7 @@ def tour_pictures(tmp_path_factory, qapp):
     """A tour as of somebody who looks at small arrays: what is right of large ones the patterns' own tests say."""
     folder = tmp_path_factory.mktemp("tour") / "made"
 
-    def small(_memory, pattern):
+    def small(_saved_settings, pattern):
         size = SMALL_ENOUGH.get(type(pattern.presentation))
         if size is None:
             return pattern.check({})

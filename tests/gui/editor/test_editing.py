@@ -13,7 +13,7 @@ from gpu.errors import SourcePosition
 from gpu.messages.requests import CheckSource, Failure
 from gui.editor.source_pane import SourcePane
 from gui.editor.unsaved_dialog import UnsavedDialog
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.model.workbench import Workbench
 from tests.gui.conftest import FakeHost, wait_until_idle
 
@@ -232,7 +232,7 @@ def test_closing_asks_nothing_of_a_text_that_is_saved_or_as_it_was(qtbot, window
 def checked_pane(qtbot):
     """A pane on our largest kernel file, checked by a real process."""
     parent = QObject()
-    bench = Workbench(Jobs(parent=parent), parent)
+    bench = Workbench(RequestQueue(parent=parent), parent)
     pane = SourcePane(bench.sources)
     qtbot.addWidget(pane)
     pane.resize(600, 500)

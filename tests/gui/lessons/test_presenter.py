@@ -102,7 +102,7 @@ def test_a_step_is_gone_to_by_its_dot(student, lesson):
 def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
     step, box = student.lesson_page.step, student.question.answer_box
     assert step.panes.kinds.chosen == "Arrays"
-    memory = step.panes.memory
+    memory = step.panes.arrays
     student.wait_until(lambda: memory.panels)
     cell, places = memory._arrange_grids()
     for element in (0, 3):
@@ -245,7 +245,7 @@ def test_for_a_class_questions_are_shown_and_nothing_is_remembered(student, less
     assert "It writes 0 to 10." in student.question.verdict.text()
     assert student.question.answer_box.pad.missing == frozenset(range(11))
     assert student.lessons.find_completed_steps(lesson) == frozenset()
-    assert SavedSettings(student.window.memory._store._path).shows_class
+    assert SavedSettings(student.window.saved_settings._store._path).shows_class
     student.click(student.pane.for_class)
     student.wait_for_step()
     assert student.question.check.isVisible()

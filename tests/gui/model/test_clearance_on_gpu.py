@@ -14,8 +14,8 @@ BARRIER = "__syncthreads();"
 
 
 @pytest.fixture
-def on_gpu(qtbot, memory):
-    window = MainWindow(memory, "cuda", survey=list)
+def on_gpu(qtbot, saved_settings):
+    window = MainWindow(saved_settings, "cuda", survey=list)
     window.resize(1280, 720)
     with qtbot.waitExposed(window):
         window.show()

@@ -17,19 +17,29 @@ from tests import needs
 from tests.attacks.settings import attack, read_all_settings
 
 
-def test_defaults(memory):
-    assert (memory.theme, memory.text_size, memory.engine, memory.scale) == ("dark", "normal", "auto", "linear")
-    assert memory.recent == []
-    assert memory.image is None
+def test_defaults(saved_settings):
+    assert (saved_settings.theme, saved_settings.text_size, saved_settings.engine, saved_settings.scale) == (
+        "dark",
+        "normal",
+        "auto",
+        "linear",
+    )
+    assert saved_settings.recent == []
+    assert saved_settings.image is None
 
 
 @pytest.mark.parametrize("key", ["theme", "text_size", "engine", "histogram_scale"])
 @pytest.mark.parametrize("value", ["nonsense", "", "\ud800"])
 def test_nonsense_is_as_if_it_had_never_been_stored(store, key, value):
     store.write_text(json.dumps({key: value}))
-    memory = SavedSettings(store)
-    assert (memory.theme, memory.text_size, memory.engine, memory.scale) == ("dark", "normal", "auto", "linear")
-    assert memory.problem_message == ""
+    saved_settings = SavedSettings(store)
+    assert (saved_settings.theme, saved_settings.text_size, saved_settings.engine, saved_settings.scale) == (
+        "dark",
+        "normal",
+        "auto",
+        "linear",
+    )
+    assert saved_settings.problem_message == ""
 
 
 @pytest.mark.parametrize(
@@ -43,15 +53,15 @@ def test_parameters_that_do_not_make_sense_take_their_defaults(store, given):
     assert params["filter"] in ("gaussian", "box")
 
 
-def test_parameters_come_back(memory, store):
+def test_parameters_come_back(saved_settings, store):
     pattern = find_pattern("convolution")
     params = pattern.check({"filter": "custom", "coefficients": np.arange(25).reshape(5, 5) / 7, "border": "zero"})
-    memory.store_settings("convolution", "naive", params)
-    memory.write()
-    memory = SavedSettings(store)
-    again = memory.params(pattern)
+    saved_settings.store_settings("convolution", "naive", params)
+    saved_settings.write()
+    saved_settings = SavedSettings(store)
+    again = saved_settings.params(pattern)
     assert all(np.array_equal(again[name], params[name]) for name in params)
-    assert memory.variant(pattern) == "naive"
+    assert saved_settings.variant(pattern) == "naive"
 
 
 def test_a_variant_that_is_gone_is_the_first_rung(store):
@@ -59,12 +69,12 @@ def test_a_variant_that_is_gone_is_the_first_rung(store):
     assert SavedSettings(store).variant(find_pattern("convolution")) == "naive"
 
 
-def test_recent_files_are_unique_newest_first_and_few(memory, tmp_path, store):
+def test_recent_files_are_unique_newest_first_and_few(saved_settings, tmp_path, store):
     for number in [*range(MAX_RECENT + 3), 5]:
-        memory.add_recent(tmp_path / str(number))
-    assert [path.name for path in memory.recent][:3] == ["5", "10", "9"]
-    assert len(memory.recent) == MAX_RECENT
-    memory.clear_recent()
+        saved_settings.add_recent(tmp_path / str(number))
+    assert [path.name for path in saved_settings.recent][:3] == ["5", "10", "9"]
+    assert len(saved_settings.recent) == MAX_RECENT
+    saved_settings.clear_recent()
     assert SavedSettings(store).recent == []
 
 
@@ -76,20 +86,20 @@ def test_what_two_windows_choose_stays(store):
     assert (again.theme, again.text_size) == ("light", "large")
 
 
-def test_sizes_and_geometry_come_back(memory, store):
-    memory.store_sizes("scan/page", [300, 0, 7])
-    memory.geometry = QByteArray(b"\x00\xff as Qt has it")
-    memory.write()
+def test_sizes_and_geometry_come_back(saved_settings, store):
+    saved_settings.store_sizes("scan/page", [300, 0, 7])
+    saved_settings.geometry = QByteArray(b"\x00\xff as Qt has it")
+    saved_settings.write()
     again = SavedSettings(store)
     assert again.sizes("scan/page") == [300, 0, 7]
-    assert again.geometry == memory.geometry
+    assert again.geometry == saved_settings.geometry
     assert (again.sizes("sort/page"), SavedSettings(store.with_name("new.json")).geometry) == ([], None)
 
 
 @pytest.mark.parametrize("described", ["\ud800", "ä", "x" * 100_000])
-def test_a_geometry_that_qt_never_wrote_is_none(memory, described):
-    memory._store.set_value("geometry", described)
-    assert memory.geometry is None
+def test_a_geometry_that_qt_never_wrote_is_none(saved_settings, described):
+    saved_settings._store.set_value("geometry", described)
+    assert saved_settings.geometry is None
 
 
 # --- what means harm
@@ -117,10 +127,10 @@ def test_a_pickle_in_the_settings_of_old_is_not_executed(tmp_path, monkeypatch):
         (tmp_path / "Lockstep" / name).write_bytes(harmful)
     read_all_settings(SavedSettings())
     (tmp_path / "Lockstep" / "settings.json").write_bytes(harmful)
-    memory = SavedSettings()
-    read_all_settings(memory)
+    saved_settings = SavedSettings()
+    read_all_settings(saved_settings)
     assert not Path("harmed").exists()
-    assert "could not be read" in memory.problem_message
+    assert "could not be read" in saved_settings.problem_message
 
 
 def test_settings_are_where_the_platform_keeps_them(monkeypatch, tmp_path):
@@ -149,11 +159,11 @@ DAMAGED = {
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 def test_a_file_that_is_no_settings_is_renamed_and_not_lost(store, content):
     store.write_bytes(content)
-    memory = SavedSettings(store)
-    read_all_settings(memory)
+    saved_settings = SavedSettings(store)
+    read_all_settings(saved_settings)
     other = store.with_name("settings-unreadable-1.json")
     assert other.read_bytes() == content
-    assert memory.problem_message == (
+    assert saved_settings.problem_message == (
         f"The settings could not be read, so defaults are used. The old file is kept as {other}."
     )
     again = SavedSettings(store)
@@ -182,11 +192,11 @@ def test_what_is_no_file_is_renamed(tmp_path, monkeypatch, kind):
         case "link to a device":
             path.symlink_to("/dev/zero")
     before = path.lstat()
-    memory = SavedSettings(path)
-    read_all_settings(memory)
+    saved_settings = SavedSettings(path)
+    read_all_settings(saved_settings)
     other = path.with_name("settings-unreadable-1.json")
     assert (other.lstat().st_ino, other.lstat().st_mode) == (before.st_ino, before.st_mode)
-    assert "could not be read" in memory.problem_message
+    assert "could not be read" in saved_settings.problem_message
     assert SavedSettings(path).theme == "light"
     assert kind != "folder" or (other / "precious").exists()
 
@@ -194,10 +204,10 @@ def test_what_is_no_file_is_renamed(tmp_path, monkeypatch, kind):
 def test_where_nothing_can_be_written_nothing_is_and_that_is_said(store, monkeypatch):
     store.write_text('{"theme": "light"}')
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
-    memory = SavedSettings(store)
-    assert memory.theme == "light"
-    read_all_settings(memory)
-    assert memory.problem_message == f"Settings are not saved: {store} cannot be written: permission denied."
+    saved_settings = SavedSettings(store)
+    assert saved_settings.theme == "light"
+    read_all_settings(saved_settings)
+    assert saved_settings.problem_message == f"Settings are not saved: {store} cannot be written: permission denied."
     assert list(store.parent.iterdir()) == [store]
 
 
@@ -207,26 +217,29 @@ def test_what_cannot_be_set_other_stays_as_it_is(store, monkeypatch):
 
     store.write_text("{")
     monkeypatch.setattr(Path, "rename", refuse)
-    memory = SavedSettings(store)
-    read_all_settings(memory)
-    assert "changes are not saved" in memory.problem_message
+    saved_settings = SavedSettings(store)
+    read_all_settings(saved_settings)
+    assert "changes are not saved" in saved_settings.problem_message
     assert store.read_text() == "{"
 
 
 @pytest.mark.parametrize("place", ["a\0b", "x" * 300, "file/settings.json", "/dev/null/settings.json", "x/" * 3000])
 def test_a_place_where_no_file_can_be(tmp_path, place):
     (tmp_path / "file").touch()
-    memory = SavedSettings(tmp_path / place)
-    read_all_settings(memory)
-    assert "changes are not saved" in memory.problem_message or "Settings are not saved" in memory.problem_message
+    saved_settings = SavedSettings(tmp_path / place)
+    read_all_settings(saved_settings)
+    assert (
+        "changes are not saved" in saved_settings.problem_message
+        or "Settings are not saved" in saved_settings.problem_message
+    )
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 300, "/" * 70_000, "x/" * 2000, "\ud800", "/root/secret/x.png"])
 def test_odd_paths_are_none_or_no_files(store, name):
     store.write_text(json.dumps({"image": name, "recent": [name]}))
-    memory = SavedSettings(store)
-    assert memory.problem_message == ""
-    for path in (memory.image, *memory.recent):
+    saved_settings = SavedSettings(store)
+    assert saved_settings.problem_message == ""
+    for path in (saved_settings.image, *saved_settings.recent):
         assert path is None or not os.path.isfile(path)
 
 

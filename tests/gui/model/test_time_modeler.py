@@ -6,8 +6,8 @@ import pytest
 
 from gpu.engines.base import Device
 from gpu.messages.requests import Failure, ModelPattern, Result
-from gui.model import modeling as subject
-from gui.model.jobs import Jobs
+from gui.model import time_modeler as subject
+from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import ModelFollower, TimeModeler, list_gpus
 from tests.gui.conftest import FakeHost, make_modeled_time
 
@@ -16,7 +16,7 @@ from tests.gui.conftest import FakeHost, make_modeled_time
 def modeling(qapp, monkeypatch):
     monkeypatch.setattr(subject, "SETTLE_MS", 1)
     FakeHost.instances = []
-    jobs = Jobs(FakeHost)
+    jobs = RequestQueue(FakeHost)
     made = TimeModeler(jobs, "", jobs)
     yield made
     jobs.close()
@@ -141,7 +141,7 @@ def test_nothing_seen_is_nothing_modeled(qtbot, host, modeling_probe) -> None:
     ],
 )
 def test_the_default_is_the_gpu_that_is_here(qapp, chosen, name, gpu, here) -> None:
-    jobs = Jobs(FakeHost)
+    jobs = RequestQueue(FakeHost)
     modeling = TimeModeler(jobs, chosen, jobs)
     heard = []
     modeling.gpu_changed.connect(heard.append)
@@ -152,7 +152,7 @@ def test_the_default_is_the_gpu_that_is_here(qapp, chosen, name, gpu, here) -> N
 
 
 def test_a_simulator_is_no_gpu_that_is_here(qapp) -> None:
-    jobs = Jobs(FakeHost)
+    jobs = RequestQueue(FakeHost)
     modeling = TimeModeler(jobs, "", jobs)
     modeling.set_device(Device("simulator", "H100 in name only", "compiled", 1024, 49152, 1))
     assert (modeling.gpu, modeling.local_gpu) == ("h200", "")

@@ -9,7 +9,7 @@ from tests.gui.conftest import FakeHost
 
 
 @pytest.fixture
-def open_step_tab(qtbot, make_window, memory, monkeypatch, gray):
+def open_step_tab(qtbot, make_window, saved_settings, monkeypatch, gray):
     """Return a function that opens the window at the Step tab of a pattern and waits for its picture."""
     from gpu.engines.null import NullEngine
     from gpu.errors import LockstepError
@@ -28,7 +28,7 @@ def open_step_tab(qtbot, make_window, memory, monkeypatch, gray):
     monkeypatch.setattr(FakeHost, "result_of", answer)
 
     def open_at(pattern="scan", variant="brent-kung", **params):
-        memory.pattern = pattern  # no other's page is made first
+        saved_settings.pattern = pattern  # no other's page is made first
         window = make_window()
         window.bench.open_image(gray)
         qtbot.waitUntil(lambda: window.bench.image is not None)

@@ -38,9 +38,9 @@ def fresh_flow(tab):
     return made
 
 
-def fresh_memory(tab):
+def fresh_arrays(tab):
     made = MemoryView()
-    _place_like(made, tab, tab.panes.memory)
+    _place_like(made, tab, tab.panes.arrays)
     made.open(tab.models)
     made.show_moment(tab.player.moment, fresh_snapshot(tab).block, tab.followed)
     return made
@@ -98,7 +98,7 @@ def _place_like(made, tab, like):
 
 PICTURES = {
     "Flow": ("flow", fresh_flow),
-    "Arrays": ("memory", fresh_memory),
+    "Arrays": ("arrays", fresh_arrays),
     "Variables": ("variables_view", fresh_variables),
     "Launches": ("launches", fresh_launches),
 }

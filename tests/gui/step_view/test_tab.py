@@ -458,7 +458,7 @@ def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, 
     tab = open_step_tab("histogram", "racy").page.step
     races = tab.models.races
     second = min(race.second.moment for race in races)
-    for kind, view in (("Flow", tab.panes.flow), ("Arrays", tab.panes.memory)):
+    for kind, view in (("Flow", tab.panes.flow), ("Arrays", tab.panes.arrays)):
         tab.panes.kinds.choose(kind)
         tab.player.go_to(second)
         assert not _count_red_pixels(view), kind
@@ -553,14 +553,14 @@ def test_nothing_at_all_is_shown_as_such(open_step_tab):
 def test_arrays_are_shown_as_grids_for_images(qtbot, open_step_tab):
     tab = open_step_tab("convolution", "tiled").page.step
     assert tab.panes.kinds.chosen == "Arrays"
-    assert tab.panes.pictures.currentWidget() is tab.panes.memory
+    assert tab.panes.pictures.currentWidget() is tab.panes.arrays
     tab.player.go_to(tab.player.end)
-    by_name = {panel.title.split()[0]: panel for panel in tab.panes.memory.panels}
+    by_name = {panel.title.split()[0]: panel for panel in tab.panes.arrays.panels}
     assert by_name["image"].shape == by_name["out"].shape == (8, 12)
     assert by_name["FILTER"].shape == (3, 3)
     assert by_name["out"].has_value.all()
     tab.player.go_to(1)
-    at_first = {panel.title.split()[0]: panel for panel in tab.panes.memory.panels}
+    at_first = {panel.title.split()[0]: panel for panel in tab.panes.arrays.panels}
     assert at_first["image"].has_value.all()
     assert not at_first["out"].has_value.any(), "what nobody has written yet is no value"
     rows, columns = by_name["tile"].shape
@@ -568,10 +568,10 @@ def test_arrays_are_shown_as_grids_for_images(qtbot, open_step_tab):
     assert columns > 32
     writes = next(
         moment for moment in range(1, tab.player.end + 1)
-        if any(touch.is_write for touch in (tab.player.go_to(moment), tab.panes.memory.touches)[1])
+        if any(touch.is_write for touch in (tab.player.go_to(moment), tab.panes.arrays.touches)[1])
     )  # fmt: skip
     tab.player.go_to(writes)
-    touch = next(touch for touch in tab.panes.memory.touches if touch.is_write)
+    touch = next(touch for touch in tab.panes.arrays.touches if touch.is_write)
     assert touch.elements.size == touch.threads.size > 0
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     assert tab.panes.pictures.currentWidget() is tab.panes.flow

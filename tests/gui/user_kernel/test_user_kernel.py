@@ -147,7 +147,7 @@ def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
     assert (launch.include_dirs, launch.defines) == ((str(tmp_path),), {"FAST": "1"})
     described = [request for request in page.side.requests if isinstance(request, DescribeKernels)][-1]
     assert (described.include_dirs, described.defines) == (launch.include_dirs, launch.defines)
-    assert window.memory.compiler_options(page.path) == "-D FAST -I ."
+    assert window.saved_settings.compiler_options(page.path) == "-D FAST -I ."
     assert launch.arguments == ("full:8:2.5", f"file:{tmp_path / 'w.npy'}", "8", "0")
     assert (launch.grid, launch.block) == ((1, 1), (8,))
     assert "0. 1. 2. 3. 4. 5. 6. 2.5" in " ".join(page.results.arrays.toPlainText().split())

@@ -49,14 +49,14 @@ def show_cluster_run(window, qtbot, done):
     return host
 
 
-def test_a_cluster_of_this_machine_is_started_and_remembered_but_not_begun_with(window, dialog, memory):
+def test_a_cluster_of_this_machine_is_started_and_remembered_but_not_begun_with(window, dialog, saved_settings):
     assert window.header.engine.currentData() == "null", "nothing is chosen yet"
     dialog.workers.setValue(3)
     dialog.start.click()
     assert FakeHost.instances[-1].engine == ClusterSettings(workers=3)
     assert (window.engine, window.header.engine.currentData()) == ("dask", "dask")
-    assert memory.cluster == ClusterSettings(workers=3)
-    assert memory.engine != "dask"
+    assert saved_settings.cluster == ClusterSettings(workers=3)
+    assert saved_settings.engine != "dask"
 
 
 def test_an_address_is_taken_from_the_user_and_what_is_not_protected_is_said(dialog):
@@ -74,7 +74,7 @@ def test_an_address_is_taken_from_the_user_and_what_is_not_protected_is_said(dia
     assert FakeHost.instances[-1].engine == ClusterSettings("tcp://127.0.0.1:8786")
 
 
-def test_certificates_go_together_and_must_be_there(dialog, tmp_path, memory):
+def test_certificates_go_together_and_must_be_there(dialog, tmp_path, saved_settings):
     dialog.location.choose(REMOTE_SCHEDULER)
     dialog.address.setText("tls://10.0.0.2:8786")
     paths = [tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")]
@@ -85,7 +85,7 @@ def test_certificates_go_together_and_must_be_there(dialog, tmp_path, memory):
         field.setText(str(path))
     dialog.start.click()
     asked = ClusterSettings("tls://10.0.0.2:8786", tls=Tls(*map(str, paths)))
-    assert FakeHost.instances[-1].engine == memory.cluster == asked
+    assert FakeHost.instances[-1].engine == saved_settings.cluster == asked
 
 
 def test_without_dask_one_sentence_says_how_to_install_it(window, monkeypatch):

@@ -341,7 +341,7 @@ def test_the_next_time_all_is_as_it_was_left(walker, tmp_path):
             again.press(Key.Key_E, modifier=CTRL)
             assert seen == [str(saved)]
     finally:
-        set_folder_memory(walker.window.memory)
+        set_folder_memory(walker.window.saved_settings)
         walker.window.appearance.changed.emit()
 
 

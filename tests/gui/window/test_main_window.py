@@ -204,7 +204,7 @@ def test_a_bad_file_says_so_and_the_image_stays(qtbot, window, tmp_path):
     assert window.banner.detail.isVisible()
     assert window.banner.detail.toPlainText() == "no magic number"
     assert window.bench.image is image
-    assert window.memory.image == image.path
+    assert window.saved_settings.image == image.path
     press_key(qtbot, window, Qt.Key.Key_Escape)
     assert not window.banner.isVisible()
 
@@ -364,19 +364,19 @@ def test_saving_before_any_result_says_so(qtbot, make_window):
     assert "no result" in window.banner.message.text()
 
 
-def test_themes_and_text_sizes_switch_at_once_and_are_remembered(qtbot, window, memory):
+def test_themes_and_text_sizes_switch_at_once_and_are_remembered(qtbot, window, saved_settings):
     dark = window.grab().toImage().pixelColor(3, 300)
     press_key(qtbot, window, Qt.Key.Key_T, CTRL)
     light = window.grab().toImage().pixelColor(3, 300)
     assert dark.lightness() < 60 < 200 < light.lightness()
-    assert memory.theme == "light"
+    assert saved_settings.theme == "light"
     height = window.header.height()
     press_key(qtbot, window, Qt.Key.Key_Plus, CTRL)
-    assert memory.text_size == "large"
+    assert saved_settings.text_size == "large"
     qtbot.waitUntil(lambda: window.header.height() > height)
     press_key(qtbot, window, Qt.Key.Key_Minus, CTRL)
     press_key(qtbot, window, Qt.Key.Key_Minus, CTRL)
-    assert memory.text_size == "normal"
+    assert saved_settings.text_size == "normal"
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
@@ -405,18 +405,18 @@ def test_the_theme_reaches_the_dialog_that_asks_for_files(qtbot, window, theme, 
     dialog.close()
 
 
-def test_preferences_apply_while_they_are_open(qtbot, window, memory):
+def test_preferences_apply_while_they_are_open(qtbot, window, saved_settings):
     press_key(qtbot, window, Qt.Key.Key_Comma, CTRL)
     from gui.window.preferences import Preferences
 
     dialog = window.findChild(Preferences)
     assert dialog.isVisible()
     qtbot.mouseClick(dialog.theme.buttons["light"], Qt.MouseButton.LeftButton)
-    assert memory.theme == "light"
+    assert saved_settings.theme == "light"
     qtbot.mouseClick(dialog.text_size.buttons["lecture hall"], Qt.MouseButton.LeftButton)
-    assert memory.text_size == "lecture hall"
+    assert saved_settings.text_size == "lecture hall"
     qtbot.mouseClick(dialog.engine.buttons["CPU simulator"], Qt.MouseButton.LeftButton)
-    assert memory.engine == "simulator"
+    assert saved_settings.engine == "simulator"
     assert FakeHost.instances[-1].engine == "simulator"
     dialog.accept()
     wait_until_idle(qtbot, window)
@@ -462,7 +462,7 @@ def test_everything_is_remembered(qtbot, window, store, color):
     again.choose_pattern("convolution")
     assert again.page.form.values["filter"] == "custom"
     assert np.allclose(again.page.form.values["coefficients"], 1 / 9)
-    assert again.memory.theme == "light"
+    assert again.saved_settings.theme == "light"
     again.close()
 
 
@@ -502,7 +502,7 @@ def test_the_tab_the_parts_sizes_and_the_folders_are_as_they_were_the_last_time(
     again = make_window(SavedSettings(store))
     again.bench.open_image(images / "a.pgm")
     wait_until_idle(qtbot, again)
-    assert again.memory.sizes("convolution/page") == sizes
+    assert again.saved_settings.sizes("convolution/page") == sizes
     again.choose_pattern("scan")
     assert again.page.comparing is not None
     again.choose_pattern("convolution")
@@ -567,10 +567,10 @@ def test_samples_are_one_stop_of_tab_and_arrows_go_from_one_to_the_next(qtbot, m
         assert there[number].hasFocus()
     port = window.sidebar._scroll.viewport()
     assert port.rect().contains(there[10].rect().translated(there[10].mapTo(port, QPoint(0, 0)))), "it is seen"
-    assert window.memory.image == there[opened].path, "none was opened on the way"
+    assert window.saved_settings.image == there[opened].path, "none was opened on the way"
     press_key(qtbot, window, Qt.Key.Key_Space)
     wait_until_idle(qtbot, window)
-    assert window.memory.image == there[10].path
+    assert window.saved_settings.image == there[10].path
     assert there[10].focusPolicy() & Qt.FocusPolicy.TabFocus
     assert not there[opened].focusPolicy() & Qt.FocusPolicy.TabFocus
 
@@ -600,7 +600,7 @@ def test_what_a_step_records_is_remembered(qtbot, window, store):
 @pytest.mark.parametrize("stored", [{}, {"n": -4, "operator": "gone", "x": 1}, {"n": 1000000, "input": "file"}])
 def test_a_step_starts_as_declared_where_what_was_stored_makes_no_sense(store, make_window, stored, schedule):
     store.write_text(json.dumps({"patterns/scan/step_params": stored, "patterns/scan/schedule": schedule}))
-    window = make_window(memory=SavedSettings(store))
+    window = make_window(saved_settings=SavedSettings(store))
     window.choose_pattern("scan")
     step = window.page.step
     pattern = window.page.pattern
@@ -1064,9 +1064,9 @@ def test_where_no_second_engine_can_start_that_is_said_and_tried_again(qtbot, wi
     assert window.bench.side_jobs.started
 
 
-def test_without_a_folder_for_temporary_files_no_window_opens(qapp, monkeypatch, memory, capsys):
+def test_without_a_folder_for_temporary_files_no_window_opens(qapp, monkeypatch, saved_settings, capsys):
     def open_window(file):
-        MainWindow(memory, "null", survey=list)
+        MainWindow(saved_settings, "null", survey=list)
 
     monkeypatch.setattr("gpu.messages.shared_arrays._memory_backed_folder", lambda: None)
     monkeypatch.setattr(tempfile, "tempdir", None)

@@ -70,7 +70,7 @@ def test_another_gpu_is_modeled_marked_and_remembered(qtbot, scan) -> None:
     qtbot.waitUntil(lambda: card.model is not None)
     assert card.uncertainty_label.text() == "never compared with measurements"
     assert card.badge.property("badge") == "warn"
-    assert scan.memory.gpu == "t4"
+    assert scan.saved_settings.gpu == "t4"
     assert model_requests(scan)[-1].gpu == "t4"
 
 
@@ -80,8 +80,8 @@ def test_the_gpu_that_is_here_is_the_default(qtbot, scan) -> None:
     assert scan.page.modeled_card.title.text() == "On an H100"
 
 
-def test_the_gpu_of_the_last_time_comes_back(make_window, memory) -> None:
-    memory.gpu = "l4"
+def test_the_gpu_of_the_last_time_comes_back(make_window, saved_settings) -> None:
+    saved_settings.gpu = "l4"
     assert make_window().header.gpu.currentData() == "l4"
 
 

@@ -17,7 +17,7 @@ from tests.gui.conftest import DEVICE, FakeHost, wait_until_idle
 @pytest.fixture
 def open_window(qtbot, make_window, store, gray):
     def open_page():
-        window = make_window(memory=SavedSettings(store))
+        window = make_window(saved_settings=SavedSettings(store))
         window.load_first_input(gray)
         wait_until_idle(qtbot, window)
         return window
@@ -32,7 +32,7 @@ def test_the_window_opens_on_damaged_settings_and_says_so_once(qtbot, open_windo
     assert "could not be read" in window.banner.message.text()
     assert "settings-unreadable-1.json" in window.banner.message.text()
     assert window.appearance is not None
-    assert window.memory.theme == "dark"
+    assert window.saved_settings.theme == "dark"
     window.bench.open_image(color)
     wait_until_idle(qtbot, window)
     assert window.bench.image.path == color

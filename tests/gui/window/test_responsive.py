@@ -28,11 +28,11 @@ ATTEMPTS = 5
 
 
 @pytest.fixture
-def real_window(qtbot, memory):
+def real_window(qtbot, saved_settings):
     windows = []
 
     def make(engine):
-        window = MainWindow(memory, engine, survey=list)
+        window = MainWindow(saved_settings, engine, survey=list)
         windows.append(window)
         window.resize(1280, 720)
         with qtbot.waitExposed(window):

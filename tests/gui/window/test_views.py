@@ -11,7 +11,7 @@ from gpu.declaration.pattern import Integer
 from gpu.declaration.presentation import CountsPresentation, ImagePresentation, MatrixPresentation, Presentation
 from gpu.declaration.roles import Role
 from gpu.patterns import find_pattern
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from gui.widgets.forms import ParameterForm
 from gui.window.views import _VIEWS, create_view, list_form_parameters
 
@@ -23,7 +23,7 @@ def test_every_presentation_has_a_view():
 @pytest.mark.parametrize("presentation", [ImagePresentation(), CountsPresentation(), MatrixPresentation()])
 def test_a_pattern_without_a_filter_a_text_or_a_product_has_its_view(qtbot, presentation):
     pattern = replace(find_pattern("convolution"), presentation=presentation, parameters=())
-    view = create_view(pattern, ParameterForm(()), Jobs())
+    view = create_view(pattern, ParameterForm(()), RequestQueue())
     qtbot.addWidget(view)
     view.show_params({})
     assert pattern.input_kind({}) == ("values" if isinstance(presentation, MatrixPresentation) else "image")

@@ -67,7 +67,7 @@ def test_a_pixel_that_is_clicked_shows_its_thread_and_steps_from_there(qtbot, wi
     assert step.followed == (writer.block_number, writer.thread_number)
     assert step.models.recording.position(step.player.moment - 1).line == writer.line
     assert step.settings_button.text().startswith("From Run: convolve_naive, block ")
-    panel = next(each for each in step.panes.memory.panels if each.title.startswith("out"))
+    panel = next(each for each in step.panes.arrays.panels if each.title.startswith("out"))
     assert panel.find_cells(request.written_element.index) >= 0
     # What is chosen in Step is recorded again when that is asked for.
     step.record_soon()

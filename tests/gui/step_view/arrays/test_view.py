@@ -21,32 +21,32 @@ def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(q
     moments = [0, *range(1, tab.player.end, 7), tab.player.end, *rng.integers(0, tab.player.end, 12).tolist()]
     for moment in moments:
         tab.player.go_to(moment)
-        tab.panes.memory.grab()
+        tab.panes.arrays.grab()
     fresh = MemoryView()
     qtbot.addWidget(fresh)
     fresh.updates_when_hidden = True
-    fresh.resize(tab.panes.memory.size())
+    fresh.resize(tab.panes.arrays.size())
     fresh.open(tab.models)
     for moment in (moments[-1], tab.player.end, 0):
         tab.player.go_to(moment)
         fresh.show_moment(moment, tab.snapshot(moment).block, None)
-        assert tab.panes.memory.grab().toImage() == fresh.grab().toImage()
+        assert tab.panes.arrays.grab().toImage() == fresh.grab().toImage()
 
 
 def test_a_click_follows_the_thread_that_wrote(qtbot, open_step_tab):
     tab = open_step_tab("scan", "brent-kung").page.step
     tab.panes.kinds.choose("Arrays")
     wait_for_recording(qtbot, tab)
-    while not any(touch.is_write for touch in tab.panes.memory.touches):
+    while not any(touch.is_write for touch in tab.panes.arrays.touches):
         tab.player.step(1)
     writing = tab.player.moment
-    touch = next(t for t in tab.panes.memory.touches if t.is_write)
-    panel = next(p for p in tab.panes.memory.panels if p.number == touch.array_number)
-    cell, places = tab.panes.memory._arrange_grids()
-    x, y = places[tab.panes.memory.panels.index(panel)]
+    touch = next(t for t in tab.panes.arrays.touches if t.is_write)
+    panel = next(p for p in tab.panes.arrays.panels if p.number == touch.array_number)
+    cell, places = tab.panes.arrays._arrange_grids()
+    x, y = places[tab.panes.arrays.panels.index(panel)]
     row, column = divmod(int(touch.elements[0]) - panel.first, panel.shape[1])
-    at = (x + (column + 0.5) * cell, y + tab.panes.memory._title_height() + (row + 0.5) * cell)
-    qtbot.mouseClick(tab.panes.memory, Qt.MouseButton.LeftButton, pos=QPoint(round(at[0]), round(at[1])))
+    at = (x + (column + 0.5) * cell, y + tab.panes.arrays._title_height() + (row + 0.5) * cell)
+    qtbot.mouseClick(tab.panes.arrays, Qt.MouseButton.LeftButton, pos=QPoint(round(at[0]), round(at[1])))
     assert tab.player.moment == writing
     assert tab.followed == (int(touch.blocks[0]), int(touch.threads[0]))
 
@@ -85,7 +85,7 @@ def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, open_step_
 def test_constants_of_other_kernels_are_left_out(open_step_tab):
     tab = open_step_tab("convolution", "tiled").page.step
     tab.player.go_to(tab.player.end)
-    names = {panel.title.split()[0] for panel in tab.panes.memory.panels}
+    names = {panel.title.split()[0] for panel in tab.panes.arrays.panels}
     assert names == {"image", "out", "FILTER", "tile"}
     assert not tab.models.several_blocks, "one channel of a few pixels"
 
@@ -95,17 +95,17 @@ def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, 
     tab = open_step_tab("scan", "kogge-stone", n=n, block=str(n)).page.step
     tab.panes.kinds.choose("Arrays")
     tab.player.go_to(9)
-    panel = next(each for each in tab.panes.memory.panels if each.title.startswith("in "))
+    panel = next(each for each in tab.panes.arrays.panels if each.title.startswith("in "))
     assert panel.shape[1] in columns
     assert (
         panel.values.reshape(-1)[:n].tolist()
         == tab.models.recording.locate_moment(0)[0].trace.array(panel.number, 0).tolist()
     )
     assert not panel.has_value.reshape(-1)[n:].any()
-    largest, _ = tab.panes.memory._arrange_grids()
+    largest, _ = tab.panes.arrays._arrange_grids()
     for width in (16, 32, 64, 128):
-        shapes = tuple(wrap_shape((1, each.values.size), width) for each in tab.panes.memory.panels)
-        assert _pack_shelves(shapes, *tab.panes.memory._shelf_arguments(tab.panes.memory.panels)[1:])[0] <= largest
+        shapes = tuple(wrap_shape((1, each.values.size), width) for each in tab.panes.arrays.panels)
+        assert _pack_shelves(shapes, *tab.panes.arrays._shelf_arguments(tab.panes.arrays.panels)[1:])[0] <= largest
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])

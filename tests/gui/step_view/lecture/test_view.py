@@ -164,7 +164,7 @@ def test_the_pointer_lights_a_cell_a_line_and_a_lane(qtbot, window, tab, lecture
 def test_an_element_of_an_array_is_lit_too(qtbot, window, tab, lecture):
     tab.panes.kinds.choose("Arrays")
     press_key(qtbot, window, Qt.Key.Key_End)
-    memory = tab.panes.memory
+    memory = tab.panes.arrays
     panel = memory.panels[0]
     x, y = memory._arrange_grids()[1][0]
     inside = QPointF(x + 3, y + memory._title_height() + 3)

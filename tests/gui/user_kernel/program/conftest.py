@@ -9,7 +9,7 @@ from PyQt6.QtCore import Qt
 
 from gpu.pycuda import driver
 from gui.editor.drafts import Drafts
-from gui.model.jobs import create_engine_host
+from gui.model.request_queue import create_engine_host
 from gui.model.settings import SavedSettings
 from gui.user_kernel.program.page import ProgramPage
 from gui.window.main_window import MainWindow
@@ -35,8 +35,8 @@ def program_window(qapp, tmp_path_factory):
             "gui.model.time_modeler.SETTLE_MS",
         ):
             patch.setattr(name, REST_MS)
-        memory, drafts = SavedSettings(folder / "settings.json"), Drafts(folder / "drafts")
-        window = MainWindow(memory, "null", factory=_host, survey=list, drafts=drafts)
+        saved_settings, drafts = SavedSettings(folder / "settings.json"), Drafts(folder / "drafts")
+        window = MainWindow(saved_settings, "null", factory=_host, survey=list, drafts=drafts)
         window.show()
         yield window
         close_window(window)

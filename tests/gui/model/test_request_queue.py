@@ -4,14 +4,14 @@ import pytest
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, LoadImage, Ready, Result
-from gui.model.jobs import Jobs
+from gui.model.request_queue import RequestQueue
 from tests.gui.conftest import FakeHost
 
 
 @pytest.fixture
 def jobs(qtbot):
     FakeHost.instances = []
-    made = Jobs(FakeHost)
+    made = RequestQueue(FakeHost)
     made.start("null")
     made.host = FakeHost.instances[-1]
     made.host.answers_later = True

@@ -64,7 +64,7 @@ class _QueuedRequest:
     priority: int
 
 
-class Jobs(QObject):
+class RequestQueue(QObject):
     """The queue in front of one engine host.
 
     Parameters
