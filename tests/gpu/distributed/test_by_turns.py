@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.declaration import distributed
+from gpu.declaration import distributed_program
 from gpu.declaration.distributed_program import ChunkInput, WorkerContext, run_independent_chunk
 from gpu.errors import CompileError
 from gpu.patterns import find_pattern
@@ -67,7 +67,7 @@ CHUNKS = {
 @pytest.mark.parametrize("name", CHUNKS)
 def test_parts_are_what_the_chunk_is(monkeypatch, name):
     whole = CHUNKS[name](PlainEngine())
-    monkeypatch.setattr(distributed, "OVERLAP_PART_BYTES", 500)
+    monkeypatch.setattr(distributed_program, "OVERLAP_PART_BYTES", 500)
     engine = StreamRecordingEngine()
     assert CHUNKS[name](engine).tobytes() == whole.tobytes()
     assert engine.join_count == 1
@@ -86,7 +86,7 @@ def test_a_small_chunk_is_one_part():
 
 
 def test_what_fails_leaves_no_stream_behind(monkeypatch):
-    monkeypatch.setattr(distributed, "OVERLAP_PART_BYTES", 500)
+    monkeypatch.setattr(distributed_program, "OVERLAP_PART_BYTES", 500)
     engine = StreamRecordingEngine()
     engine.sources = {"softmax.cu": "extern C nonsense"}
     with pytest.raises(CompileError):
@@ -99,7 +99,7 @@ def test_what_fails_leaves_no_stream_behind(monkeypatch):
 def test_a_gpu_computes_parts_as_it_does_the_chunk(monkeypatch, name):
     with closing(engines.create_engine("cuda")) as engine:
         whole = CHUNKS[name](engine)
-        monkeypatch.setattr(distributed, "OVERLAP_PART_BYTES", 500)
+        monkeypatch.setattr(distributed_program, "OVERLAP_PART_BYTES", 500)
         assert CHUNKS[name](engine).tobytes() == whole.tobytes()
         times = engine.take_times()
         assert min(times.upload, times.kernel, times.download) > 0
