@@ -274,7 +274,7 @@ class _Grader:
         )
         verdict = decide_verdict(wrong is None and not ended, edited=True, check=check)
         if wrong is not None and mistakes and not ended:
-            verdict = Verdict("wrong", f"✗ wrong: it {describe_mistakes(mistakes)}", verdict.sentence)
+            verdict = Verdict("wrong", f"✗ wrong: {describe_mistakes(mistakes)}", verdict.sentence)
         return Judgment(self._task.name, False, verdict, check, case, wrong, runs=self._runs)
 
     def _describe_unrunnable(self, error: KernelError | InputError, case: GradingCase | None = None) -> Judgment:

@@ -9,23 +9,23 @@ from typing import Protocol
 
 from gpu.errors import Diagnostic, SourcePosition
 
-_MISTAKE_PHRASES = {
-    "race": "races",
-    "uninitialized": "reads uninitialized memory",
-    "out-of-bounds": "accesses memory out of bounds",
-    "null-pointer": "dereferences a null pointer",
-    "misaligned": "has misaligned accesses",
-    "barrier": "has a barrier that not all threads reach",
-    "endless": "exceeds the time limit",
-    "use-after-free": "uses freed memory",
-    "double-free": "frees memory twice",
-    "invalid-free": "frees memory that was not allocated",
-    "warp-mask": "has wrong lanes in a mask",
-    "use-after-scope": "uses a variable after its scope",
-    "stack-overflow": "overflows the stack",
-    "assertion": "fails an assertion",
+_MISTAKE_NOUNS = {
+    "race": "race",
+    "uninitialized": "uninitialized read",
+    "out-of-bounds": "out-of-bounds access",
+    "null-pointer": "null pointer",
+    "misaligned": "misaligned access",
+    "barrier": "barrier not reached by all threads",
+    "endless": "time limit exceeded",
+    "use-after-free": "use of freed memory",
+    "double-free": "memory freed twice",
+    "invalid-free": "free of memory that was not allocated",
+    "warp-mask": "wrong lanes in a mask",
+    "use-after-scope": "use of a variable after its scope",
+    "stack-overflow": "stack overflow",
+    "assertion": "failed assertion",
 }
-"""Descriptions of what a kernel does wrong, by the kind of a finding."""
+"""Nouns for a kernel's mistakes, by the kind of a finding."""
 
 
 class _Finding(Protocol):
@@ -153,10 +153,8 @@ def decide_verdict(
     if check is not None and check.mistakes:
         what = describe_mistakes(check.mistakes)
         if matches_reference:
-            return Verdict(
-                "flawed", f"right here, but it {what}", f"The result is right by chance. {_summarize(check)}"
-            )
-        return Verdict("wrong", f"✗ wrong: it {what}", _summarize(check))
+            return Verdict("flawed", f"right by chance: {what}", f"The result is right by chance. {_summarize(check)}")
+        return Verdict("wrong", f"✗ wrong: {what}", _summarize(check))
     if not matches_reference:
         if lesson:
             return Verdict("lesson", "wrong, by design", lesson)
@@ -164,7 +162,7 @@ def decide_verdict(
     if lesson:
         return Verdict("lucky", "right this time, wrong by design", lesson)
     if check is not None and check.differing:
-        words = f"right here, but wrong in another schedule: {check.differing[0]}"
+        words = f"right in this schedule, wrong in another: {check.differing[0]}"
         return Verdict("flawed", words, _summarize(check))
     agrees = "The result agrees with the reference result in float64 or integers."
     if not edited:
@@ -184,7 +182,7 @@ def decide_verdict(
 def decide_launch_verdict(check: Check) -> Verdict:
     """Return the verdict on a launch without reference result."""
     if check.mistakes:
-        return Verdict("flawed", f"it {describe_mistakes(check.mistakes)}", _summarize(check))
+        return Verdict("flawed", describe_mistakes(check.mistakes), _summarize(check))
     if check.differing:
         return Verdict("flawed", f"its result depends on the schedule: {check.differing[0]}", _summarize(check))
     return Verdict("clean", "✓ no findings", _summarize(check))
@@ -201,13 +199,13 @@ def collect_mistakes(findings: Iterable[_Finding], file: str = "") -> tuple[Mist
 
 
 def describe_mistakes(mistakes: Sequence[Mistake]) -> str:
-    """Describe what a kernel does wrong, such as "races: lines 129 and 131"."""
+    """Describe a kernel's mistakes, such as "race in lines 129 and 131"."""
     kinds = dict.fromkeys(each.kind for each in mistakes)
     descriptions = []
     for kind in kinds:
         lines = sorted({line for each in mistakes if each.kind == kind for line in each.lines})
-        what = _MISTAKE_PHRASES.get(kind, "makes a mistake")
-        descriptions.append(f"{what}: {format_lines(lines)}" if lines else what)
+        what = _MISTAKE_NOUNS.get(kind, "mistake")
+        descriptions.append(f"{what} in {format_lines(lines)}" if lines else what)
     return "; ".join(dict.fromkeys(descriptions))
 
 
@@ -222,7 +220,7 @@ def format_lines(lines: Iterable[int]) -> str:
 def _summarize(check: Check) -> str:
     """Return what was checked, on which input, and the outcome."""
     where = f" with {check.input}" if check.input else ""
-    found = f"it {describe_mistakes(check.mistakes)}" if check.mistakes else "nothing"
+    found = describe_mistakes(check.mistakes) or "nothing"
     summary = f"Checked for races, out-of-bounds and uninitialized accesses, barriers and masks{where}; found: {found}."
     small = f" with {check.ordered_input}" if check.ordered_input else ""
     if check.differing:

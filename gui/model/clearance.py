@@ -30,8 +30,8 @@ class Refusal:
         if self.failure is not None:
             return f"The simulator cannot check the edited kernel: {self.failure.message}"
         finding = describe_mistakes(self.check.mistakes)
-        reason = finding or f"gives a wrong result in another schedule ({self.check.differing[0]})"
-        return f"The edited kernel {reason}. It did not run on the GPU."
+        reason = finding or f"wrong result in another schedule ({self.check.differing[0]})"
+        return f"The edited kernel did not run on the GPU: {reason}."
 
     @property
     def detail(self) -> str:

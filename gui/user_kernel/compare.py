@@ -341,7 +341,7 @@ def _describe_problem(title: str, counts: CountedLaunch | str | None) -> str:
     if isinstance(counts, str):
         return f"{title}: {counts}"
     if counts is not None and counts.mistakes:
-        return f"{title}: it {describe_mistakes(counts.mistakes)}. Its counts are those of an incorrect kernel."
+        return f"{title}: {describe_mistakes(counts.mistakes)}. Its counts are those of an incorrect kernel."
     return ""
 
 

@@ -177,6 +177,6 @@ def _build_findings_cell(counts: CountedLaunch | str | None) -> Cell:
     if isinstance(counts, str):
         return Cell("failed", tone="bad", tip=counts)
     if counts.mistakes:
-        words = f"it {describe_mistakes(counts.mistakes)}"
+        words = describe_mistakes(counts.mistakes)
         return Cell(words, tone="bad", tip=words)
     return Cell("none", tone="good")

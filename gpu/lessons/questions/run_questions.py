@@ -65,7 +65,7 @@ def ask_order(lesson: Lesson, recorded_scene: RecordedScene, question: Question)
         why = f"In another schedule ({Schedule.parse(differing[0]).title.lower()}) the result differs."
     line = 0
     if findings:
-        why += f" The kernel {describe_mistakes(collect_mistakes(findings, recorded_scene.file))}."
+        why += f" Found: {describe_mistakes(collect_mistakes(findings, recorded_scene.file))}."
         line = findings[0].positions[0].line if findings[0].positions else 0
     return RecordingQuestion(
         "order",

@@ -671,10 +671,10 @@ def test_a_right_result_of_a_kernel_that_races_fails(command, edited, as_json):
         assert {each["kind"] for each in report["findings"]} == {"race"}
         assert report["findings"][0]["files"] == ["reduction.cu", "reduction.cu"]
         assert report["verdict"]["kind"] == "flawed"
-        assert report["verdict"]["words"].startswith("right here, but it races: line")
+        assert report["verdict"]["words"].startswith("right by chance: race in line")
         assert report["verified"] is False
     else:
-        assert parse_table(done)["verified"].startswith("NO: right here, but it races: line")
+        assert parse_table(done)["verified"].startswith("NO: right by chance: race in line")
         assert "Race reported between" in done.out
         assert "Insert __syncthreads(); before line" in done.out
 
@@ -689,7 +689,7 @@ def test_a_kernel_that_ends_at_a_mistake_has_findings_and_no_result(command, edi
     done = command("run", "reduction", "--variant", "interleaved", "--source", source)
     assert done.code == 1
     assert "NO: wrong" not in done.out
-    assert "it accesses memory out of bounds" in parse_table(done)["verified"]
+    assert "out-of-bounds access" in parse_table(done)["verified"]
 
 
 @pytest.mark.parametrize(

@@ -94,16 +94,24 @@ def test_a_launch_that_would_take_too_long_is_refused_soon_where_the_machine_is_
 def test_a_wait_alone_ends_nothing(monkeypatch):
     clock = SimpleNamespace(process_time=lambda: 0.3, monotonic=lambda: 0.0)
     monkeypatch.setattr(time_limit, "time", clock)
-    given = time_limit.TimeLimit(2.0)
-    clock.monotonic = lambda: 1000.0
-    assert not given.is_exceeded, "it has hardly computed"
-    clock.process_time = lambda: 0.3 + 0.41
-    assert given.is_exceeded
-    clock.monotonic = lambda: 7.9
-    assert not given.is_exceeded, "there is time yet"
-    clock.process_time = lambda: 0.3 + 2.01
-    assert given.is_exceeded
-    assert given.elapsed_text == "2 seconds"
+    limit = time_limit.TimeLimit(2.0)
+    clock.monotonic = lambda: 7.8
+    assert not limit.is_exceeded
+    clock.monotonic, clock.process_time = lambda: 7.9, lambda: 0.3 + 0.41
+    assert not limit.is_exceeded, "there is time yet"
+    clock.monotonic, clock.process_time = lambda: 1000.0, lambda: 0.3 + 0.39
+    assert not limit.is_exceeded, "it has hardly computed"
+    clock.monotonic, clock.process_time = lambda: 1000.1, lambda: 0.3 + 0.41
+    assert limit.is_exceeded
+
+
+def test_what_is_computed_ends_without_a_wait(monkeypatch):
+    clock = SimpleNamespace(process_time=lambda: 0.3, monotonic=lambda: 0.0)
+    monkeypatch.setattr(time_limit, "time", clock)
+    limit = time_limit.TimeLimit(2.0)
+    clock.monotonic, clock.process_time = lambda: 7.9, lambda: 0.3 + 2.01
+    assert limit.is_exceeded
+    assert limit.elapsed_text == "2 seconds"
 
 
 def test_what_starting_took_is_taken_off_the_first_wait(monkeypatch):

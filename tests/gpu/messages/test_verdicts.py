@@ -39,13 +39,13 @@ def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
 @pytest.mark.parametrize(
     ("right", "check", "words"),
     [
-        (True, Check((RACE,)), "right here, but it races: lines 129 and 131"),
-        (False, Check((RACE,)), "✗ wrong: it races: lines 129 and 131"),
-        (None, Check((BOUNDS,), ended=True), "✗ wrong: it accesses memory out of bounds: line 7"),
-        (True, CHECKS[5], "right here, but wrong in another schedule: shuffle:2"),
+        (True, Check((RACE,)), "right by chance: race in lines 129 and 131"),
+        (False, Check((RACE,)), "✗ wrong: race in lines 129 and 131"),
+        (None, Check((BOUNDS,), ended=True), "✗ wrong: out-of-bounds access in line 7"),
+        (True, CHECKS[5], "right in this schedule, wrong in another: shuffle:2"),
         (True, CHECKS[6], "right, but not checked"),
         (True, CHECKS[7], "right, but the edit at lines 197 and 201 did not run"),
-        (True, Check((RACE,), unreached=(197,)), "right here, but it races: lines 129 and 131"),
+        (True, Check((RACE,), unreached=(197,)), "right by chance: race in lines 129 and 131"),
         (True, None, "right; checking for races…"),
         (False, None, "✗ differs from reference"),
         (None, None, "checking…"),
@@ -57,6 +57,4 @@ def test_words_of_an_edited_kernel(right, check, words):
 
 def test_mistakes_of_one_kind_are_said_once():
     found = (RACE, Mistake("race", (131, 140)), Mistake("uninitialized", ()), Mistake("odd", (3,)))
-    assert (
-        describe_mistakes(found) == "races: lines 129, 131 and 140; reads uninitialized memory; makes a mistake: line 3"
-    )
+    assert describe_mistakes(found) == "race in lines 129, 131 and 140; uninitialized read; mistake in line 3"

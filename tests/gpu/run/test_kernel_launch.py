@@ -94,7 +94,7 @@ TURNED = """__global__ void turn(int *out) {
 def test_a_missing_barrier_is_told_with_what_mends_it(folder):
     text = TURNED.replace("BARRIER", "")
     check = run_request(RunKernel(launch_request("turn", "zeros:64", text=text, block=(64,))), folder).simulation.check
-    assert decide_launch_verdict(check).words == "it races: lines 3 and 5"
+    assert decide_launch_verdict(check).words == "race in lines 3 and 5"
     assert check.remedy.text == "    __syncthreads();"
     assert check.remedy.line == 5
     whole = TURNED.replace("BARRIER", "__syncthreads();")

@@ -81,12 +81,12 @@ def test_a_right_result_of_a_kernel_that_races_is_not_verified(qtbot, window):
     side.answers_later = False
     side.answer_all()
     line = window.page.source.code.textCursor().blockNumber() + 1
-    qtbot.waitUntil(lambda: verdict(window) == f"right here, but it races: line {line}")
+    qtbot.waitUntil(lambda: verdict(window) == f"right by chance: race in line {line}")
     assert window.page.numbers.verdict.property("badge") == "bad"
     assert [problem.line for problem in window.page.source.code.problems] == [line]
     start_run(qtbot, window)
     wait_until_idle(qtbot, window)
-    assert verdict(window) == f"right here, but it races: line {line}"
+    assert verdict(window) == f"right by chance: race in line {line}"
 
 
 def test_what_could_not_be_checked_is_not_verified(qtbot, window):
@@ -104,7 +104,7 @@ def test_a_check_of_another_text_says_nothing_of_this_one(qtbot, window):
     side.answer_all()
     wait_until_idle(qtbot, window)
     qtbot.waitUntil(lambda: not side.pending)
-    assert "races" not in verdict(window)
+    assert "race" not in verdict(window)
 
 
 def test_an_edited_text_runs_once_it_has_passed_and_is_not_checked_twice(qtbot, on_gpu):
@@ -143,7 +143,7 @@ def refused(qtbot, window):
 def test_findings_keep_it_from_the_gpu_and_are_shown_at_their_lines(qtbot, on_gpu):
     start = len(on_gpu.host.runs("convolution"))
     refused(qtbot, on_gpu)
-    assert "It did not run on the GPU" in on_gpu.banner.message.text()
+    assert "did not run on the GPU" in on_gpu.banner.message.text()
     line = on_gpu.page.source.code.textCursor().blockNumber() + 1
     assert on_gpu.banner.detail.toPlainText() == f"line {line}: RACE {line}"
     assert [problem.line for problem in on_gpu.page.source.code.problems] == [line]

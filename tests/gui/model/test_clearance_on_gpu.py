@@ -54,5 +54,5 @@ def test_a_kernel_that_passes_runs_there_and_one_without_a_barrier_does_not(qtbo
 
     insert_text(on_gpu, BARRIER, "// ")
     assert not start_run(qtbot, on_gpu)
-    assert "It did not run on the GPU." in on_gpu.banner.message.text()
+    assert "did not run on the GPU" in on_gpu.banner.message.text()
     assert "race" in on_gpu.banner.detail.toPlainText().lower()

@@ -432,7 +432,7 @@ def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(
     qtbot.keyClick(code, Qt.Key.Key_Delete)
     qtbot.waitUntil(lambda: bool(step_requests()[-1].sources), timeout=5000)
     wait_for_recording(qtbot, tab)
-    assert tab.panes.verdict.text().startswith("it races: line ")
+    assert tab.panes.verdict.text().startswith("race in line ")
     assert "Race reported" in tab.panes.verdict.toolTip()
     qtbot.mouseClick(tab.panes.kinds.buttons["Two schedules"], Qt.MouseButton.LeftButton)
     orders = tab.schedules_view
@@ -479,7 +479,7 @@ def test_findings_are_marked_in_time_and_in_the_code(open_step_tab):
     assert recording.findings
     moment, finding = recording.findings[0]
     assert tab.panes.timeline.findings[0] == (moment, finding.message)
-    assert tab.panes.verdict.text().startswith("it races: line")
+    assert tab.panes.verdict.text().startswith("race in line")
     assert finding.message in tab.panes.verdict.toolTip()
     assert finding.message in tab.source.code._markers.values()
     assert int(tab.models.lines[moment]) in tab.source.code._markers

@@ -42,7 +42,7 @@ def test_the_time_to_simulate_comes_last_and_is_no_merit() -> None:
 def test_what_a_kernel_with_a_mistake_does_is_no_merit() -> None:
     racing = replace(FEW, mistakes=(Mistake("race", (3, 5)),))
     shown = table_lines(racing, MANY, replace(MANY, counts=replace(MANY.counts, sectors=50)))
-    assert [cell.text for cell in shown[FINDINGS]] == ["it races: lines 3 and 5", "none", "none"]
+    assert [cell.text for cell in shown[FINDINGS]] == ["race in lines 3 and 5", "none", "none"]
     assert [cell.best for cell in shown["bytes moved"]] == [False, True, False]
     assert not any(cell.best for cell in table_lines(racing, MANY)["bytes moved"])
 

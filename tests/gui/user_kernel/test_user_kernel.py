@@ -93,7 +93,7 @@ def test_it_is_asked_for_by_keyboard(qtbot, window, file, monkeypatch):
 def test_a_run_shows_findings_arrays_what_was_printed_and_counts(qtbot, window, page):
     run_kernel(qtbot, window, page)
     results = page.results
-    assert results.verdict.text() == "it races: line 3"
+    assert results.verdict.text() == "race in line 3"
     assert results.findings.item(0).text().startswith("Line 3: Race reported")
     assert [problem.line for problem in page.source.code.problems] == [3]
     qtbot.mouseClick(results.kinds.buttons["Arrays"], Qt.MouseButton.LeftButton)
@@ -174,7 +174,7 @@ def test_a_bad_entry_is_told_in_a_sentence_and_nothing_is_lost(qtbot, window, pa
     enter_text(qtbot, box, "-D N=64" if field == "options" else "64")
     run_kernel(qtbot, window, page)
     assert page.form.error.isHidden()
-    assert page.results.verdict.text() == "it races: line 3"
+    assert page.results.verdict.text() == "race in line 3"
 
 
 def test_a_template_wants_its_arguments_and_then_runs(qtbot, window, page):
@@ -305,7 +305,7 @@ def test_stop_ends_a_launch(qtbot, window, page):
     assert not window.header.stop.isEnabled()
     page.side.answers_later = False
     run_kernel(qtbot, window, page)
-    assert page.results.verdict.text() == "it races: line 3"
+    assert page.results.verdict.text() == "race in line 3"
 
 
 def test_saving_in_its_own_file_ends_the_edit(qtbot, window, page, file, monkeypatch):

@@ -148,12 +148,12 @@ def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
     QTest.keyClicks(code, "// ")
     walk.press(Key.Key_F5)
     walk.wait_until_idle()
-    assert walk.verdict().startswith("right here, but it races: line")
+    assert walk.verdict().startswith("right by chance: race in line")
     assert not find_clipped_when_settled(walk.window)
     remedy = walk.page.source.strip.remedy
     assert remedy.text() == f"Insert __syncthreads(); before line {place + 1}"
     walk.record_steps()
-    assert walk.step_tab.panes.verdict.text().startswith("it races: line")
+    assert walk.step_tab.panes.verdict.text().startswith("race in line")
     told = walk.step_tab.source.strip.message
     assert wait_until(lambda: told.text() == told.toolTip() != "", PATIENCE_S), told.text()
     assert "race" in told.text().lower()

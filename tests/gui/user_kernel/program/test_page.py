@@ -88,12 +88,12 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, program
     first, second = line_of(text, "tile[i] = data"), line_of(text, "data[i] = tile")
     assert [(row[1], row[2], row[3], row[8]) for row in opened.rows] == [
         ("scale", "2", "32", "none"),
-        ("rotate", "1", "64", f"races: lines {first} and {second}"),
+        ("rotate", "1", "64", f"race in lines {first} and {second}"),
         ("sum", "1", "64", "none"),
     ]
     assert [(row[6], row[7]) for row in opened.rows] == [("4.0", "32.0"), ("4.0", "32.0"), ("18.0", "32.0")]
     assert all(2 < float(row[5]) < 10 for row in opened.rows), "modeled: little more than a launch takes"
-    assert opened.verdict == f"it races: lines {first} and {second}"
+    assert opened.verdict == f"race in lines {first} and {second}"
     assert [problem.line for problem in page.source.code.problems] == [first, second]
     qtbot.mouseClick(page.results.kinds.buttons["Findings"], Qt.MouseButton.LeftButton)
     item = page.results.findings.item(0)
@@ -122,7 +122,7 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, program
     assert "data[0] = 0 * 2 = 0" in page.step.panes.statement.text()
     qtbot.mouseClick(page.next_button, Qt.MouseButton.LeftButton)
     opened.wait_until(lambda: page.stepping and page.step.models and page.launch_label.text().startswith("Launch 2"))
-    assert page.step.panes.verdict.text().startswith("it races: lines ")
+    assert page.step.panes.verdict.text().startswith("race in lines ")
     press_key(qtbot, program_window, Qt.Key.Key_F2)
     click_row(opened, 2, qtbot.mouseClick)
     click_row(opened, 2, qtbot.mouseDClick)
