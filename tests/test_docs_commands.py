@@ -34,7 +34,7 @@ RACE = "kernels/histogram.cu histogram_racy --grid 8 --block 128 --arg random:40
 PLACEHOLDERS = {
     "FILE.cu KERNEL": RACE,
     "FILE.cu": "main.cu",
-    "SCRIPT_SUFFIX.py": "script.py",
+    "SCRIPT.py": "script.py",
     "TASK FILES...": "01-threads-and-indices/add submissions/",
     "ARGS...": "1 2",
     "PATTERN": "reduction",
@@ -60,7 +60,7 @@ int main() {
     return last != 31;
 }
 """
-SCRIPT_SUFFIX = """\
+SCRIPT = """\
 import numpy
 import pycuda.autoinit
 import pycuda.gpuarray
@@ -182,7 +182,7 @@ def write_files(folder: Path, words: list[str]) -> None:
         target = folder / "assets" / "images" / image
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "assets" / "images" / image, target)
-    for name, text in (("main.cu", PROGRAM), ("script.py", SCRIPT_SUFFIX), ("test_mine.py", SCRIPT_SUFFIX)):
+    for name, text in (("main.cu", PROGRAM), ("script.py", SCRIPT), ("test_mine.py", SCRIPT)):
         if name in words:
             (folder / name).write_text(text)
     lesson = folder / "my-lessons" / "turning"

@@ -73,10 +73,10 @@ class Pages(QObject):
     def show_page(self, name: str) -> None:
         """Show a pattern's page."""
         page = self._place_page(name)
+        self._bench.pattern_name = name
         if name not in self._visited_names:
             page.select_tab(self._saved_settings.tab(name))
         self._visited_names.add(name)
-        self._bench.pattern_name = name
         self._stack.setCurrentWidget(page)
         self.page_shown.emit(name)
 

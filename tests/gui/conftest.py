@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from PyQt6 import sip
-from PyQt6.QtCore import QEvent, QObject, QPoint
-from PyQt6.QtGui import QCursor
+from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
+from PyQt6.QtGui import QCursor, QMouseEvent
 from PyQt6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -78,10 +78,11 @@ def pytest_runtest_call():
     Nobody else holds a plot when its test has returned: Python's collector, which may come while it is painted, took
     its axis from under the painter.
     """
+    before = QApplication.topLevelWidgets()
     try:
         return (yield)
     finally:
-        _SHOWN[:] = QApplication.topLevelWidgets()
+        _SHOWN[:] = [each for each in QApplication.topLevelWidgets() if each not in before]
 
 
 _SHOWN = []
@@ -89,8 +90,11 @@ _SHOWN = []
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item):
-    """Fail where a dialog is left open: it would take the mouse and the keys of every test after this one."""
+    """Hide what a test has left on screen, and fail where a dialog is open: it would take a later test's mouse."""
     result = yield
+    for widget in _SHOWN:
+        if not sip.isdeleted(widget) and widget.parent() is None:
+            widget.hide()
     dialog = QApplication.activeModalWidget()
     if dialog is not None:
         dialog.close()
@@ -115,7 +119,7 @@ class PatientBot(QtBot):
 
     @staticmethod
     def mouseMove(widget, pos=None, delay=-1):
-        """Move until the widget hears of it, at most ten times.
+        """Move until the widget hears of it, at most ten times; then send it the event, as QTest sends clicks.
 
         Qt sends no event of a cursor that a test before left there, and sends it elsewhere where a layout that waits
         for its turn moves the widget, or a window that a test before left lies above it.
@@ -132,6 +136,16 @@ class PatientBot(QtBot):
                 QtBot.mouseMove(widget, pos, delay)
                 if spy.heard:
                     return
+            if widget.hasMouseTracking():
+                moved = QMouseEvent(
+                    QEvent.Type.MouseMove,
+                    QPointF(pos),
+                    QPointF(widget.mapToGlobal(pos)),
+                    Qt.MouseButton.NoButton,
+                    Qt.MouseButton.NoButton,
+                    Qt.KeyboardModifier.NoModifier,
+                )
+                QApplication.sendEvent(widget, moved)
         finally:
             QApplication.instance().removeEventFilter(spy)
 
