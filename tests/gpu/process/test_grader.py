@@ -33,7 +33,7 @@ SUBMISSIONS = {
 SAID = {
     "a-good.cu": "✓ verified",
     "b-wrong.cu": "differs from reference",
-    "c-endless.cu": "exceeds the time limit",
+    "c-endless.cu": "time limit exceeded",
     "d-giga.cu": "cannot be run",
     "e-passwd.cu": "has a forbidden include",
     "f-flood.cu": "✓ verified",
