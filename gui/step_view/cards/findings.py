@@ -40,7 +40,7 @@ class FindingsLabel(QLabel):
         mistakes = collect_mistakes(findings)
         nothing = "no findings at this size" if edited else "no findings"
         # A checker's mistakes have shorter texts than the failure they caused.
-        text = describe_mistakes(mistakes) if mistakes else recording.failure or nothing
+        text = describe_mistakes(mistakes) or recording.failure or nothing
         self.setText(text if len(text) < _MAX_LENGTH else f"{text[: _MAX_LENGTH - 2]}…")
         listed = [finding.message for finding in findings[:_MAX_LISTED]]
         bad = bool(findings or recording.failure)

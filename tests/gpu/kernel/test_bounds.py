@@ -114,6 +114,21 @@ def test_what_is_computed_ends_without_a_wait(monkeypatch):
     assert limit.elapsed_text == "2 seconds"
 
 
+def test_the_processor_time_is_read_once_a_millisecond(monkeypatch):
+    clock = SimpleNamespace(process_time=lambda: 0.0, monotonic=lambda: 0.0)
+    monkeypatch.setattr(time_limit, "time", clock)
+    limit = time_limit.TimeLimit(2.0)
+    clock.process_time = lambda: 2.01
+    assert limit.is_exceeded
+    limit.begin_batch()
+    assert not limit.is_exceeded
+    clock.process_time = lambda: pytest.fail("read again")
+    clock.monotonic = lambda: 0.0009
+    assert not limit.is_exceeded
+    clock.monotonic, clock.process_time = lambda: 0.0011, lambda: 4.03
+    assert limit.is_exceeded
+
+
 def test_what_starting_took_is_taken_off_the_first_wait(monkeypatch):
     assert resource_limits.compute_first_wall_limit(5) == resource_limits.compute_wall_limit(5) == 8
     assert resource_limits.compute_wall_limit(100) == 160

@@ -828,6 +828,13 @@ def test_help_lists_every_shortcut(qtbot, window):
     about.close()
 
 
+def test_tabs_that_measure_are_created_when_one_is_opened(window):
+    assert not window.page.has_all_tabs
+    window.page.select_tab("Compare")
+    assert window.page.has_all_tabs
+    assert window.page.comparing is window.page.compare
+
+
 @pytest.mark.parametrize("idle_delays_ms", [(1, 100)])
 def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows_none_of_it(qtbot, window):
     assert not window.bench.side_started
