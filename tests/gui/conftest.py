@@ -78,11 +78,16 @@ def pytest_runtest_call():
     Nobody else holds a plot when its test has returned: Python's collector, which may come while it is painted, took
     its axis from under the painter.
     """
-    before = QApplication.topLevelWidgets()
+    before = _find_windows()
     try:
         return (yield)
     finally:
-        _SHOWN[:] = [each for each in QApplication.topLevelWidgets() if each not in before]
+        numbers = set(map(id, before))  # two widgets are compared within Qt: of many this takes long
+        _SHOWN[:] = [widget for widget in _find_windows() if id(widget) not in numbers]
+
+
+def _find_windows() -> list[QWidget]:
+    return [] if QApplication.instance() is None else QApplication.topLevelWidgets()
 
 
 _SHOWN = []
