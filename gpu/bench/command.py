@@ -244,7 +244,7 @@ def _benchmark_size_comparison(seed: int, options: argparse.Namespace) -> int:
     declared = [each for pattern in all_patterns().values() for each in pattern.benchmark.size_comparisons]
     curves, device = size_comparison.build_speedup_curves(declared, rows), gpu_benchmark.device_name()
     plot.write_text(size_comparison.draw_speedup_plot(curves, f"Compared with libraries: {device}"), encoding="utf-8")
-    method = "The fastest of our variants, verified first, and of the libraries, at every size; L2 is cold before each."
+    method = "The fastest of our variants and the fastest library at each size. L2 is cold before each run."
     parts = (
         f"{_format_remark(seed, options)} {method}",
         f"![Speedup over the best peer, by size](images/{plot.name})",

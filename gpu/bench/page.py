@@ -13,28 +13,30 @@ from gpu.bench.sections import ResultSection, ResultTable
 
 _HEAD = """# Benchmarks
 
-`python main.py bench` measured every figure on this page: our variants (bold) and the libraries that a user could use
-instead, in one run. A variant is verified against the float64 reference result before it is timed. Times are medians of
-device events (on the simulator, of a clock) around the kernels alone. Rates count the minimum traffic of the task: each
-input read once, each result written once.
+`python main.py bench` measured every figure on this page. It compares our variants (bold) with their *peers*, the
+library routines that a user could call instead, in the same run. A variant is verified against the reference result
+before it is timed. Times are medians, from device events around the kernels alone; on the simulator, from a clock.
+Rates in GB/s count the minimum traffic: each input read once, each result written once. A *speedup* is the peer's time
+divided by ours. A goal such as *half of SciPy* is a speed: at most twice SciPy's time.
 
-The page is a selection with every missed target, generated from the data files in `docs/benchmarks/`, which hold all
-rows. `python main.py bench --show "Over sizes"` prints a section with all rows; `python main.py bench --show` lists the
-sections. [Performance limits](limits.md) explains what limits the fastest variants.
+The page shows a selection of the rows, and every missed target. `python main.py bench --show "Over sizes"` prints a
+section with all rows, from the data files in `docs/benchmarks/`. `python main.py bench --show` lists the sections.
+[Performance limits](limits.md) explains what limits the fastest variants.
 """
 _ABOUT_LADDER = """\
 The fastest of our variants and the best peer, at the largest measured size of each kind of work."""
 _ABOUT_MISSED = """\
-Works in which our fastest variant is slower than the best peer, with its speedup over the peer, and other missed goals.
-[Performance limits](limits.md) gives the reasons, and the targets of single variants."""
+Benchmarks in which our fastest variant is slower than the best peer, with its speedup over the peer, and other missed
+goals. [Performance limits](limits.md) gives the reasons, and the targets of single variants."""
 _ABOUT_TIMING = """\
-The timing model's times compared with measured ones. Errors are of the modeled time, as shares of the measured one. Tau
-is Kendall's, of the order of a ladder's variants at one size, averaged over the sizes. No constant was fitted to
-held-out cases; effects that two foreign kernels and some cases of the sparse product showed to be missing were added.
-Of two figures in a cell the first is with code from nvcc, the second without nvcc, with PTX that LLVM generates and
-estimated registers. Nothing was fitted to the latter."""
+The timing model's times compared with measured ones. An error is the difference of the two times, divided by the
+measured one. Tau is Kendall's rank correlation between the modeled and the measured order of a ladder's variants, at
+one size, averaged over the sizes. *Foreign* kernels are from tutorials and samples. No constant was fitted to *held
+out* cases, but the timing model gained effects that two foreign kernels and some cases of the sparse product had shown
+to be missing. Where a cell has two figures, the first is with code from nvcc. The second is without nvcc, with PTX that
+LLVM generates and estimated register counts; nothing was fitted to those cases."""
 _ABOUT_COUNTERS = """\
-The timing model's counts of launches compared with Nsight Compute's: launches within 15 %, and median error."""
+The timing model's counts compared with Nsight Compute's: the share of launches within 15 %, and the median error."""
 _ABOUT_WINDOW = """\
 Each cell has the smallest and the largest median of all recordings; after the slash, the largest 95th percentile."""
 
@@ -85,7 +87,7 @@ def _on_one_line(block: str) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: int) -> str:
-    """Return a Markdown table whose last columns, so many as `numeric`, are right-aligned."""
+    """Return a Markdown table whose last `numeric` columns are right-aligned."""
     right = tuple(place >= len(columns) - numeric for place in range(len(columns)))
     return ResultTable(tuple(columns), right, tuple(map(tuple, rows))).markdown()
 
@@ -108,7 +110,9 @@ def _ladder(section: ResultSection) -> Iterator[str]:
         if kind not in largest or largest[kind][0] < _size_of(work):
             largest[kind] = (_size_of(work), line)
     columns = ("work", "fastest of ours", "median ms", "rate", "best peer", "median ms", "speedup", "remark")
-    yield _table(columns, (line for _, line in largest.values()), 0)
+    lines = [line for _, line in largest.values()]
+    shown = len(columns) if any(line[-1] for line in lines) else len(columns) - 1
+    yield _table(columns[:shown], (line[:shown] for line in lines), 0)
 
 
 def _size_of(work: str) -> float:
@@ -279,7 +283,7 @@ def _missed(section: ResultSection) -> Iterator[tuple[str, str, str]]:
             elif _exceeds_its_limit(row):
                 yield section.name, f"{work}, {row[_WHO]}", f"{row[_SPREAD]} ms; {row[_REMARK]}"
     for peer_name, works in slower.items():
-        yield section.name, f"beside {peer_name}", "; ".join(works)
+        yield section.name, f"slower than {peer_name}", "; ".join(works)
     over = section.table(*_OVER)
     for work in dict.fromkeys(row[0] for row in over.rows) if over else ():
         cells = (

@@ -22,26 +22,27 @@ from gpu.errors import InputError, LockstepError
 _MAX_REPETITIONS = 5
 
 _METHOD = """\
-Each pattern runs on one worker and on all, in one run, by the same program: its own steps and their exchanges. Data
-are on the devices: inputs are generated there and results stay there, except for n-body, whose time includes the
-transfers of the bodies. *By the clock* is from the submission of the first Dask task to the result of the last one;
-*on the devices* is the time that the busiest device spends in kernels and with copies from other devices. More than
-2^30 elements, or 2^29 keys, are several chunks on one device too. One device scans each chunk from the end of the one
-before, and so reads and writes every element once, as a single-pass scan does; of several devices, all but the last
-read theirs once more before, for the totals (*reduce chunk*). By that traffic the speedup of two devices is at most
-1.33, of four 2.67. Results are compared between one worker and all, bit for bit except for n-body, and with
-properties that are cheap to check: sums, order, the ends of each part. The last columns show how data were
-exchanged."""
+Each pattern runs on one worker and on all workers, with the same Dask tasks, in the same run of the benchmark. Inputs
+are generated on the devices and results stay there, except for n-body, whose time includes the transfers of the bodies.
+*By the clock* is the time from the submission of the first Dask task to the result of the last one. *On the devices* is
+the time that the busiest device spends in kernels and with copies from other devices. More than 2^30 elements, or 2^29
+keys, are several chunks, on one device too.
+One device scans each chunk from the end of the chunk before, so it reads and writes every element once, as a
+single-pass scan does. Several devices read the elements of all chunks but the last once more, for the totals
+(*reduce chunk*). With this traffic the speedup of two devices is at most 1.33, and that of four at most 2.67.
+Results on one worker and on all workers are compared bit for bit, except for n-body. They are also checked for
+properties that are cheap to test: sums, order, and the ends of each part. The last columns show how many bytes were
+copied between devices and sent through sockets."""
 
 _OVERHEAD_DESCRIPTION = """\
-Times of a run that fits one device, until its result is compared: without Dask, and on an open cluster.
+Time of a run that fits one device, until its result is verified: without Dask, and on a running cluster.
 """
 
 _DISK_DESCRIPTION = """\
-An image is read from a disk in chunks, after the system was asked to drop it from its cache. *What the disk reads* is
-the rate at which all workers read together, and do nothing else. The filtered image is written to the same disk, so its
-rate is compared with *what the disk copies*: the same chunks read and written without a filter, an upper bound. A write
-is complete when the data is on the disk."""
+The benchmark writes an image to a disk, asks the system to drop it from its cache, and reads it in chunks. *Read only*
+is the rate at which all workers together read the image and do nothing else. *Copy only* reads and writes the same
+chunks without a filter, on the same disk; this is an upper bound for the convolution. A write is complete when the data
+is on the disk."""
 
 
 def run(
@@ -140,13 +141,21 @@ def _page_sections(
         yield "\n".join(f"- {each}" for each in failed)
     if overhead_rows:
         yield _OVERHEAD_DESCRIPTION + startup
-        head = ("work", "plain, s", "one worker, s", "all workers, s", "more on one, s", "more on all, s", "")
+        head = (
+            "work",
+            "without Dask, s",
+            "one worker, s",
+            "all workers, s",
+            "overhead on one, s",
+            "overhead on all, s",
+            "",
+        )
         yield _format_table(head, [_overhead_cells(row) for row in overhead_rows])
 
 
 def _disk_page(disk_rows: Sequence[DiskRow]) -> str:
-    shares = ("of what the disk reads", "of what it copies")
-    head = ("operation", "read", "written", "s", "GB/s read", *shares, "most in a worker's memory", "")
+    shares = ("of read only", "of copy only")
+    head = ("operation", "read", "written", "s", "GB/s read", *shares, "peak memory of a worker", "")
     return f"{_DISK_DESCRIPTION}\n\n{_format_table(head, [_disk_cells(row, disk_rows) for row in disk_rows])}"
 
 

@@ -24,8 +24,8 @@ from gpu.distributed.streaming import choose_chunk_bytes, read_chunks_in_parts, 
 from gpu.engines.base import Array
 from gpu.patterns import find_pattern
 
-READ = "what the disk reads"
-COPY = "what the disk copies"
+READ = "read only"
+COPY = "copy only"
 
 _ROW_PIXELS = 32768
 _RANDOM_ROWS = 512
@@ -63,7 +63,7 @@ def measure(cluster: Cluster, size: int, folder: Path) -> Iterator[DiskRow]:
         _write_image(small, _SMALL_IMAGE_BYTES)
         start = time.perf_counter()
         counts = _write_image(path, size)
-        yield DiskRow("written, to begin with", 0, path.stat().st_size, time.perf_counter() - start, True)
+        yield DiskRow("write the image", 0, path.stat().st_size, time.perf_counter() - start, True)
         image = open_streamed_input(str(path))
         for _ in range(2):  # the first read may come from a cache, as the file was just written
             yield _measure_read(cluster, image)

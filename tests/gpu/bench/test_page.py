@@ -84,7 +84,7 @@ def test_the_page_shows_the_fastest_variant_and_the_best_peer_at_the_largest_siz
     assert f"| sum of 0.5, 2^20 | **Peak** | 2.000 | 9 GB/s | Library | 1.500 | 0.75 x | {remark} |" in text
     assert "2^10" not in text
     assert "Only" not in text
-    assert "| GPU | beside Library | sum of 0.5, 2^20: 0.75 x |" in text
+    assert "| GPU | slower than Library | sum of 0.5, 2^20: 0.75 x |" in text
 
 
 def test_wrong_results_and_exceeded_limits_are_missed_targets():
