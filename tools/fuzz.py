@@ -44,10 +44,10 @@ LIMIT_S = 10.0
 LIMIT_BYTES = 2**30
 """Memory limit of a process of attacks, in addition to its memory at the start."""
 
-PASSED, TRACEBACK, HANG, MEMORY, CRASHED = "right", "tracebacks", "hangs", "too much memory", "ended by a signal"
+PASSED, TRACEBACK, HANG, MEMORY, CRASHED = "passed", "tracebacks", "hangs", "too much memory", "ended by a signal"
 OUTCOMES = (PASSED, TRACEBACK, HANG, MEMORY, CRASHED)
 
-_HEADING = "## Attacked"
+_HEADING = "## Fuzzing"
 _BATCH, _BATCH_S = 500, 20.0
 _GRACE_PERIOD_S = 20.0
 DEFAULT_JOBS = 2
@@ -294,7 +294,7 @@ def attack_areas(
 
 def format_table(tallies: dict[str, Tally]) -> str:
     """Return the outcomes as a table with one row per area."""
-    rows = [("area", "tried", *OUTCOMES), ("---", *["---:"] * (1 + len(OUTCOMES)))]
+    rows = [("area", "inputs", *OUTCOMES), ("---", *["---:"] * (1 + len(OUTCOMES)))]
     for area, tally in sorted(tallies.items()):
         rows.append((area.replace("_", " "), *(f"{count:,}" for count in _table_counts(tally))))
     total = Tally(sum((tally.outcomes for tally in tallies.values()), Counter()))

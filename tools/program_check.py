@@ -106,7 +106,7 @@ def _accept_output(output: str) -> str:
 
 
 def _judge_lud(output: str) -> str:
-    return "" if ">>>Verify<<<" in output and "dismatch" not in output else "its own check finds a difference"
+    return "" if ">>>Verify<<<" in output and "dismatch" not in output else "the program finds a difference"
 
 
 def _judge_pathfinder(output: str) -> str:
@@ -143,7 +143,7 @@ RODINIA = (
         ("lud.cu", "../common/common.c", "lud_kernel.cu"),
         ("-s", "64", "-v"),
         ("-I", "../common"),
-        "its own check",
+        "the program verifies its result",
         _judge_lud,
     ),
     RodiniaProgram("nw", ("needle.cu",), ("64", "10"), (), "", _accept_output),
@@ -168,7 +168,7 @@ RODINIA = (
         ("pathfinder.cu",),
         ("100", "20", "5"),
         ("-D", "BENCH_PRINT"),
-        "least costs, in Python",
+        "the costs equal those computed in Python",
         _judge_pathfinder,
     ),
     RodiniaProgram(
@@ -314,7 +314,7 @@ def _run_program(
         return None, "", f"it does not end within {_CLOCK_LIMIT_S // 60} minutes by the clock"
     errors = process.stderr.decode(errors="replace")
     if re.search("SIGXCPU|crashed: SIGKILL", errors):
-        return None, "", f"it computes for more than {_LIMIT_S} s"
+        return None, "", f"exceeds the limit of {_LIMIT_S} s"
     return process.returncode, process.stdout.decode(errors="replace"), errors
 
 
@@ -358,10 +358,9 @@ def _program_lines(results: ProgramResults, day: str) -> Iterator[str]:
         correct, total = _count_correct(each)
         yield f"| {name} | {correct} | {total} | {100 * correct / max(total, 1):.0f} % |"
     yield ""
-    yield "Rodinia: all programs that need neither a data file nor OpenGL, with sizes for a simulation. A program is"
-    yield "correct if it ends normally, no checker finds anything, and its output equals the reference, if there is"
-    yield "one."
-    yield f"The limit is {_LIMIT_S} s of computing, all threads of a processor together."
+    yield "*Rodinia*: all programs that need neither a data file nor OpenGL, with small sizes. A program is correct if"
+    yield "it ends normally, the checkers find nothing, and its output equals the reference, if there is one."
+    yield f"The limit is {_LIMIT_S} s of computing time, summed over all threads."
     yield ""
     yield "| Rodinia | |"
     yield "| --- | --- |"
@@ -371,9 +370,9 @@ def _program_lines(results: ProgramResults, day: str) -> Iterator[str]:
         yield f"| `{program.name}` | {verdict}{_format_explanation(program.explanation)}{note} |"
     yield ""
     sample_size = len(results.hecbench)
-    yield f"HeCBench: {sample_size} drawn at random from the {results.candidates} that print PASS when their own"
-    yield "host code accepts the result, and need neither a file nor a library. Repetitions for measuring run once;"
-    yield f"numbers among the arguments above {_MAX_ARGUMENT:,} are halved until they are not. Kernels run with"
+    yield f"*HeCBench*: {sample_size} programs, drawn at random from the {results.candidates} that print PASS if their"
+    yield "own host code accepts the result, and need neither a file nor a library."
+    yield f"Repetitions for measurements run once. Arguments above {_MAX_ARGUMENT:,} are halved until they are at most {_MAX_ARGUMENT:,}. Kernels run with"
     silent = [f"`{program.name}`" for program in results.hecbench if program.correct is None]
     yield f"`--fast`. Not counted, since they print no verdict for these arguments: {', '.join(silent) or 'none'}."
     if results.left_out:
@@ -408,8 +407,9 @@ def _kernel_lines(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]
     if not kernels:
         yield "Not measured, since nvcc is not installed."
         return
-    yield "For the files that nvcc compiles: the kernels for which it generates machine code, templates as launched,"
-    yield "without those of the toolkit's headers; and how many of them the front end lowers."
+    yield "The table compares, for all files that nvcc compiles, the kernels for which nvcc generates machine code with"
+    yield "those that the simulator's front end lowers. Templates count as launched."
+    yield "Kernels of the toolkit's headers do not count."
     yield ""
     yield "| files | | kernels | lowered | share |"
     yield "| --- | ---: | ---: | ---: | ---: |"

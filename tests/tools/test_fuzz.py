@@ -86,11 +86,11 @@ def test_an_attack_is_the_same_each_time():
 
 def test_the_page_keeps_what_is_beside_its_section(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("# Page\n\n## Attacked: nothing\n\nold\n\n## Tests\n\nkept\n")
+    page.write_text("# Page\n\n## Fuzzing: nothing\n\nold\n\n## Tests\n\nkept\n")
     tallies = {"cache": Tally(Counter({PASSED: 1234})), "command_lines": Tally(Counter({PASSED: 3, HANG: 1}))}
     fuzz.write_page(page, "a processor, 2 cores", "How.", tallies)
     text = page.read_text()
-    assert text.startswith("# Page\n\n## Attacked: a processor, 2 cores, 2")
+    assert text.startswith("# Page\n\n## Fuzzing: a processor, 2 cores, 2")
     assert text.endswith("\n\n## Tests\n\nkept\n")
     assert "old" not in text
     assert "| command lines | 4 | 3 | 0 | 1 | 0 | 0 |" in text
