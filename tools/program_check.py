@@ -372,7 +372,8 @@ def _program_lines(results: ProgramResults, day: str) -> Iterator[str]:
     sample_size = len(results.hecbench)
     yield f"*HeCBench*: {sample_size} programs, drawn at random from the {results.candidates} that print PASS if their"
     yield "own host code accepts the result, and need neither a file nor a library."
-    yield f"Repetitions for measurements run once. Arguments above {_MAX_ARGUMENT:,} are halved until they are at most {_MAX_ARGUMENT:,}. Kernels run with"
+    yield "Repetitions for measurements run once. Arguments are halved until they are at most"
+    yield f"{_MAX_ARGUMENT:,}. Kernels run with"
     silent = [f"`{program.name}`" for program in results.hecbench if program.correct is None]
     yield f"`--fast`. Not counted, since they print no verdict for these arguments: {', '.join(silent) or 'none'}."
     if results.left_out:
