@@ -1,5 +1,5 @@
-# make run    sets up whatever is missing and opens the window
-# make test   runs every test, headless      make sweep   the exhaustive tier: for a night, or before a release
+# make run    installs missing packages and opens the window
+# make test   runs the tests, without a display      make sweep   runs the exhaustive tier, nightly or before a release
 # The rest: setup, lint, format, gpu-test, sanitize, mutants, lesson_mutants, lessons, flaky, fuzz, kills,
 # barriers, pycuda_check, program_check, tour, bench, docs, clean.
 # ARGS="..." goes to the program or to pytest.
@@ -16,13 +16,11 @@ run setup test sweep tour bench packages:
 gpu-test:
 	$(SETUP) test -m gpu --require-gpu $(ARGS)
 
-# Whether a test notices a small mistake in what says "verified", whether all tests say the same each time, whether
-# anything that is read can do harm, what is left of a program that is killed at any moment, whether a barrier that is
-# taken out of a kernel is missed, and, on an NVIDIA GPU, what compute-sanitizer says of every kernel.
+# Checks of the tests and checkers; CONTRIBUTING.md lists when to run which. `sanitize` needs an NVIDIA GPU.
 mutants lesson_mutants flaky fuzz kills barriers sanitize pycuda_check program_check: packages
 	$(VENV)/python -m tools.$@ $(ARGS)
 
-# Whether every lesson holds what it promises.
+# Check every lesson: moments, answers, solutions and common mistakes.
 lessons: packages
 	$(VENV)/python main.py lessons check $(ARGS)
 
@@ -37,14 +35,14 @@ lint: packages
 	$(VENV)/mypy
 	$(VENV)/lint-imports --no-logo
 	$(if $(KERNELS),$(VENV)/clang-format --dry-run -Werror $(KERNELS))
-	$(if $(shell command -v actionlint),actionlint,@echo "actionlint is not here: CI looks at the workflows")
+	$(if $(shell command -v actionlint),actionlint,@echo "actionlint is not installed: CI checks the workflows")
 
 format: packages
 	$(VENV)/ruff check --fix .
 	$(VENV)/ruff format .
 	$(if $(KERNELS),$(VENV)/clang-format -i $(KERNELS))
 
-# What tests and tools leave behind; to start over, remove .venv too.
+# Remove the output of tests and tools; to start over, remove .venv too.
 clean:
 	rm -rf tour site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
