@@ -426,7 +426,7 @@ def _kernel_lines(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]
             for kernel, why in file.refused.items():
                 if (file.name, kernel) not in listed:
                     listed.add((file.name, kernel))
-                    yield f"| {file.name} | `{_shorten(kernel, 60)}` | {_shorten(why)} |"
+                    yield f"| {file.name} | `{_shorten_line(kernel, 60)}` | {_shorten(why)} |"
 
 
 def _format_explanation(explanation: str) -> str:
@@ -434,7 +434,16 @@ def _format_explanation(explanation: str) -> str:
 
 
 def _shorten(reason: str, letters: int = 160) -> str:
-    line = " ".join(re.sub(r"(?<![:/\w])/\S*/", "", reason).split()).replace("<", r"\<").replace("|", r"\|")
+    """Return a reason on one line of at most `letters` letters, as Markdown of a table's cell."""
+    line = _shorten_line(reason, letters)
+    for special in ("<", "__", "|"):
+        line = line.replace(special, "".join(f"\\{letter}" for letter in special))
+    return line
+
+
+def _shorten_line(text: str, letters: int) -> str:
+    """Return a text on one line of at most `letters` letters, without the folders of absolute paths."""
+    line = " ".join(re.sub(r"(?<![:/\w])/\S*/", "", text).split())
     return line if len(line) <= letters else f"{line[: letters - 3]}..."
 
 

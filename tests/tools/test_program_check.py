@@ -74,7 +74,10 @@ def test_pathfinder_is_compared_with_the_least_costs():
 
 def test_the_page_counts_what_ran():
     found = ProgramResults(
-        [CheckedProgram("lud lud.cu", True, "its own check"), CheckedProgram("srad", False, "element -64 of J<4>")],
+        [
+            CheckedProgram("lud lud.cu", True, "its own check"),
+            CheckedProgram("srad", False, "__global__ read: element -64 of J<4>"),
+        ],
         [CheckedProgram("adam", True), CheckedProgram("ace", None, "prints no verdict")],
         candidates=100,
         left_out=7,
@@ -84,13 +87,13 @@ def test_the_page_counts_what_ran():
     assert "| Rodinia | 1 | 2 | 50 % |" in text
     assert "| HeCBench | 1 | 1 | 100 % |" in text
     assert "| `lud lud.cu` | correct: its own check |" in text
-    assert r"| `srad` | not correct: element -64 of J\<4> |" in text
+    assert r"| `srad` | not correct: \_\_global\_\_ read: element -64 of J\<4> |" in text
     assert "from the 100" in text
     assert "Correct: `adam`." in text
     assert "no verdict for these arguments: `ace`." in text
     assert "7 more of the sample did not run within the time limit." in text
     assert "| Rodinia | 1 | 3 | 2 | 66.7 % |" in text
-    assert r"| a.cu | `h\<float>` | a.cu:3:1: not this |" in text
+    assert "| a.cu | `h<float>` | a.cu:3:1: not this |" in text
     without = program_check.format_page(ProgramResults(), "2026-11-22")
     assert "did not run" not in without
     assert "nvcc is not installed" in without
