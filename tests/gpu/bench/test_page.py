@@ -87,6 +87,16 @@ def test_the_page_shows_the_fastest_variant_and_the_best_peer_at_the_largest_siz
     assert "| GPU | slower than Library | sum of 0.5, 2^20: 0.75 x |" in text
 
 
+def test_without_remarks_there_is_no_column_for_them():
+    rows = (
+        "| sum, 2^20 | **Peak** | 2.000 | 1 to 1 | 9 GB/s | 2.00 x | verified |",
+        "| sum, 2^20 | Library | 4.000 | 1 to 1 | 9 GB/s | 1.00 x |  |",
+    )
+    text = page.render([ladder(*rows)])
+    assert "| sum, 2^20 | **Peak** | 2.000 | 9 GB/s | Library | 4.000 | 2.00 x |\n" in text
+    assert "remark" not in text
+
+
 def test_wrong_results_and_exceeded_limits_are_missed_targets():
     rows = (
         "| sum | **Wrong** |  |  |  |  | WRONG, so not timed |",
