@@ -14,7 +14,7 @@ from gui.widgets.wrapping import WrappingLayout
 
 SPEEDS = (1, 2, 5, 10, 20, 50, 100)
 COLORS = ("speed", "origin")
-_LIGHT_STEPS = 20
+_BRIGHTNESS_STEPS = 20
 """Slider steps from the middle to an end, a factor of ten in brightness."""
 _BUTTONS = (("first", "Restart", "R"), ("play", "Play", "Space"), ("step", "Single step", "."))
 
@@ -53,17 +53,17 @@ class Controls(QWidget):
         self.speed.currentIndexChanged.connect(self._on_speed_changed)
         self.color = Segments(COLORS, "Color by")
         self.color.picked.connect(self._on_color_changed)
-        self.light = QSlider(Qt.Orientation.Horizontal)
-        self.light.setAccessibleName("Brightness")
-        self.light.setToolTip("Brightness of the bodies")
-        self.light.setRange(-_LIGHT_STEPS, _LIGHT_STEPS)
-        self.light.valueChanged.connect(self._on_light_changed)
+        self.brightness = QSlider(Qt.Orientation.Horizontal)
+        self.brightness.setAccessibleName("Brightness")
+        self.brightness.setToolTip("Brightness of the bodies")
+        self.brightness.setRange(-_BRIGHTNESS_STEPS, _BRIGHTNESS_STEPS)
+        self.brightness.valueChanged.connect(self._on_brightness_changed)
         self.record = button("Record…", tip="Record a GIF or MP4 of the simulation")
         self.record.clicked.connect(self.film_requested)
         self.files = button("Files", tip="Save a picture or the bodies; open bodies")
         self.menu = QMenu(self)
         self.files.setMenu(self.menu)
-        for widget in (self.speed, self.light, self.record, self.files):
+        for widget in (self.speed, self.brightness, self.record, self.files):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._groups: list[QWidget] = []
         layout = WrappingLayout(self, across=10, down=6)
@@ -71,7 +71,7 @@ class Controls(QWidget):
             (*self.buttons.values(),),
             (label("steps", "caption"), self.speed),
             (self.color,),
-            (label("light", "caption"), self.light),
+            (label("brightness", "caption"), self.brightness),
             (self.record, self.files),
         ):
             holder = QWidget()
@@ -87,8 +87,8 @@ class Controls(QWidget):
         self.simulation.color = self.color.chosen
         self.simulation.redraw()
 
-    def _on_light_changed(self, position: int) -> None:
-        self.simulation.exposure = 10 ** (position / _LIGHT_STEPS)
+    def _on_brightness_changed(self, position: int) -> None:
+        self.simulation.exposure = 10 ** (position / _BRIGHTNESS_STEPS)
         self.simulation.redraw()
 
     def show_recording(self, recording: bool) -> None:
@@ -109,7 +109,7 @@ class Controls(QWidget):
             self._restyle()
 
     def _restyle(self) -> None:
-        self.light.setFixedWidth(look().px(56))
+        self.brightness.setFixedWidth(look().px(56))
         size = QSize(look().px(16), look().px(14))
         for name, control in self.buttons.items():
             control.setIconSize(size)

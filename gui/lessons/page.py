@@ -13,7 +13,7 @@ from gui.editor.source_pane import SourcePane
 from gui.editor.sources import SourceChecker
 from gui.lessons.scene import LessonStepTab
 from gui.lessons.task_editor import TaskEditor
-from gui.model.lessons import PlayedStep
+from gui.model.lessons import PlayableScene
 from gui.model.request_queue import RequestQueue
 from gui.widgets.basic import ElidedLabel, Ground, button, label, row
 
@@ -89,14 +89,14 @@ class LessonPage(Ground):
         self.scene_label.show_text(task.file)
         self._show_tab(0)
 
-    def play_step(self, played: PlayedStep, *, explored: bool) -> None:
+    def play_step(self, playable: PlayableScene, *, explored: bool) -> None:
         """Play a step's scene, or an input on which a submission fails."""
-        self.step.play_scene(played)
+        self.step.play_scene(playable)
         self.tabs.show()
         self.tabs.setTabVisible(0, self.writing.task is not None)
         self.tabs.setTabEnabled(1, True)
         self.explore.setVisible(explored)
-        self.scene_label.show_text(_format_title(played))
+        self.scene_label.show_text(_format_title(playable))
         self._show_tab(1)
 
     def leave_task(self) -> None:
@@ -117,7 +117,7 @@ class LessonPage(Ground):
         self.show_message(f"{failure.message}\n{failure.advice}".strip())
 
 
-def _format_title(played: PlayedStep) -> str:
-    scene = played.scene
+def _format_title(playable: PlayableScene) -> str:
+    scene = playable.scene
     parameters = ", ".join(f"{name} = {value}" for name, value in scene.parameters.items()) if scene.pattern else ""
     return f"{scene.title}  ·  {parameters}" if parameters else scene.title

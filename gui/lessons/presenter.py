@@ -16,7 +16,7 @@ from gpu.messages.requests import CheckSource, Failure, Result
 from gui.lessons.page import LessonPage
 from gui.lessons.pane import LessonPane
 from gui.lessons.shelf import ShelfView
-from gui.model.lessons import Lessons, PlayedStep
+from gui.model.lessons import Lessons, PlayableScene
 from gui.model.request_queue import RequestQueue
 from gui.model.settings import SavedSettings
 from gui.qt.timers import create_single_shot_timer
@@ -63,9 +63,9 @@ class LessonPresenter(QObject):
         self._submission_lesson: LessonOutline | None = None
         self._save_timer = create_single_shot_timer(SAVE_DELAY_MS, self._save_submission, self)
         self.lessons.step_opened.connect(self._show_step)
-        self.lessons.played.connect(self._play_step)
-        self.lessons.judged.connect(self._on_judgment)
-        self.lessons.failing_input_played.connect(self._play_failing_input)
+        self.lessons.scene_ready.connect(self._play_step)
+        self.lessons.submission_graded.connect(self._on_judgment)
+        self.lessons.failing_input_recorded.connect(self._play_failing_input)
         self.lessons.failed.connect(self._show_failure)
         self.pane.closed.connect(self.close_lesson)
         self.pane.question.moment_requested.connect(self._show_moment)
@@ -205,15 +205,15 @@ class LessonPresenter(QObject):
         self._update_pane_visibility()
         self.lesson_shown.emit(lesson.title)
 
-    def _play_step(self, played: PlayedStep) -> None:
-        self._scene = played.scene
-        if played.scene.tab == "step":
-            self.page.play_step(played, explored=bool(played.scene.pattern))
+    def _play_step(self, playable: PlayableScene) -> None:
+        self._scene = playable.scene
+        if playable.scene.tab == "step":
+            self.page.play_step(playable, explored=bool(playable.scene.pattern))
         else:
-            self._pattern_page = self._show_scene(played.scene)
+            self._pattern_page = self._show_scene(playable.scene)
             self._update_pane_visibility()
-        if played.scene.question is not None:
-            self.pane.show_question(played.scene)
+        if playable.scene.question is not None:
+            self.pane.show_question(playable.scene)
 
     def _show_moment(self, moment: int) -> None:
         if self.visible_page is not None and self.visible_page.stepping:
@@ -242,8 +242,8 @@ class LessonPresenter(QObject):
             self.pane.task.show_judgment(judgment, text)
             self.pane.scroll_to_verdict()
 
-    def _play_failing_input(self, played: PlayedStep) -> None:
-        self.page.play_step(played, explored=False)
+    def _play_failing_input(self, playable: PlayableScene) -> None:
+        self.page.play_step(playable, explored=False)
 
     def _on_edit(self) -> None:
         self.pane.task.clear_verdict()

@@ -9,7 +9,7 @@ from PyQt6.QtCore import pyqtSignal
 
 from gpu.messages.lessons import StepScene
 from gui.lessons.texts import LessonTexts
-from gui.model.lessons import PlayedStep
+from gui.model.lessons import PlayableScene
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.step_view.recording.models import RecordingModels
@@ -26,9 +26,9 @@ def _reject_request(chosen: StepSettings) -> StepRequest:
     raise AssertionError("a lesson's tab plays only scenes")
 
 
-def create_steppable(played: PlayedStep) -> Steppable:
+def create_steppable(playable: PlayableScene) -> Steppable:
     """Return a step's scene as a subject of the Step tab."""
-    scene, path = played.scene, Path(played.path)
+    scene, path = playable.scene, Path(playable.path)
     return Steppable(
         subject=_SUBJECT,
         name=f"lesson-{Path(scene.file).stem}",
@@ -74,10 +74,10 @@ class LessonStepTab(StepTab):
         self.panes.lanes.grid.thread_clicked.connect(self.lane_clicked)
         self.scene: StepScene | None = None
 
-    def play_scene(self, played: PlayedStep) -> None:
+    def play_scene(self, playable: PlayableScene) -> None:
         """Play a scene from its moment."""
-        asked = played.scene.question
-        self._moment, self._recording_handle, self.scene = played.scene.moment, played.handle, played.scene
+        asked = playable.scene.question
+        self._moment, self._recording_handle, self.scene = playable.scene.moment, playable.handle, playable.scene
         self._hides_answer = asked is not None
         if asked is not None and asked.answer_type == "cells":
             self._picture_changed = self._picture_changed or self.panes.kinds.chosen != "Arrays"
@@ -85,7 +85,7 @@ class LessonStepTab(StepTab):
         elif self._picture_changed:
             self._picture_changed, self._selected_picture = False, None  # the default picture of the recording
         self.panes.arrays.highlight_elements(())
-        self.steppable = self.settings.steppable = create_steppable(played)
+        self.steppable = self.settings.steppable = create_steppable(playable)
         self._file = self.steppable.file
         self.record()
 

@@ -33,8 +33,8 @@ _READ_CHANNEL, _SHOW_CHANNEL, _JUDGE_CHANNEL = "lessons", "lesson step", "lesson
 
 
 @dataclass(frozen=True, eq=False)
-class PlayedStep:
-    """A step's scene and its recording.
+class PlayableScene:
+    """A scene of a step, with the recording that the Step tab plays.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class Lessons(QObject):
     """The list of lessons or their progress has changed."""
     step_opened = pyqtSignal()
     """A step was opened, or opened again: see `lesson`, `step_number` and `step`."""
-    played = pyqtSignal(object)
-    """PlayedStep: the scene of the current step."""
-    judged = pyqtSignal(object, str)
+    scene_ready = pyqtSignal(object)
+    """PlayableScene: the scene of the current step."""
+    submission_graded = pyqtSignal(object, str)
     """Judgment, and the submission that it is about."""
-    failing_input_played = pyqtSignal(object)
-    """PlayedStep: the recording of the input on which a submission fails, at the moment of the failure."""
+    failing_input_recorded = pyqtSignal(object)
+    """PlayableScene: the recording of the input on which a submission fails, at the moment of the failure."""
     failed = pyqtSignal(object)
     """Failure of reading lessons, of a step, or of grading."""
     busy_changed = pyqtSignal(bool)
@@ -295,7 +295,7 @@ class Lessons(QObject):
     def _on_scene(self, event: Result) -> None:
         self._set_busy(judging=False, showing=False)
         assert event.scene is not None
-        self.played.emit(PlayedStep(event.scene, event.path, event.arrays))
+        self.scene_ready.emit(PlayableScene(event.scene, event.path, event.arrays))
 
     # --- answers and tasks
 
@@ -332,7 +332,7 @@ class Lessons(QObject):
             assert event.judgment is not None
             if event.judgment.accepted:
                 self.finish_step()
-            self.judged.emit(event.judgment, text)
+            self.submission_graded.emit(event.judgment, text)
 
         self._post_request(_JUDGE_CHANNEL, JudgeTask(lesson.folder, task.name, text), on_judgment)
 
@@ -347,7 +347,7 @@ class Lessons(QObject):
         def on_recording(event: Result) -> None:
             self._set_busy(judging=False, showing=False)
             assert event.scene is not None
-            self.failing_input_played.emit(PlayedStep(event.scene, event.path, event.arrays))
+            self.failing_input_recorded.emit(PlayableScene(event.scene, event.path, event.arrays))
 
         self._post_request(
             _JUDGE_CHANNEL, StepFailure(JudgeTask(lesson.folder, task.name, text), judgment), on_recording

@@ -18,13 +18,13 @@ from gui.step_view.tab import StepTab
 from gui.widgets.basic import Ground, row
 
 
-def create_recording_steppable(path: Path, checked: CheckedReader, file: str = "", kernel: str = "") -> Steppable:
+def create_recording_steppable(path: Path, read_checked: CheckedReader, file: str = "", kernel: str = "") -> Steppable:
     """Return a recording file as a subject of the Step tab.
 
     Parameters
     ----------
     path : Path
-    checked : callable
+    read_checked : callable
         As in `ReadRecording`.
     file, kernel : str
         The recorded source file and kernel; "" until they have been read.
@@ -35,7 +35,7 @@ def create_recording_steppable(path: Path, checked: CheckedReader, file: str = "
         title=f"{path.name}: {kernel}" if kernel else path.name,
         file=file,
         kernel=kernel,
-        make_request=lambda chosen: ReadRecording(path, checked),
+        make_request=lambda chosen: ReadRecording(path, read_checked),
     )
 
 
@@ -46,7 +46,7 @@ class RecordedStepTab(StepTab):
     ----------
     path : Path
         The recording, or the trace of a launch.
-    checked : callable
+    read_checked : callable
         As in `ReadRecording`.
     jobs : callable
         As in `StepTab`.
@@ -55,10 +55,10 @@ class RecordedStepTab(StepTab):
     readable = pyqtSignal()
     """The file has been read and can be shown."""
 
-    def __init__(self, path: Path, checked: CheckedReader, jobs: Callable[[], RequestQueue]) -> None:
-        self._path, self._checked = path, checked
+    def __init__(self, path: Path, read_checked: CheckedReader, jobs: Callable[[], RequestQueue]) -> None:
+        self._path, self._read_checked = path, read_checked
         self._texts = RecordedSources()
-        super().__init__(create_recording_steppable(path, checked), self._texts, jobs)
+        super().__init__(create_recording_steppable(path, read_checked), self._texts, jobs)
         self._texts.setParent(self)
         # Comparing two schedules needs a second run, and a saved recording cannot be run.
         self.panes.kinds.buttons["Two schedules"].hide()
@@ -81,7 +81,7 @@ class RecordedStepTab(StepTab):
         if file:
             kernel = recording.launches[0].trace.kernel
             self.steppable = self._requested_steppable = create_recording_steppable(
-                self._path, self._checked, file, kernel
+                self._path, self._read_checked, file, kernel
             )
             self._file = file
             self.source.show_source(file, kernel)
@@ -113,7 +113,7 @@ class RecordedPage(Ground):
 
     Parameters
     ----------
-    path, checked, jobs
+    path, read_checked, jobs
         As in `RecordedStepTab`.
     """
 
@@ -125,10 +125,10 @@ class RecordedPage(Ground):
     busy = False
     stepping = True
 
-    def __init__(self, path: Path, checked: CheckedReader, jobs: Callable[[], RequestQueue]) -> None:
+    def __init__(self, path: Path, read_checked: CheckedReader, jobs: Callable[[], RequestQueue]) -> None:
         super().__init__()
         self.path = path
-        self.step = RecordedStepTab(path, checked, jobs)
+        self.step = RecordedStepTab(path, read_checked, jobs)
         self.step.failed.connect(self.failed)
         self.step.readable.connect(self.readable)
         self.source = self.step.source

@@ -9,20 +9,19 @@ RaceScope = Literal["instruction", "copy", "warp", "block", "cluster", "grid", "
 two launches; "copy" if one access is an asynchronous copy that is still running."""
 
 _ADVICE: dict[RaceScope, str] = {
-    "instruction": "Nothing orders the threads of one statement: use an atomic operation, or let one thread write",
+    "instruction": "The threads of one statement are unordered: use an atomic operation, or let one thread write",
     "copy": "The asynchronous copy runs until its thread waits for it: add a wait between the two accesses, such as "
     "__pipeline_wait_prior(), and a __syncthreads() after it if other threads access the data",
-    "warp": "Nothing orders the two accesses: add a __syncwarp() between them",
-    "block": "Nothing orders the two accesses: add a __syncthreads() between them",
-    "cluster": "Nothing orders the blocks of a cluster: add a cluster.sync() between the two accesses",
-    "grid": "Nothing orders the blocks of a launch: use {atomic}, or a second launch",
-    "launches": "Nothing orders launches that run at the same time: use {atomic}, or start one launch after the other "
-    "has ended",
+    "warp": "No barrier separates the two accesses: add a __syncwarp() between them",
+    "block": "No barrier separates the two accesses: add a __syncthreads() between them",
+    "cluster": "No barrier separates the two accesses: add a cluster.sync() between them",
+    "grid": "The blocks of a launch are unordered: use {atomic}, or a second launch",
+    "launches": "Concurrent launches are unordered: use {atomic}, or start one launch after the other has ended",
 }
 
 
 def format_race_advice(scope: RaceScope, *, is_one_line: bool, has_atomic: bool) -> str:
-    """Return a sentence that states that nothing orders two accesses, and how to order them.
+    """Return a sentence that states why two accesses race, and how to order them.
 
     Parameters
     ----------

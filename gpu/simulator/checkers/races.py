@@ -1,4 +1,4 @@
-"""Checker for data races: two threads access a byte, at least one writes, and nothing orders the two accesses."""
+"""Checker for data races: two threads access a byte, at least one writes, and neither happens before the other."""
 
 from __future__ import annotations
 

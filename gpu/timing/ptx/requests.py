@@ -34,8 +34,8 @@ def find_distinct_sectors(rows: Array, active: Array, *, scalar: bool = False) -
     return starts, sectors[new]
 
 
-def find_longest_queues(rows: Array, active: Array) -> Array:
-    """Return for each warp the most lanes that access the same address."""
+def count_contending_lanes(rows: Array, active: Array) -> Array:
+    """Return the contention of each warp: the largest number of its active lanes that access one address."""
     ordered = np.sort(np.where(active, rows, -1 - np.arange(WARP)), axis=1)
     return _find_longest_runs(ordered)
 

@@ -17,9 +17,9 @@ from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Samp
 from gpu.timing.ptx.path import Request, SampledPath
 from gpu.timing.ptx.requests import (
     count_bank_passes,
+    count_contending_lanes,
     count_distinct_addresses,
     find_distinct_sectors,
-    find_longest_queues,
 )
 from gpu.warp import WARP
 
@@ -376,7 +376,7 @@ class SampledBlocks:
             else:
                 passes, minimum, _ = traffic.count_atomic_wavefronts(self._group_warps(mask), spread // size, size)
         elif atomic:
-            passes = find_longest_queues(rows, mask.rows)
+            passes = count_contending_lanes(rows, mask.rows)
             if uniform_sum:
                 passes = np.ones(warps.size, np.int64)  # the lanes of a warp are summed first
         elif kind == "shared" and places.ndim:

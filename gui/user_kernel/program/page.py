@@ -66,14 +66,14 @@ class ProgramPage(Ground):
         path: Path,
         sources: KernelSources,
         jobs: Callable[[], RequestQueue],
-        checked: CheckedReader,
+        read_checked: CheckedReader,
         get_gpu: Callable[[], str],
         options: str = "",
     ) -> None:
         super().__init__()
         self._get_gpu = get_gpu
         self.path, self.file = path, str(path)
-        self.sources, self._jobs, self._checked = sources, jobs, checked
+        self.sources, self._jobs, self._read_checked = sources, jobs, read_checked
         self.document = sources.document(self.file)
         self.status_text = "runs on the simulator"
         self._running_request: RunProgram | None = None
@@ -352,7 +352,7 @@ class ProgramPage(Ground):
             self._fail(f"Launch {number} was not reached when the program ran again, so it cannot be stepped.")
             return
         self._set_status(f"opens launch {number}…")
-        tab = self._pending_step = RecordedStepTab(Path(launch.recording), self._checked, self._jobs)
+        tab = self._pending_step = RecordedStepTab(Path(launch.recording), self._read_checked, self._jobs)
         tab.readable.connect(lambda: self._show_step(tab, launch))
         tab.failed.connect(lambda failure: self._on_step_failure(tab, failure))
         tab.record()

@@ -459,7 +459,7 @@ def test_the_edit_that_mends_is_offered_and_can_be_undone(qtbot, pane):
 RACE = (
     "Race reported between Write access at reduction.cu:113 by thread (128,0,0) in block (0,0,0) and Read access at "
     "reduction.cu:113 by thread (0,0,0) in block (0,0,0) on element 128 of s (shared memory): wrote 115, read 115. "
-    "Nothing orders the two accesses: add a __syncthreads() between them, or use an atomic operation."
+    "No barrier separates the two accesses: add a __syncthreads() between them, or use an atomic operation."
 )
 
 

@@ -189,7 +189,7 @@ def test_the_message() -> None:
     assert finding.message == (
         "Race reported between Write access at test.cu:8 by thread (2,0,0) in block (0,0,0) and Read access at "
         "test.cu:2 by thread (0,0,0) in block (0,0,0) on element 1 of p (global memory), in launches that run at the "
-        "same time: wrote 5, read 5. Nothing orders launches that run at the same time: use an atomic operation, or "
+        "same time: wrote 5, read 5. Concurrent launches are unordered: use an atomic operation, or "
         "start one launch after the other has ended."
     )
 

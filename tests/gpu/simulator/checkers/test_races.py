@@ -70,7 +70,7 @@ def test_what_a_finding_says() -> None:
     assert found.message == (
         "Race reported between Write access at test.cu:3 by thread (32,0,0) in block (0,0,0) and Read access at "
         "test.cu:4 by thread (0,0,0) in block (0,0,0) on element 32 of s (shared memory): wrote 39, read 39. "
-        "Nothing orders the two accesses: add a __syncthreads() between them."
+        "No barrier separates the two accesses: add a __syncthreads() between them."
     )
     assert [position.line for position in found.positions] == [3, 4]
     assert found.threads == ("thread (32,0,0) in block (0,0,0)", "thread (0,0,0) in block (0,0,0)")
@@ -80,24 +80,27 @@ def test_what_a_finding_says() -> None:
 ORDERED_BY = {
     "two warps": (
         "s[t] = t;\nout[i] = s[t ^ 32];",
-        "Nothing orders the two accesses: add a __syncthreads() between them.",
+        "No barrier separates the two accesses: add a __syncthreads() between them.",
     ),
-    "one warp": ("s[t] = t;\nout[i] = s[t ^ 1];", "Nothing orders the two accesses: add a __syncwarp() between them."),
+    "one warp": (
+        "s[t] = t;\nout[i] = s[t ^ 1];",
+        "No barrier separates the two accesses: add a __syncwarp() between them.",
+    ),
     "one line": (
         "s[t] = s[t ^ 32] + 1;",
-        "Nothing orders the two accesses: add a __syncthreads() between them, or use an atomic operation.",
+        "No barrier separates the two accesses: add a __syncthreads() between them, or use an atomic operation.",
     ),
     "one instruction": (
         "data[blockIdx.x] = t;",
-        "Nothing orders the threads of one statement: use an atomic operation, or let one thread write.",
+        "The threads of one statement are unordered: use an atomic operation, or let one thread write.",
     ),
     "two blocks": (
         "if (blockIdx.x == 0 && t == 0) data[0] = t;\nif (blockIdx.x == 1 && t == 0) out[i] = data[0];",
-        "Nothing orders the blocks of a launch: use an atomic operation, or a second launch.",
+        "The blocks of a launch are unordered: use an atomic operation, or a second launch.",
     ),
     "two blocks, one with an atomic": (
         "if (blockIdx.x == 0 && t == 0) atomicAdd(&data[0], 1);\nif (blockIdx.x == 1 && t == 0) data[0] = 5;",
-        "Nothing orders the blocks of a launch: use atomic operations on both sides, or a second launch.",
+        "The blocks of a launch are unordered: use atomic operations on both sides, or a second launch.",
     ),
 }
 
