@@ -64,7 +64,7 @@ def find_term(name: str) -> GlossaryTerm:
     """
     terms = _terms_by_name()
     if name not in terms:
-        similar = " or ".join(f'"{each}"' for each in get_close_matches(name, terms, 2))
+        similar = " or ".join(f'"{close_match}"' for close_match in get_close_matches(name, terms, 2))
         raise UnknownTermError(
             f'The glossary has no term "{name}".', advice=f"Did you mean {similar}?" if similar else ""
         )

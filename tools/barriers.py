@@ -232,19 +232,19 @@ def main() -> int:
             print(f"MISSED {each.item}: {each.variant} {dict(each.params)}", flush=True)
     print(format_report(removals))
     print(f"{time.monotonic() - began:.0f} s")
-    return any(each.missed for each in removals)
+    return any(removal.missed for removal in removals)
 
 
 def format_report(removals: Sequence[Removal]) -> str:
     """Return a table with one row per file: the number of removals, and their results."""
     rows = ["| file | removed | found | fixed by an offered edit | harmless | executed by no variant | missed |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
-    files = list(dict.fromkeys(each.item.file for each in removals))
+    files = list(dict.fromkeys(removal.item.file for removal in removals))
     sums = Counter[str]()
     for file in files:
         counts = Counter[str]()
         for ordering in find_sync_items(file):
-            of_item = [each for each in removals if each.item == ordering]
+            of_item = [removal for removal in removals if removal.item == ordering]
             detected = [each for each in of_item if each.kind not in ("unchecked", "verified")]
             counts["all"] += 1
             counts["missed"] += any(each.missed for each in of_item)
@@ -263,7 +263,7 @@ def format_report(removals: Sequence[Removal]) -> str:
 
 def _format_row(name: str, counts: Counter[str]) -> str:
     columns = ("all", "found", "fixed", "harmless", "unreached", "missed")
-    return f"| {name} | {' | '.join(str(counts[each]) for each in columns)} |"
+    return f"| {name} | {' | '.join(str(counts[column]) for column in columns)} |"
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def _run(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[
 
 def demangle_names(symbols: Sequence[str]) -> dict[str, str]:
     """Return the kernels' C++ names by their symbols, without those of the toolkit."""
-    demangled = [_INTERNAL.sub("", each) for each in _run(["c++filt"], "\n".join(symbols)).stdout.splitlines()]
+    demangled = [_INTERNAL.sub("", line) for line in _run(["c++filt"], "\n".join(symbols)).stdout.splitlines()]
     names = {symbol: kernel_name(each, 0) for symbol, each in zip(symbols, demangled, strict=True)}
     return {symbol: name for symbol, name in names.items() if not _TOOLKIT_NAME.match(name)}
 

@@ -117,7 +117,7 @@ def _judge_pathfinder(output: str) -> str:
     *weights, _, printed_costs = rows
     costs = weights[0]
     for row in weights[1:]:
-        costs = [each + min(costs[max(place - 1, 0) : place + 2]) for place, each in enumerate(row)]
+        costs = [each + min(costs[max(index - 1, 0) : index + 2]) for index, each in enumerate(row)]
     differing = sum(a != b for a, b in zip(costs, printed_costs, strict=True))
     return "" if costs == printed_costs else f"{differing} paths differ"
 
@@ -255,12 +255,12 @@ def read_hecbench_recipe(folder: Path) -> Recipe | None:
 def reduce_arguments(arguments: Sequence[str]) -> list[str]:
     """Reduce arguments for a simulation: one repetition, and large numbers halved down to the limit."""
     reduced = list(arguments)
-    for place, word in enumerate(reduced):
+    for index, word in enumerate(reduced):
         if word.isdigit():
             number = int(word)
             while number > _MAX_ARGUMENT:
                 number //= 2
-            reduced[place] = str(number)
+            reduced[index] = str(number)
     if reduced and reduced[-1].isdigit():
         reduced[-1] = "1" if len(reduced) > 1 or int(arguments[-1]) <= _MAX_REPETITIONS_ARGUMENT else reduced[-1]
     return reduced
@@ -579,7 +579,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _count_correct(programs: Sequence[CheckedProgram]) -> tuple[int, int]:
     """Return the number of correct programs, and of programs with a verdict."""
-    return sum(each.correct is True for each in programs), sum(each.correct is not None for each in programs)
+    return sum(program.correct is True for program in programs), sum(
+        program.correct is not None for program in programs
+    )
 
 
 _VERDICT_TEXTS = {True: "correct", False: "not correct", None: "unknown"}

@@ -156,26 +156,28 @@ def _format_lines(tests: Sequence[CheckedFile], examples: Sequence[CheckedFile],
     yield ""
     yield "| tests | passed | failed | skipped |"
     yield "| --- | ---: | ---: | ---: |"
-    for each in tests:
-        yield f"| `{each.name}` | {each.passed} | {len(each.failed)} | {len(each.skipped)} |"
-    passed, failed = sum(each.passed for each in tests), sum(len(each.failed) for each in tests)
-    yield f"| all | {passed} | {failed} | {sum(len(each.skipped) for each in tests)} |"
+    for test in tests:
+        yield f"| `{test.name}` | {test.passed} | {len(test.failed)} | {len(test.skipped)} |"
+    passed, failed = sum(test.passed for test in tests), sum(len(test.failed) for test in tests)
+    yield f"| all | {passed} | {failed} | {sum(len(test.skipped) for test in tests)} |"
     yield ""
     yield f"{100 * passed / max(passed + failed, 1):.1f} % of the tests that were not skipped pass."
     yield from _DIFFERENCES
-    yield from _format_reasons("Failed", [f"`{each.name}` {why}" for each in tests for why in each.failed])
-    yield from _format_reasons("Skipped by PyCUDA's tests", [why for each in tests for why in each.skipped])
+    yield from _format_reasons("Failed", [f"`{test.name}` {why}" for test in tests for why in test.failed])
+    yield from _format_reasons("Skipped by PyCUDA's tests", [why for test in tests for why in test.skipped])
     yield ""
     yield "## Examples"
     yield ""
-    passing = sum(each.passed for each in examples)
-    failing = [each for each in examples if each.failed]
+    passing = sum(example.passed for example in examples)
+    failing = [example for example in examples if example.failed]
     yield f"Of {len(examples)} examples, {passing} finish without a failed assertion, {len(failing)} fail, and"
     missing = len(examples) - passing - len(failing)
     yield f"{missing} need packages that are not installed. Examples that create no context,"
     yield "because a release removed `import pycuda.autoinit` from them, get that line back."
     yield from _format_reasons("Failed", [f"`{each.name}` {_failure_reason(each)}" for each in failing])
-    yield from _format_reasons("Not run", [f"`{each.name}` {each.skipped[0]}" for each in examples if each.skipped])
+    yield from _format_reasons(
+        "Not run", [f"`{example.name}` {example.skipped[0]}" for example in examples if example.skipped]
+    )
 
 
 def _failure_reason(example: CheckedFile) -> str:
@@ -215,9 +217,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         source = Path(folder) / f"pycuda-{pycuda_files.VERSION}"
         shutil.rmtree(source / "pycuda")  # so that the files from set-up are imported
         tests = [run_tests(source / "test" / name) for name in _TESTS]
-        for each in tests:
-            print(f"{each.name}: {each.passed} passed, {len(each.failed)} failed, {len(each.skipped)} skipped")
-            print("".join(f"  {why}\n" for why in each.failed), end="")
+        for test in tests:
+            print(f"{test.name}: {test.passed} passed, {len(test.failed)} failed, {len(test.skipped)} skipped")
+            print("".join(f"  {why}\n" for why in test.failed), end="")
         if not options.no_examples:
             examples_folder, packages = source / "examples", Path(folder) / "packages"
             install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(packages), *_PACKAGES]
@@ -227,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 examples.append(run_example(file, str(file.relative_to(examples_folder)), packages))
                 print(f"{examples[-1].name}: {(*examples[-1].failed, *examples[-1].skipped, 'ok')[0]}", flush=True)
             PAGE.write_text(format_page(tests, examples, datetime.date.today().isoformat()), "utf-8")
-    passed, failed = sum(each.passed for each in tests), sum(len(each.failed) for each in tests)
+    passed, failed = sum(test.passed for test in tests), sum(len(test.failed) for test in tests)
     return 0 if passed >= 0.95 * (passed + failed) else 1
 
 

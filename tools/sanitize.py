@@ -120,15 +120,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with ThreadPoolExecutor(options_given.jobs) as pool:
         runs = list(pool.map(lambda case: run_sanitizer(sanitizer, *case), cases))
     failed = 0
-    for (_, variant, _), each in zip(cases, runs, strict=True):
-        if each.clean:
+    for (_, variant, _), run in zip(cases, runs, strict=True):
+        if run.clean:
             continue
-        reason = find_excuse(variant, each)
+        reason = find_excuse(variant, run)
         failed += not reason
-        print(
-            f"{each.pattern} {each.variant}, {each.tool}: {f'excused, {reason}: ' if reason else ''}{each.report_text}"
-        )
-    print(f"{len(runs)} runs, {sum(each.clean for each in runs)} clean, {failed} with reports that are not excused")
+        print(f"{run.pattern} {run.variant}, {run.tool}: {f'excused, {reason}: ' if reason else ''}{run.report_text}")
+    print(f"{len(runs)} runs, {sum(run.clean for run in runs)} clean, {failed} with reports that are not excused")
     return 1 if failed else 0
 
 

@@ -266,7 +266,7 @@ def _run_tier(marker: str) -> int:
         commands = [(python, "-m", "pytest", *each, f"--ledger={ledger}") for each in passes]
         if marker == "not sweep":
             commands.append((python, "-m", "tests.ledger", ledger))
-        codes = [subprocess.run(each, env=_offscreen(), cwd=ROOT, check=False).returncode for each in commands]
+        codes = [subprocess.run(command, env=_offscreen(), cwd=ROOT, check=False).returncode for command in commands]
     return max(0 if code == _NO_TESTS else code for code in codes)
 
 

@@ -123,7 +123,7 @@ def read_record(path: Path) -> DeviceRecord:
 
 def _parse_run(data: dict[str, Any]) -> RecordedRun:
     times = [data.get(name, 1) for name in ("median_ms", "min_ms", "max_ms", "rate")]
-    if not all(isinstance(each, int | float) and math.isfinite(each) and each > 0 for each in times):
+    if not all(isinstance(time, int | float) and math.isfinite(time) and time > 0 for time in times):
         raise ValueError(f"a time of {data.get('variant')} is not a positive number")
     size = data.get("size", 1)
     if not isinstance(size, int) or size < 1 or size & (size - 1):

@@ -88,7 +88,7 @@ def _on_one_line(block: str) -> str:
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: int) -> str:
     """Return a Markdown table whose last `numeric` columns are right-aligned."""
-    right = tuple(place >= len(columns) - numeric for place in range(len(columns)))
+    right = tuple(index >= len(columns) - numeric for index in range(len(columns)))
     return ResultTable(tuple(columns), right, tuple(map(tuple, rows))).markdown()
 
 
@@ -176,7 +176,7 @@ def _devices(section: ResultSection) -> Iterator[str]:
         if isinstance(block, str):
             yield block
         elif "devices" in block.columns:
-            kept = [place for place, column in enumerate(block.columns) if column not in hidden]
+            kept = [index for index, column in enumerate(block.columns) if column not in hidden]
             at = block.columns.index("devices")
             rows = [tuple(row[place] for place in kept) for row in block.rows if row[at] != "1"]
             columns = tuple(block.columns[place] for place in kept)
@@ -254,7 +254,7 @@ def _window(section: ResultSection) -> Iterator[str]:
                 (
                     picture,
                     f"{len(chosen)}",
-                    *(_range(row[place] for row in chosen) for place in range(at + 1, at + 1 + len(moves))),
+                    *(_range(row[index] for row in chosen) for index in range(at + 1, at + 1 + len(moves))),
                 )
             )
         yield _ABOUT_WINDOW

@@ -85,7 +85,9 @@ TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _torch_timer, "c
 def select_cases(pattern: Pattern, case_kind: str) -> tuple[Case, ...]:
     """Return a pattern's cases of a kind: "gpu", or "beside" for those over sizes."""
     if case_kind == "beside":
-        return tuple(case for each in pattern.benchmark.size_comparisons for case in each.cases.values())
+        return tuple(
+            case for size_comparison in pattern.benchmark.size_comparisons for case in size_comparison.cases.values()
+        )
     return pattern.benchmark.gpu
 
 

@@ -87,7 +87,7 @@ class PeerPrograms:
 
     def _program_path(self, build: _Build) -> Path:
         file, options = build
-        return self._folder / "".join((Path(file).stem, *(each.replace("/", "-") for each in options)))
+        return self._folder / "".join((Path(file).stem, *(option.replace("/", "-") for option in options)))
 
     def run(self, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
         """Wait for the compilers, run the programs, and yield their rows."""

@@ -141,6 +141,6 @@ def measure_opening(openings: Callable[[int], Sequence[Any]], repetitions: int) 
         times = openings(min(repetitions, MIN_REPETITIONS))
     except RuntimeError as error:
         return Measurement(work, name, True, (), 0, "", f"failed: {error}")
-    computing = statistics.median(each.cpu_ms for each in times)
+    computing = statistics.median(time.cpu_ms for time in times)
     remark = f"{computing:.0f} ms of computing in its process; goal: at most 800 ms"
-    return Measurement(work, name, True, tuple(each.wall_ms for each in times), 1, "openings/s", remark)
+    return Measurement(work, name, True, tuple(time.wall_ms for time in times), 1, "openings/s", remark)

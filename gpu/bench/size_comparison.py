@@ -62,15 +62,15 @@ def build_speedup_curves(comparisons: Iterable[SizeComparison], rows: Sequence[M
         if row.times_ms and row.rate:
             by_work.setdefault(row.work, []).append(row)
     curves = []
-    for each in comparisons:
+    for comparison in comparisons:
         points = []
-        for size, case in each.cases.items():
+        for size, case in comparison.cases.items():
             group = by_work.get(case.work, [])
             ours = [row for row in group if row.is_variant]
             peers = [row for row in group if not row.is_variant]
             if ours and peers:
                 points.append(SizePoint(size, min(ours, key=_ms), max(peers, key=_rate)))
-        curves.append(SpeedupCurve(each, tuple(points)))
+        curves.append(SpeedupCurve(comparison, tuple(points)))
     return curves
 
 
@@ -129,7 +129,7 @@ def draw_speedup_plot(curves: Sequence[SpeedupCurve], title: str) -> str:
 
 def _draw_panel(curve: SpeedupCurve, left: float, top: float) -> Iterator[str]:
     # Shapes are placed at equal distances.
-    places = [place if isinstance(at.size, str) else math.log2(at.size) for place, at in enumerate(curve.points)]
+    places = [index if isinstance(at.size, str) else math.log2(at.size) for index, at in enumerate(curve.points)]
 
     def x(position: float) -> float:
         return left + (position - places[0]) / max(places[-1] - places[0], 1e-9) * _PANEL_WIDTH

@@ -55,9 +55,9 @@ def run(
     """
     end = clock() + limit_s
     remaining = list(patterns)
-    for place, pattern in enumerate(remaining):
+    for index, pattern in enumerate(remaining):
         start = clock()
-        share = (end - start) / (len(remaining) - place)
+        share = (end - start) / (len(remaining) - index)
         durations: list[float] = []
         slow: set[str] = set()
         for size in pattern.benchmark.curve.sizes:

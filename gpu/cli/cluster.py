@@ -108,9 +108,9 @@ def find_workers(settings: ClusterSettings) -> tuple[WorkerStatus, ...]:
 
 def workers_data(workers: tuple[WorkerStatus, ...]) -> list[dict[str, Any]]:
     """Return the workers as JSON data."""
-    return [asdict(each) for each in workers]
+    return [asdict(worker) for worker in workers]
 
 
 def format_workers(workers: tuple[WorkerStatus, ...]) -> str:
     """Return the workers as text, one per line."""
-    return "\n".join(f"{each.address:<28}{each.device.engine:<12}{each.device.name}" for each in workers)
+    return "\n".join(f"{worker.address:<28}{worker.device.engine:<12}{worker.device.name}" for worker in workers)

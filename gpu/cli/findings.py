@@ -40,10 +40,10 @@ def format_finding(number: int, finding: Finding, sources: SourceLines) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    for place, position in enumerate(finding.positions):
-        thread = finding.threads[place] if place < len(finding.threads) else ""
+    for index, position in enumerate(finding.positions):
+        thread = finding.threads[index] if index < len(finding.threads) else ""
         lines.append(f"  {position}" + (f"  {thread}" if thread else ""))
-        if position not in finding.positions[place + 1 :] and (shown := format_excerpt(sources, position)):
+        if position not in finding.positions[index + 1 :] and (shown := format_excerpt(sources, position)):
             lines.append(shown)
     if not finding.positions:
         lines += [f"  {thread}" for thread in finding.threads]

@@ -54,7 +54,7 @@ class KernelCheck:
             return ""
         ((file, edited_text),) = self.sources.items()
         lines = SourceLines(KERNELS / file, edited=edited_text)
-        sections = [format_finding(number, each, lines) for number, each in enumerate(self.findings, 1)]
+        sections = [format_finding(number, finding, lines) for number, finding in enumerate(self.findings, 1)]
         if self.check.remedy is not None:
             sections.append(f"{self.check.remedy.words}: with this change there are no findings.")
         return "\n\n".join(sections)

@@ -97,7 +97,7 @@ def _format_figures(entry: LaunchEntry) -> tuple[str, str]:
 
 
 def _format_extent(extent: Sequence[int]) -> str:
-    needed = max((place for place, each in enumerate(extent, 1) if each != 1), default=1)
+    needed = max((index for index, each in enumerate(extent, 1) if each != 1), default=1)
     return str(extent[0]) if needed == 1 else f"({', '.join(map(str, extent[:needed]))})"
 
 

@@ -185,7 +185,9 @@ def _compile_and_run(
             rest = rest[os.write(write_end, rest) :]
 
     host_options = HostOptions(
-        tuple(options.include_dirs), tuple(_parse_define(each) for each in options.defines), tuple(options.libraries)
+        tuple(options.include_dirs),
+        tuple(_parse_define(define) for define in options.defines),
+        tuple(options.libraries),
     )
     program = [str(options.files[0].with_suffix("")), *program_arguments]
     return compile_and_run(options.files, host_options, program, folder, journal, send_entries)

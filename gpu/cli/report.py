@@ -129,7 +129,8 @@ def format_cluster_rows(run: DistributedRun | None) -> list[tuple[str, str]]:
         ("exchanged", f"{run.exchanged_bytes} bytes between workers, {run.gathered_bytes} gathered here"),
     ]
     return rows + [
-        ("lost", f"worker {each.address}; {each.again} Dask tasks were repeated") for each in run.lost_workers
+        ("lost", f"worker {lost_worker.address}; {lost_worker.again} Dask tasks were repeated")
+        for lost_worker in run.lost_workers
     ]
 
 
@@ -157,7 +158,7 @@ def _format_count_rows(counts: RunCounts | None) -> list[tuple[str, str]]:
         return []
     moved, least = (format_figure(counts.per_element(amount)) for amount in (counts.moved_bytes, counts.least_bytes))
     rows = [("moved", f"{moved} bytes {counts.per_element_unit}; minimum traffic {least}  counted with {counts.input}")]
-    return rows + [(each.name, each.text) for each in list_figures(counts)]
+    return rows + [(figure.name, figure.text) for figure in list_figures(counts)]
 
 
 def format_rows(rows: Iterable[tuple[str, str]]) -> str:

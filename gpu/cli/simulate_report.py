@@ -46,12 +46,12 @@ def format_json(simulation: Simulation, trace_file: Path | None = None) -> str:
             },
             "arrays": [
                 {
-                    "name": each.name,
-                    "dtype": each.dtype,
-                    "count": each.count,
-                    "first": [_to_json_value(value) for value in each.first_elements],
+                    "name": written_array.name,
+                    "dtype": written_array.dtype,
+                    "count": written_array.count,
+                    "first": [_to_json_value(value) for value in written_array.first_elements],
                 }
-                for each in simulation.written_arrays
+                for written_array in simulation.written_arrays
             ],
             "printf": [{"thread": line.thread, "text": line.text} for line in simulation.printed],
             **(

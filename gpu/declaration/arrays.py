@@ -298,7 +298,7 @@ def compute_distribution(values: Array) -> Outputs:
         span = int(high - low) + 1
         least = -(-span // _MAX_RANGES)
         # Equal ranges where possible: a last range of fewer numbers would look like rare values.
-        width = next((each for each in range(least, 2 * least + 1) if span % each == 0), least)
+        width = next((index for index in range(least, 2 * least + 1) if span % index == 0), least)
         count = -(-span // width)
         ranges = low - 0.5 + width * np.arange(count + 1.0)
     counts, edges = np.histogram(samples, ranges, None if isinstance(ranges, np.ndarray) else (low, high))

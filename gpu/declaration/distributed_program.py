@@ -279,8 +279,8 @@ def independent_chunks_plan(
     def plan(tasks: TaskCollector) -> dict[str, Parts]:
         rules = halo(tasks.params), granularity(tasks.params)
         parts = [
-            tasks.add_task(run_independent_chunk, chunk, result, *rules, chunk_index=place)
-            for place, chunk in enumerate(tasks.chunks)
+            tasks.add_task(run_independent_chunk, chunk, result, *rules, chunk_index=index)
+            for index, chunk in enumerate(tasks.chunks)
         ]
         return {result: Parts(tuple(parts))}
 

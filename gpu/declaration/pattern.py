@@ -562,7 +562,7 @@ class Pattern:
     @property
     def first_rung(self) -> Variant:
         """The first parallel variant, at which a ladder starts."""
-        return next(each for each in self.variants if not each.is_single_thread)
+        return next(variant for variant in self.variants if not variant.is_single_thread)
 
     def require_distributed(self) -> DistributedProgram:
         """Return the distributed program; raise InputError if there is none."""
@@ -594,7 +594,7 @@ class Pattern:
         block = self.block
         if block is None or not str(params[block.name]).isdigit():
             return [], 0
-        sizes = [int(each) for each in block.options if each.isdigit() and int(each) >= WARP]
+        sizes = [int(option) for option in block.options if option.isdigit() and int(option) >= WARP]
         chosen = int(params[block.name])
         return (sizes, chosen) if chosen in sizes else ([], 0)
 
@@ -611,15 +611,17 @@ class Pattern:
     @property
     def device_sized_parameter(self) -> Integer | None:
         """The parameter with a default that depends on the GPU's size; None if there is none."""
-        integers = (each for each in self.parameters if isinstance(each, Integer))
-        return next((each for each in integers if each.on_gpu is not None), None)
+        integers = (parameter for parameter in self.parameters if isinstance(parameter, Integer))
+        return next((integer for integer in integers if integer.on_gpu is not None), None)
 
     def with_device_defaults(self, device: Device) -> Pattern:
         """Return the pattern with defaults for a device: on a GPU, enough work for meaningful times."""
         grown, growing = self.min_comparable_size(device), self.device_sized_parameter
         if growing is None or not grown:
             return self
-        changed = (replace(each, default=grown) if each is growing else each for each in self.parameters)
+        changed = (
+            replace(parameter, default=grown) if parameter is growing else parameter for parameter in self.parameters
+        )
         return replace(self, parameters=tuple(changed))
 
     def min_comparable_size(self, device: Device) -> int:

@@ -66,6 +66,8 @@ def compute_peak_gflops(cpuinfo: str, threads: int, highest_mhz: float = 0.0) ->
         return 0.0
     wide = "avx512f" in flags and first.get("vendor_id") == "GenuineIntel"
     # Logical processors of one core share its vector units.
-    physical_cores = {(each.get("physical id"), each.get("core id", number)) for number, each in enumerate(processors)}
+    physical_cores = {
+        (processor.get("physical id"), processor.get("core id", number)) for number, processor in enumerate(processors)
+    }
     used_cores = min(threads, len(physical_cores))
     return used_cores * mhz / 1e3 * (64 if wide else 32)

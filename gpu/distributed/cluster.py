@@ -92,7 +92,9 @@ class Cluster:
 
     def call_on_each_worker(self, function: Callable[..., Any], *values: Any) -> list[Any]:
         """Call a function in the engine thread of every worker; return the results in the workers' order."""
-        futures = [self.client.submit(function, *values, workers=[each.address], pure=False) for each in self.workers]
+        futures = [
+            self.client.submit(function, *values, workers=[worker.address], pure=False) for worker in self.workers
+        ]
         results: list[Any] = self.client.gather(futures)
         return results
 
@@ -158,7 +160,7 @@ def open_cluster(settings: ClusterSettings, engine: str = "auto") -> Iterator[Cl
 
 def _survey_local_gpus() -> list[bool]:
     """Return for each GPU of this machine whether it is usable."""
-    return [each.usable for each in list_device_statuses() if each.engine == "cuda"]
+    return [device_status.usable for device_status in list_device_statuses() if device_status.engine == "cuda"]
 
 
 def _choose_local_workers(workers: int, engine: str, gpus: int) -> tuple[int, str]:
@@ -297,7 +299,7 @@ def _create_engines(client: Any, engine: str, worker_infos: Mapping[str, Any], g
             for address in worker_infos
         }
         descriptions = client.gather(futures)
-        if len(worker_infos) > 1 and len({each["host"] for each in worker_infos.values()}) == 1:
+        if len(worker_infos) > 1 and len({worker_info["host"] for worker_info in worker_infos.values()}) == 1:
             client.run(set_buffer_sharing, _have_peer_access(client, worker_infos))
     except LockstepError:
         raise
@@ -306,8 +308,8 @@ def _create_engines(client: Any, engine: str, worker_infos: Mapping[str, Any], g
             f"The workers cannot import Lockstep: {type(error).__name__}: {error}.", advice=_START_ADVICE
         ) from error
     statuses = [
-        WorkerStatus(descriptions[address][0], address, each["host"], descriptions[address][1])
-        for address, each in worker_infos.items()
+        WorkerStatus(descriptions[address][0], address, worker_info["host"], descriptions[address][1])
+        for address, worker_info in worker_infos.items()
     ]
     return tuple(sorted(statuses, key=lambda each: (each.host, each.name)))
 

@@ -164,8 +164,8 @@ class ClusterSimulation:
         accelerations: list[FutureResult],
     ) -> list[Array]:
         """Return results; the new state of the bodies stays on the workers, or if this fails the old state."""
-        for each in _list_named_results(positions):
-            each.mark_used_remotely()  # every worker needs all positions in the next step
+        for named_result in _list_named_results(positions):
+            named_result.mark_used_remotely()  # every worker needs all positions in the next step
         persistent_results = _list_named_results([*positions, *velocities, *accelerations, *self._color_origins])
         try:
             arrays = self._tasks.wait_for_results(
@@ -203,14 +203,14 @@ class ClusterSimulation:
         self._tasks.replace_chunks(divide_input(program, inputs, self._tasks.params, inputs, {}, lengths, folder))
         self._positions, self._velocities = multi_device.add_upload_tasks(self._tasks)
         self._color_origins = [
-            self._tasks.add_task(multi_device.select_origins, chunk, chunk_index=place)
-            for place, chunk in enumerate(self._tasks.chunks)
+            self._tasks.add_task(multi_device.select_origins, chunk, chunk_index=index)
+            for index, chunk in enumerate(self._tasks.chunks)
         ]
         self._accelerations, self._last_squared_softening, self._tasks_since_division = [], None, 0
 
 
 def _list_named_results(results: Iterable[FutureResult]) -> list[NamedResult]:
-    return [each for each in results if isinstance(each, NamedResult)]
+    return [result for result in results if isinstance(result, NamedResult)]
 
 
 def _report_in_steps(report_progress: ProgressCallback, steps: int) -> ProgressCallback:

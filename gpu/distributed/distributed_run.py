@@ -99,7 +99,7 @@ def run_distributed(
     if tasks.event_log.lost_workers:
         cluster.update_workers()
     workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
-    gathered = sum({id(each): each.nbytes for each in outputs.values()}.values())
+    gathered = sum({id(output): output.nbytes for output in outputs.values()}.values())
     done = DistributedRun(
         workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, gathered
     )
@@ -137,8 +137,8 @@ def _choose_scratch_location(nbytes: int) -> str | None:
 def describe_devices(cluster: Cluster) -> str:
     """Describe a cluster's devices: "4 x NVIDIA H100", or "4 workers on 1 x NVIDIA H100"."""
     by_device: dict[str, list[WorkerStatus]] = {}
-    for each in cluster.workers:
-        by_device.setdefault(each.device.name, []).append(each)
+    for worker in cluster.workers:
+        by_device.setdefault(worker.device.name, []).append(worker)
     parts = []
     for name, workers in by_device.items():
         devices = count_devices(workers)
@@ -149,7 +149,7 @@ def describe_devices(cluster: Cluster) -> str:
 
 def count_devices(workers: Sequence[WorkerStatus]) -> int:
     """Return the number of devices of some workers: workers of one machine may share a GPU."""
-    return len({(each.host, each.device.place or each.address) for each in workers})
+    return len({(worker.host, worker.device.place or worker.address) for worker in workers})
 
 
 def find_distributed_program(pattern: Pattern, variant: Variant) -> DistributedProgram:
@@ -163,8 +163,8 @@ def find_distributed_program(pattern: Pattern, variant: Variant) -> DistributedP
 def find_capable_workers(cluster: Cluster, variant: Variant) -> tuple[WorkerStatus, ...]:
     """Update and return a cluster's workers; raise InputError if one of them cannot run the variant."""
     cluster.update_workers()
-    for each in cluster.workers:
-        refuse_missing_features(variant, each.device, f"on the worker {each.name}")
+    for worker in cluster.workers:
+        refuse_missing_features(variant, worker.device, f"on the worker {worker.name}")
     return cluster.workers
 
 
@@ -182,7 +182,7 @@ def compute_chunk_lengths(total: int, chunks: Sequence[int], workers: int, granu
         )
     if min(chunks) < 1 or sum(chunks) != total:
         raise InputError(f"--chunks add up to {sum(chunks)}, not {total}, or one is empty.")
-    if divided := [each for each in chunks if each % granularity]:
+    if divided := [chunk for chunk in chunks if chunk % granularity]:
         raise InputError(f"--chunks must be multiples of {granularity}; {divided[0]} is not.")
     return tuple(chunks)
 
@@ -216,7 +216,7 @@ def divide_input(
     common = {name: values for name, values in inputs.items() if name not in not_common}
     excerpt = {name: _excerpt_function(name, inputs[name], folder) for name in (*divided_inputs, *row_starts, *rows)}
     halo, total, start, cut = program.halo(params), sum(lengths), 0, []
-    for place, length in enumerate(lengths):
+    for index, length in enumerate(lengths):
         stop = start + length
         before, after = min(halo, start), min(halo, total - stop)
         read = {
@@ -224,7 +224,7 @@ def divide_input(
             **{name: excerpt[name](int(begin[start]), int(begin[stop])) for name, begin in row_starts.items()},
             **{name: excerpt[name](start, stop + 1) for name in rows},
         }
-        cut.append(Chunk(read, common, place, start, stop, before, after))
+        cut.append(Chunk(read, common, index, start, stop, before, after))
         start = stop
     return cut
 
@@ -232,7 +232,7 @@ def divide_input(
 def _divide_separately(name: str, values: Array, count: int, folder: Path | None) -> list[Chunk]:
     """Divide an input independently of the main input."""
     take, bounds = _excerpt_function(name, values, folder), np.cumsum([0, *split_evenly(len(values), count)]).tolist()
-    return [Chunk({name: take(*ends)}, {}, place, *ends) for place, ends in enumerate(pairwise(bounds))]
+    return [Chunk({name: take(*ends)}, {}, index, *ends) for index, ends in enumerate(pairwise(bounds))]
 
 
 def _excerpt_function(name: str, values: Array, folder: Path | None) -> Callable[[int, int], Excerpt]:

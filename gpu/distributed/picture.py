@@ -53,7 +53,7 @@ def draw_task_graph(run: DistributedRun, title: str) -> str:
     run : DistributedRun
     title : str
     """
-    number = {each.address: index for index, each in enumerate(run.workers)}
+    number = {worker.address: index for index, worker in enumerate(run.workers)}
     layout = lay_out_tasks(run.tasks if len(run.tasks) <= MAX_CELLS else ())
     width = 2 * _MARGIN + _LABELS + max(layout.columns, 3) * _COLUMN
     cells = {name: _task_cell(cell, number) for name, cell in layout.tasks.items()}
@@ -66,8 +66,8 @@ def draw_task_graph(run: DistributedRun, title: str) -> str:
         *_draw_labels(layout),
         *(_draw_edge(inputs[task], cells[task], crosses_workers=False) for task in inputs),
         *(
-            _draw_edge(cells[each.source], cells[each.target], crosses_workers=each.crosses_workers)
-            for each in layout.edges
+            _draw_edge(cells[edge.source], cells[edge.target], crosses_workers=edge.crosses_workers)
+            for edge in layout.edges
         ),
         *(part for cell in (*inputs.values(), *cells.values()) for part in _draw_cell(cell)),
         *_draw_timeline(run, number, below, width),
@@ -130,7 +130,7 @@ def _draw_timeline(run: DistributedRun, number: dict[str, int], top: float, widt
     """Draw when each worker executed tasks."""
     if not run.tasks:
         return
-    begin, end = min(each.begin for each in run.tasks), max(each.end for each in run.tasks)
+    begin, end = min(task.begin for task in run.tasks), max(task.end for task in run.tasks)
     left = _MARGIN + _LABELS
     scale = (width - _MARGIN - left) / max(end - begin, 1e-9)
     yield f'<path class="rule" d="M{_MARGIN} {top:g}H{width - _MARGIN:g}"/>'

@@ -110,11 +110,11 @@ def run_streamed(
     halo, common = program.halo(params), _common_inputs(streamed_input, name)
     cut: list[Chunk] = []
     start = 0
-    for place, length in enumerate(lengths):
+    for index, length in enumerate(lengths):
         stop = start + length
         around = min(halo, start), min(halo, total - stop)
         excerpt = Excerpt(streamed_input.source, start - around[0], stop + around[1])
-        cut.append(Chunk({name: excerpt}, common, place, start, stop, *around))
+        cut.append(Chunk({name: excerpt}, common, index, start, stop, *around))
         start = stop
     as_read = (
         cut
@@ -156,7 +156,7 @@ def run_streamed(
     if tasks.event_log.lost_workers:
         cluster.update_workers()
     all_workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
-    gathered = sum(each.nbytes for each in outputs.values())
+    gathered = sum(output.nbytes for output in outputs.values())
     done = DistributedRun(
         all_workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, gathered
     )
@@ -178,9 +178,9 @@ def _write_tasks(tasks: RunTasks, parts: Parts, target: Target, lengths: Sequenc
     starts = np.cumsum([0, *lengths])
     return [
         _to_named_result(part).apply_step(
-            write_part, target, int(starts[place]) if parts.starts is None else parts.starts, place
+            write_part, target, int(starts[index]) if parts.starts is None else parts.starts, index
         )
-        for place, part in enumerate(parts.parts)
+        for index, part in enumerate(parts.parts)
     ]
 
 
@@ -192,8 +192,8 @@ def read_chunks_in_parts(
     multiple = math.lcm(granularity, write_granularity)
     rows = -(-max(1, OVERLAP_PART_BYTES // row_bytes) // multiple) * multiple
     return [
-        ChunkInParts(each, rows, row_bytes, read_at_once=not _reads_parts_efficiently(streamed_input))
-        for each in input_chunks
+        ChunkInParts(input_chunk, rows, row_bytes, read_at_once=not _reads_parts_efficiently(streamed_input))
+        for input_chunk in input_chunks
     ]
 
 
@@ -217,7 +217,7 @@ def _check_target(
         is_input_sized=streaming.is_input_sized(params),
     )
     tiles = find_write_granularity(target)
-    if any(each % tiles for each in lengths[:-1]):
+    if any(length % tiles for length in lengths[:-1]):
         raise InputError(f"A TIFF image is written in rows of tiles: --chunks must be multiples of {tiles}.")
     if Path(target).suffix.lower() == ZARR and len({*lengths[:-1]}) > 1:
         raise InputError("A Zarr array's chunks have equal lengths, so --chunks must be equal too.")

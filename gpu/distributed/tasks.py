@@ -244,8 +244,10 @@ class RunTasks:
         self.params = dict(params)
         self._check_input = check_input
         self._call_arguments = (pattern, variant, self.params, dict(sources))
-        self.chunks = tuple(self._wrap_chunk(each) for each in chunks)
-        self.separate_chunks = {name: tuple(map(self._wrap_chunk, each)) for name, each in separate_chunks.items()}
+        self.chunks = tuple(self._wrap_chunk(chunk) for chunk in chunks)
+        self.separate_chunks = {
+            name: tuple(map(self._wrap_chunk, separate_chunk)) for name, separate_chunk in separate_chunks.items()
+        }
         self.start_time = time.perf_counter()
         cluster.run_event_listener.add_listeners(
             self.run_id, self.event_log.on_run_event, self.event_log.on_scheduler_event
@@ -279,7 +281,7 @@ class RunTasks:
         """Name a task; Dask receives it when something uses its result, and starts it when all arguments exist."""
         name = f"{step.__name__.strip('_')}-{self._name_count}"
         self._name_count += 1
-        depth = 1 + max((each.depth for each in _list_named_results(step_arguments)), default=0)
+        depth = 1 + max((named_result.depth for named_result in _list_named_results(step_arguments)), default=0)
         home = find_home(self.cluster, min(chunk_index, len(self.chunks) - 1), len(self.chunks))
         elsewhere: set[str] = set()
 
@@ -325,11 +327,22 @@ class RunTasks:
         """
         import distributed
 
-        self._awaited_tasks = {each.dependency.task for each in requested_results if each.dependency is not None}
+        self._awaited_tasks = {
+            requested_result.dependency.task
+            for requested_result in requested_results
+            if requested_result.dependency is not None
+        }
         futures = self._submit_graph(
             [
                 each.value.key
-                for each in (*requested_results, *(each for each in persistent_results if not each.is_persistent))
+                for each in (
+                    *requested_results,
+                    *(
+                        persistent_result
+                        for persistent_result in persistent_results
+                        if not persistent_result.is_persistent
+                    ),
+                )
             ]
         )
         reported, no_worker_since = 0, None
@@ -360,8 +373,8 @@ class RunTasks:
             self._report_events(report_progress, reported)
             if persistent_results:
                 by_key = {future.key: future for future in futures}
-                for each in persistent_results:
-                    each.persist(by_key)
+                for persistent_result in persistent_results:
+                    persistent_result.persist(by_key)
                 self.release_other_results(persistent_results)
             return results
         except LockstepError:
@@ -383,14 +396,18 @@ class RunTasks:
         """Return the results if workers' events had all of them: fetching them would take as long as a task."""
         results = self.event_log.results
         names = [
-            "" if each.dependency is None or each.dependency.part else each.dependency.task
-            for each in requested_results
+            ""
+            if requested_result.dependency is None or requested_result.dependency.part
+            else requested_result.dependency.task
+            for requested_result in requested_results
         ]
         return [results[name] for name in names] if results.keys() >= {*names} else None
 
     def release_other_results(self, persistent_results: Sequence[NamedResult]) -> None:
         """Release all results but these, for tasks that are named later."""
-        stays = {each.value.key for each in persistent_results if each.is_persistent}
+        stays = {
+            persistent_result.value.key for persistent_result in persistent_results if persistent_result.is_persistent
+        }
         for future in list(self._futures):
             if future.key not in stays:
                 future.release()
@@ -436,9 +453,11 @@ class RunTasks:
 
     def _report_events(self, report_progress: ProgressCallback, reported: int) -> int:
         """Report progress and workers lost since the last report; return how many losses have been reported."""
-        for each in self.event_log.lost_workers[reported:]:
+        for lost_worker in self.event_log.lost_workers[reported:]:
             report_progress(
-                Progress(None, f"worker {each.address} was lost: other workers repeat its {each.again} tasks")
+                Progress(
+                    None, f"worker {lost_worker.address} was lost: other workers repeat its {lost_worker.again} tasks"
+                )
             )
         done = min(len(self.event_log.ended_tasks), self.task_count)  # events of canceled tasks may arrive late
         report_progress(Progress(done / max(self.task_count, 1), f"{done} of {self.task_count} tasks"))
@@ -457,7 +476,7 @@ class RunTasks:
     def _is_executing(self) -> bool:
         """Whether any worker executes a task, by its last heartbeat."""
         workers = self.cluster.client.scheduler_info(n_workers=-1)["workers"].values()
-        return any(each["metrics"].get("task_counts", {}).get("executing") for each in workers)
+        return any(worker["metrics"].get("task_counts", {}).get("executing") for worker in workers)
 
     def _check_workers(self, since: float | None) -> float | None:
         """Return the time since when there is no worker; raise EngineUnavailableError if none returns."""
@@ -502,7 +521,11 @@ def create_pick_task(result: Any, name: str, key: str | None = None) -> Any:
 
 
 def _list_dependencies(arguments: Any) -> tuple[TaskDependency, ...]:
-    return tuple(each.dependency for each in _list_named_results(arguments) if each.dependency is not None)
+    return tuple(
+        named_result.dependency
+        for named_result in _list_named_results(arguments)
+        if named_result.dependency is not None
+    )
 
 
 def _list_named_results(arguments: Any) -> list[NamedResult]:
@@ -510,7 +533,7 @@ def _list_named_results(arguments: Any) -> list[NamedResult]:
     if isinstance(arguments, NamedResult):
         return [arguments]
     return (
-        [name for each in arguments for name in _list_named_results(each)]
+        [name for argument in arguments for name in _list_named_results(argument)]
         if isinstance(arguments, list | tuple)
         else []
     )

@@ -165,7 +165,7 @@ def rotate_visible_devices(visible_devices: str, ordinal: int, count: int) -> st
     count : int
         GPUs that CUDA sees now: of a list, those before the first invalid entry.
     """
-    devices = [each.strip() for each in visible_devices.split(",") if each.strip()][:count] or list(
+    devices = [part.strip() for part in visible_devices.split(",") if part.strip()][:count] or list(
         map(str, range(count))
     )
     first = ordinal % len(devices)
@@ -277,7 +277,7 @@ def _pack_small_result(stored_result: Any) -> tuple[str, tuple[int, ...], bytes]
 
 def _list_transfers(worker: Any) -> tuple[Transfer, ...]:
     """Return the transfers from other workers that the running task needed."""
-    keys = {each.key for each in worker.state.tasks[worker.get_current_task()].dependencies}
+    keys = {dependency.key for dependency in worker.state.tasks[worker.get_current_task()].dependencies}
     # Dask's log uses the scheduler's clock; records use this machine's.
     delay = worker.scheduler_delay
     return tuple(

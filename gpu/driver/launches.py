@@ -182,7 +182,7 @@ class LoadedModule:
                         schedule=log.schedule,
                     )
                 finally:
-                    findings = sort_findings(each for checker in checkers for each in checker.findings)
+                    findings = sort_findings(finding for checker in checkers for finding in checker.findings)
         except LaunchError as error:
             if not error.kind:
                 refused = True
@@ -242,7 +242,7 @@ class LoadedModule:
                 trace.save(file)
         except LockstepError as error:
             raise build_logic_error(_ROUTINE, "the recording cannot be saved", error.message) from None
-        findings = [each.finding for each in trace.findings]
+        findings = [finding.finding for finding in trace.findings]
         if trace.failure:
             last = findings.pop()
             raise LaunchError(trace.failure, kind=last.kind, position=(*last.positions, None)[0])

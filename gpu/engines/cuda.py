@@ -277,8 +277,8 @@ class CudaEngine:
 
     def join_streams(self) -> None:
         with self._convert_errors():
-            for each in self._streams:
-                each.wait()
+            for stream in self._streams:
+                stream.wait()
         # Other allocations do not use this pool and could fail.
         self._device_pool.free_held()
 

@@ -153,7 +153,7 @@ class ModelingEngine(SimulatorEngine):
     def upload(self, values: Array) -> SimulatedBuffer:
         flags, place = values.flags, values.ctypes.data
         if not (flags.c_contiguous and flags.writeable) or any(
-            each.data.ctypes.data == place for each in self._host_backed_buffers
+            host_backed_buffer.data.ctypes.data == place for host_backed_buffer in self._host_backed_buffers
         ):
             return super().upload(values)
         buffer = SimulatedBuffer(values.shape, values.dtype, values.reshape(-1).view(np.uint8))
@@ -187,11 +187,11 @@ class ModelingEngine(SimulatorEngine):
         key = (kernel.name, id(kernel.file), shape)
         count, estimate = self._estimate_cache.get(key, (0, None))
         if estimate is None or count & (count - 1) == 0:
-            values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
+            values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
             estimate = kernel.file.estimate_launch(kernel.name, shape, values)  # type: ignore[arg-type]
         self._estimate_cache[key] = count + 1, estimate
         if self._is_timed(estimate):
-            values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
+            values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
             self.timelines = kernel.file.build_timelines(kernel.name, shape, values, estimate.time_us)  # type: ignore[arg-type]
             self.timed_launch = len(self.launches)
         code = kernel.file.machine_kernel(kernel.name)
@@ -199,15 +199,15 @@ class ModelingEngine(SimulatorEngine):
             ModeledLaunch(kernel.name, shape.grid, shape.block, estimate.time_us, estimate, kernel.file.name, code)
         )
         work = estimate.instructions * 32
-        buffers = [each for each in arguments if isinstance(each, SimulatedBuffer)]
-        size = sum(each.data.size for each in buffers)
+        buffers = [argument for argument in arguments if isinstance(argument, SimulatedBuffer)]
+        size = sum(buffer.data.size for buffer in buffers)
         runs = shared_bytes <= self.device.shared_bytes_per_block
         if not runs or self._executed_instructions + work > _MAX_LANE_INSTRUCTIONS or size > _MAX_BYTES:
             self._has_skipped_launch = True
             return
         self._detach_from_host(buffers)
         # A host program may free the arguments before the launch is executed here.
-        copied = [replace(each) if isinstance(each, SimulatedBuffer) else each for each in arguments]
+        copied = [replace(argument) if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
 
         def run() -> None:
             self._executed_instructions += work
@@ -218,7 +218,7 @@ class ModelingEngine(SimulatorEngine):
     def _is_timed(self, estimate: LaunchEstimate) -> bool:
         if self._timeline_launch != LONGEST_LAUNCH:
             return self._timeline_launch == len(self.launches)
-        return all(estimate.time_us > each.time_us for each in self.launches if each.estimate is not None)
+        return all(estimate.time_us > launch.time_us for launch in self.launches if launch.estimate is not None)
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
         assert isinstance(buffer, SimulatedBuffer)

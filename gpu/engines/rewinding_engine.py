@@ -243,7 +243,10 @@ class RewindingEngine(SimulatorEngine):
                     tuple(block),
                     shared_bytes,
                     arguments,
-                    tuple(each.data.copy() if isinstance(each, SimulatedBuffer) else None for each in arguments),
+                    tuple(
+                        argument.data.copy() if isinstance(argument, SimulatedBuffer) else None
+                        for argument in arguments
+                    ),
                     {name: data.copy() for name, (_, data) in kernel.simulator_kernel.lockstep.variables.items()},
                     compiled,
                 )
@@ -253,7 +256,14 @@ class RewindingEngine(SimulatorEngine):
     def _save_launch(self, launch: SavedLaunch) -> None:
         self.saved_operations.append(launch)
         self.launches += 1
-        while sum(each.nbytes for each in self.saved_operations if isinstance(each, SavedLaunch)) > MAX_BYTES:
+        while (
+            sum(
+                saved_operation.nbytes
+                for saved_operation in self.saved_operations
+                if isinstance(saved_operation, SavedLaunch)
+            )
+            > MAX_BYTES
+        ):
             self.saved_operations.popleft()
             self.complete = False
 

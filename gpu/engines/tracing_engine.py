@@ -89,7 +89,7 @@ class TracingEngine(SimulatorEngine):
 
     def build_recording(self, failure: str = "") -> Recording:
         """Return the recording of all launches so far; `failure` is the error that ended the host program."""
-        for file in dict.fromkeys(place.file for launch in self._traces for place in launch.trace.data.positions):
+        for file in dict.fromkeys(position.file for launch in self._traces for position in launch.trace.data.positions):
             with suppress(KernelError):  # the text of foreign headers is not available
                 self._texts.setdefault(file, kernel_text(file, self.sources))
         return Recording.from_launches(self._traces, self._texts, failure=failure, stopped=self._stopped)
@@ -178,7 +178,9 @@ class TracingEngine(SimulatorEngine):
     def _array_shapes(self, trace: Trace, kernel: TracedKernel, buffers: dict[str, Argument]) -> tuple[Shape, ...]:
         """Return the shape of each array of a trace, from the host program or the kernel's declaration."""
         global_shapes = dict(kernel.constants)
-        global_shapes.update((name, each.shape) for name, each in buffers.items() if isinstance(each, SimulatedBuffer))
+        global_shapes.update(
+            (name, buffer.shape) for name, buffer in buffers.items() if isinstance(buffer, SimulatedBuffer)
+        )
         shared = kernel.simulated_kernel.shared_shapes
         shapes: list[Shape] = []
         for array in trace.arrays:

@@ -73,7 +73,7 @@ def _build_signature(module: SimulatedModule, name: str, text: str, defines: Map
         tuple(_build_parameter(each, type, text) for each, type in parameters),
         variables=(
             *(KernelParameter(each, str(type), "variable") for each, type in module.variables.items()),
-            *(KernelParameter(each, "texture", "texture") for each in module.textures),
+            *(KernelParameter(texture, "texture", "texture") for texture in module.textures),
         ),
         grid=launch.grid,
         block=launch.block,

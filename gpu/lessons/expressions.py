@@ -208,31 +208,31 @@ def _evaluate_node(node: ast.expr, names: Mapping[str, Value], text: str) -> Val
         case ast.IfExp(test=test, body=body, orelse=other):
             return _evaluate_node(body if _evaluate_node(test, names, text) else other, names, text)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name](*(_evaluate_node(each, names, text) for each in arguments))
+            return FUNCTIONS[name](*(_evaluate_node(argument, names, text) for argument in arguments))
         case ast.Subscript(value=values, slice=index):
             return np.asarray(_evaluate_node(values, names, text))[_evaluate_index(index, names, text)]
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return _build_array([_evaluate_node(each, names, text) for each in elements])
+            return _build_array([_evaluate_node(element, names, text) for element in elements])
     raise InputError(f"{text!r} has {ast.unparse(node)!r}, which lesson expressions do not support.")
 
 
 def _evaluate_index(node: ast.expr, names: Mapping[str, Value], text: str) -> Any:
     if isinstance(node, ast.Slice):
         bounds = (node.lower, node.upper, node.step)
-        return slice(*(None if each is None else int(_evaluate_node(each, names, text)) for each in bounds))
+        return slice(*(None if bound is None else int(_evaluate_node(bound, names, text)) for bound in bounds))
     if isinstance(node, ast.Tuple):
         return tuple(_evaluate_index(each, names, text) for each in node.elts)
     return _evaluate_node(node, names, text)
 
 
 def _build_array(values: list[Value]) -> Array:
-    _check_element_count(sum(np.size(each) for each in values))
+    _check_element_count(sum(np.size(value) for value in values))
     return np.array(values)
 
 
 def _check_broadcast(*values: Value) -> tuple[Value, ...]:
     """Return values for an element-wise operation if its result is not too large."""
-    _check_element_count(math.prod(np.broadcast_shapes(*(np.shape(each) for each in values))))
+    _check_element_count(math.prod(np.broadcast_shapes(*(np.shape(value) for value in values))))
     return values
 
 

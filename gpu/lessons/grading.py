@@ -234,7 +234,7 @@ class _Grader:
         limits = tuple(self._worst_limits.values())
         if self._task.modeled_limit:
             limits = (*limits, self._check_modeled_limit())
-        exceeded = [each for each in limits if not each.is_met]
+        exceeded = [limit for limit in limits if not limit.is_met]
         orders = tuple(
             case.schedule
             for case in generate_cases(self._task, self._stage, self._seed)

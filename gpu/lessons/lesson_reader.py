@@ -190,7 +190,7 @@ class _LessonReader:
         _check_keys(block, values, keys, f"the kernel {format_value(name)}")
         arrays = {key: self._read_array(block, key, text) for key, text in _read_table(block, values, "arrays").items()}
         if "launches" in values:
-            launches = tuple(self._read_launch(block, each) for each in _read_tables(block, values, "launches"))
+            launches = tuple(self._read_launch(block, table) for table in _read_tables(block, values, "launches"))
         else:
             arguments = dict(_read_table(block, values, "arguments"))
             for key, text in arguments.items():
@@ -236,7 +236,7 @@ class _LessonReader:
             kernel,
             _read_extents(block, values, "grid"),
             _read_extents(block, values, "block"),
-            tuple(_read_expression(block, each, "arguments") for each in arguments),
+            tuple(_read_expression(block, argument, "arguments") for argument in arguments),
             _read_expression(block, values.get("shared", 0), "shared"),
         )
 
@@ -293,8 +293,8 @@ class _LessonReader:
                 raise block.error(f"{pattern.title} has no variant {format_value(variant)}; it has {names}.", "variant")
             parameters = _read_table(block, values, "parameters")
             for key in parameters:
-                if key not in (each.name for each in pattern.parameters):
-                    names = ", ".join(each.name for each in pattern.parameters)
+                if key not in (parameter.name for parameter in pattern.parameters):
+                    names = ", ".join(parameter.name for parameter in pattern.parameters)
                     raise block.error(f"{pattern.title} has no parameter {key!r}; it has {names}.", key)
             return Scene(pattern.name, variant, parameters, tab=tab, place=place)
         if "kernel" in values:
@@ -363,7 +363,7 @@ class _LessonReader:
                 raise block.error(
                     f"{input_kind!r} is not a kind of input; available: {', '.join(INPUT_KINDS)}.", "kinds"
                 )
-        mistakes = tuple(self._read_mistake(block, each) for each in _read_tables(block, values, "mistakes"))
+        mistakes = tuple(self._read_mistake(block, table) for table in _read_tables(block, values, "mistakes"))
         if kind == "repair" and not mistakes:
             raise block.error("A repair task needs mistakes: [[task.mistakes]]; the first is the one to repair.")
         if kind == "rewrite":
@@ -494,7 +494,7 @@ def _read_variant(block: _TomlBlock, text: str) -> tuple[str, str]:
 def _read_sizes(block: _TomlBlock, values: Mapping[str, Any], key: str) -> tuple[int, ...]:
     value = values.get(key, [])
     sizes = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, int) and 0 < each <= MAX_ELEMENTS for each in sizes):
+    if not all(isinstance(size, int) and 0 < size <= MAX_ELEMENTS for size in sizes):
         raise block.error(f"{key} must be an integer from 1 to {MAX_ELEMENTS}, or a list of such integers.", key)
     return tuple(sizes)
 
@@ -502,13 +502,13 @@ def _read_sizes(block: _TomlBlock, values: Mapping[str, Any], key: str) -> tuple
 def _read_extents(block: _TomlBlock, values: Mapping[str, Any], key: str) -> tuple[str | int, ...]:
     value = values.get(key, 1)
     extents = value if isinstance(value, list) else [value]
-    if not 1 <= len(extents) <= 3 or not all(isinstance(each, str | int) for each in extents):
+    if not 1 <= len(extents) <= 3 or not all(isinstance(extent, str | int) for extent in extents):
         raise block.error(f"The {key} must be one to three numbers or expressions.", key)
-    return tuple(_read_expression(block, each, key) for each in extents)
+    return tuple(_read_expression(block, extent, key) for extent in extents)
 
 
 def _read_place(block: _TomlBlock, values: Mapping[str, Any], key: str) -> Place:
-    _check_keys(block, values, [each.name for each in fields(Place)], "a place")
+    _check_keys(block, values, [field.name for field in fields(Place)], "a place")
     time = values.get("time", 1)
     is_list = isinstance(time, list)
     times = time if is_list else [time]

@@ -171,7 +171,7 @@ def _find_phase(recording: Recording, name: str, first: int, last: int) -> tuple
     for stretch in find_phases(recording).intervals:
         if stretch.name == name and first <= stretch.first < last:
             return stretch.first, stretch.last
-    names = dict.fromkeys(each.name for each in find_phases(recording).intervals if each.name)
+    names = dict.fromkeys(interval.name for interval in find_phases(recording).intervals if interval.name)
     raise InputError(f"There is no phase {format_value(name)} here; available: {', '.join(names) or 'none'}.")
 
 
@@ -217,7 +217,7 @@ def _find_line(recording: Recording, place: Place, file: str, first: int, last: 
 
 def _find_lines(lines: Sequence[str], text: str) -> set[int]:
     """Return the numbers of the lines that contain a text outside comments."""
-    return {number for number, each in enumerate(lines, 1) if text in each.split("//")[0]}
+    return {number for number, line in enumerate(lines, 1) if text in line.split("//")[0]}
 
 
 def _is_resumed(recording: Recording, moment: int) -> bool:

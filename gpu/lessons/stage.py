@@ -102,7 +102,7 @@ class Stage:
     @property
     def outputs(self) -> tuple[str, ...]:
         """Arrays that are checked: those with an expectation, otherwise all that are written."""
-        return tuple(self.expectations) or tuple(name for name, each in self.arrays.items() if each.use != "in")
+        return tuple(self.expectations) or tuple(name for name, array in self.arrays.items() if array.use != "in")
 
     def evaluate_names(self, n: int) -> dict[str, Any]:
         """Return the names for expressions of sizes and launches: `n` and those in `let`."""
@@ -231,8 +231,8 @@ class Stage:
         """Return the number of threads of the largest launch."""
         names = self.evaluate_names(n)
         return max(
-            prod((*_evaluate_extents(each.grid, names), *_evaluate_extents(each.block, names)))
-            for each in self.launches
+            prod((*_evaluate_extents(launch.grid, names), *_evaluate_extents(launch.block, names)))
+            for launch in self.launches
         )
 
     def find_types(self, module: SimulatedModule) -> dict[str, np.dtype[Any]]:
@@ -266,5 +266,5 @@ def _find_element_type(type: Type) -> np.dtype[Any]:
 
 
 def _evaluate_extents(extents: tuple[str | int, ...], names: Mapping[str, Any]) -> tuple[int, int, int]:
-    x, y, z = (*(evaluate_integer(each, names) for each in extents), *[1] * (3 - len(extents)))
+    x, y, z = (*(evaluate_integer(extent, names) for extent in extents), *[1] * (3 - len(extents)))
     return x, y, z

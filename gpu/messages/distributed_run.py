@@ -176,7 +176,7 @@ class DistributedRun:
     def concurrent_workers(self) -> int:
         """Number of workers at a time."""
         return len(self.workers) - len(
-            {each.address for each in self.workers} & {each.address for each in self.lost_workers}
+            {worker.address for worker in self.workers} & {lost_worker.address for lost_worker in self.lost_workers}
         )
 
     @property
@@ -200,14 +200,14 @@ class DistributedRun:
         return {
             "workers": [
                 {
-                    "name": each.name,
-                    "address": each.address,
-                    "host": each.host,
-                    "engine": each.device.engine,
-                    "device": each.device.name,
-                    "tasks": task_counts[each.address],
+                    "name": worker.name,
+                    "address": worker.address,
+                    "host": worker.host,
+                    "engine": worker.device.engine,
+                    "device": worker.device.name,
+                    "tasks": task_counts[worker.address],
                 }
-                for each in self.workers
+                for worker in self.workers
             ],
             "scaling": {
                 "busy_workers": self.mean_busy_workers,
@@ -217,5 +217,5 @@ class DistributedRun:
             },
             "exchanged_bytes": self.exchanged_bytes,
             "gathered_bytes": self.gathered_bytes,
-            "lost_workers": [asdict(each) for each in self.lost_workers],
+            "lost_workers": [asdict(lost_worker) for lost_worker in self.lost_workers],
         }

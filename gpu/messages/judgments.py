@@ -109,12 +109,12 @@ class Judgment:
         if self.wrong is not None:
             sentences.append(f"For it, {self.wrong}.")
         lines_by_message: dict[str, list[int]] = {}
-        for each in self.check.diagnostics:
-            if each.severity == "error":
-                lines_by_message.setdefault(each.message, []).append(each.line)
+        for diagnostic in self.check.diagnostics:
+            if diagnostic.severity == "error":
+                lines_by_message.setdefault(diagnostic.message, []).append(diagnostic.line)
         for message, lines in [*lines_by_message.items()][:_MAX_FINDINGS]:
             sentences.append(f"{format_lines(sorted(set(lines))).capitalize()}: {message}")
-        sentences += [f"{each}." for each in self.limits]
+        sentences += [f"{limit}." for limit in self.limits]
         return tuple(dict.fromkeys(sentences))
 
 

@@ -212,7 +212,7 @@ def list_figures(counts: RunCounts) -> tuple[CountedFigure, ...]:
         figures.append(
             ("atomics", format_figure(counts.atomics), hottest, f"{meaning['atomics']}, and the most on one address")
         )
-    return tuple(CountedFigure(*each) for each in figures)
+    return tuple(CountedFigure(*figure) for figure in figures)
 
 
 def _format_divergence(counts: RunCounts) -> tuple[str, str]:

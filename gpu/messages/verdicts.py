@@ -200,10 +200,10 @@ def collect_mistakes(findings: Iterable[_Finding], file: str = "") -> tuple[Mist
 
 def describe_mistakes(mistakes: Sequence[Mistake]) -> str:
     """Describe a kernel's mistakes, such as "race in lines 129 and 131"."""
-    kinds = dict.fromkeys(each.kind for each in mistakes)
+    kinds = dict.fromkeys(mistake.kind for mistake in mistakes)
     descriptions = []
     for kind in kinds:
-        lines = sorted({line for each in mistakes if each.kind == kind for line in each.lines})
+        lines = sorted({line for mistake in mistakes if mistake.kind == kind for line in mistake.lines})
         what = _MISTAKE_NOUNS.get(kind, "mistake")
         descriptions.append(f"{what} in {format_lines(lines)}" if lines else what)
     return "; ".join(dict.fromkeys(descriptions))

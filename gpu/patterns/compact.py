@@ -227,7 +227,7 @@ def scan_counts(worker: WorkerContext, counts: list[Array]) -> dict[str, Array]:
 
 
 def _plan(tasks: TaskCollector) -> dict[str, Parts]:
-    chunks = [tasks.add_task(compact_chunk, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    chunks = [tasks.add_task(compact_chunk, chunk, chunk_index=index) for index, chunk in enumerate(tasks.chunks)]
     places = tasks.add_task(scan_counts, [each["count"] for each in chunks])
     return {
         "result": _result_parts(tasks, [each["kept"] for each in chunks], places["starts"]),
@@ -246,12 +246,12 @@ def compact_positioned_chunk(worker: WorkerContext, piece: ChunkInput, starts: A
 
 
 def _two_pass_plan(tasks: TaskCollector) -> dict[str, Parts]:
-    counts = [tasks.add_task(count_selected, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    counts = [tasks.add_task(count_selected, chunk, chunk_index=index) for index, chunk in enumerate(tasks.chunks)]
     places = tasks.add_task(scan_counts, counts)
     starts = places["starts"]
     kept = [
-        tasks.add_task(compact_positioned_chunk, chunk, starts, chunk_index=place)
-        for place, chunk in enumerate(tasks.chunks)
+        tasks.add_task(compact_positioned_chunk, chunk, starts, chunk_index=index)
+        for index, chunk in enumerate(tasks.chunks)
     ]
     return {"result": _result_parts(tasks, kept, starts), "count": Parts((places["count"],))}
 

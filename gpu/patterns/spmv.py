@@ -252,10 +252,10 @@ def multiply_rows(worker: WorkerContext, piece: ChunkInput, parts: list[Array]) 
 
 def _plan(tasks: TaskCollector) -> dict[str, Parts]:
     x = [
-        tasks.add_task(broadcast_part, part, chunk_index=place)
-        for place, part in enumerate(tasks.separate_chunks["values"])
+        tasks.add_task(broadcast_part, part, chunk_index=index)
+        for index, part in enumerate(tasks.separate_chunks["values"])
     ]
-    parts = [tasks.add_task(multiply_rows, chunk, x, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    parts = [tasks.add_task(multiply_rows, chunk, x, chunk_index=index) for index, chunk in enumerate(tasks.chunks)]
     return {"result": Parts(tuple(parts))}
 
 

@@ -121,7 +121,7 @@ def transpose_columns(worker: WorkerContext, blocks: list[Array]) -> Array:
 
 def _plan(tasks: TaskCollector) -> dict[str, Parts]:
     count = len(tasks.chunks)
-    cut = [tasks.add_task(cut_columns, chunk, count, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    cut = [tasks.add_task(cut_columns, chunk, count, chunk_index=index) for index, chunk in enumerate(tasks.chunks)]
     transposed = [
         tasks.add_task(transpose_columns, [each[str(part)] for each in cut], chunk_index=part) for part in range(count)
     ]

@@ -115,20 +115,20 @@ class ProgramGraphs:
             return
         if routine in _LEGACY_ROUTINES:
             self._refuse_legacy()
-        strict = [each for each in self._captures.values() if each.mode != _RELAXED]
+        strict = [capture for capture in self._captures.values() if capture.mode != _RELAXED]
         if routine in _SYNCHRONIZING_ROUTINES:
             self._invalidate(self._captures.values(), errors.CAPTURE_UNSUPPORTED)
         if routine in _DEVICE_SYNCHRONIZING and strict:
             self._invalidate(strict, errors.CAPTURE_UNSUPPORTED)
 
     def _refuse_legacy(self) -> None:
-        blocking = [each for stream, each in self._captures.items() if stream not in self._non_blocking]
+        blocking = [capture for stream, capture in self._captures.items() if stream not in self._non_blocking]
         if blocking:
             self._invalidate(blocking, errors.CAPTURE_IMPLICIT)
 
     def _invalidate(self, captures: Collection[_Capture], code: int) -> None:
-        for each in captures:
-            each.invalid = True
+        for capture in captures:
+            capture.invalid = True
         raise RefusedRoutineError(code)
 
     def do_stream_synchronize(self, stream: int) -> None:

@@ -140,7 +140,7 @@ def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path)
     defines = [f"-D{name}={value}" for name, value in options.defines]
     if file.suffix in _C_SUFFIXES:
         return _run_command([_find_c_compiler(), "-E", *include, *defines, str(file)])
-    thrust = [each for each in options.include_dirs if _contains_thrust(each)]
+    thrust = [include_dir for include_dir in options.include_dirs if _contains_thrust(include_dir)]
     own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in (_THRUST_DEFINES if thrust else _DEFINES))]
     if file.suffix in _CUDA_SUFFIXES:
         own += ["-include", "cuda_runtime.h"]
@@ -158,7 +158,7 @@ def _contains_thrust(folder: Path) -> bool:
 
 def exclude_thrust(folders: Sequence[Path]) -> tuple[Path, ...]:
     """Return the include folders without Thrust's: the simulator provides its headers to kernels."""
-    return tuple(each for each in folders if not _contains_thrust(each))
+    return tuple(folder for folder in folders if not _contains_thrust(folder))
 
 
 def _find_c_compiler() -> str:
@@ -183,7 +183,7 @@ _FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-c")
 
 def _cache_key(texts: Sequence[bytes], files: Sequence[Path], options: HostOptions) -> str:
     key = hashlib.sha256(
-        repr((_compiler_version(), _FLAGS, _LINKING, options.libraries, [each.suffix for each in files])).encode()
+        repr((_compiler_version(), _FLAGS, _LINKING, options.libraries, [file.suffix for file in files])).encode()
     )
     for text in texts:
         key.update(hashlib.sha256(text).digest())

@@ -33,7 +33,7 @@ def kernel_name(pretty_function: str, template_parameters: int) -> str:
     arguments = _split_arguments(match["arguments"])
     if template_parameters > 0:
         arguments = arguments[:template_parameters]
-    return f"{name}<{', '.join(each for each in arguments if each)}>"
+    return f"{name}<{', '.join(argument for argument in arguments if argument)}>"
 
 
 def _locate_lambdas(pretty_function: str) -> str:

@@ -65,7 +65,7 @@ class SourceImage:
             If clang rejects the source.
         """
         path = Path(self.folder) / self.name
-        return SimulatedModule(self.text, path, self.defines, [Path(each) for each in self.include_dirs])
+        return SimulatedModule(self.text, path, self.defines, [Path(include_dir) for include_dir in self.include_dirs])
 
 
 _compiled_modules: dict[bytes, SimulatedModule] = {}

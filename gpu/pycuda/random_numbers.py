@@ -61,7 +61,7 @@ def direction_vectors(bits: int) -> Array:
         polynomials = numbers["poly"][:_DIMENSIONS].astype(np.uint64)
         initial = numbers["vinit"][:_DIMENSIONS].astype(np.uint64)
     vectors = np.zeros((_DIMENSIONS, bits), np.uint64)
-    degrees = np.array([int(each).bit_length() - 1 for each in polynomials])
+    degrees = np.array([int(polynomial).bit_length() - 1 for polynomial in polynomials])
     for degree in range(1, degrees.max() + 1):
         selected = np.flatnonzero(degrees == degree)
         vectors[selected, :degree] = initial[selected, :degree]

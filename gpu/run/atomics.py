@@ -129,7 +129,7 @@ class _ChoicePath(Chooser):
 
     def next_path(self) -> list[int] | None:
         """Return the next path, depth first; None after the last."""
-        path = [self.choices[place] if place < len(self.choices) else 0 for place in range(len(self.option_counts))]
+        path = [self.choices[index] if index < len(self.choices) else 0 for index in range(len(self.option_counts))]
         while path:
             last = path.pop() + 1
             if last < self.option_counts[len(path)]:

@@ -56,9 +56,11 @@ class Frames:
             `frames`, shape (pictures, columns), and `captions`, lines in UTF-8. `partials K` for K = 0, 1, ...:
             outline of the partial results after the K-th launch that has any; `partial counts`: how many each has.
         """
-        arrays: dict[str, Array] = {f"partials {number}": outline(each) for number, each in enumerate(self._partials)}
+        arrays: dict[str, Array] = {
+            f"partials {number}": outline(partial) for number, partial in enumerate(self._partials)
+        }
         if self._partials:
-            arrays["partial counts"] = np.array([each.size for each in self._partials])
+            arrays["partial counts"] = np.array([partial.size for partial in self._partials])
         if self._pictures:
             arrays["captions"] = np.frombuffer("\n".join(self._captions).encode(), np.uint8)
             arrays["frames"] = np.stack(self._pictures)

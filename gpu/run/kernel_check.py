@@ -266,7 +266,9 @@ def limit_params(
         "points": size_limits.points,
     }
     limits = {
-        each.name: sizes[each.unit] for each in pattern.parameters if isinstance(each, Integer) and each.unit in sizes
+        parameter.name: sizes[parameter.unit]
+        for parameter in pattern.parameters
+        if isinstance(parameter, Integer) and parameter.unit in sizes
     }
     return {name: min(value, limits[name]) if name in limits else value for name, value in params.items()}
 
@@ -294,17 +296,17 @@ def find_remedy(
     original : str
         The file before the edits; "" if there is none.
     """
-    if not mistakes or {each.kind for each in mistakes} != {"race"}:
+    if not mistakes or {mistake.kind for mistake in mistakes} != {"race"}:
         return None
     lines = text.split("\n")
     candidates = _find_removed_ordering_lines(original.split("\n"), lines)
-    barrier = "__syncwarp();" if all("__syncwarp()" in each.message for each in findings) else "__syncthreads();"
+    barrier = "__syncwarp();" if all("__syncwarp()" in finding.message for finding in findings) else "__syncthreads();"
     around: Iterable[tuple[int, str]] = (
         (number, lines[number - 1][: -len(lines[number - 1].lstrip())] + barrier)
-        for number in _find_barrier_lines({line for each in mistakes for line in each.lines}, len(lines))
+        for number in _find_barrier_lines({line for mistake in mistakes for line in mistake.lines}, len(lines))
         if lines[number - 1].strip()
     )
-    if not any("__sync" in each.message for each in findings):
+    if not any("__sync" in finding.message for finding in findings):
         around = ()  # a fence or a wait is needed, and which one is not known
     for number, inserted in (*candidates, *around):
         if is_fixed_by("\n".join([*lines[: number - 1], inserted, *lines[number - 1 :]])):
@@ -315,12 +317,12 @@ def find_remedy(
 def _find_removed_ordering_lines(original: Sequence[str], lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield removed lines that only order threads, each with the number of the line that it was before."""
     for _, begin, end, first, last in SequenceMatcher(None, original, lines, autojunk=False).get_opcodes():
-        for place in range(begin, end):
-            if original[place : place + 1] == lines[first + place - begin : first + place - begin + 1]:
+        for index in range(begin, end):
+            if original[index : index + 1] == lines[first + index - begin : first + index - begin + 1]:
                 continue
-            if match := _ORDERING_LINE.fullmatch(original[place]):
-                indent = original[place][: -len(original[place].lstrip())]
-                yield min(first + place - begin, last) + 1, indent + match[1]
+            if match := _ORDERING_LINE.fullmatch(original[index]):
+                indent = original[index][: -len(original[index].lstrip())]
+                yield min(first + index - begin, last) + 1, indent + match[1]
 
 
 def _find_barrier_lines(racing_lines: Collection[int], last: int) -> Iterator[int]:
@@ -345,7 +347,7 @@ def _compare_lines(original: Sequence[str], lines: Sequence[str]) -> _LineEdits:
     for tag, begin, end, first, last in SequenceMatcher(None, original, lines, autojunk=False).get_opcodes():
         if tag != "equal":
             inserted += range(first + 1, last + 1)
-            removed |= {place + 1: min(first + place - begin, max(last - 1, first)) + 1 for place in range(begin, end)}
+            removed |= {index + 1: min(first + index - begin, max(last - 1, first)) + 1 for index in range(begin, end)}
     return _LineEdits(inserted, removed)
 
 

@@ -21,9 +21,9 @@ def collect_line_codes(kernels: Mapping[tuple[str, str], MachineKernel]) -> dict
     opcodes_by_line: dict[str, dict[int, Counter[str]]] = {}
     local: Counter[tuple[str, int]] = Counter()
     for (file, _), code in kernels.items():
-        for each in group_machine_lines(code.instructions):
-            opcodes_by_line.setdefault(file, {}).setdefault(each.line, Counter()).update(each.opcodes)
-            local[file, each.line] += each.local_accesses
+        for machine_line in group_machine_lines(code.instructions):
+            opcodes_by_line.setdefault(file, {}).setdefault(machine_line.line, Counter()).update(machine_line.opcodes)
+            local[file, machine_line.line] += machine_line.local_accesses
     return {
         file: {
             line: LineCode(opcodes.total(), local[file, line], dict(opcodes.most_common()))

@@ -41,9 +41,9 @@ def model_pattern_timelines(request: TimelinePattern) -> RunTimelines:
         if engine.timelines is None:
             raise InputError(f"{variant.title} has no such kernel launch here, so there are no timelines.")
         launches = tuple(
-            LaunchSummary(place, each.kernel, each.grid, each.block, each.time_us)
-            for place, each in enumerate(engine.launches)
-            if each.estimate is not None
+            LaunchSummary(index, launch.kernel, launch.grid, launch.block, launch.time_us)
+            for index, launch in enumerate(engine.launches)
+            if launch.estimate is not None
         )
         timed = engine.launches[engine.timed_launch]
         code = {} if timed.code is None else {(timed.file, timed.kernel): timed.code}

@@ -83,7 +83,7 @@ class ModeledRun:
     @property
     def machine_kernels(self) -> dict[tuple[str, str], MachineKernel]:
         """The assembler's output for each kernel, by its file and name; empty without an assembler."""
-        return {(each.file, each.kernel): each.code for each in self.launches if each.code is not None}
+        return {(launch.file, launch.kernel): launch.code for launch in self.launches if launch.code is not None}
 
     @property
     def longest_launch(self) -> ModeledLaunch | None:
@@ -109,9 +109,9 @@ class ModeledRun:
                 "limited_by": one.occupancy.limiting_resource if one else "grid",
             },
             "registers": one.registers if one else 0,
-            "dram_bytes": round(sum(each.dram_bytes for each in estimates)),
-            "l2_sectors": round(sum(each.l2_sectors for each in estimates)),
-            "instructions": round(sum(each.instructions for each in estimates)),
+            "dram_bytes": round(sum(estimate.dram_bytes for estimate in estimates)),
+            "l2_sectors": round(sum(estimate.l2_sectors for estimate in estimates)),
+            "instructions": round(sum(estimate.instructions for estimate in estimates)),
             "sampled_blocks": one.sampled_blocks if one else 0,
             "of_blocks": one.total_blocks if one else 0,
             "source": self.source,
@@ -138,15 +138,15 @@ class ModeledRun:
             ],
             "lines": [
                 {
-                    "line": each.line,
+                    "line": machine_line.line,
                     "kernel": kernel,
                     "file": file,
-                    "sass": each.instructions,
-                    "local": each.local_accesses,
-                    "opcodes": each.opcodes,
+                    "sass": machine_line.instructions,
+                    "local": machine_line.local_accesses,
+                    "opcodes": machine_line.opcodes,
                 }
                 for (file, kernel), code in self.machine_kernels.items()
-                for each in group_machine_lines(code.instructions)
+                for machine_line in group_machine_lines(code.instructions)
             ],
         }
 

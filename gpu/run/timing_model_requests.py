@@ -116,8 +116,8 @@ def summarize_run(run: ModeledRun, operations: float, *, counted: bool) -> Model
     if bound_by == _ON_CHIP:
         bound_by = max("L1", "shared", key=lambda name: limits[name])
     kernels = _group_launches(run.launches)
-    dram_bytes = sum(each.dram_bytes for each in estimates)
-    instructions = sum(each.instructions for each in estimates)
+    dram_bytes = sum(estimate.dram_bytes for estimate in estimates)
+    instructions = sum(estimate.instructions for estimate in estimates)
     longest = run.longest_launch.estimate if run.longest_launch is not None else None
     loads_in_flight = longest.loads_in_flight if longest is not None else None
     explanation = TimeExplanation(
@@ -145,7 +145,7 @@ def summarize_run(run: ModeledRun, operations: float, *, counted: bool) -> Model
         launches=len(run.launches),
         instructions=instructions,
         dram_bytes=dram_bytes,
-        l2_bytes=32 * sum(each.l2_sectors for each in estimates),
+        l2_bytes=32 * sum(estimate.l2_sectors for estimate in estimates),
         source=run.source,
         error=run.error,
         all_executed=run.all_ran,

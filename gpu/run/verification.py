@@ -74,11 +74,11 @@ def compare_results(
 
 def _split_arrays(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     """Yield matching, non-empty pieces of arrays of the same shape."""
-    if all(each.flags.c_contiguous for each in arrays):
-        arrays = tuple(each.ravel() for each in arrays)
+    if all(array.flags.c_contiguous for array in arrays):
+        arrays = tuple(array.ravel() for array in arrays)
     rows, size = len(arrays[0]), arrays[0].size
     if not size:
         return
     step = max(1, CHUNK_ELEMENTS * rows // size)
     for start in range(0, rows, step):
-        yield tuple(each[start : start + step] for each in arrays)
+        yield tuple(array[start : start + step] for array in arrays)

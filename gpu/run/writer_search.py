@@ -101,7 +101,9 @@ def record_writer(request: StepWriter, report_progress: ProgressCallback) -> Rec
         result = _rerun(engine, request.request, report_progress, np.inf)
         origin = engine.find_origin(result, request.request.element)
         launches = [
-            each for each in engine.saved_operations if isinstance(each, SavedLaunch) and each.number == writer.launch
+            saved_operation
+            for saved_operation in engine.saved_operations
+            if isinstance(saved_operation, SavedLaunch) and saved_operation.number == writer.launch
         ]
         if origin is None or not launches:
             raise InputError("The launch that wrote it was not kept: there are too many launches.")
@@ -116,10 +118,14 @@ def record_writer(request: StepWriter, report_progress: ProgressCallback) -> Rec
             with suppress(KernelError):  # lowering may add variables that the other module names differently
                 module.set_constant(name, data)
         buffers: dict[SimulatedBuffer, SimulatedBuffer] = {}
-        for each in kept.arguments:
-            if isinstance(each, SimulatedBuffer):
-                buffers.setdefault(each, SimulatedBuffer(each.shape, each.dtype, rewound.current_contents(each)))
-        arguments = [buffers[each] if isinstance(each, SimulatedBuffer) else each for each in kept.arguments]
+        for argument in kept.arguments:
+            if isinstance(argument, SimulatedBuffer):
+                buffers.setdefault(
+                    argument, SimulatedBuffer(argument.shape, argument.dtype, rewound.current_contents(argument))
+                )
+        arguments = [
+            buffers[argument] if isinstance(argument, SimulatedBuffer) else argument for argument in kept.arguments
+        ]
         failure = ""
         try:
             tracing.launch(

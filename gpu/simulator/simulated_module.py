@@ -111,7 +111,7 @@ class SimulatedModule:
     @property
     def textures(self) -> tuple[str, ...]:
         """The names of the texture references."""
-        return tuple(name for name, each in self._programs[()].variables.items() if each.space == "texture")
+        return tuple(name for name, variable in self._programs[()].variables.items() if variable.space == "texture")
 
     def set_texture(self, name: str, texture: Texture) -> None:
         """Bind a texture reference to a texture.
@@ -312,7 +312,7 @@ class SimulatedModule:
 
 
 def _count_constant_bytes(program: Program) -> int:
-    return sum(each.type.size for each in program.variables.values() if each.space == "constant")
+    return sum(variable.type.size for variable in program.variables.values() if variable.space == "constant")
 
 
 def _allocate_variable(variable: ir.GlobalVariable) -> FlatMemory:

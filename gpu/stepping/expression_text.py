@@ -176,7 +176,7 @@ class TermFormatter:
         """Consume the next stores; return None if not all were recorded."""
         times = 1 if term.kind == "update" else term.value
         stores, self._writes = self._writes[:times], self._writes[times:]
-        return _combine_accesses([each.after for each in stores], times)
+        return _combine_accesses([store.after for store in stores], times)
 
     # Places.
 

@@ -171,7 +171,7 @@ class _PhaseTracker:
         return caller not in (None, self._frame_functions[frame]) and position in self._cached_positions(caller)
 
     def _find_positions(self, function: int) -> frozenset[int]:
-        return frozenset(each.position for each in self._trace.data.functions[function].statements)
+        return frozenset(statement.position for statement in self._trace.data.functions[function].statements)
 
     def _find_inherited_phase(self, frame: int, group: int) -> str:
         """Return the current phase of lanes, from their innermost call that has one; "" for none."""
@@ -201,7 +201,11 @@ class _PhaseTracker:
         positions = self._trace.data.positions
         start = None
         for loop in function.loops_at(position):
-            inside = [each.position for each in function.statements if loop in each.loops and each.position >= 0]
+            inside = [
+                statement.position
+                for statement in function.statements
+                if loop in statement.loops and statement.position >= 0
+            ]
             places = sorted((positions[each].line, positions[each].column) for each in inside)
             marks = self._marks[positions[position].file]
             if any(places[0] < mark.start < places[-1] and mark.end == until for mark in marks):

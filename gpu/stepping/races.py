@@ -80,12 +80,16 @@ def _find_finding_races(launch: LaunchSpan, event: int, finding: Finding) -> Ite
         return
     later_accesses = find_array_accesses(trace, event)
     targets = {
-        (each.array_number, element) for each in later_accesses for element in _find_thread_elements(each, second)
+        (later_access.array_number, element)
+        for later_access in later_accesses
+        for element in _find_thread_elements(later_access, second)
     }
     for earlier in _find_events_at(trace, event, finding.positions[0].line):
         earlier_accesses = find_array_accesses(trace, earlier)
         if any(
-            (each.array_number, at) in targets for each in earlier_accesses for at in _find_thread_elements(each, first)
+            (earlier_access.array_number, at) in targets
+            for earlier_access in earlier_accesses
+            for at in _find_thread_elements(earlier_access, first)
         ):
             same_warp = first[0] == second[0] and first[1] // WARP == second[1] // WARP
             yield from _find_races_between(
@@ -125,9 +129,9 @@ def _find_thread_pairs(
     one: ArrayAccess, other: ArrayAccess, element: int, *, within_warps: bool
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     for at in np.flatnonzero(one.elements == element).tolist():
-        for place in np.flatnonzero(other.elements == element).tolist():
+        for index in np.flatnonzero(other.elements == element).tolist():
             first = (int(one.blocks[at]), int(one.threads[at]))
-            second = (int(other.blocks[place]), int(other.threads[place]))
+            second = (int(other.blocks[index]), int(other.threads[index]))
             same_warp = first[0] == second[0] and first[1] // WARP == second[1] // WARP
             if first != second and (within_warps or not same_warp):
                 yield first, second

@@ -108,7 +108,7 @@ class Symbols:
             elif not counts[cell] and len(operands) == 1:
                 symbol = self._find_earlier_symbol(operands[0], row.number, row_symbols)
             elif operator and counts[cell] == len(operands) - 1:
-                parts = [self._find_operand_symbol(each, row.number, row_symbols, operator) for each in operands]
+                parts = [self._find_operand_symbol(operand, row.number, row_symbols, operator) for operand in operands]
                 symbol = _combine_symbols(operator, [part for part in parts if part is not None])
             else:
                 term = self._dataflow.build_term(row.number, cell)
@@ -161,15 +161,15 @@ class Symbols:
                 else None
             )
         operator = _OPERATORS.get(term.operator, FUNCTION)
-        parts = [self._build_term_symbol(each, row, row_symbols, operator) for each in term.operands]
+        parts = [self._build_term_symbol(operand, row, row_symbols, operator) for operand in term.operands]
         symbols = [part for part in parts if part is not None]
         if not symbols:
             return None
         if term.operator == _CHOICE:
-            chosen = [part for part, each in zip(parts, term.operands, strict=True)
-                      if part is not None and _values_equal(each.value, term.value)]  # fmt: skip
+            chosen = [part for part, operand in zip(parts, term.operands, strict=True)
+                      if part is not None and _values_equal(operand.value, term.value)]  # fmt: skip
             return chosen[0] if chosen else _combine_symbols(FUNCTION, symbols)
-        constants = [each.value for part, each in zip(parts, term.operands, strict=True) if part is None]
+        constants = [operand.value for part, operand in zip(parts, term.operands, strict=True) if part is None]
         if all(_is_neutral(operator, value, term.value) for value in constants):
             return symbols[0] if len(symbols) == 1 and operator != FUNCTION else _combine_symbols(operator, symbols)
         return _combine_symbols(FUNCTION, symbols)

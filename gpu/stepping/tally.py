@@ -196,8 +196,8 @@ def _count_events(trace: Trace) -> tuple[Array, Array]:
     lanes_together = None if trace.lanes_per_part is None else WARP
     traces = [
         lane_trace
-        for each in trace.launches
-        for lane_trace in build_lane_traces(trace, each.number, group_size=lanes_together)
+        for launch in trace.launches
+        for lane_trace in build_lane_traces(trace, launch.number, group_size=lanes_together)
     ]
     for lane_trace in traces:
         events = lane_trace.events
@@ -254,9 +254,9 @@ def _count_steps(trace: Trace, traces: list[LaneTrace], columns: dict[str, Array
     warps_by_event = {}
     for number, lane_trace in enumerate(traces):
         warps: Array = np.any(lane_trace.lane_sets.reshape(len(lane_trace.lane_sets), -1, WARP), axis=2)
-        for place in np.flatnonzero(columns["operations"][lane_trace.events] > 0).tolist():
-            warps_by_event[int(lane_trace.events[place])] = offsets[number] + np.flatnonzero(
-                warps[lane_trace.set_indices[place]]
+        for index in np.flatnonzero(columns["operations"][lane_trace.events] > 0).tolist():
+            warps_by_event[int(lane_trace.events[index])] = offsets[number] + np.flatnonzero(
+                warps[lane_trace.set_indices[index]]
             )
     for event in sorted(warps_by_event):
         statement = int(statements[event])

@@ -150,8 +150,8 @@ def _find_statement_events(trace: Trace, number: int, lane: int) -> list[Event]:
     events = [trace.events[first]]
     rows = trace.data.events[first + 1 :]
     # Calls that have returned have no more events, and most events belong to other calls; both are skipped.
-    for each in np.flatnonzero((rows["frame"] == event.frame) & (rows["batch"] == event.batch)).tolist():
-        following = trace.events[first + 1 + each]
+    for index in np.flatnonzero((rows["frame"] == event.frame) & (rows["batch"] == event.batch)).tolist():
+        following = trace.events[first + 1 + index]
         if bool(np.isin(lane, following.lanes)):
             if not following.is_resumed:
                 break
@@ -164,7 +164,7 @@ def _is_same_call(one: Event, other: Event, lane: int) -> bool:
 
 
 def _lane_values(registers: dict[str, Any], lane: int) -> dict[str, Value]:
-    return {name: each.values[lane] for name, each in registers.items() if each.defined[lane]}
+    return {name: register.values[lane] for name, register in registers.items() if register.defined[lane]}
 
 
 def _collect_thread_accesses(trace: Trace, event: Event, lane: int) -> list[ThreadAccess]:

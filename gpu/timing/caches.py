@@ -220,16 +220,16 @@ def _limit_misses_after_skips(steps: Sequence[Step], cached_requests: dict[int, 
                 previous = defaultdict(list)
                 inside = [visit for visit, _ in iterate_visits(step.steps)]
                 for visit in inside:
-                    for place, request in zip(visit.instruction_indices, visit.requests, strict=True):
+                    for instruction_index, request in zip(visit.instruction_indices, visit.requests, strict=True):
                         if id(request) in cached_requests:
-                            previous[visit.block, place].append(cached_requests[id(request)])
+                            previous[visit.block, instruction_index].append(cached_requests[id(request)])
                 remaining = -(-len(inside) // PERIOD)
             continue
         if remaining <= 0:
             continue
         remaining -= 1
-        for place, request in zip(step.instruction_indices, step.requests, strict=True):
-            current, earlier = cached_requests.get(id(request)), previous.get((step.block, place), [])
+        for instruction_index, request in zip(step.instruction_indices, step.requests, strict=True):
+            current, earlier = cached_requests.get(id(request)), previous.get((step.block, instruction_index), [])
             earlier_misses = [
                 each.misses for each in earlier if current is not None and each.misses.size == current.misses.size
             ]

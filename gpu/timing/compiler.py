@@ -50,7 +50,11 @@ class AssembledFile:
 
     def to_json(self) -> str:
         rows = {
-            name: [kernel.registers, kernel.spilled_bytes, [astuple(each) for each in kernel.instructions]]
+            name: [
+                kernel.registers,
+                kernel.spilled_bytes,
+                [astuple(instruction) for instruction in kernel.instructions],
+            ]
             for name, kernel in self.kernels.items()
         }
         return json.dumps([self.ptx, rows])
@@ -59,7 +63,9 @@ class AssembledFile:
     def from_json(text: bytes) -> AssembledFile:
         ptx, rows = json.loads(text)
         kernels = {
-            name: MachineKernel(registers, spilled, tuple(MachineInstruction(*each) for each in instructions))
+            name: MachineKernel(
+                registers, spilled, tuple(MachineInstruction(*instruction) for instruction in instructions)
+            )
             for name, (registers, spilled, instructions) in rows.items()
         }
         return AssembledFile(ptx, kernels)

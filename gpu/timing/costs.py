@@ -97,15 +97,15 @@ class CostTable:
         self._readers: dict[str, list[tuple[PtxInstruction, int]]] = defaultdict(list)
         self._writers: dict[str, list[PtxInstruction]] = defaultdict(list)
         for block in kernel.blocks:
-            for each in block.instructions:
-                for name in each.written_registers:
-                    self._writers[name].append(each)
-                for place, operand in enumerate(each.operands):
-                    if place == 0 and each.written_registers:
+            for instruction in block.instructions:
+                for name in instruction.written_registers:
+                    self._writers[name].append(instruction)
+                for index, operand in enumerate(instruction.operands):
+                    if index == 0 and instruction.written_registers:
                         continue
-                    for name in each.read_registers:
+                    for name in instruction.read_registers:
                         if name in operand:
-                            self._readers[name].append((each, place))
+                            self._readers[name].append((instruction, index))
         lanes = gpu.schedulers
         self._float = WARP * lanes / gpu.float_lanes
         self._integer = WARP * lanes / gpu.integer_lanes
@@ -361,19 +361,19 @@ def schedule_block(block: BasicBlock, table: CostTable) -> list[ScheduledInstruc
     their order if one of them is a write.
     """
     instructions = block.instructions
-    costs = [table.find_cost(each) for each in instructions]
+    costs = [table.find_cost(instruction) for instruction in instructions]
     dependents: list[set[int]] = [set() for _ in instructions]
     names = _rename_registers(instructions)
     writer: dict[str, int] = {}
     stores: dict[str, int] = {}
     accesses: dict[str, list[int]] = defaultdict(list)
     fence = -1
-    for index, each in enumerate(instructions):
+    for index, instruction in enumerate(instructions):
         read, written = names[index]
         dependencies = {writer[name] for name in read if name in writer}
-        for space in _spaces(each):
+        for space in _spaces(instruction):
             is_fence = space == "everything"
-            is_write = is_fence or each.opcode in ("st", "atom", "red") or "volatile" in each.modifiers
+            is_write = is_fence or instruction.opcode in ("st", "atom", "red") or "volatile" in instruction.modifiers
             if is_fence:
                 dependencies.update(
                     earlier for earlier in range(fence + 1, index) if costs[earlier].kind == MEMORY or earlier == fence
@@ -388,9 +388,9 @@ def schedule_block(block: BasicBlock, table: CostTable) -> list[ScheduledInstruc
                 accesses[space] = []
             else:
                 accesses[space].append(index)
-        if fence >= 0 and fence != index and (costs[index].kind == MEMORY or each.opcode in _ORDERED_OPCODES):
+        if fence >= 0 and fence != index and (costs[index].kind == MEMORY or instruction.opcode in _ORDERED_OPCODES):
             dependencies.add(fence)
-        if each.ends_block:
+        if instruction.ends_block:
             dependencies.update(range(index))
         for earlier in dependencies:
             if earlier != index:
@@ -407,17 +407,17 @@ _ORDERED_OPCODES = ("bar", "barrier", "membar", "fence")
 def _rename_registers(instructions: Sequence[PtxInstruction]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Return the registers that each instruction reads and writes, renamed to be written only once."""
     last_write: dict[str, int] = {}
-    for index, each in enumerate(instructions):
-        for name in each.written_registers:
+    for index, instruction in enumerate(instructions):
+        for name in instruction.written_registers:
             last_write[name] = index
     current: dict[str, str] = {}
     renamed = []
-    for index, each in enumerate(instructions):
-        read = [current.get(name, name) for name in each.read_registers]
-        if each.guard:  # a false guard keeps the old value
-            read += [current[name] for name in each.written_registers if name in current]
+    for index, instruction in enumerate(instructions):
+        read = [current.get(name, name) for name in instruction.read_registers]
+        if instruction.guard:  # a false guard keeps the old value
+            read += [current[name] for name in instruction.written_registers if name in current]
         written = []
-        for name in each.written_registers:
+        for name in instruction.written_registers:
             current[name] = name if last_write[name] == index else f"{name}'{index}"
             written.append(current[name])
         renamed.append((tuple(dict.fromkeys(read)), tuple(written)))
@@ -450,9 +450,9 @@ def _compute_issue_order(
     count = len(instructions)
     latencies = [
         _LOAD_LATENCY
-        if cost.kind == MEMORY and not cost.latency and each.written_registers
+        if cost.kind == MEMORY and not cost.latency and instruction.written_registers
         else max(cost.latency, 1.0 * (cost.kind != ALIAS))
-        for each, cost in zip(instructions, costs, strict=True)
+        for instruction, cost in zip(instructions, costs, strict=True)
     ]
     height = [0.0] * count
     for index in range(count - 1, -1, -1):
@@ -464,7 +464,7 @@ def _compute_issue_order(
     ready_at = [0.0] * count
     ready = [index for index in range(count) if not missing_operands[index]]
     cycle, order = 0.0, []
-    users = [len(each) for each in dependents]
+    users = [len(dependent) for dependent in dependents]
     in_flight: dict[int, int] = {}
     producers: dict[int, list[int]] = defaultdict(list)
     for index in range(count):

@@ -191,19 +191,19 @@ def read_gpu(path: Path) -> GpuDescription:
         raise InputError(f"{file} is not a GPU description: line {error.line}: {error.reason}.") from None
     values: dict[str, Any] = {"key": path.stem}
     sources: dict[str, str] = {}
-    for each in fields(GpuDescription):
-        if each.name in ("key", "sources"):
+    for field in fields(GpuDescription):
+        if field.name in ("key", "sources"):
             continue
-        if each.name not in data:
-            raise InputError(f"{file} has no value for {each.name}.")
-        entry = data.pop(each.name)
+        if field.name not in data:
+            raise InputError(f"{file} has no value for {field.name}.")
+        entry = data.pop(field.name)
         if isinstance(entry, dict):
             if set(entry) != {"value", "source"}:
-                raise InputError(f"{file}: {each.name} must have a value and a source, and nothing else.")
-            entry, sources[each.name] = entry["value"], str(entry["source"])
-        elif each.name not in ("name", "validated"):
-            raise InputError(f"{file}: {each.name} has no source.")
-        values[each.name] = _check_value(file, each.name, str(each.type), entry)
+                raise InputError(f"{file}: {field.name} must have a value and a source, and nothing else.")
+            entry, sources[field.name] = entry["value"], str(entry["source"])
+        elif field.name not in ("name", "validated"):
+            raise InputError(f"{file}: {field.name} has no source.")
+        values[field.name] = _check_value(file, field.name, str(field.type), entry)
     if data:
         raise InputError(
             f"{file} has a value for {format_path(next(iter(data)))}, which the timing model does not use."

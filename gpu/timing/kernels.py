@@ -78,10 +78,10 @@ class ModeledFile:
         if name not in self._models:
             program, machine_kernels = self._compile(name)
             kernel = assemble_kernel(program.find_kernel(name))
-            for each in program.variables:
-                if each.space in ("const", "global") and each.name not in self._variables:
-                    self._variables[each.name] = _initial_bytes(each)
-                    self._fill_variable(each.name, self._variables[each.name])
+            for variable in program.variables:
+                if variable.space in ("const", "global") and variable.name not in self._variables:
+                    self._variables[variable.name] = _initial_bytes(variable)
+                    self._fill_variable(variable.name, self._variables[variable.name])
             machine = PtxMachine(kernel, self._assign_addresses(), values=False)
             code = machine_kernels.get(kernel.name) if machine_kernels is not None else None
             if code is None:
@@ -144,19 +144,19 @@ class ModeledFile:
             raise KernelError(f"{kernel} takes {len(ptx_kernel.parameters)} arguments, not {len(arguments)}.")
         numbers: dict[int, int] = {}
         arrays: list[Array] = []
-        for each in arguments:
-            if isinstance(each, np.ndarray) and id(each) not in numbers:
-                numbers[id(each)] = len(arrays)
-                arrays.append(each)
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and id(argument) not in numbers:
+                numbers[id(argument)] = len(arrays)
+                arrays.append(argument)
         variables = {_FIRST_VARIABLE_WINDOW + number: self._variables[name] for number, name in enumerate(names)}
         memory = SampledMemory({**dict(enumerate(arrays)), **variables})
         last_parameter = ptx_kernel.parameters[-1] if ptx_kernel.parameters else None
         parameters = np.zeros(last_parameter.offset + last_parameter.size + 16 if last_parameter else 16, np.uint8)
-        for parameter, each in zip(ptx_kernel.parameters, arguments, strict=True):
-            value: Any = each
-            if isinstance(each, np.ndarray):
-                value = memory.address(numbers[id(each)])
-            elif each is None:
+        for parameter, argument in zip(ptx_kernel.parameters, arguments, strict=True):
+            value: Any = argument
+            if isinstance(argument, np.ndarray):
+                value = memory.address(numbers[id(argument)])
+            elif argument is None:
                 value = np.int64(0)
             data = np.frombuffer(np.asarray(value).tobytes(), np.uint8)[: parameter.size]
             parameters[parameter.offset : parameter.offset + data.size] = data

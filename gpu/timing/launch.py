@@ -231,7 +231,7 @@ class LaunchModel:
         self._load_depths = [compute_load_depths(block) for block in self._unrolled_kernel.blocks]
         self._census = GridCensus(machine.kernel, machine.addresses, self._code.slots_of_block[: len(blocks)])
         self._depends_on_data = any(
-            each.opcode == "bra" and each.guard for block in blocks for each in block.instructions
+            instruction.opcode == "bra" and instruction.guard for block in blocks for instruction in block.instructions
         )
 
     def estimate_launch(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> LaunchEstimate:
@@ -268,7 +268,9 @@ class LaunchModel:
             or sample.blocks_per_multiprocessor <= maximum_resident
             else 2 * maximum_resident
         )
-        operations = tuple(TimedOperation(each.line, each.text) for each in self._code.instructions)
+        operations = tuple(
+            TimedOperation(instruction.line, instruction.text) for instruction in self._code.instructions
+        )
         pieces: list[Array] = []
         timelines: list[WarpTimeline] = []
         first = 0
@@ -362,7 +364,11 @@ class LaunchModel:
             candidate_paths = (
                 self._sample_path(shape, parameters, [block], memory) for block in dict.fromkeys(candidates)
             )
-            edge_paths = [each for each in candidate_paths if self._count_issue_slots(each, 1)[0] not in usual_work]
+            edge_paths = [
+                candidate_path
+                for candidate_path in candidate_paths
+                if self._count_issue_slots(candidate_path, 1)[0] not in usual_work
+            ]
         last = self._sample_last_block(shape, parameters, path, memory)
         return _Sample(
             shape, launch_occupancy, slots, per_machine, path, grid_path, blocks_per_sample, uneven, longest,
@@ -491,16 +497,19 @@ class LaunchModel:
         for path_of_end in sample.edge_paths:
             cycles = max(cycles, self._compute_single_block_cycles(sample, path_of_end, active))
         if sample.last_block_paths:
-            last, usual = (self._compute_single_block_cycles(sample, each, 1) for each in sample.last_block_paths)
+            last, usual = (
+                self._compute_single_block_cycles(sample, last_block_path, 1)
+                for last_block_path in sample.last_block_paths
+            )
             cycles += max(0.0, last - usual)
-        loaded = sum(each.loaded for each in traffic.arrays.values())
+        loaded = sum(array.loaded for array in traffic.arrays.values())
         unpaired = sum(
-            sample.rates.unpaired_cost * each.unpaired_share * each.loaded for each in traffic.arrays.values()
+            sample.rates.unpaired_cost * array.unpaired_share * array.loaded for array in traffic.arrays.values()
         )
-        stored = sum(each.stored for each in traffic.arrays.values())
-        memory_sectors = sum(each.dram_loads + each.dram_stores for each in traffic.arrays.values())
+        stored = sum(array.stored for array in traffic.arrays.values())
+        memory_sectors = sum(array.dram_loads + array.dram_stores for array in traffic.arrays.values())
         dram_sectors = sum(
-            (each.dram_loads + each.dram_stores) * each.scatter_factor for each in traffic.arrays.values()
+            (array.dram_loads + array.dram_stores) * array.scatter_factor for array in traffic.arrays.values()
         )
         dram_us = dram_sectors * _SECTOR / gpu.memory_gb_s / 1e3
         issue = counts["slots"] / gpu.schedulers / gpu.multiprocessors / clock / 1e3
@@ -535,13 +544,13 @@ class LaunchModel:
         arrays, parts = traffic.arrays.values(), self._gpu.last_cache_parts
         # With two partitions, half of a multiprocessor's data is in the other; data of many is remote for some of them.
         crossing = sum(
-            each.stored * (1 - 1 / parts) + each.dram_loads * (1 - math.pow(parts, -each.mean_readers))
-            for each in arrays
+            array.stored * (1 - 1 / parts) + array.dram_loads * (1 - math.pow(parts, -array.mean_readers))
+            for array in arrays
         )
         has_barriers = any(self._has_barrier[visit.block] for visit, _ in caches.iterate_visits(path.steps))
         merged = _MERGED_SHARE_WITH_BARRIERS if has_barriers else _MERGED_SHARE_WITHOUT_BARRIERS
-        loaded = sum(each.loaded * (1 - each.is_uniform * merged * (1 - 1 / each.mean_readers)) for each in arrays)
-        stored = sum(each.stored for each in arrays)
+        loaded = sum(array.loaded * (1 - array.is_uniform * merged * (1 - 1 / array.mean_readers)) for array in arrays)
+        stored = sum(array.stored for array in arrays)
         code_sectors = _BASE_SECTORS + _CODE_FETCHES * self._code_bytes / _SECTOR
         return loaded + stored + crossing + atomics * (2 - 1 / parts) + code_sectors
 
@@ -588,8 +597,8 @@ class LaunchModel:
         stores = caches.count_distinct_sectors(path.steps, width, sharing, stores=True)
         cache = 0.5 * gpu.last_cache_bytes / _SECTOR
         wave_of_all = sum(
-            min(each.wave * weights.get(window, 1.0), sizes.get(window, 1 << 60) / _SECTOR)
-            for window, each in loads.items()
+            min(load.wave * weights.get(window, 1.0), sizes.get(window, 1 << 60) / _SECTOR)
+            for window, load in loads.items()
         )
         waves = max(1.0, sharing.grid[0] * sharing.grid[1] / sharing.concurrent_blocks)
         for window, (wave, grid, pairs, is_uniform) in loads.items():
@@ -655,8 +664,8 @@ class LaunchModel:
     ) -> dict[tuple[int, int], float]:
         shares: dict[tuple[int, int], float] = {}
         for step, _ in caches.iterate_visits(path.steps):
-            for place, request in zip(step.instruction_indices, step.requests, strict=True):
-                key = (step.block, place)
+            for instruction_index, request in zip(step.instruction_indices, step.requests, strict=True):
+                key = (step.block, instruction_index)
                 if request.space != "global" or key in shares or not request.sectors.size:
                     continue
                 array = traffic.arrays.get(caches.window_of(request))
@@ -680,11 +689,11 @@ class LaunchModel:
         blocks: list[Array] = []
         atomic_ns = 0.0
         for visit, times in caches.iterate_visits(path.steps):
-            for place, request in zip(visit.instruction_indices, visit.requests, strict=True):
+            for instruction_index, request in zip(visit.instruction_indices, visit.requests, strict=True):
                 if request.kind not in ("atom", "red") or request.space != "global":
                     continue
                 counts = request.counts
-                slowdown = _FLOAT_SUM if self._is_float(visit.block, place) else 1.0
+                slowdown = _FLOAT_SUM if self._is_float(visit.block, instruction_index) else 1.0
                 # Lanes on one word are serialized; the words of a line are processed at once.
                 lines = multiprocessor.count_lines(request, request.warps.size)
                 turns = np.minimum(request.lanes, request.passes * lines)
@@ -741,7 +750,7 @@ class LaunchModel:
     def _count_operations(self, steps: Sequence[Visit], warps: int) -> float:
         """Return the number of operations of a sample's first warps in some visits."""
         lengths = np.diff(self._code.first_operation)
-        return float(sum(lengths[each.block] * np.count_nonzero(each.lanes[:warps]) for each in steps))
+        return float(sum(lengths[step.block] * np.count_nonzero(step.lanes[:warps]) for step in steps))
 
     def _simulate_blocks(
         self, sample: _Sample, steps: Sequence[Visit], slots: int, blocks: int, *, max_spans: int = 0
@@ -763,13 +772,13 @@ class LaunchModel:
                 index: float(np.searchsorted(request.warps, warps))
                 for index, request in zip(visit.instruction_indices, visit.requests, strict=True)
             }
-            for index, each in enumerate(self._unrolled_kernel.blocks[visit.block].instructions):
-                if each.opcode == "pragma" or (each.guard and each.opcode not in _MEMORY_OPCODES):
+            for index, instruction in enumerate(self._unrolled_kernel.blocks[visit.block].instructions):
+                if instruction.opcode == "pragma" or (instruction.guard and instruction.opcode not in _MEMORY_OPCODES):
                     continue
-                times_of[each.text_line] += (
-                    times * scale * (executions_by_request.get(index, 0.0) if each.guard else executions)
+                times_of[instruction.text_line] += (
+                    times * scale * (executions_by_request.get(index, 0.0) if instruction.guard else executions)
                 )
-                opcodes[each.text_line] = each.opcode
+                opcodes[instruction.text_line] = instruction.opcode
         return {line: sass.ExecutedLine(amount, opcodes[line]) for line, amount in times_of.items()}
 
     def _compute_cycles(self, sample: _Sample) -> float:
@@ -856,7 +865,7 @@ def _choose_sample_blocks(
     base = waves // 2 * stride * slots + min(stride, total) // 2
     offsets = [stride * number for number in range(slots)]
     base = max(0, min(base, total - 1 - max(offsets)))
-    blocks = [min(base + place, total - 1) for place in offsets]
+    blocks = [min(base + offset, total - 1) for offset in offsets]
     return _add_neighbors(blocks, shape, min(total, stride * resident))
 
 
@@ -895,5 +904,5 @@ def _select_by_work(work: Array, count: int) -> list[int]:
     indices = list(dict.fromkeys(np.searchsorted(ends, targets).tolist()))
     if len(indices) < count:
         chosen = set(indices)
-        indices += [place for place in np.argsort(-work, kind="stable").tolist() if place not in chosen]
+        indices += [index for index in np.argsort(-work, kind="stable").tolist() if index not in chosen]
     return indices[:count]

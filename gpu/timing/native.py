@@ -23,5 +23,7 @@ def _compile_kernel(name: str) -> CompiledKernel:
 
 def run_kernel(name: str, *arguments: Array | np.generic) -> None:
     """Run a kernel in one thread, with scalars and arrays, which it changes in place."""
-    buffers = [each.reshape(-1).view(np.uint8) if isinstance(each, np.ndarray) else each for each in arguments]
+    buffers = [
+        argument.reshape(-1).view(np.uint8) if isinstance(argument, np.ndarray) else argument for argument in arguments
+    ]
     _compile_kernel(name).launch((1, 1, 1), (1, 1, 1), buffers)

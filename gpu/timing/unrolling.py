@@ -39,17 +39,17 @@ def _find_counters(block: BasicBlock) -> frozenset[str] | None:
     if block.number not in block.successors or len(block.successors) != 2 or len(instructions) > _MAXIMUM_INSTRUCTIONS:
         return None
     if block.is_unroll_disabled or any(
-        each.opcode in _NOT_UNROLLED or "volatile" in each.modifiers for each in instructions
+        instruction.opcode in _NOT_UNROLLED or "volatile" in instruction.modifiers for instruction in instructions
     ):
         return None
     incremented = {
-        each.operands[0]
-        for each in instructions
-        if each.opcode in ("add", "sub")
-        and each.operands[1] == each.operands[0]
-        and re.fullmatch(r"-?\d+", each.operands[2])
+        instruction.operands[0]
+        for instruction in instructions
+        if instruction.opcode in ("add", "sub")
+        and instruction.operands[1] == instruction.operands[0]
+        and re.fullmatch(r"-?\d+", instruction.operands[2])
     }
-    tests = [each for each in instructions if instructions[-1].guard in each.written_registers]
+    tests = [instruction for instruction in instructions if instructions[-1].guard in instruction.written_registers]
     if len(tests) != 1 or tests[0].opcode != "setp" or tests[0].type.startswith("f"):
         return None
     compared_registers = [operand for operand in tests[0].operands[1:] if operand.startswith("%")]
@@ -63,13 +63,13 @@ def _unroll_instructions(block: BasicBlock, counters: frozenset[str]) -> list[Pt
     instructions: list[PtxInstruction] = []
     for number in range(UNROLL_FACTOR):
         is_last = number == UNROLL_FACTOR - 1
-        for each in block.instructions:
-            is_counter = bool(each.written_registers) and each.written_registers[0] in counters
-            if is_counter or each.ends_block:
+        for instruction in block.instructions:
+            is_counter = bool(instruction.written_registers) and instruction.written_registers[0] in counters
+            if is_counter or instruction.ends_block:
                 # Placeholders keep the index of every request.
-                instructions.append(each if is_last else PtxInstruction("pragma", (), ()))
+                instructions.append(instruction if is_last else PtxInstruction("pragma", (), ()))
             else:
-                instructions.append(replace(each))
+                instructions.append(replace(instruction))
     return instructions
 
 
@@ -103,7 +103,9 @@ def _merge_visits(steps: Sequence[Step], kernel: PtxKernel, unrolled_blocks: dic
             length = len(kernel.blocks[step.block].instructions)
             requests = tuple(request for each in group for request in each.requests)
             offsets = (
-                place + number * length for number, each in enumerate(group) for place in each.instruction_indices
+                instruction_index + number * length
+                for number, each in enumerate(group)
+                for instruction_index in each.instruction_indices
             )
             merged.append(Visit(unrolled_blocks[step.block], step.lanes, requests, tuple(offsets)))
             index += UNROLL_FACTOR

@@ -112,10 +112,10 @@ class Validation:
 
         `variant` is the modeled variant, which may be newer than the comparison.
         """
-        own_cases = [each for each in self.cases if each.group == OURS and each.of == pattern]
+        own_cases = [case for case in self.cases if case.group == OURS and case.of == pattern]
         if len(own_cases) < _MINIMUM_CASES:
             pattern = ""
-            own_cases = [each for each in self.cases if each.group == EXTERNAL]
+            own_cases = [case for case in self.cases if case.group == EXTERNAL]
         if len(own_cases) < _MINIMUM_CASES:
             return None
         errors = sorted(each.error for each in own_cases)
@@ -131,7 +131,7 @@ def validation_path(gpu: str, source: str) -> Path:
 def write_validation(path: Path, validation: Validation) -> None:
     """Write a comparison to a file, with one case per line."""
     header = {name: value for name, value in asdict(validation).items() if name != "cases"}
-    lines = ",\n".join("  " + json.dumps(asdict(each), allow_nan=False) for each in validation.cases)
+    lines = ",\n".join("  " + json.dumps(asdict(case), allow_nan=False) for case in validation.cases)
     header_text = json.dumps(header, indent=1).rstrip("\n}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with file_access.replace_file(path) as file:
@@ -145,7 +145,7 @@ def read_validation(path: Path) -> Validation:
         cases = tuple(ValidatedCase(**each) for each in data.pop("cases"))
         if not all(isinstance(value, str) for value in data.values()):
             raise TypeError("a name is not a string")
-        if not all(_is_time(each.measured_us) and _is_time(each.modeled_us) for each in cases):
+        if not all(_is_time(case.measured_us) and _is_time(case.modeled_us) for case in cases):
             raise ValueError("a time is not a positive number")
         return Validation(**data, cases=cases)
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:

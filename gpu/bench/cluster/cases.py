@@ -129,7 +129,7 @@ class ClusterCase:
     @property
     def rows(self) -> int:
         """Rows to divide."""
-        return next((each.rows for each in self.divided_inputs.values()), 0) or len(
+        return next((divided_input.rows for divided_input in self.divided_inputs.values()), 0) or len(
             next(iter(self.host_inputs.values()))
         )
 
@@ -355,7 +355,7 @@ CASES: Mapping[str, Callable[[int], ClusterCase]] = {
 
 def are_results_equal(results: Sequence[CaseResult]) -> bool:
     """Return whether results are equal, bit for bit where they consist of integers."""
-    with_parts = [each for each in results if each.parts]
+    with_parts = [result for result in results if result.parts]
     return len({each.content_hash for each in with_parts}) <= 1
 
 

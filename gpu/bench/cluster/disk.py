@@ -175,8 +175,8 @@ def _is_filtered(image: StreamedInput, target: str) -> bool:
     params = pattern.check(_FILTER_PARAMS)
     result, height = open_streamed_input(target), image.shape[0]
     reach = 2
-    for place in range(_COMPARED_ROWS):
-        first = place * max(height - _COMPARED_ROWS, 0) // (_COMPARED_ROWS - 1)
+    for index in range(_COMPARED_ROWS):
+        first = index * max(height - _COMPARED_ROWS, 0) // (_COMPARED_ROWS - 1)
         last = min(first + _COMPARED_ROWS, height)
         above, below = max(first - reach, 0), min(last + reach, height)
         inputs = {"image": image.source.read(above, below), "maxval": np.array(255, np.uint8)}

@@ -131,7 +131,7 @@ class _TimedRun:
 
     @property
     def device_ms(self) -> float:
-        kernels = dict.fromkeys((each.address for each in self.run.workers), 0.0)
+        kernels = dict.fromkeys((worker.address for worker in self.run.workers), 0.0)
         for record in self.run.tasks:
             kernels[record.worker] += record.times.kernel
         return max(ms + moved.ms for ms, moved in zip(kernels.values(), self.copies, strict=True))
@@ -151,13 +151,13 @@ def _measure_on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: P
         cluster.call_on_each_worker(call_with_engine, _free_generated)
     # The details are those of the median repetition.
     median = sorted(runs, key=lambda each: each.run.wall_s)[len(runs) // 2]
-    run, by_device = median.run, sum(each.nbytes for each in median.copies)
+    run, by_device = median.run, sum(copy.nbytes for copy in median.copies)
     row = ClusterRow(
         case.work,
         count,
         tuple(1e3 * each.run.wall_s for each in runs),
         tuple(each.device_ms for each in runs),
-        {step: run.phase_times(step).kernel for step in dict.fromkeys(each.step for each in run.tasks)},
+        {step: run.phase_times(step).kernel for step in dict.fromkeys(task.step for task in run.tasks)},
         run.times.upload + run.times.download,
         by_device,
         run.exchanged_bytes - by_device,
@@ -180,19 +180,19 @@ class _PreparedCase:
         lengths = compute_chunk_lengths(case.rows, (chunks,), chunks, self._program.granularity(self._params))
         halo, stop = self._program.halo(self._params), 0
         self._chunks = []
-        for place, length in enumerate(lengths):
+        for index, length in enumerate(lengths):
             start, stop = stop, stop + length
             before, after = min(halo, start), min(halo, case.rows - stop)
-            rows, home = (start - before, stop + after), find_home(cluster, place, len(lengths))
+            rows, home = (start - before, stop + after), find_home(cluster, index, len(lengths))
             sources = {
                 **{
-                    name: self._generate(home, f"{name} {place}", made, *rows)
+                    name: self._generate(home, f"{name} {index}", made, *rows)
                     for name, made in case.divided_inputs.items()
                 },
                 **{name: Excerpt(BlankSource(row, dtype), *rows) for name, (row, dtype) in case.blank_inputs.items()},
                 **{name: Excerpt(file, *rows) for name, file in files.items()},
             }
-            self._chunks.append(Chunk(sources, case.common_inputs, place, start, stop, before, after))
+            self._chunks.append(Chunk(sources, case.common_inputs, index, start, stop, before, after))
         self._second_inputs = {
             name: self._second_chunks(name, made, len(lengths)) for name, made in case.second_inputs.items()
         }
@@ -201,11 +201,11 @@ class _PreparedCase:
 
     def _second_chunks(self, name: str, source: GeneratedInput, chunks: int) -> list[Chunk]:
         parts, stop = [], 0
-        for place, length in enumerate(split_evenly(source.rows, chunks)):
+        for index, length in enumerate(split_evenly(source.rows, chunks)):
             start, stop = stop, stop + length
-            home = find_home(self._cluster, place, chunks)
-            sources = {name: self._generate(home, f"{name} {place}", source, start, stop)}
-            parts.append(Chunk(sources, {}, place, start, stop))
+            home = find_home(self._cluster, index, chunks)
+            sources = {name: self._generate(home, f"{name} {index}", source, start, stop)}
+            parts.append(Chunk(sources, {}, index, start, stop))
         return parts
 
     def _generate(self, home: str, key: str, generated_input: GeneratedInput, start: int, stop: int) -> Excerpt:
@@ -230,7 +230,7 @@ class _PreparedCase:
             else []
         )
         return CaseResult(
-            parts=tuple(_to_part_properties(each) for each in parts),
+            parts=tuple(_to_part_properties(part) for part in parts),
             arrays={name: np.concatenate(results[name]) for name in self._case.gathered_outputs},
             total=self._total,
         )

@@ -192,7 +192,7 @@ def _match_launches(
     key: tuple[str, str, str], profiled: Sequence[tuple[str, Mapping[str, float]]], launches: Sequence[ModeledLaunch]
 ) -> Iterator[ProfiledLaunch]:
     """Yield the profiled launches of a case with the first modeled launches of the same kernels."""
-    modeled = {name: [each for each in launches if each.kernel == name] for name, _ in profiled}
+    modeled = {name: [launch for launch in launches if launch.kernel == name] for name, _ in profiled}
     for name, metrics in profiled:
         if modeled[name]:
             yield ProfiledLaunch(*key, metrics, modeled[name].pop(0))

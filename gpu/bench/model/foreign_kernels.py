@@ -108,7 +108,7 @@ _ArgumentMaker = Callable[[np.random.Generator], Array] | np.generic
 
 def _make_case(file: str, kernel: str, size: str, extents: Any, *arguments: _ArgumentMaker) -> ForeignKernelCase:
     def make(rng: np.random.Generator) -> tuple[Array | np.generic, ...]:
-        return tuple(each if isinstance(each, np.generic) else each(rng) for each in arguments)
+        return tuple(argument if isinstance(argument, np.generic) else argument(rng) for argument in arguments)
 
     return ForeignKernelCase(file, kernel, size, extents[0], extents[1], make, kernel in _STATEFUL_KERNELS)
 

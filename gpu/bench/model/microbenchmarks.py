@@ -207,7 +207,7 @@ def _measure_atomics(bench: _Bench) -> Iterator[tuple[str, float]]:
     counts: Buffer = bench.engine.allocate((_SMALL,), np.uint32)
     bench.engine.fill(counts, 0)
     kernel = bench.kernel("atomics_global")
-    for kind, place in _ATOMIC_TARGETS.items():
+    for kind, atomic_target in _ATOMIC_TARGETS.items():
         for words in (_SMALL, 256) if kind == 3 else (_SMALL,):
             for returning in (0, 1):
                 arguments: tuple[Any, ...] = (
@@ -215,7 +215,7 @@ def _measure_atomics(bench: _Bench) -> Iterator[tuple[str, float]]:
                 )  # fmt: skip
                 time = bench.time_us(kernel, blocks, block, *arguments)
                 operation = "returning" if returning else "adding"
-                yield f"global atomics {operation} {place} of {words}, ns each", 1e3 * time / operations
+                yield f"global atomics {operation} {atomic_target} of {words}, ns each", 1e3 * time / operations
     time = bench.time_us(
         bench.kernel("atomics_global_float"), blocks, block, counts, np.int32(0), np.uint32(1), np.int32(rounds)
     )
@@ -227,11 +227,11 @@ def _measure_atomics(bench: _Bench) -> Iterator[tuple[str, float]]:
     yield "latency global atomic cycles", cycles / 1000
     bench.engine.free(counts)
     kernel = bench.kernel("atomics_shared")
-    for kind, place in _ATOMIC_TARGETS.items():
+    for kind, atomic_target in _ATOMIC_TARGETS.items():
         for words in (256, 4096):
             arguments = (bench.ends, bench.cycles, np.int32(kind), np.int32(words), np.int32(_ROUNDS))
             full = bench.measure_cycles(kernel, bench.multiprocessors, 1024, *arguments, shared=4 * words)
-            yield f"shared atomics {place} of {words}, cycles a request", full / (32 * _ROUNDS)
+            yield f"shared atomics {atomic_target} of {words}, cycles a request", full / (32 * _ROUNDS)
 
 
 def _measure_barriers(bench: _Bench) -> Iterator[tuple[str, float]]:

@@ -58,7 +58,9 @@ _LIMIT_NAMES = {
 def ask_order(lesson: Lesson, recorded_scene: RecordedScene, question: Question) -> RecordingQuestion:
     """Ask whether another schedule gives another result."""
     first = _run_scene(lesson, recorded_scene, ROUND_ROBIN)
-    differing = [each for each in SCHEDULES if not _are_equal(first, _run_scene(lesson, recorded_scene, each))]
+    differing = [
+        schedule for schedule in SCHEDULES if not _are_equal(first, _run_scene(lesson, recorded_scene, schedule))
+    ]
     findings = [finding for _, finding in recorded_scene.recording.findings]
     why = f"{len(SCHEDULES)} other schedules were tried."
     if differing:

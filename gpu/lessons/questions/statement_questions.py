@@ -159,9 +159,9 @@ def ask_value(recorded_scene: RecordedScene, question: Question) -> RecordingQue
     if until == recorded_scene.moment + 1:
         _, event = _find_statement(recorded_scene)
         own = [
-            each
-            for each in find_array_accesses(launch.trace, event)
-            if each.array_number == array.number and each.is_write
+            array_access
+            for array_access in find_array_accesses(launch.trace, event)
+            if array_access.array_number == array.number and array_access.is_write
         ]
         candidates = np.unique(np.concatenate([each.elements for each in own])) if own else candidates
     element = _choose_element(question, candidates, array, recorded_scene)

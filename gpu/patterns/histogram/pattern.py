@@ -196,7 +196,7 @@ def merge_counts(worker: WorkerContext, counts: list[Array]) -> Array:
 
 
 def _plan(tasks: TaskCollector) -> dict[str, Parts]:
-    counts = [tasks.add_task(count_chunk, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    counts = [tasks.add_task(count_chunk, chunk, chunk_index=index) for index, chunk in enumerate(tasks.chunks)]
     return {"counts": Parts((reduce_as_tree(tasks, merge_counts, counts),))}
 
 

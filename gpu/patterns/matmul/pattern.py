@@ -415,10 +415,10 @@ def _plan(tasks: TaskCollector) -> dict[str, Parts]:
             advice=f"Choose --dtype {element_types.FLOATS}.",
         )
     blocks = [
-        tasks.add_task(upload_rows, chunk, chunk_index=place) for place, chunk in enumerate(tasks.separate_chunks["b"])
+        tasks.add_task(upload_rows, chunk, chunk_index=index) for index, chunk in enumerate(tasks.separate_chunks["b"])
     ]
     parts = [
-        tasks.add_task(multiply_rows, chunk, blocks, chunk_index=place) for place, chunk in enumerate(tasks.chunks)
+        tasks.add_task(multiply_rows, chunk, blocks, chunk_index=index) for index, chunk in enumerate(tasks.chunks)
     ]
     return {"result": Parts(tuple(parts))}
 
@@ -430,7 +430,7 @@ def _make_input(params: Params, seed: int) -> Inputs:
     m, k = params["m"] or n, params["k"] or n
     a = np.eye(m, k, dtype=np.float32) if kind == "identity" else make_matrix(kind, m, k, rng)
     matrices = {"values": a, "b": make_matrix(kind, k, n, rng), "c": make_matrix(kind, m, n, rng)}
-    return {name: to_element_type(each, params) for name, each in matrices.items()}
+    return {name: to_element_type(matrix, params) for name, matrix in matrices.items()}
 
 
 def _complete_inputs(supplied: Inputs, params: Params, seed: int) -> Inputs:
@@ -439,7 +439,7 @@ def _complete_inputs(supplied: Inputs, params: Params, seed: int) -> Inputs:
         return supplied
     (m, k), n, rng = supplied["values"].shape, params["n"], np.random.default_rng(seed)
     matrices = {"b": make_matrix("random", k, n, rng), "c": make_matrix("random", m, n, rng)}
-    return {**supplied, **{name: to_element_type(each, params) for name, each in matrices.items()}}
+    return {**supplied, **{name: to_element_type(matrix, params) for name, matrix in matrices.items()}}
 
 
 def _accept(inputs: Inputs, params: Params) -> None:

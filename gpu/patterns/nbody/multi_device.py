@@ -78,15 +78,15 @@ def check_run(variant: str, steps: int, chunks: int) -> None:
 
 def add_upload_tasks(tasks: TaskCollector) -> tuple[list[FutureResult], list[FutureResult]]:
     """Add the Dask tasks that upload each chunk's bodies; return their positions and velocities."""
-    states = [tasks.add_task(upload_bodies, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
-    return [each["places"] for each in states], [each["velocities"] for each in states]
+    states = [tasks.add_task(upload_bodies, chunk, chunk_index=index) for index, chunk in enumerate(tasks.chunks)]
+    return [state["places"] for state in states], [state["velocities"] for state in states]
 
 
 def add_force_tasks(tasks: TaskCollector, positions: list[FutureResult]) -> list[FutureResult]:
     """Add the Dask tasks that compute each chunk's accelerations, as `compute_initial_accelerations` returns them."""
     numbers = range(len(positions))
     return _add_chunk_tasks(
-        tasks, compute_initial_accelerations, [_rotate_to_front(positions, place) for place in numbers], [*numbers]
+        tasks, compute_initial_accelerations, [_rotate_to_front(positions, number) for number in numbers], [*numbers]
     )
 
 
@@ -103,7 +103,7 @@ def add_time_step_tasks(
     kicked = _add_chunk_tasks(
         tasks,
         accelerate_and_kick,
-        [_rotate_to_front(new_places, place) for place in range(len(new_places))],
+        [_rotate_to_front(new_places, index) for index in range(len(new_places))],
         half_kicked,
     )
     return new_places, [each["velocities"] for each in kicked], [each["pulls"] for each in kicked]
@@ -114,14 +114,14 @@ def add_measuring_tasks(
 ) -> FutureResult:
     """Add the Dask tasks that measure the conserved quantities of all bodies."""
     moments_by_chunk = _add_chunk_tasks(
-        tasks, chunk_moments, [_rotate_to_front(positions, place) for place in range(len(positions))], velocities
+        tasks, chunk_moments, [_rotate_to_front(positions, index) for index in range(len(positions))], velocities
     )
     return tasks.add_task(add_moments, moments_by_chunk)
 
 
 def _add_chunk_tasks(tasks: TaskCollector, step: Any, *arguments: list[Any]) -> list[FutureResult]:
     """Add a step's Dask task for each chunk; the arguments are lists with an item per chunk."""
-    return [tasks.add_task(step, *items, chunk_index=place) for place, items in enumerate(zip(*arguments, strict=True))]
+    return [tasks.add_task(step, *items, chunk_index=index) for index, items in enumerate(zip(*arguments, strict=True))]
 
 
 def _rotate_to_front(values: list[FutureResult], chunk_index: int) -> list[FutureResult]:
@@ -139,7 +139,7 @@ def compute_initial_accelerations(worker: WorkerContext, positions: list[Buffer]
     """Compute the initial accelerations of a chunk's bodies; some of them are verified."""
     pulls = _compute_accelerations(worker, positions)
     accelerations = worker.engine.download(pulls)[:, :3]
-    lengths = [each.shape[0] for each in positions]
+    lengths = [position.shape[0] for position in positions]
     start, numbers = sum(lengths[len(lengths) - chunk_index :]), verified_bodies(sum(lengths))
     own = numbers[(numbers >= start) & (numbers < start + len(accelerations))] - start
     return {"pulls": pulls, "accelerations": accelerations, "verified": accelerations[own]}
@@ -237,7 +237,7 @@ def wait_for_chunks(worker: WorkerContext, velocities: list[Buffer]) -> Array:
 
 def compute_part_starts(worker: WorkerContext, parts: list[Array]) -> Array:
     """Return the start of each part in the concatenation of all parts."""
-    lengths = np.array([len(each) for each in parts], np.int64)
+    lengths = np.array([len(part) for part in parts], np.int64)
     return np.asarray(lengths.cumsum() - lengths)
 
 
@@ -259,12 +259,12 @@ def _compute_accelerations(worker: WorkerContext, positions: list[Buffer]) -> Bu
 
 def _gather(engine: Engine, positions: list[Buffer], padding: int = 0) -> Buffer:
     """Concatenate the bodies of all chunks, with `padding` bodies of no mass after the first chunk's."""
-    together, first = engine.allocate((padding + sum(each.shape[0] for each in positions), 4), np.float32), 0
+    together, first = engine.allocate((padding + sum(position.shape[0] for position in positions), 4), np.float32), 0
     if padding:
         engine.fill(together, 0)
-    for each in positions:
-        count = each.shape[0]
-        _launch(engine, CHUNKS_FILE, "nbody_gather", count, each, together, np.int32(first), np.int32(count))
+    for position in positions:
+        count = position.shape[0]
+        _launch(engine, CHUNKS_FILE, "nbody_gather", count, position, together, np.int32(first), np.int32(count))
         first += count + (0 if first else padding)
     return together
 

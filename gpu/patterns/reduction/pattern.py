@@ -259,7 +259,7 @@ def reduce_totals(worker: WorkerContext, totals: list[Array]) -> Array:
 
 
 def _plan(tasks: TaskCollector) -> dict[str, Parts]:
-    totals = [tasks.add_task(reduce_chunk, chunk, chunk_index=place) for place, chunk in enumerate(tasks.chunks)]
+    totals = [tasks.add_task(reduce_chunk, chunk, chunk_index=index) for index, chunk in enumerate(tasks.chunks)]
     return {"result": Parts((reduce_as_tree(tasks, reduce_totals, totals),))}
 
 

@@ -37,23 +37,26 @@ def plan(tasks: TaskCollector) -> dict[str, Parts]:
     """Add the Dask tasks: one bucket per chunk, and a share of each bucket from each chunk."""
     buckets, pairs = len(tasks.chunks), _sorts_positions(tasks.params)
     chunks = [
-        tasks.add_task(sample_chunk, chunk, buckets, chunk_index=place) for place, chunk in enumerate(tasks.chunks)
+        tasks.add_task(sample_chunk, chunk, buckets, chunk_index=index) for index, chunk in enumerate(tasks.chunks)
     ]
     splitters = tasks.add_task(choose_splitters, [each["samples"] for each in chunks], buckets)
     shares = [
-        tasks.add_task(distribute_chunk, each["keys"], each["start"], splitters, buckets, place, chunk_index=place)
-        for place, each in enumerate(chunks)
+        tasks.add_task(distribute_chunk, each["keys"], each["start"], splitters, buckets, index, chunk_index=index)
+        for index, each in enumerate(chunks)
     ]
-    starts = tasks.add_task(compute_bucket_starts, [each["bounds"] for each in shares])
+    starts = tasks.add_task(compute_bucket_starts, [share["bounds"] for share in shares])
     sorted_buckets = []
     for bucket in range(buckets):
-        keys = [each[f"keys {bucket}"] for each in shares]
-        places = [each[f"places {bucket}"] for each in shares] if pairs else None
+        keys = [share[f"keys {bucket}"] for share in shares]
+        places = [share[f"places {bucket}"] for share in shares] if pairs else None
         sorted_buckets.append(tasks.add_task(sort_bucket, keys, places, chunk_index=bucket))
     if not pairs:
         result = Parts(tuple(sorted_buckets), starts)
         return {"keys": result, "result": result}
-    return {name: Parts(tuple(each[part] for each in sorted_buckets), starts) for name, part in _OUTPUT_NAMES.items()}
+    return {
+        name: Parts(tuple(sorted_bucket[part] for sorted_bucket in sorted_buckets), starts)
+        for name, part in _OUTPUT_NAMES.items()
+    }
 
 
 def sample_chunk(worker: WorkerContext, piece: ChunkInput, buckets: int) -> dict[str, Any]:
@@ -167,13 +170,13 @@ def compute_bucket_starts(worker: WorkerContext, bounds: list[Array]) -> Array:
 
 def sort_bucket(worker: WorkerContext, keys: list[Buffer], positions: list[Buffer] | None) -> Array | dict[str, Array]:
     """Concatenate a bucket's shares in the order of their chunks, so that the sort is stable, and sort it."""
-    engine, n = worker.engine, sum(each.shape[0] for each in keys)
+    engine, n = worker.engine, sum(key.shape[0] for key in keys)
     job = _create_job(worker, n)
     data, first = _allocate_data(job, n, keys[0]), 0
-    for number, each in enumerate(keys):
-        if count := each.shape[0]:
+    for number, key in enumerate(keys):
+        if count := key.shape[0]:
             blocks, numbers = min(-(-count // job.block), _MAX_BLOCKS), (np.int32(first), np.int32(count))
-            share = each, positions[number] if positions is not None else data.positions
+            share = key, positions[number] if positions is not None else data.positions
             job.launch(job.build(CHUNKS_FILE), "sort_chunk_join", blocks, *share, data.keys, data.positions, *numbers)
         first += count
     if n:

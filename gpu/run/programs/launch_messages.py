@@ -78,7 +78,9 @@ class LaunchConverter:
     def _map_mistakes(lines: Mapping[int, int] | None, mistakes: tuple[Mistake, ...]) -> tuple[Mistake, ...]:
         if lines is None:
             return mistakes
-        return tuple(Mistake(each.kind, tuple(lines[at] for at in each.lines if at in lines)) for each in mistakes)
+        return tuple(
+            Mistake(mistake.kind, tuple(lines[at] for at in mistake.lines if at in lines)) for mistake in mistakes
+        )
 
     def _map_diagnostics(
         self, lines: Mapping[int, int] | None, diagnostics: tuple[Diagnostic, ...]
@@ -92,9 +94,13 @@ class LaunchConverter:
             return place[0] if line is None else f"{name}:{line}"
 
         return tuple(
-            replace(each, line=lines[each.line], message=_GENERATED_POSITION.sub(place_in_script, each.message))
-            for each in diagnostics
-            if each.line in lines
+            replace(
+                diagnostic,
+                line=lines[diagnostic.line],
+                message=_GENERATED_POSITION.sub(place_in_script, diagnostic.message),
+            )
+            for diagnostic in diagnostics
+            if diagnostic.line in lines
         )
 
 
@@ -106,8 +112,8 @@ def match_script_lines(text: str, script: str) -> dict[int, int]:
     compiled, written = text.split("\n")[:_MAX_LINES], script.split("\n")[:_MAX_LINES]
     blocks = SequenceMatcher(None, compiled, written, autojunk=False).get_matching_blocks()
     return {
-        block.a + place + 1: block.b + place + 1
+        block.a + index + 1: block.b + index + 1
         for block in blocks
-        for place in range(block.size)
-        if compiled[block.a + place].strip()
+        for index in range(block.size)
+        if compiled[block.a + index].strip()
     }

@@ -255,7 +255,7 @@ class HeapChecker(Checker):
 
     def _add(self, finding: Finding) -> None:
         """Add a finding, or add its count to an existing finding with equal kind and lines."""
-        key = (finding.kind, *((each.file, each.line) for each in finding.positions))
+        key = (finding.kind, *((position.file, position.line) for position in finding.positions))
         previous = self._findings.get(key)
         self._findings[key] = finding if previous is None else replace(previous, count=previous.count + finding.count)
 

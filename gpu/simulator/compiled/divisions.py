@@ -50,7 +50,7 @@ class DivisionAnalysis:
             for frame, statement in statements
             for division in self._iterate_divisions(frame.function, statement, set(), 0)
         ]
-        strip = min((each for each in lengths if each >= _MINIMUM_LENGTH), default=0)
+        strip = min((length for length in lengths if length >= _MINIMUM_LENGTH), default=0)
         return strip if strip and threads % strip == 0 else 0
 
     def find_division(self, frame: PlannedFrame, expression: ir.Binary) -> Division | None:

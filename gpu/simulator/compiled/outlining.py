@@ -59,7 +59,7 @@ class Outliner:
 
     def __init__(self, signature: str, prologue: Sequence[str], allocas: Sequence[str], persistent: set[str]) -> None:
         self._signature = signature
-        self._arguments = ", ".join(_remove_attributes(each) for each in signature.split(", "))
+        self._arguments = ", ".join(_remove_attributes(part) for part in signature.split(", "))
         self._prologue = list(prologue)
         self._common_names = {*_NAME.findall(signature), *(_defined_name(line) for line in prologue)}
         self._allocas = {_defined_name(line): line for line in allocas}

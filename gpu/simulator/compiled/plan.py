@@ -228,7 +228,11 @@ def may_leave(item: Item) -> bool:
         case PlannedIf(_, _, _, then, orelse):
             return any(map(may_leave, (*then, *(orelse or []))))
         case PlannedLoop():
-            return any("return" in jump_kinds(each) for each in all_statements([item]) if not isinstance(each, Bind))
+            return any(
+                "return" in jump_kinds(statement)
+                for statement in all_statements([item])
+                if not isinstance(statement, Bind)
+            )
     return False
 
 

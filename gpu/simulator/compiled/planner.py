@@ -105,8 +105,8 @@ def plan_kernel(
 def _creates_object(expression: ir.Expression) -> bool:
     """Return whether an expression creates an object that outlives the calls to which it is passed."""
     nodes = list(walk(expression))
-    arguments = (each for node in nodes if isinstance(node, ir.Call) for each in node.arguments)
-    passed = {id(part) for each in arguments if not has_exchange(each) for part in walk(each)}
+    arguments = (argument for node in nodes if isinstance(node, ir.Call) for argument in node.arguments)
+    passed = {id(part) for argument in arguments if not has_exchange(argument) for part in walk(argument)}
     return any(isinstance(node, ir.Temporary) and id(node) not in passed for node in nodes)
 
 
@@ -454,15 +454,15 @@ class _Planner:
             self._add_to_region(frame, ir.Evaluate(first, position), planned)
             return self._hoist_exchanges(frame, expression.second, planned)
         changed: dict[str, Any] = {}
-        for each in dataclasses.fields(expression):
-            value = getattr(expression, each.name)
+        for field in dataclasses.fields(expression):
+            value = getattr(expression, field.name)
             if isinstance(value, tuple):
-                changed[each.name] = tuple(
+                changed[field.name] = tuple(
                     self._hoist_exchanges(frame, part, planned) if dataclasses.is_dataclass(part) else part
                     for part in value
                 )
             elif dataclasses.is_dataclass(value) and not isinstance(value, LEAVES):
-                changed[each.name] = self._hoist_exchanges(frame, value, planned)
+                changed[field.name] = self._hoist_exchanges(frame, value, planned)
         remaining = dataclasses.replace(expression, **changed)
         is_test = isinstance(remaining, ir.BarrierPhase) and remaining.op == "test"
         if not isinstance(remaining, ir.Warp) and not is_test:
@@ -488,7 +488,7 @@ class _Planner:
             case ir.Assign(_, _, ir.Temporary(_, None)), ir.Call() as call if not has_synchronization(
                 call.function.body
             ):
-                arguments = tuple(self._hoist_exchanges(frame, each, planned) for each in call.arguments)
+                arguments = tuple(self._hoist_exchanges(frame, argument, planned) for argument in call.arguments)
                 call_with_results = dataclasses.replace(started, second=dataclasses.replace(call, arguments=arguments))
                 return dataclasses.replace(construction, first=call_with_results)
         return None

@@ -120,8 +120,8 @@ class BitStrips:
         for threads in _LENGTHS:
             for assume_ones in (False, True) if self._thread.block.shape[0] % threads == 0 else ():
                 masks: dict[ir.Expression, bool] = {}
-                for each in expressions:
-                    self._assume(each, threads, masks, assume_ones=assume_ones)
+                for expression in expressions:
+                    self._assume(expression, threads, masks, assume_ones=assume_ones)
                 version = StripVersion(threads, masks, frame)
                 if masks and version not in versions:
                     versions.append(version)
@@ -277,7 +277,7 @@ class BitStrips:
                 body = function.body.statements
                 if not body or not isinstance(body[-1], ir.Return) or body[-1].value is None:
                     return None
-                if not all(isinstance(each, ir.Declare) for each in body[:-1]):
+                if not all(isinstance(statement, ir.Declare) for statement in body[:-1]):
                     return None
                 return self._expand(self._call_scope(scope, expression), body[-1].value, depth + 1)
             case ir.Unary(_, _, operand) | ir.Cast(_, operand):

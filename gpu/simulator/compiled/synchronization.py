@@ -12,7 +12,7 @@ from gpu.simulator.executor.batches import find_reachable_functions
 def needs_separate_warps(kernel: ir.Function) -> bool:
     """Return whether warps may wait for each other at different points, so that each must run separately."""
     functions = find_reachable_functions(kernel)
-    return any(each.has_phases or each.syncs_cluster or each.cluster is not None for each in functions)
+    return any(function.has_phases or function.syncs_cluster or function.cluster is not None for function in functions)
 
 
 @cache_query

@@ -19,7 +19,7 @@ LEAVES = ir.Function | SourcePosition | Type
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
     """Return the field names of a node class; None for any other class."""
-    return tuple(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 # Cached, because looking them up for each node takes half of a traversal's time.

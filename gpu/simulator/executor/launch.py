@@ -63,7 +63,9 @@ class SimulatedKernel:
     def variables(self) -> dict[str, tuple[str, Array]]:
         """The space ("constant" or "global") and the bytes of each variable of the module, by name."""
         memories = {name: address.memory for name, address in self._variables.items()}
-        return {name: (each.space, each.data) for name, each in memories.items() if isinstance(each, FlatMemory)}
+        return {
+            name: (memory.space, memory.data) for name, memory in memories.items() if isinstance(memory, FlatMemory)
+        }
 
     @property
     def parameters(self) -> tuple[tuple[str, Type], ...]:

@@ -257,7 +257,7 @@ class OperationCounter:
                             self._variables_from_memory[self._function].add(slot)
                     case ir.Call(_, function, arguments):
                         self._variables_from_memory[id(function)].update(
-                            at for at, each in enumerate(arguments) if self._is_from_memory(each)
+                            at for at, argument in enumerate(arguments) if self._is_from_memory(argument)
                         )
                     case _:
                         pass
@@ -369,7 +369,7 @@ class OperationCounter:
 
     def _selects_by_comparison(self, select: ir.Select) -> bool:
         sides = (select.chosen, select.other)
-        elements = all(isinstance(each, ir.Local) and self._is_from_memory(each) for each in sides)
+        elements = all(isinstance(side, ir.Local) and self._is_from_memory(side) for side in sides)
         return elements and isinstance(select.type, Scalar) and self._is_from_comparison(select.condition)
 
     def _count_own(self, expression: ir.Expression, use: int) -> int:

@@ -195,7 +195,7 @@ class Registers:
         """Drop cached values that other threads may have changed."""
         for lane in mask.lanes.tolist():
             values = self._cached[lane]
-            for address in [address for address, each in values.items() if each.write is None]:
+            for address in [address for address, value in values.items() if value.write is None]:
                 del values[address]
 
     def _write_back(self, lanes: set[int]) -> None:

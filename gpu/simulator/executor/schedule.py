@@ -178,9 +178,9 @@ class _PendingSync:
     def add_part(self, part: _WarpPart, mask: LaneMask, operands: Sequence[Any]) -> None:
         """Add lanes that wait, with their operands."""
         if not self.operands:
-            self.operands = [np.zeros(self.arrived_bits.size, np.asarray(each).dtype) for each in operands]
-        for stored, each in zip(self.operands, operands, strict=True):
-            stored[mask.lanes] = np.broadcast_to(each, stored.shape)[mask.lanes]
+            self.operands = [np.zeros(self.arrived_bits.size, np.asarray(operand).dtype) for operand in operands]
+        for stored, operand in zip(self.operands, operands, strict=True):
+            stored[mask.lanes] = np.broadcast_to(operand, stored.shape)[mask.lanes]
         self.arrived_bits |= mask.bits
         self.waiting.append(part)
 
@@ -397,7 +397,7 @@ class WarpScheduler:
     def _choose_next(self) -> _WarpPart:
         if self._recheck and self._blocked_parts:
             self._recheck = False
-            for blocked in [each for each in self._blocked_parts if each[1]()]:
+            for blocked in [blocked_part for blocked_part in self._blocked_parts if blocked_part[1]()]:
                 self._blocked_parts.remove(blocked)
                 self._ready.append(blocked[0])
         if not self._ready and self._blocked_parts:

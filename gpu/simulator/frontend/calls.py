@@ -48,7 +48,7 @@ def _is_intrinsic(callee: Cursor) -> bool:
         callee.kind == CursorKind.FUNCTION_DECL
         and callee.spelling in INTRINSICS
         and not is_own(callee)
-        and all(each.canonical is callee.result_type.canonical for each in callee.type.argument_types)
+        and all(argument_type.canonical is callee.result_type.canonical for argument_type in callee.type.argument_types)
     )
 
 
@@ -143,10 +143,10 @@ def _object_address(lower: Lowering, cursor: Cursor) -> ir.Expression:
 def convert_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower an object's conversion to a number by the only conversion function of its class that returns one."""
     methods = [
-        each
-        for each in cursor.type.canonical.declaration.children
-        if each.kind == CursorKind.CONVERSION_FUNCTION
-        and isinstance(lower.scope.unit.types.lower(each.result_type, cursor), Scalar)
+        child
+        for child in cursor.type.canonical.declaration.children
+        if child.kind == CursorKind.CONVERSION_FUNCTION
+        and isinstance(lower.scope.unit.types.lower(child.result_type, cursor), Scalar)
     ]
     if len(methods) != 1:
         return lower.value(cursor)

@@ -140,8 +140,10 @@ def parse(
     edits: dict[str, SourceMap] = {}
     while True:
         unit = _parse_unit(str(path), tuple(arguments), list(files.items()), is_reparse=is_reparse)
-        diagnostics = [each for each in unit.diagnostics if each.severity >= cindex.Diagnostic.Warning]
-        not_found = (re.fullmatch("'(.*)' file not found", each.spelling) for each in diagnostics)
+        diagnostics = [
+            diagnostic for diagnostic in unit.diagnostics if diagnostic.severity >= cindex.Diagnostic.Warning
+        ]
+        not_found = (re.fullmatch("'(.*)' file not found", diagnostic.spelling) for diagnostic in diagnostics)
         missing = {match[1] for match in not_found if match is not None}
         stubs = {str(_MISSING_INCLUDE_FOLDER / name): "" for name in missing}
         if missing and not stubs.keys() & files.keys():
@@ -157,7 +159,7 @@ def parse(
         if not launching:
             lines = text.split("\n")
             tree = SyntaxTree(unit, edits, header.declarations)
-            return tree, [_build_diagnosis(each, lines, path, tree) for each in diagnostics]
+            return tree, [_build_diagnosis(diagnostic, lines, path, tree) for diagnostic in diagnostics]
         for name in launching:
             files[name], edits[name] = rewrite_launches(_read_text(name, files))
         with_launches = (*_ARGUMENTS, "-DLOCKSTEP_CHILD_LAUNCHES")

@@ -58,7 +58,7 @@ def find_unreached_lines(
                     statements = list(_innermost(body, body, line))
                 else:
                     continue
-                if not statements or not all(_reaches(each, positions) for each in statements):
+                if not statements or not all(_reaches(statement, positions) for statement in statements):
                     unreached.add(line)
     return unreached
 
@@ -76,7 +76,7 @@ def _inner_statements(statement: Cursor) -> tuple[Cursor, ...]:
     """Return the inner statements of a statement."""
     children = statement.children
     if statement.kind == CursorKind.IF_STMT:
-        condition = next(place for place, child in enumerate(children) if child.is_expression)
+        condition = next(index for index, child in enumerate(children) if child.is_expression)
         return children[condition + 1 :]
     if statement.kind == CursorKind.DO_STMT:
         return children[:1]

@@ -137,7 +137,7 @@ def _lower_texel(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...])
     name, position = cursor.spelling, get_reported_position(cursor)
     type = lower.type_of(cursor)
     assert isinstance(type, Scalar)
-    texture, *lowered = (lower.value(each) for each in arguments)
+    texture, *lowered = (lower.value(argument) for argument in arguments)
     if name == "__lockstep_texels_are_filtered":
         return ir.TexelWeight(type, texture, 0, None, position)
     number, *places = lowered
@@ -152,7 +152,7 @@ def _lower_texel(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...])
     corner: tuple[int, ...] = ()
     if name == "__lockstep_texel_beside":
         dimensions = len(places) // 2
-        corner = tuple(int(each.value) for each in places[:dimensions] if isinstance(each, ir.Const))
+        corner = tuple(int(place.value) for place in places[:dimensions] if isinstance(place, ir.Const))
         places = places[dimensions:]
     return ir.Texel(type, texture, tuple(places), int(number.value), position, corner)
 

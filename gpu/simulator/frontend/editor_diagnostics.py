@@ -46,7 +46,7 @@ def _diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[
         build_diagnostic(each.message, each.position, path, lines, "error" if each.is_error else "warning")
         for each in program.diagnoses()
     ]
-    if not any(each.severity == "error" for each in entries):
+    if not any(entry.severity == "error" for entry in entries):
         for kernel in program.kernels:
             try:
                 program.lower_kernel(kernel)

@@ -39,16 +39,16 @@ def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cur
 
 def _cluster(definition: Cursor) -> tuple[int, int, int] | None:
     """Return the extents of a kernel's clusters, if it specifies them."""
-    marks = [each.spelling for each in definition.children if each.kind == CursorKind.ANNOTATE_ATTR]
+    marks = [child.spelling for child in definition.children if child.kind == CursorKind.ANNOTATE_ATTR]
     extents_text = next((mark.removeprefix(_CLUSTER) for mark in marks if mark.startswith(_CLUSTER)), None)
     if extents_text is None:
         return None
-    extents = [each.strip().rstrip("uU") for each in extents_text.split(",")]
-    if not all(each.isdecimal() for each in extents) or len(extents) > 3:
+    extents = [part.strip().rstrip("uU") for part in extents_text.split(",")]
+    if not all(extent.isdecimal() for extent in extents) or len(extents) > 3:
         raise build_unsupported_error(
             definition, f"__cluster_dims__({extents_text})", advice="Write one to three numbers, or macros of them."
         )
-    x, y, z = [int(each) for each in extents] + [1] * (3 - len(extents))
+    x, y, z = [int(extent) for extent in extents] + [1] * (3 - len(extents))
     return x, y, z
 
 

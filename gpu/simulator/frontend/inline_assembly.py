@@ -64,12 +64,12 @@ def lower_assembly(lower: Lowering, cursor: Cursor) -> list[ir.Statement]:
     """Lower an `asm` statement: read the operands, execute all instructions, then write the outputs."""
     definition = lower.scope.definition
     asm_statements = ptx.parse_asm_statements(definition.printed_text)
-    asm_cursors = [each for each in definition.descendants() if each.kind == CursorKind.ASM_STMT]
-    indices = [number for number, each in enumerate(asm_cursors) if each.has_same_location(cursor)]
+    asm_cursors = [descendant for descendant in definition.descendants() if descendant.kind == CursorKind.ASM_STMT]
+    indices = [number for number, asm_cursor in enumerate(asm_cursors) if asm_cursor.has_same_location(cursor)]
     if len(asm_statements) != len(asm_cursors) or not indices:
         raise build_unsupported_error(cursor, "this asm statement", advice=_ADVICE)
     asm_statement = asm_statements[indices[0]]
-    if len({asm_statements[place] for place in indices}) > 1:
+    if len({asm_statements[index] for index in indices}) > 1:
         raise build_unsupported_error(cursor, "several asm statements of one macro", advice=_ADVICE)
     parsed = ptx.parse_instructions(asm_statement.template)
     if parsed is None:
@@ -291,16 +291,16 @@ class _Assembly:
             parts = self._split_parts(source)
             narrow = Scalar(f"uint{8 * type.size // len(parts)}")
             combined: ir.Expression = build_constant(type, 0)
-            for place, part in enumerate(parts):
+            for index, part in enumerate(parts):
                 value = convert(self._value(part, narrow, instruction), type, self.cursor)
-                shift = build_constant(INT32, place * 8 * narrow.size)
+                shift = build_constant(INT32, index * 8 * narrow.size)
                 combined = ir.Binary(type, "|", combined, ir.Binary(type, "<<", value, shift))
             self._store(target, combined, instruction)
         elif target.startswith("{"):
             parts = self._split_parts(target)
             narrow = Scalar(f"uint{8 * type.size // len(parts)}")
-            for place, part in enumerate(parts):
-                shift = build_constant(INT32, place * 8 * narrow.size)
+            for index, part in enumerate(parts):
+                shift = build_constant(INT32, index * 8 * narrow.size)
                 value = ir.Binary(type, ">>", self._value(source, type, instruction), shift)
                 self._store(part, convert(value, narrow, self.cursor), instruction)
         else:
@@ -620,13 +620,13 @@ class _Assembly:
             swizzled = ir.Binary(_UINT32, "^", offset, ir.Binary(_UINT32, "<<", swizzle, build_constant(INT32, 4)))
             pointer = ir.SharedAddress(Pointer(unit), swizzled, get_reported_position(self.cursor))
             start = self._declare("lockstep place", pointer.type, pointer)
-        for place in range(wgmma.elements_per_word):
+        for index in range(wgmma.elements_per_word):
             if start is None:
-                numbers = [build_constant(_UINT32, number) for number in (part, half, place)]
+                numbers = [build_constant(_UINT32, number) for number in (part, half, index)]
                 arguments: list[str | ir.Expression] = [tile.descriptor, *numbers]
                 address = self._call(instruction, f"wgmma_{tile.factor}_turned", arguments)
             else:
-                address = ir.Member(Pointer(unit), start, place * unit.size) if place else start
+                address = ir.Member(Pointer(unit), start, index * unit.size) if index else start
             element = ir.Load(
                 unit,
                 ir.Element(unit, address, None, get_reported_position(self.cursor), is_dereferenced=True),

@@ -61,13 +61,13 @@ class LaunchedLambdas:
         short = head.rpartition("::")[2].strip()
         requested = [(int(each["line"]), int(each["number"])) for each in _LAMBDA.finditer(name)]
         matches = [
-            each
-            for each in self.kernels
-            if each.spelling == short and sorted({*self._find_lambda_indices(each)}) == sorted({*requested})
+            kernel
+            for kernel in self.kernels
+            if kernel.spelling == short and sorted({*self._find_lambda_indices(kernel)}) == sorted({*requested})
         ]
         if len(matches) > 1:
-            scores = [self._similarity(each, arguments) for each in matches]
-            matches = [each for each, score in zip(matches, scores, strict=True) if score == max(scores)]
+            scores = [self._similarity(match, arguments) for match in matches]
+            matches = [match for match, score in zip(matches, scores, strict=True) if score == max(scores)]
         return matches[0] if len(matches) == 1 else None
 
     def _find_lambda_indices(self, kernel: Cursor) -> Iterator[tuple[int, int]]:
@@ -77,13 +77,16 @@ class LaunchedLambdas:
 
     def _similarity(self, kernel: Cursor, arguments: str) -> int:
         """Return how many other template arguments match, including those of the functions that contain the lambdas."""
-        rest, owned = _LAMBDA.sub("", arguments), ", ".join(each["owner"] or "" for each in _LAMBDA.finditer(arguments))
+        rest, owned = (
+            _LAMBDA.sub("", arguments),
+            ", ".join(match["owner"] or "" for match in _LAMBDA.finditer(arguments)),
+        )
         score = 0
         for argument in kernel.template_arguments:
             if is_closure(argument.declaration):
                 owner = self.owners.get(argument.declaration) if argument.declaration is not None else None
                 inner = owner.template_arguments if owner is not None else ()
-                score += sum(_occurs_in(each.text, owned) for each in inner)
+                score += sum(_occurs_in(statement.text, owned) for statement in inner)
             else:
                 score += _occurs_in(argument.text, rest)
         return score
@@ -96,7 +99,7 @@ def _occurs_in(text: str, arguments: str) -> bool:
 def _reachable_functions(bodies: Iterable[Cursor]) -> Iterator[Cursor]:
     """Yield functions and all functions that they call, with templates as they are instantiated."""
     visited: set[Cursor] = set()
-    pending = [each for each in bodies if each.kind in _FUNCTIONS]
+    pending = [body for body in bodies if body.kind in _FUNCTIONS]
     while pending:
         function = pending.pop()
         if function in visited or not is_own(function):

@@ -119,7 +119,9 @@ class Program:
         self._outer_errors = [error for error in self._errors if not any(error.is_within(body) for body in functions)]
         self._checked_names: set[Cursor] = set()
         self._unattributed_errors = [
-            error for error in self._outer_errors if not any(error.is_within(each) for each in declarations)
+            error
+            for error in self._outer_errors
+            if not any(error.is_within(declaration) for declaration in declarations)
         ]
         if not tolerant:
             self._raise_errors()
@@ -223,7 +225,11 @@ class Program:
             No kernel of that name is at that line.
         """
         overloads = self._definitions.get(name.partition("<")[0].rstrip(), ())
-        places = [(each.start.offset, each.end.offset) for each in overloads if each.start.file == str(self._path)]
+        places = [
+            (overload.start.offset, overload.end.offset)
+            for overload in overloads
+            if overload.start.file == str(self._path)
+        ]
         data = self._text.encode()
         lines = [(data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1) for start, end in places]
         selected = next(
@@ -242,7 +248,7 @@ class Program:
         return [each for each in self._definitions.get(name, ()) if each.kind == CursorKind.FUNCTION_DECL]
 
     def _ambiguity_error(self, name: str, cursors: Sequence[Cursor]) -> KernelError:
-        first, *others = sorted(each.position.line for each in cursors)
+        first, *others = sorted(cursor.position.line for cursor in cursors)
         lines = f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"
         return KernelError(
             f"{self._path.name} has several kernels {name}, at lines {lines}: "
@@ -274,11 +280,11 @@ class Program:
 
     def find_outputs(self, name: str) -> dict[str, SourcePosition]:
         """Return the parameters through which a kernel may write, and where they are declared."""
-        parameters = [each for each in self._kernels[name].children if each.kind == CursorKind.PARM_DECL]
+        parameters = [child for child in self._kernels[name].children if child.kind == CursorKind.PARM_DECL]
         return {
-            each.spelling: each.position
-            for each in parameters
-            if each.type.canonical.kind == TypeKind.POINTER and not each.type.canonical.pointee.is_const
+            parameter.spelling: parameter.position
+            for parameter in parameters
+            if parameter.type.canonical.kind == TypeKind.POINTER and not parameter.type.canonical.pointee.is_const
         }
 
     def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
@@ -323,8 +329,8 @@ class Program:
         """Return whether a function declares `__shared__` variables."""
         if definition not in self._shared_users:
             self._shared_users[definition] = any(
-                each.kind == CursorKind.VAR_DECL and has_attribute(each, CursorKind.CUDASHARED_ATTR)
-                for each in definition.descendants()
+                descendant.kind == CursorKind.VAR_DECL and has_attribute(descendant, CursorKind.CUDASHARED_ATTR)
+                for descendant in definition.descendants()
             )
         return self._shared_users[definition]
 
@@ -333,7 +339,9 @@ class Program:
 
         After an error, clang continues as if an unknown type were int or the declaration were missing.
         """
-        for inner in (each for part in (cursor, cursor.template) if part is not None for each in part.descendants()):
+        for inner in (
+            descendant for part in (cursor, cursor.template) if part is not None for descendant in part.descendants()
+        ):
             referenced = inner.referenced
             if (
                 referenced is None
@@ -343,7 +351,7 @@ class Program:
             ):
                 continue
             self._checked_names.add(referenced)
-            methods = [each for each in referenced.descendants() if each.kind in _FUNCTIONS]
+            methods = [descendant for descendant in referenced.descendants() if descendant.kind in _FUNCTIONS]
             for error in self._outer_errors:
                 if error.is_within(referenced) and not any(error.is_within(method) for method in methods):
                     self._checked_names.discard(referenced)
@@ -352,7 +360,7 @@ class Program:
 
     def find_header_function(self, name: str) -> Cursor:
         """Return a function that a header of the shim defines."""
-        return next(each for each in self._tree.root.children if each.spelling == name and each.is_definition)
+        return next(child for child in self._tree.root.children if child.spelling == name and child.is_definition)
 
     def function_number(self, cursor: Cursor) -> int:
         """Return the number that represents a pointer to a function; it is the same in every program of one text."""
@@ -392,7 +400,7 @@ class Program:
         """Return the name of the constant array that holds a string."""
         name = f"the string {text.decode('latin-1')!r}"
         char = Scalar("int8")
-        letters = tuple((place, build_constant(char, letter)) for place, letter in enumerate((*text, 0)))
+        letters = tuple((index, build_constant(char, letter)) for index, letter in enumerate((*text, 0)))
         self.variables[name] = ir.GlobalVariable(name, "constant", ArrayOf(char, len(letters)), letters)
         return name
 

@@ -121,12 +121,12 @@ def parse_instructions(template: str) -> list[Instruction] | None:
 
 def _register_names(text: str) -> list[str]:
     names = []
-    for each in text.split(","):
-        register_range = _REGISTER_RANGE.fullmatch(each.strip())
+    for part in text.split(","):
+        register_range = _REGISTER_RANGE.fullmatch(part.strip())
         names += (
             [f"{register_range[1]}{number}" for number in range(int(register_range[2]))]
             if register_range is not None
-            else [each.strip()]
+            else [part.strip()]
         )
     return names
 

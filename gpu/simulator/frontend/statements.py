@@ -150,7 +150,7 @@ class Statements:
 
     def _if(self, cursor: Cursor) -> ir.Statement:
         children = cursor.children
-        first = next(place for place, child in enumerate(children) if child.is_expression)
+        first = next(index for index, child in enumerate(children) if child.is_expression)
         before = self._declarations([*children[:first]])
         condition, then, *orelse = children[first:]
         test = self._expressions.condition(condition)
@@ -238,7 +238,9 @@ class Statements:
             statements += self._statements(child)
         finish()
         switch = ir.Switch(self._expressions.value(value), tuple(sections), get_reported_position(cursor), value.text)
-        declares = any(isinstance(each, ir.DeclareMemory) for section in sections for each in section.body.statements)
+        declares = any(
+            isinstance(statement, ir.DeclareMemory) for section in sections for statement in section.body.statements
+        )
         return ir.Block((*before, switch), is_scope=True) if before or declares else switch
 
     def _case(self, cursor: Cursor) -> int:

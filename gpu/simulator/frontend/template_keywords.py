@@ -28,9 +28,9 @@ def insert_keywords(text: str, offsets: Collection[int]) -> tuple[str, SourceMap
     original = text.encode()
     pieces: list[tuple[bytes, int, bool]] = []
     copied = 0
-    for place in sorted(offsets):
-        pieces += [(original[copied:place], copied, True), (b"template ", place, False)]
-        copied = place
+    for offset in sorted(offsets):
+        pieces += [(original[copied:offset], copied, True), (b"template ", offset, False)]
+        copied = offset
     pieces.append((original[copied:], copied, True))
     texts, origins, kept = zip(*pieces, strict=True)
     return b"".join(texts).decode(), SourceMap(original, (0, *accumulate(map(len, texts[:-1]))), origins, kept)

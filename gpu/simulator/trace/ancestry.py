@@ -58,15 +58,15 @@ class NodeGroup:
         """Yield the nodes one by one."""
         columns = (self.numbers, self.blocks, self.threads, self.elements)
         rows = zip(*(column.tolist() for column in columns), self.sources.tolist(), strict=True)
-        for place, (number, block, thread, element, sources) in enumerate(rows):
+        for index, (number, block, thread, element, sources) in enumerate(rows):
             operands = tuple(
-                values[place] if not source and values is not None else None
+                values[index] if not source and values is not None else None
                 for source, values in zip(sources, self.operands, strict=True)
             )
             yield TraceNode(
                 number,
                 self.operator,
-                self.values[place],
+                self.values[index],
                 tuple(sources),
                 operands,
                 self.event,

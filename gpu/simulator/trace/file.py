@@ -259,24 +259,24 @@ def _memory_entry(memory: TraceMemory) -> dict[str, Any]:
 
 def _memories(entries: list[dict[str, Any]], arrays: Mapping[str, Array]) -> tuple[TraceMemory, ...]:
     counts = {
-        "initial": [each["size"] if each["given"] else 0 for each in entries],
-        "written_units": [each["units"] for each in entries],
-        "written_nodes": [each["units"] for each in entries],
-        "written_values": [each["units"] * each["unit"] for each in entries],
-        "written_borders": [each["writes"] for each in entries],
+        "initial": [entry["size"] if entry["given"] else 0 for entry in entries],
+        "written_units": [entry["units"] for entry in entries],
+        "written_nodes": [entry["units"] for entry in entries],
+        "written_values": [entry["units"] * entry["unit"] for entry in entries],
+        "written_borders": [entry["writes"] for entry in entries],
     }
     parts = {name: _split(arrays[name], sizes) for name, sizes in counts.items()}
     return tuple(
         TraceMemory(
-            **{name: each[name] for name in _MEMORY_FIELDS},
-            dtype=np.dtype(each["dtype"]),
-            initial=parts["initial"][number] if each["given"] else None,
+            **{name: entry[name] for name in _MEMORY_FIELDS},
+            dtype=np.dtype(entry["dtype"]),
+            initial=parts["initial"][number] if entry["given"] else None,
             index=parts["written_units"][number],
             nodes=parts["written_nodes"][number],
-            values=parts["written_values"][number].reshape(-1, each["unit"]),
+            values=parts["written_values"][number].reshape(-1, entry["unit"]),
             borders=parts["written_borders"][number],
         )
-        for number, each in enumerate(entries)
+        for number, entry in enumerate(entries)
     )
 
 

@@ -50,7 +50,7 @@ class TraceFunction:
 
     def loops_at(self, position: int) -> _Loops:
         """Return the loops around a position, outermost first."""
-        return next((each.loops for each in self.statements if each.position == position), ())
+        return next((statement.loops for statement in self.statements if statement.position == position), ())
 
 
 def describe_function(function: ir.Function, positions: Mapping[SourcePosition, int]) -> TraceFunction:

@@ -317,7 +317,12 @@ class Recorder(Observer):
         if first is None:
             return NO_NODE
         self._add_operation(
-            first, operator, mask, select_active(value, mask), packed, [select_active(each, mask) for each in operands]
+            first,
+            operator,
+            mask,
+            select_active(value, mask),
+            packed,
+            [select_active(operand, mask) for operand in operands],
         )
         numbers = np.arange(first, first + mask.count, dtype=np.int32)
         if not any(np.all(node) for node in packed):
@@ -334,10 +339,10 @@ class Recorder(Observer):
     ) -> None:
         """Record an operation with new nodes from `first`; all values contain only the mask's lanes."""
         sources, operand_values = [-1] * 3, [-1] * 3
-        for place, (node, operand) in enumerate(zip(nodes, operands, strict=True)):
-            sources[place] = self.integers.add(node)
+        for index, (node, operand) in enumerate(zip(nodes, operands, strict=True)):
+            sources[index] = self.integers.add(node)
             if not np.all(node) and isinstance(operand, np.generic | np.ndarray):
-                operand_values[place] = self.values.add(operand)
+                operand_values[index] = self.values.add(operand)
         self.operations.add(
             self._current_event(),
             self.operators.number_of(operator),
@@ -412,21 +417,21 @@ class Recorder(Observer):
             self._atomics.append((access, memory, memory.flat_index(batch, access.element, access.size, access.mask)))
             return
         offset, nodes = 0, []
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             number = value if isinstance(value, np.ndarray | np.generic) else value.number()
             size = number.dtype.itemsize
             element = access.element if size == access.size else (access.element * access.size + offset) // size
             offset += size
             if access.site.action == "read":
-                nodes.append(self._read(batch, access, memory, element, number, place))
+                nodes.append(self._read(batch, access, memory, element, number, index))
             else:
-                node = self.stored_nodes[place] if place < len(self.stored_nodes) else NO_NODE
+                node = self.stored_nodes[index] if index < len(self.stored_nodes) else NO_NODE
                 if access.register is not None:
                     self._cache_nodes(access, memory, memory.flat_index(batch, element, size, access.mask), node)
                     if access.register.any():
                         self._write_frames[id(access)] = self._frame
                         continue
-                self._write(batch, access.mask, memory, element, number, node, place)
+                self._write(batch, access.mask, memory, element, number, node, index)
         if self.loaded_nodes is not None:
             self.loaded_nodes.append((access.mask, tuple(nodes)))
 

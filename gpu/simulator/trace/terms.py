@@ -122,7 +122,7 @@ def _unpack_term(fields: list[Any]) -> Term:
 
 
 def _convert_all(*expressions: ir.Expression | ir.Place | None) -> tuple[Term, ...]:
-    return tuple(_convert_expression(each) for each in expressions if each is not None)
+    return tuple(_convert_expression(expression) for expression in expressions if expression is not None)
 
 
 def _convert_expression(expression: ir.Expression | ir.Place) -> Term:

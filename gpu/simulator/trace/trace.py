@@ -63,7 +63,7 @@ class Trace:
     @property
     def nbytes(self) -> int:
         """The size of the trace in memory, in bytes."""
-        return sum(each.nbytes for each in file.collect_arrays(self.data).values())
+        return sum(array.nbytes for array in file.collect_arrays(self.data).values())
 
     # The launch.
 

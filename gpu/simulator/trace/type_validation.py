@@ -19,7 +19,7 @@ def matches_type(value: object, kind: Any) -> bool:
     if hasattr(kind if origin is None else origin, "__value__"):
         return matches_type(value, (kind if origin is None else origin).__value__)
     if origin in (Union, types.UnionType):
-        return any(matches_type(value, each) for each in arguments)
+        return any(matches_type(value, argument) for argument in arguments)
     if origin is tuple and arguments[1:] == (...,):
         return isinstance(value, tuple) and all(matches_type(each, arguments[0]) for each in value)
     if origin in (dict, Mapping):

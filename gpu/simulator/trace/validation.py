@@ -178,9 +178,9 @@ def _check_lanes(data: TraceData) -> None:
         if "value" in (table.dtype.names or ()):
             _check_values(data, table["value"], counts)
     counts = masks["count"][data.operations["mask"]].astype(np.int64)
-    for place in range(3):
-        _check_integers(data, data.operations["nodes"][:, place], counts)
-        _check_values(data, data.operations["operands"][:, place], counts)
+    for index in range(3):
+        _check_integers(data, data.operations["nodes"][:, index], counts)
+        _check_values(data, data.operations["operands"][:, index], counts)
     _require((data.operations["first"] > 0).all() and (data.inputs["first"] > 0).all(), "nodes")
     _require((data.inputs["count"] >= 0).all() and (data.inputs["unit"] > 0).all(), "inputs")
 

@@ -128,7 +128,7 @@ def record_matrix_product(
     for pair, pair_nodes in zip(factors, factor_nodes, strict=True):
         for turn in zip(*sources, strict=True):
             operands, operand_nodes = (
-                [np.broadcast_to(each, lanes)[at] for each, at in zip(fragments, turn, strict=True)]
+                [np.broadcast_to(fragment, lanes)[at] for fragment, at in zip(fragments, turn, strict=True)]
                 for fragments in (pair, pair_nodes)
             )
             before, remaining = total, remaining - 1

@@ -84,8 +84,8 @@ class Dataflow:
     @cached_property
     def _rows_by_moment(self) -> tuple[Array, Array]:
         """The event number of each defining write, ascending, and its row."""
-        writes = [each.writes for each in self._outlines.outlines]
-        rows = np.repeat(np.arange(len(writes)), [each.size for each in writes])
+        writes = [outline.writes for outline in self._outlines.outlines]
+        rows = np.repeat(np.arange(len(writes)), [write.size for write in writes])
         moments = self.provenance.writes.moment[np.concatenate([*writes, np.zeros(0, np.int64)])]
         order = np.lexsort((rows, moments))
         return moments[order], rows[order]
@@ -109,7 +109,7 @@ class Dataflow:
         if row_data.computed[cell]:
             edges = row_data.sources
             low, high = np.searchsorted(edges[:, 0], cell), np.searchsorted(edges[:, 0], cell, side="right")
-            return [(int(each[1]), int(each[2])) for each in edges[low:high]]
+            return [(int(edge[1]), int(edge[2])) for edge in edges[low:high]]
         if row_data.is_input:
             return []
         node = self._find_node(row, cell)

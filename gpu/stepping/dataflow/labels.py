@@ -80,7 +80,7 @@ class Labels:
             variables = [self._uniform_variables(launch.number, launch.trace, int(event)) for event in events]
             first = variables[0].items() if variables else ()
             self._variables[number] = {
-                name: value for name, value in first if all(each.get(name) == value for each in variables)
+                name: value for name, value in first if all(variable.get(name) == value for variable in variables)
             }
         return self._variables[number]
 

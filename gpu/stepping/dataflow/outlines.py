@@ -58,12 +58,12 @@ class Outlines:
         self._provenance, self._columns = provenance, columns
         firsts = np.array(provenance.first_steps or [0])
         steps = _build_step_outlines(provenance, graph)
-        launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in steps]
+        launches = [int(np.searchsorted(firsts, step.step, side="right")) - 1 for step in steps]
         inputs = sorted(_find_inputs(provenance, columns, graph), key=lambda each: _input_sort_key(provenance, *each))
         rows = [RowOutline(storage, launch, int(firsts[launch]), np.zeros(0, np.int64)) for launch, storage in inputs]
         rows += [
-            RowOutline(each.storage, launch, each.step, each.writes)
-            for each, launch in zip(steps, launches, strict=True)
+            RowOutline(step.storage, launch, step.step, step.writes)
+            for step, launch in zip(steps, launches, strict=True)
         ]
         self.outlines = tuple(sorted(rows, key=lambda row: (row.launch, row.step)))
         self.input_storages = frozenset(row.storage for row in self.outlines if row.is_input)

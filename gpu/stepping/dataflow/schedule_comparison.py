@@ -84,7 +84,7 @@ def _find_row_difference(row: Row, other: Row | None) -> Difference | None:
     differs = in_row != in_other
     both = np.flatnonzero(in_row & in_other)
     values = [each.value[np.searchsorted(each.cells, cells[both])] for each in (row, other)]
-    raw = [np.ascontiguousarray(each).view(np.uint8).reshape(both.size, -1) for each in values]
+    raw = [np.ascontiguousarray(value).view(np.uint8).reshape(both.size, -1) for value in values]
     differs[both] = (raw[0] != raw[1]).any(axis=1) if raw[0].shape == raw[1].shape else True
     if not differs.any():
         return None

@@ -115,7 +115,9 @@ def _find_line_tiles(trace: Trace, text: str, line: int) -> TileProduct | None:
 def _build_fragment_tiles(trace: Trace, operation: str, names: list[str]) -> TileProduct | None:
     """Return the tiles of the fragments that an operation uses."""
     declared = {
-        each.name: match for each in trace.data.statements if each.name and (match := _FRAGMENT.search(each.type))
+        statement.name: match
+        for statement in trace.data.statements
+        if statement.name and (match := _FRAGMENT.search(statement.type))
     }
     used = [declared[name] for name in names if name in declared]
     if not used:

@@ -179,7 +179,9 @@ class Traffic:
 
     def addresses(self, block: int) -> tuple[Address, ...]:
         """Return the targets of atomic operations in global memory and a block's shared memory, most lanes first."""
-        addresses = [each for access in self.accesses for each in access.addresses if each.block in (-1, block)]
+        addresses = [
+            address for access in self.accesses for address in access.addresses if address.block in (-1, block)
+        ]
         return tuple(sorted(addresses, key=lambda each: -each.threads.size))
 
     @property

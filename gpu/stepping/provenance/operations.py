@@ -59,6 +59,6 @@ class Operations:
         if not parts:
             no_rows = np.zeros(0, np.int64)
             return cls(no_rows, np.zeros((0, 3), np.int64), no_rows, no_rows, no_rows)
-        combined = cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+        combined = cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
         order = np.argsort(combined.node, kind="stable")
-        return cls(*(getattr(combined, each.name)[order] for each in fields(cls)))
+        return cls(*(getattr(combined, field.name)[order] for field in fields(cls)))

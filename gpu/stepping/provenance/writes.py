@@ -54,7 +54,7 @@ class Writes:
 
     def select(self, rows: Array) -> Writes:
         """Return a selection of rows."""
-        return Writes(*(getattr(self, each.name)[rows] for each in fields(self)))
+        return Writes(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @classmethod
     def concatenate(cls, parts: list[Writes]) -> Writes:
@@ -73,7 +73,7 @@ class Writes:
                 no_flags,
                 no_flags,
             )
-        combined = cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+        combined = cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
         return combined.select(np.lexsort((combined.moment, combined.step)))
 
 

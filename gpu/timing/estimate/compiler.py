@@ -93,7 +93,7 @@ def estimate_registers(kernel: PtxKernel) -> int:
     while changed:
         changed = False
         for block in reversed(kernel.blocks):
-            live = set().union(*(live_in[each] for each in block.successors)) if block.successors else set()
+            live = set().union(*(live_in[successor] for successor in block.successors)) if block.successors else set()
             for each in reversed(block.instructions):
                 live -= defined_registers(each)
                 live |= set(each.read_registers)
@@ -102,7 +102,7 @@ def estimate_registers(kernel: PtxKernel) -> int:
                 changed = True
     maximum = 0
     for block in kernel.blocks:
-        live = set().union(*(live_in[each] for each in block.successors)) if block.successors else set()
+        live = set().union(*(live_in[successor] for successor in block.successors)) if block.successors else set()
         for each in reversed(block.instructions):
             maximum = max(maximum, sum(-(-width.get(name, 4) // 4) for name in live))
             live -= defined_registers(each)

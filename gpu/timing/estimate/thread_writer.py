@@ -87,9 +87,9 @@ class ThreadWriter:
                     asm.emit(f"store {parameter_type} {name}, ptr {self._declare_variable(frame, slot, type)}")
             self._declare_shared(frame)
             self._emit_statement(frame, function.body)
-            for each in sorted(asm.declarations):
-                if "@llvm." not in each:  # from the C library, which GPUs do not have
-                    raise UnsupportedKernel(f"the function {each.partition('@')[2].partition('(')[0]}")
+            for declaration in sorted(asm.declarations):
+                if "@llvm." not in declaration:  # from the C library, which GPUs do not have
+                    raise UnsupportedKernel(f"the function {declaration.partition('@')[2].partition('(')[0]}")
         except UnsupportedKernel as reason:
             raise CompileError(f"{function.name} cannot be estimated without nvcc: it has {reason}.") from None
         if not asm.is_terminated:
@@ -514,8 +514,8 @@ class ThreadWriter:
 
     def _emit_intrinsic(self, frame: _CallFrame, name: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
         asm = self._asm
-        kinds: list[Any] = [each.type for each in arguments]
-        values = [self._emit_scalar(frame, each) for each in arguments]
+        kinds: list[Any] = [argument.type for argument in arguments]
+        values = [self._emit_scalar(frame, argument) for argument in arguments]
         base = name.strip("_").removesuffix("f") if kinds and kinds[0] == Scalar("float32") else name
         if kinds and kinds[0] == Scalar("float32"):
             if base in ("exp", "exp2", "exp10"):
@@ -559,8 +559,8 @@ class ThreadWriter:
         asm = self._asm
         if op == FULL_WARP_SYNC:
             return "0"
-        values = [self._emit_scalar(frame, each) for each in arguments]
-        kinds: list[Any] = [each.type for each in arguments]
+        values = [self._emit_scalar(frame, argument) for argument in arguments]
+        kinds: list[Any] = [argument.type for argument in arguments]
         if op in MATRIX_PRODUCTS:
             return self._emit_product(type, kinds, values, "wgmma" if op == WARPGROUP_PRODUCT else "mma")
         if op == "__activemask":
@@ -665,7 +665,7 @@ class ThreadWriter:
         return self._emit_load(inner.result, call.type) if inner.result else "0"
 
     def _emit_call(self, result_type: str, name: str, arguments: list[str]) -> str:
-        types = ", ".join(each.split()[0] for each in arguments)
+        types = ", ".join(argument.split()[0] for argument in arguments)
         self._asm.declare(f"{result_type} @{name}({types})")
         text = f"call {result_type} @{name}({', '.join(arguments)})"
         if result_type == "void":

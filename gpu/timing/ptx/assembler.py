@@ -153,17 +153,17 @@ def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments
     def finish_group(key: tuple[str, str, str, bool]) -> None:
         runs.append(groups.pop(key))
 
-    for index, each in enumerate(instructions):
-        if _changes_shared(each):
+    for index, instruction in enumerate(instructions):
+        if _changes_shared(instruction):
             for key in list(groups):
                 finish_group(key)
-        parts = _match_shared_load(each)
+        parts = _match_shared_load(instruction)
         if parts is not None:
             base, offset, type = parts
-            group = groups.setdefault((base, type, each.guard, each.negated), {})
+            group = groups.setdefault((base, type, instruction.guard, instruction.negated), {})
             if offset not in group:
                 group[offset] = index
-        for name in each.written_registers:
+        for name in instruction.written_registers:
             for key in [key for key in groups if key[0] == name or key[2] == name]:
                 finish_group(key)
     for key in list(groups):
@@ -185,8 +185,8 @@ def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments
                 replaced[index] = None
             replaced[min(indices)] = replace(first, modifiers=words, operands=(names, address))
     result = []
-    for index, each in enumerate(instructions):
-        replacement = replaced.get(index, each)
+    for index, instruction in enumerate(instructions):
+        replacement = replaced.get(index, instruction)
         if replacement is not None:
             result.append(replacement)
     return result
@@ -221,8 +221,8 @@ def _is_used_between(indices: Sequence[int], instructions: Sequence[PtxInstructi
     first = min(indices)
     for index in indices:
         name = instructions[index].operands[0]
-        for each in instructions[first:index]:
-            if name in each.read_registers or name in each.written_registers:
+        for instruction in instructions[first:index]:
+            if name in instruction.read_registers or name in instruction.written_registers:
                 return True
     return False
 
@@ -250,9 +250,9 @@ class _Alignments:
     def __init__(self, kernel: PtxKernel) -> None:
         self._writers: dict[str, list[PtxInstruction]] = defaultdict(list)
         for block in kernel.blocks:
-            for each in block.instructions:
-                for name in each.written_registers:
-                    self._writers[name].append(each)
+            for instruction in block.instructions:
+                for name in instruction.written_registers:
+                    self._writers[name].append(instruction)
         self._array_offsets = lay_out_variables(kernel.shared_variables)[0]
         self._by_register: dict[str, int] = {}
 

@@ -19,7 +19,9 @@ def find_access_slice(kernel: PtxKernel) -> set[PtxInstruction]:
     state space; a generic access may alias all of them.
     """
     return _compute_backward_slice(
-        kernel, {name for each in _list_instructions(kernel) for name in _find_control_registers(each)}, _find_spaces
+        kernel,
+        {name for instruction in _list_instructions(kernel) for name in _find_control_registers(instruction)},
+        _find_spaces,
     )
 
 
@@ -28,19 +30,19 @@ def find_jump_slice(kernel: PtxKernel) -> set[PtxInstruction] | None:
     instructions = _list_instructions(kernel)
     registers = {
         name
-        for each in instructions
-        if each.ends_block or each.opcode in _CONTROL_OPCODES
-        for name in each.read_registers
+        for instruction in instructions
+        if instruction.ends_block or instruction.opcode in _CONTROL_OPCODES
+        for name in instruction.read_registers
     }
     slice_ = _compute_backward_slice(kernel, registers, lambda store: ())
     loads = [each for each in slice_ if each.opcode in MEMORY_OPCODES and "param" not in each.modifiers]
-    stores = [each for each in instructions if each.opcode in ("st", "atom", "red")]
-    if any(each.opcode == "call" for each in instructions) or not set(stores).isdisjoint(slice_):
+    stores = [instruction for instruction in instructions if instruction.opcode in ("st", "atom", "red")]
+    if any(instruction.opcode == "call" for instruction in instructions) or not set(stores).isdisjoint(slice_):
         return None
     makers: dict[str, list[PtxInstruction]] = {}
-    for each in instructions:
-        for name in each.written_registers:
-            makers.setdefault(name, []).append(each)
+    for instruction in instructions:
+        for name in instruction.written_registers:
+            makers.setdefault(name, []).append(instruction)
     for store in stores:
         for load in loads:
             if not set(_find_spaces(store)).isdisjoint(_find_spaces(load)) and not _have_distinct_arguments(
@@ -63,7 +65,7 @@ def _find_arguments(instruction: PtxInstruction, writers: Mapping[str, Sequence[
     pending = [
         name
         for name in instruction.read_registers
-        if any(_is_address_register(name, each) for each in instruction.operands)
+        if any(_is_address_register(name, operand) for operand in instruction.operands)
     ]
     visited, arguments = set(pending), set[str]()
     while pending:
@@ -77,7 +79,7 @@ def _find_arguments(instruction: PtxInstruction, writers: Mapping[str, Sequence[
 
 
 def _list_instructions(kernel: PtxKernel) -> list[PtxInstruction]:
-    return [each for block in kernel.blocks for each in block.instructions]
+    return [instruction for block in kernel.blocks for instruction in block.instructions]
 
 
 def _compute_backward_slice(
@@ -90,16 +92,18 @@ def _compute_backward_slice(
     previous_size = -1
     while previous_size != len(slice_) + len(registers):
         previous_size = len(slice_) + len(registers)
-        for each in instructions:
-            if each in slice_:
+        for instruction in instructions:
+            if instruction in slice_:
                 continue
-            is_source_store = each.opcode in ("st", "red", "atom") and not read_spaces.isdisjoint(stores_to(each))
-            if not is_source_store and registers.isdisjoint(each.written_registers):
+            is_source_store = instruction.opcode in ("st", "red", "atom") and not read_spaces.isdisjoint(
+                stores_to(instruction)
+            )
+            if not is_source_store and registers.isdisjoint(instruction.written_registers):
                 continue
-            slice_.add(each)
-            registers.update(each.read_registers)
-            if each.opcode in ("ld", "ldu", "atom", "tex") and "param" not in each.modifiers:
-                read_spaces.update(_find_spaces(each))
+            slice_.add(instruction)
+            registers.update(instruction.read_registers)
+            if instruction.opcode in ("ld", "ldu", "atom", "tex") and "param" not in instruction.modifiers:
+                read_spaces.update(_find_spaces(instruction))
     return slice_
 
 
@@ -114,7 +118,7 @@ def _find_control_registers(instruction: PtxInstruction) -> tuple[str, ...]:
     addressed = [
         name
         for name in instruction.read_registers
-        if any(_is_address_register(name, each) for each in instruction.operands)
+        if any(_is_address_register(name, operand) for operand in instruction.operands)
     ]
     return (*addressed, instruction.guard) if instruction.guard else tuple(addressed)
 

@@ -149,7 +149,7 @@ class _ControlFlowMachine(PtxMachine):
 def _advance_registers(run: SampledBlocks, loop: NaturalLoop, state: LoopState, iterations: Array) -> None:
     """Advance each register that changes linearly by its lane's remaining iterations."""
     for name in loop.written_registers:
-        older, old, now = (each.get(name) for each in state.registers)
+        older, old, now = (register.get(name) for register in state.registers)
         if older is None or old is None or now is None or now.dtype.kind not in "iu":
             continue
         if np.array_equal(select_lanes(old - older, state.mask), select_lanes(now - old, state.mask)):

@@ -43,7 +43,7 @@ def find_reconvergence_points(blocks: Sequence[BasicBlock]) -> list[int]:
     while changed:
         changed = False
         for block in reversed(blocks):
-            candidates = [postdominators[each] for each in block.successors] or [frozenset({END})]
+            candidates = [postdominators[successor] for successor in block.successors] or [frozenset({END})]
             if _may_end(block) and block.successors:
                 candidates.append(frozenset({END}))
             updated = frozenset.intersection(*candidates) | {block.number}
@@ -67,8 +67,8 @@ def find_loops(blocks: Sequence[BasicBlock]) -> dict[tuple[int, int], NaturalLoo
     """Return the loops by their back edge: (last block, header)."""
     predecessors: dict[int, list[int]] = {block.number: [] for block in blocks}
     for block in blocks:
-        for each in block.successors:
-            predecessors[each].append(block.number)
+        for successor in block.successors:
+            predecessors[successor].append(block.number)
     loops_by_edge: dict[tuple[int, int], NaturalLoop] = {}
     for block in blocks:
         for header in block.successors:
@@ -83,10 +83,13 @@ def find_loops(blocks: Sequence[BasicBlock]) -> dict[tuple[int, int], NaturalLoo
             leaving = {
                 number
                 for number in inside
-                if _may_end(blocks[number]) or any(each not in inside for each in blocks[number].successors)
+                if _may_end(blocks[number]) or any(successor not in inside for successor in blocks[number].successors)
             }
             written = frozenset(
-                name for number in inside for each in blocks[number].instructions for name in each.written_registers
+                name
+                for number in inside
+                for instruction in blocks[number].instructions
+                for name in instruction.written_registers
             )
             loops_by_edge[block.number, header] = NaturalLoop(
                 header, block.number, frozenset(inside), written, leaving <= {block.number}

@@ -15,12 +15,14 @@ def compute_load_depths(block: BasicBlock) -> list[int]:
     depth_of_register: dict[str, int] = {}
     depths = []
     barrier_depth = 0
-    for each in block.instructions:
-        depth = max([barrier_depth, *(depth_of_register.get(name, 0) for name in each.read_registers)])
+    for instruction in block.instructions:
+        depth = max([barrier_depth, *(depth_of_register.get(name, 0) for name in instruction.read_registers)])
         depths.append(depth)
-        if each.opcode in ("bar", "barrier") and "warp" not in each.modifiers:
+        if instruction.opcode in ("bar", "barrier") and "warp" not in instruction.modifiers:
             barrier_depth = max(depths) + 1
-        loads = each.opcode in ("ld", "ldu", "atom", "tex") and not any(word in _NEAR_SPACES for word in each.modifiers)
-        for name in each.written_registers:
+        loads = instruction.opcode in ("ld", "ldu", "atom", "tex") and not any(
+            word in _NEAR_SPACES for word in instruction.modifiers
+        )
+        for name in instruction.written_registers:
             depth_of_register[name] = depth + loads
     return depths

@@ -62,7 +62,7 @@ class PtxMachine:
         self._reconvergence_points = find_reconvergence_points(kernel.blocks)
         self.loops = find_loops(kernel.blocks)
         self._local_offsets, self._local_bytes = lay_out_variables(
-            [each for each in kernel.variables if each.space == "local"]
+            [variable for variable in kernel.variables if variable.space == "local"]
         )
         self._shared_offsets, self._shared_bytes = lay_out_variables(kernel.shared_variables)
         self._private_registers = _find_private_registers(kernel)
@@ -252,12 +252,12 @@ class PtxMachine:
         jump = block.instructions[-1]
         negated, guard = jump.negated, jump.guard
         comparison_instruction = None
-        for each in reversed(block.instructions[:-1]):
-            if guard in each.written_registers:
-                if each.opcode == "not":
-                    guard, negated = each.operands[1], not negated
+        for instruction in reversed(block.instructions[:-1]):
+            if guard in instruction.written_registers:
+                if instruction.opcode == "not":
+                    guard, negated = instruction.operands[1], not negated
                     continue
-                comparison_instruction = each
+                comparison_instruction = instruction
                 break
         if (
             comparison_instruction is None
@@ -290,10 +290,10 @@ class PtxMachine:
         """Return for how many iterations all predictable comparisons of a loop have the same results."""
         changes: set[int] = set()
         for number in loop.blocks:
-            for each in self.kernel.blocks[number].instructions:
-                if each.opcode != "setp" or len(each.operands) != 3 or "|" in each.operands[0]:
+            for instruction in self.kernel.blocks[number].instructions:
+                if instruction.opcode != "setp" or len(instruction.operands) != 3 or "|" in instruction.operands[0]:
                     continue
-                linear = self._compute_distance(run, loop, state, each)
+                linear = self._compute_distance(run, loop, state, instruction)
                 if linear is None:
                     continue
                 distance, change = linear
@@ -329,7 +329,7 @@ class PtxMachine:
 
     def _find_register_step(self, name: str, dtype: np.dtype[Any], state: LoopState) -> Any:
         """Return a register's change per iteration; None if it differed in the last iterations."""
-        values = [self._to_integers(each.get(name), dtype, state.mask) for each in state.registers]
+        values = [self._to_integers(register.get(name), dtype, state.mask) for register in state.registers]
         if len(values) < 3 or any(value is None for value in values):
             return None
         first, second = values[1] - values[0], values[2] - values[1]
@@ -443,7 +443,7 @@ class PtxMachine:
             "discard", "griddepcontrol", "setmaxnreg", "applypriority",
         ):  # fmt: skip
             return lambda state, mask: None
-        if opcode == "call" and any(each.startswith(_DEVICE_RUNTIME) for each in instruction.operands):
+        if opcode == "call" and any(operand.startswith(_DEVICE_RUNTIME) for operand in instruction.operands):
             raise KernelError(
                 f"{self.kernel.name} launches child kernels. Their number depends on all blocks, but the timing "
                 "model executes only a few.",
@@ -722,7 +722,7 @@ class PtxMachine:
 
     def _compile_parameter_load(self, instruction: PtxInstruction) -> Step:
         name, _, displacement = instruction.operands[1].strip("[]").partition("+")
-        offset = next(each.offset for each in self.kernel.parameters if each.name == name.strip()) + int(
+        offset = next(parameter.offset for parameter in self.kernel.parameters if parameter.name == name.strip()) + int(
             displacement or 0
         )
         dtype = DTYPES[instruction.type]
@@ -921,7 +921,7 @@ class PtxMachine:
         returns = instruction.opcode == "atom" and instruction.operands[0] not in ("_",)
         operands = instruction.operands[1:] if instruction.opcode == "atom" else instruction.operands
         address, space, dtype, _ = self._compile_memory_operand(instruction, operands[0])
-        gets = [self._create_getter(each, instruction.type) for each in operands[1:]]
+        gets = [self._create_getter(operand, instruction.type) for operand in operands[1:]]
         put = self._create_setter(instruction.operands[0], partly=bool(instruction.guard)) if returns else None
         modes = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
         mode = next(word for word in instruction.modifiers if word in modes)
@@ -973,14 +973,14 @@ def _find_private_registers(kernel: PtxKernel) -> frozenset[str]:
     read_elsewhere: set[str] = set()
     for block in kernel.blocks:
         written: set[str] = set()
-        for each in block.instructions:
-            for name in each.read_registers:
+        for instruction in block.instructions:
+            for name in instruction.read_registers:
                 if name not in written:
                     read_elsewhere.add(name)
-            if not each.guard:
-                written.update(each.written_registers)
+            if not instruction.guard:
+                written.update(instruction.written_registers)
             else:
-                read_elsewhere.update(each.written_registers)
+                read_elsewhere.update(instruction.written_registers)
         written_first |= written
     return frozenset(written_first - read_elsewhere)
 
@@ -989,11 +989,13 @@ def _is_spin_loop(kernel: PtxKernel, loop: NaturalLoop) -> bool:
     """Return whether a loop only reads memory that other blocks write, and so waits for them."""
     reads_shared_state = False
     for number in loop.blocks:
-        for each in kernel.blocks[number].instructions:
-            if each.opcode == "st":
+        for instruction in kernel.blocks[number].instructions:
+            if instruction.opcode == "st":
                 return False
-            reads_shared_state |= each.opcode == "ld" and any(
-                w in each.modifiers for w in ("volatile", "acquire", "relaxed")
+            reads_shared_state |= instruction.opcode == "ld" and any(
+                w in instruction.modifiers for w in ("volatile", "acquire", "relaxed")
             )
-            reads_shared_state |= each.opcode == "atom" and any(word in each.modifiers for word in ("cas", "exch"))
+            reads_shared_state |= instruction.opcode == "atom" and any(
+                word in instruction.modifiers for word in ("cas", "exch")
+            )
     return reads_shared_state

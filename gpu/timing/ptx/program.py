@@ -158,7 +158,7 @@ class PtxKernel:
 
     @property
     def shared_variables(self) -> tuple[PtxVariable, ...]:
-        return tuple(each for each in self.variables if each.space == "shared" and each.size)
+        return tuple(variable for variable in self.variables if variable.space == "shared" and variable.size)
 
 
 @dataclass(eq=False)
@@ -173,7 +173,7 @@ class PtxProgram:
         if name in self.kernels:
             return self.kernels[name]
         plain = name.partition("<")[0].rpartition("::")[2]
-        candidates = [each for each in self.kernels if each == plain or f"{len(plain)}{plain}" in each]
+        candidates = [kernel for kernel in self.kernels if kernel == plain or f"{len(plain)}{plain}" in kernel]
         if len(candidates) != 1:
             raise KernelError(f"The compiler's PTX has no kernel {name!r}.")
         return self.kernels[candidates[0]]
@@ -182,10 +182,10 @@ class PtxProgram:
 def lay_out_variables(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:
     """Lay out variables one after the other; return their offsets, and the total size in bytes."""
     offsets, end = {}, 0
-    for each in variables:
-        end = -(-end // each.alignment) * each.alignment
-        offsets[each.name] = end
-        end += each.size
+    for variable in variables:
+        end = -(-end // variable.alignment) * variable.alignment
+        offsets[variable.name] = end
+        end += variable.size
     return offsets, end
 
 
@@ -205,10 +205,12 @@ def parse_ptx(text: str, file: str = "") -> PtxProgram:
             match[1], text[match.end() : head - 1], text[opening + 1 : end - 1], files, first
         )
     outside.append(text[end:])
-    variables = tuple(each for part in outside for each in _parse_variables(part))
+    variables = tuple(variable for part in outside for variable in _parse_variables(part))
     for kernel in kernels.values():
-        used = {word for block in kernel.blocks for each in block.instructions for word in _find_names(each)}
-        shared = [each for each in variables if each.space == "shared" and each.name in used]
+        used = {
+            word for block in kernel.blocks for instruction in block.instructions for word in _find_names(instruction)
+        }
+        shared = [variable for variable in variables if variable.space == "shared" and variable.name in used]
         kernel.variables = (*kernel.variables, *shared)
     return PtxProgram(kernels, variables)
 

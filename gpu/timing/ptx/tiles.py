@@ -52,14 +52,14 @@ def element_of(instruction: PtxInstruction) -> str:
 
 def expand_tile_accesses(kernel: PtxKernel) -> PtxKernel:
     """Expand tile loads and stores of a kernel into per-lane accesses."""
-    if not any(_moves_tile(each) for block in kernel.blocks for each in block.instructions):
+    if not any(_moves_tile(instruction) for block in kernel.blocks for instruction in block.instructions):
         return kernel
     blocks: list[BasicBlock] = []
     count = 0
     for block in kernel.blocks:
         instructions: list[PtxInstruction] = []
-        for each in block.instructions:
-            expanded = list(_expand_tile_access(each, count)) if _moves_tile(each) else [each]
+        for instruction in block.instructions:
+            expanded = list(_expand_tile_access(instruction, count)) if _moves_tile(instruction) else [instruction]
             count += len(expanded)
             instructions += expanded
         blocks.append(replace(block, instructions=instructions))

@@ -132,7 +132,7 @@ class _LineLookup:
                 place = rows[place.caller - 1]
             line_by_address[address] = place.line if file is None or place.file.rpartition("/")[2] == file else 0
         self._offsets = sorted(line_by_address)
-        self._lines = [line_by_address[place] for place in self._offsets]
+        self._lines = [line_by_address[offset] for offset in self._offsets]
 
     def line_at(self, offset: int) -> int:
         following = bisect_right(self._offsets, offset)

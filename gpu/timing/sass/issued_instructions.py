@@ -66,12 +66,12 @@ def estimate_issued_instructions(
     problem = _FlowProblem(len(firsts), sizes)
     blocks_by_line: dict[int, list[int]] = defaultdict(list)
     at_least_lines: set[int] = set()
-    for number, each in enumerate(instructions):
-        line = lines.get(each.text_line)
-        if line is not None and line.opcode in _PRESERVED.get(each.opcode, ()):
-            blocks_by_line[each.text_line].append(int(block_of_instruction[number]))
-            if each.guarded:  # it issues where no lane does it, too
-                at_least_lines.add(each.text_line)
+    for number, instruction in enumerate(instructions):
+        line = lines.get(instruction.text_line)
+        if line is not None and line.opcode in _PRESERVED.get(instruction.opcode, ()):
+            blocks_by_line[instruction.text_line].append(int(block_of_instruction[number]))
+            if instruction.guarded:  # it issues where no lane does it, too
+                at_least_lines.add(instruction.text_line)
     counts_by_blocks: dict[tuple[tuple[int, ...], bool], list[float]] = defaultdict(list)
     for number, blocks in blocks_by_line.items():
         counts_by_blocks[tuple(sorted(blocks)), number in at_least_lines].append(lines[number].executions)
@@ -88,11 +88,11 @@ def estimate_issued_instructions(
 def _find_block_starts(instructions: Sequence[MachineInstruction]) -> list[int]:
     """Return the indices at which basic blocks begin."""
     starts = {0}
-    for number, each in enumerate(instructions):
-        if each.opcode in _BLOCK_END_OPCODES:
+    for number, instruction in enumerate(instructions):
+        if instruction.opcode in _BLOCK_END_OPCODES:
             starts.add(number + 1)
-        if each.target >= 0:
-            starts.add(each.target)
+        if instruction.target >= 0:
+            starts.add(instruction.target)
     return sorted(number for number in starts if number < len(instructions))
 
 

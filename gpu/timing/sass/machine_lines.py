@@ -34,9 +34,9 @@ class MachineLine:
 def group_machine_lines(instructions: Iterable[MachineInstruction]) -> list[MachineLine]:
     """Group a kernel's instructions by source line, in order; instructions without a line are omitted."""
     counts_by_line: dict[int, Counter[str]] = defaultdict(Counter)
-    for each in instructions:
-        if each.line:
-            counts_by_line[each.line][each.opcode] += 1
+    for instruction in instructions:
+        if instruction.line:
+            counts_by_line[instruction.line][instruction.opcode] += 1
     return [
         MachineLine(line, opcodes.total(), sum(opcodes[name] for name in _SPILLS), dict(opcodes.most_common()))
         for line, opcodes in sorted(counts_by_line.items())
