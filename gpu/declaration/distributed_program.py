@@ -55,7 +55,7 @@ class ChunkInput:
     @property
     def nbytes(self) -> int:
         """Bytes of all its inputs."""
-        return sum(each.nbytes for each in self.inputs.values())
+        return sum(array.nbytes for array in self.inputs.values())
 
 
 @dataclass(frozen=True)
@@ -100,31 +100,31 @@ class WorkerContext:
             yield from map(self.run, parts)
             return
         remaining = iter(parts)
-        started, yielded, more = 0, 0, True
+        started, yielded, has_more = 0, 0, True
         outputs: dict[int, Arrays] = {}
         running: dict[int, tuple[int, Generator[Any, None, Arrays]]] = {}
         try:
-            while more or running:
+            while has_more or running:
                 for number in (0, 1):
                     if number in running:
-                        place, program = running[number]
+                        index, program = running[number]
                         with engine.on_stream(number):
                             try:
                                 next(program)
                                 continue
                             except StopIteration as end:
-                                outputs[place] = end.value
+                                outputs[index] = end.value
                                 del running[number]
                     while yielded in outputs:  # before waiting for the next part
                         yield outputs.pop(yielded)
                         yielded += 1
-                    if more and (inputs := next(remaining, None)) is not None:
+                    if has_more and (inputs := next(remaining, None)) is not None:
                         with engine.on_stream(number):
                             running[number] = started, self.host_program(engine, inputs, self.params)
                             started += 1
                             next(running[number][1])
                     else:
-                        more = False
+                        has_more = False
         finally:
             for number, (_, program) in running.items():
                 with engine.on_stream(number):
@@ -299,10 +299,12 @@ def run_independent_chunk(worker: WorkerContext, piece: ChunkInput, result: str,
     for first, end in pairwise(ends.tolist()):
         before, after = min(halo, first), min(halo, total - end)
         rows = slice(first - before, end + after)
-        parts.append({name: each[rows] if name in _ROW_INPUTS else each for name, each in piece.inputs.items()})
+        parts.append({name: array[rows] if name in _ROW_INPUTS else array for name, array in piece.inputs.items()})
         own_rows.append(slice(before, before + end - first))
     all_outputs = worker.run_overlapped(parts)
-    return np.concatenate([outputs[result][own] for outputs, own in zip(all_outputs, own_rows, strict=True)])
+    return np.concatenate(
+        [outputs[result][rows_of_chunk] for outputs, rows_of_chunk in zip(all_outputs, own_rows, strict=True)]
+    )
 
 
 def reduce_as_tree(tasks: TaskCollector, step: Step, results: Sequence[FutureResult], fan_in: int = 8) -> FutureResult:

@@ -97,32 +97,38 @@ class ClusterSimulation:
         if self._tasks_since_division > _MAX_TASKS_SINCE_DIVISION:
             self._undistributed_bodies = self.download_bodies(report_progress)
         tasks = self._restart_tasks(variant.name, params, request.sources)
-        places, velocities, pulls = self._positions, self._velocities, self._accelerations
+        positions, velocities, accelerations = self._positions, self._velocities, self._accelerations
         requested: dict[str, FutureResult] = {}
         if request.measure and not self._steps:
             requested["begun"] = multi_device.add_measuring_tasks(
-                tasks, places, velocities
+                tasks, positions, velocities
             )  # the baseline of the drift
         if request.steps and self._last_squared_softening != squared:
-            pulls = [each["pulls"] for each in multi_device.add_force_tasks(tasks, places)]
+            accelerations = [forces["acceleration buffer"] for forces in multi_device.add_force_tasks(tasks, positions)]
         for _ in range(request.steps):
-            places, velocities, pulls = multi_device.add_time_step_tasks(tasks, places, velocities, pulls)
+            positions, velocities, accelerations = multi_device.add_time_step_tasks(
+                tasks, positions, velocities, accelerations
+            )
         if request.measure and (self._steps or request.steps):
-            requested["ended"] = multi_device.add_measuring_tasks(tasks, places, velocities)
+            requested["ended"] = multi_device.add_measuring_tasks(tasks, positions, velocities)
         if drawn:
             picture = multi_device.BodyPicture(
                 request.camera, request.width, request.height, request.color, request.exposure, self._speed_scale
             )
             requested["picture"] = tasks.add_task(
-                multi_device.draw_bodies, places, velocities, self._color_origins, picture
+                multi_device.draw_bodies, positions, velocities, self._color_origins, picture
             )
         if not requested:
             requested["nothing"] = tasks.add_task(multi_device.wait_for_chunks, velocities)
         arrays = self._wait_for_results(
-            [*requested.values()], _report_in_steps(report_progress, request.steps), places, velocities, pulls
+            [*requested.values()],
+            _report_in_steps(report_progress, request.steps),
+            positions,
+            velocities,
+            accelerations,
         )
         results = dict(zip(requested, arrays, strict=True))
-        self._positions, self._velocities, self._accelerations = places, velocities, pulls
+        self._positions, self._velocities, self._accelerations = positions, velocities, accelerations
         self._steps += request.steps
         self.time += request.steps * motion.time_step
         self._tasks_since_division += tasks.task_count

@@ -49,8 +49,8 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.Invert: operator.invert}
 
 
-def _arange(count: Value, *more: Value) -> Array:
-    return np.arange(*(_check_element_count(each) for each in (count, *more)))
+def _arange(count: Value, *further_arguments: Value) -> Array:
+    return np.arange(*(_check_element_count(argument) for argument in (count, *further_arguments)))
 
 
 def _zeros(*extents: Value) -> Array:
@@ -69,11 +69,11 @@ def _split_rows(values: Value, size: Value) -> Array:
 
 def _correlate(values: Value, weights: Value) -> Array:
     """Return the weighted sum of each element's neighborhood, centered, with zeros outside."""
-    one, other = np.asarray(values, np.float64), np.asarray(weights, np.float64)
-    _check_element_count(one.size * other.size)
-    padded = np.pad(one, [(size // 2, size // 2) for size in other.shape])
-    windows = np.lib.stride_tricks.sliding_window_view(padded, other.shape)
-    result: Array = np.tensordot(windows, other, axes=other.ndim)
+    value_array, weight_array = np.asarray(values, np.float64), np.asarray(weights, np.float64)
+    _check_element_count(value_array.size * weight_array.size)
+    padded = np.pad(value_array, [(size // 2, size // 2) for size in weight_array.shape])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, weight_array.shape)
+    result: Array = np.tensordot(windows, weight_array, axes=weight_array.ndim)
     return result
 
 

@@ -132,13 +132,13 @@ def _execute_show_step(request: ShowStep, folder: SharedFolder) -> Result:
     if step.question is None and scene.tab != "step":
         return Result({}, scene=scene)
     try:
-        played = record_scene(lesson, step.scene, request.seed)
-        asked = generate_question(lesson, step.question, played) if step.question is not None else None
+        recorded_scene = record_scene(lesson, step.scene, request.seed)
+        generated = generate_question(lesson, step.question, recorded_scene) if step.question is not None else None
     except InputError as error:
         line = step.question.line if step.question is not None else step.line
         raise InputError(f"{lesson.name}/lesson.md:{line}: {error.message}", advice=error.advice) from None
-    shown = replace(scene, moment=played.moment, question=asked)
-    return replace(share_recording(played.recording, folder), scene=shown)
+    shown = replace(scene, moment=recorded_scene.moment, question=generated)
+    return replace(share_recording(recorded_scene.recording, folder), scene=shown)
 
 
 def _describe_scene(lesson: Lesson, scene: Scene, seed: int) -> StepScene:

@@ -74,14 +74,14 @@ def shuffle_lines(body: str, seed: int) -> str:
     generator = np.random.default_rng([seed, 4])
     best = lines
     for _ in range(_MAX_PERMUTATIONS):
-        mixed = [lines[index] for index in generator.permutation(len(lines)).tolist()]
-        if _count_moved(mixed, lines) > _count_moved(best, lines):
-            best = mixed
+        shuffled = [lines[index] for index in generator.permutation(len(lines)).tolist()]
+        if _count_moved(shuffled, lines) > _count_moved(best, lines):
+            best = shuffled
     return "".join(f"{line}\n" for line in best)
 
 
-def _count_moved(mixed: list[str], lines: list[str]) -> int:
-    return sum(one != other for one, other in zip(mixed, lines, strict=True))
+def _count_moved(shuffled: list[str], lines: list[str]) -> int:
+    return sum(moved_line != line for moved_line, line in zip(shuffled, lines, strict=True))
 
 
 def _find_marked_lines(solution: str, task: Task) -> re.Match[str]:

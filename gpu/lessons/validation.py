@@ -34,13 +34,13 @@ def find_faults(lesson: Lesson) -> Iterator[LessonFault]:
     """Try everything in a lesson and yield its errors."""
     file = f"{lesson.name}/{LESSON_FILE}"
     for name in lesson.prerequisites:
-        if not any((place / name / LESSON_FILE).is_file() for place in (lesson.folder.parent, LIBRARY)):
+        if not any((folder / name / LESSON_FILE).is_file() for folder in (lesson.folder.parent, LIBRARY)):
             yield LessonFault(
                 file, 1, f"needs: There is no lesson {name!r}, neither next to this one nor in Lockstep's own."
             )
-    before = None
+    previous_scene = None
     for step in lesson.steps:
-        has_own_scene, before = step.scene is not before, step.scene
+        has_own_scene, previous_scene = step.scene is not previous_scene, step.scene
         for line, reason in _check_step(lesson, step, has_own_scene=has_own_scene):
             yield LessonFault(file, line, reason)
 
@@ -66,12 +66,12 @@ def _check_step(lesson: Lesson, step: LessonStep, *, has_own_scene: bool) -> Ite
 
 def _check_question(lesson: Lesson, step: LessonStep, seed: int) -> Iterator[tuple[int, str]]:
     assert step.question is not None
-    _, asked = ask_question(lesson, step, seed)
-    if not mark_answer(asked, asked.answer).is_correct:
-        yield step.question.line, f"{step.title}: Its own answer {asked.answer} is marked wrong."
-    for wrong in list_wrong_answers(asked):
-        if mark_answer(asked, wrong).is_correct:
-            yield step.question.line, f"{step.title}: {wrong!r} is marked right, but the answer is {asked.answer}."
+    _, generated = ask_question(lesson, step, seed)
+    if not mark_answer(generated, generated.answer).is_correct:
+        yield step.question.line, f"{step.title}: Its own answer {generated.answer} is marked wrong."
+    for wrong in list_wrong_answers(generated):
+        if mark_answer(generated, wrong).is_correct:
+            yield step.question.line, f"{step.title}: {wrong!r} is marked right, but the answer is {generated.answer}."
 
 
 def _check_task(lesson: Lesson, task: Task) -> Iterator[str]:

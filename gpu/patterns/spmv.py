@@ -53,16 +53,16 @@ _FILL_CHUNK = 2**17
 
 def _row_lengths(params: Params, n: int) -> Array:
     """Return the numbers of entries of the rows, in no particular order: int64, shape (n,)."""
-    each = min(params["entries"], n)
+    mean_length = min(params["entries"], n)
     match params["matrix"]:
         case "poisson":
             lengths: Array = np.diff(_make_poisson_matrix(n)["offsets"]).astype(np.int64)
             return lengths
         case "power-law":
             weights = np.arange(1.0, n + 1) ** -_SKEW
-            rounded: Array = np.rint(weights * (each * n / max(weights.sum(), 1)))
+            rounded: Array = np.rint(weights * (mean_length * n / max(weights.sum(), 1)))
             return np.minimum(rounded, n).astype(np.int64)
-    return np.full(n, each, np.int64)
+    return np.full(n, mean_length, np.int64)
 
 
 def _make_poisson_matrix(n: int) -> dict[str, Array]:
@@ -153,8 +153,8 @@ def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], lis
         engine.fill(y, 0)
         yield Progress(0.1, "uploaded")
         matrix = launch(engine, inputs, params, x, y)
-        for each in (x, *matrix):
-            engine.free(each)
+        for buffer in (x, *matrix):
+            engine.free(buffer)
         yield Progress(0.9, "multiplied")
         result = engine.download(y)
         engine.free(y)
@@ -167,7 +167,7 @@ def _launch_coo(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Bu
     block, count = int(params["block"]), inputs["entries"].size
     rows = np.repeat(np.arange(_count_rows(inputs), dtype=np.int32), np.diff(inputs["offsets"]))
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_coo")
-    matrix = [engine.upload(each) for each in (rows, inputs["columns"], inputs["entries"])]
+    matrix = [engine.upload(array) for array in (rows, inputs["columns"], inputs["entries"])]
     engine.launch(kernel, _linear_grid(count, block), (block, 1, 1), *matrix, x, y, np.int32(count))
     return matrix
 
@@ -180,10 +180,11 @@ def _launch_ell(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Bu
     step = max(1, _FILL_CHUNK // max(width, 1))
     for first in range(0, n, step):
         rows = slice(first, min(first + step, n))
-        own, lengths = slice(offsets[rows.start], offsets[rows.stop]), np.diff(offsets[rows.start : rows.stop + 1])
-        rank = np.arange(own.start, own.stop) - np.repeat(offsets[rows], lengths)
+        entries_of_rows = slice(offsets[rows.start], offsets[rows.stop])
+        lengths = np.diff(offsets[rows.start : rows.stop + 1])
+        rank = np.arange(entries_of_rows.start, entries_of_rows.stop) - np.repeat(offsets[rows], lengths)
         row = np.repeat(np.arange(rows.start, rows.stop), lengths)
-        columns[rank, row], entries[rank, row] = inputs["columns"][own], inputs["entries"][own]
+        columns[rank, row], entries[rank, row] = inputs["columns"][entries_of_rows], inputs["entries"][entries_of_rows]
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_ell")
     matrix = [engine.upload(columns), engine.upload(entries)]
     engine.launch(kernel, _linear_grid(n, block), (block, 1, 1), *matrix, x, y, np.int32(n), np.int32(width))
@@ -206,14 +207,14 @@ def _csr_launcher(
     """Return a function that launches a CSR kernel with `lanes` lanes per row."""
 
     def launch(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
-        block, n, each = (
+        block, n, row_lanes = (
             warp_aligned_block_size(params) if warps else int(params["block"]),
             _count_rows(inputs),
             lanes(inputs),
         )
-        kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "LANES": each}).kernel(kernel_name)
+        kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "LANES": row_lanes}).kernel(kernel_name)
         matrix = _upload_csr(engine, inputs)
-        engine.launch(kernel, _linear_grid(n * each, block), (block, 1, 1), *matrix, x, y, np.int32(n))
+        engine.launch(kernel, _linear_grid(n * row_lanes, block), (block, 1, 1), *matrix, x, y, np.int32(n))
         return matrix
 
     return launch

@@ -93,17 +93,17 @@ def _host_program(kernel_name: str, block_extents: Callable[[int], tuple[_Shape,
         face, length = _FACES[tile]
         kernel = engine.build(_FILE, {"TILE": tile, "FACE": face, "LENGTH": length}).kernel(kernel_name)
         values = engine.upload(to_float32(inputs["values"]))
-        out = engine.allocate(inputs["values"].shape, np.float32)
+        result_buffer = engine.allocate(inputs["values"].shape, np.float32)
         yield Progress(0.1, "uploaded")
-        covers, block = block_extents(tile)
-        grid = (-(-columns // covers[0]), -(-rows // covers[1]), -(-planes // covers[2]))
-        shape = (np.int32(planes), np.int32(rows), np.int32(columns))
+        extents, block = block_extents(tile)
+        grid = (-(-columns // extents[0]), -(-rows // extents[1]), -(-planes // extents[2]))
+        grid_shape = (np.int32(planes), np.int32(rows), np.int32(columns))
         factors = (np.float32(params["center"]), np.float32(params["around"]))
-        engine.launch(kernel, grid, block, values, out, *shape, *factors)
+        engine.launch(kernel, grid, block, values, result_buffer, *grid_shape, *factors)
         engine.free(values)
         yield Progress(0.9, "computed")
-        result = engine.download(out)
-        engine.free(out)
+        result = engine.download(result_buffer)
+        engine.free(result_buffer)
         return {"result": result}
 
     return run
@@ -184,7 +184,9 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     return present({"Input": inputs["values"][middle], "Result": outputs["result"][middle]}, first)
 
 
-def _side_parameter(name: str, label: str, text: str, minimum: int, maximum: int = _MAX_SIDE, **more: Any) -> Integer:
+def _side_parameter(
+    name: str, label: str, text: str, minimum: int, maximum: int = _MAX_SIDE, **options: Any
+) -> Integer:
     return Integer(
         name=name,
         label=label,
@@ -193,7 +195,7 @@ def _side_parameter(name: str, label: str, text: str, minimum: int, maximum: int
         minimum=minimum,
         maximum=maximum,
         minimum_label="" if minimum else "as columns",
-        **more,
+        **options,
     )
 
 

@@ -70,8 +70,8 @@ def find_compiler() -> str:
     EngineUnavailableError
         If there is none.
     """
-    named = os.environ.get("CXX", "")
-    path = next((candidate for each in (named, *_COMPILERS) if each and (candidate := shutil.which(each))), None)
+    requested = os.environ.get("CXX", "")
+    path = next((candidate for name in (requested, *_COMPILERS) if name and (candidate := shutil.which(name))), None)
     if path is None:
         raise EngineUnavailableError(
             "Compiling a program's host code needs a C++ compiler, but none was found.",
@@ -141,12 +141,18 @@ def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path)
     if file.suffix in _C_SUFFIXES:
         return _run_command([_find_c_compiler(), "-E", *include, *defines, str(file)])
     thrust = [include_dir for include_dir in options.include_dirs if _contains_thrust(include_dir)]
-    own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in (_THRUST_DEFINES if thrust else _DEFINES))]
+    lockstep_includes = [
+        f"-I{HEADERS}",
+        f"-I{empty}",
+        *(f"-D{each}" for each in (_THRUST_DEFINES if thrust else _DEFINES)),
+    ]
     if file.suffix in _CUDA_SUFFIXES:
-        own += ["-include", "cuda_runtime.h"]
-    last = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
+        lockstep_includes += ["-include", "cuda_runtime.h"]
+    last_includes = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
     language = ["-x", "c++", "-std=gnu++17"]
-    text = _run_command([find_compiler(), "-E", *language, *own, *include, *last, *defines, str(file)])
+    text = _run_command(
+        [find_compiler(), "-E", *language, *lockstep_includes, *include, *last_includes, *defines, str(file)]
+    )
     if file.suffix not in _CUDA_SUFFIXES:
         return text
     return rewrite_host_text(text, number, str(HEADERS).encode(), str(_SHARED_HEADERS).encode(), functors=bool(thrust))

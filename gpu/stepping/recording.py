@@ -157,9 +157,9 @@ class Recording:
     def find_write_moment(self, array: str, element: int) -> int | None:
         """Return the moment after the last write of an array's element; None if no recorded event wrote it."""
         for launch in reversed(self.launches):
-            for each in launch.trace.arrays:
-                if each.name == array and element < each.count:
-                    writer = launch.trace.find_writer(each.number, element, launch.count)
+            for recorded_array in launch.trace.arrays:
+                if recorded_array.name == array and element < recorded_array.count:
+                    writer = launch.trace.find_writer(recorded_array.number, element, launch.count)
                     if writer is not None:
                         return launch.first + writer.event + 1
         return None
@@ -167,11 +167,11 @@ class Recording:
     def map_element(self, array: str, element: int, shape: tuple[int, ...]) -> int:
         """Map an element of an array of another shape to an element of this array, as if it repeated periodically."""
         for launch in reversed(self.launches):
-            for each in launch.trace.arrays:
-                if each.name == array:
-                    extents = launch.shapes[each.number]
+            for recorded_array in launch.trace.arrays:
+                if recorded_array.name == array:
+                    extents = launch.shapes[recorded_array.number]
                     if extents is None or len(extents) != len(shape):
-                        return element % each.count
+                        return element % recorded_array.count
                     index = [
                         coordinate % extent
                         for coordinate, extent in zip(np.unravel_index(element, shape), extents, strict=True)
@@ -254,9 +254,9 @@ class Recording:
             manifest = json.loads(trace_file.read_member(archive, _MANIFEST, trace_file.MAX_MANIFEST_BYTES))
             trace_file.check_version(manifest["version"], VERSION, path, "recording")
             launches, first = [], 0
-            for number, each in enumerate(manifest["launches"]):
-                shapes = tuple(None if shape is None else tuple(shape) for shape in each["shapes"])
-                entry = _LaunchEntry(each["count"], tuple(each["buffers"]), shapes)
+            for number, saved_launch in enumerate(manifest["launches"]):
+                shapes = tuple(None if shape is None else tuple(shape) for shape in saved_launch["shapes"])
+                entry = _LaunchEntry(saved_launch["count"], tuple(saved_launch["buffers"]), shapes)
                 if not matches_type(entry, _LaunchEntry):
                     raise ValueError("a launch has values of the wrong type")
                 opener = partial(_unpack_trace, archive, path, number, entry)

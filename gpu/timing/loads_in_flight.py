@@ -68,7 +68,9 @@ def count_loads_in_flight(kernel: PtxKernel, code: MachineCode, path: Sequence[S
 
 def _count_block_loads(kernel: PtxKernel, code: MachineCode, block: int) -> tuple[int, int, float]:
     """Return a basic block's number of loads, number of waits for loads, and bytes loaded per thread."""
-    index_of_request = {request_row: place for place, request_row in code.requests[block].items()}
+    index_of_request = {
+        request_row: instruction_index for instruction_index, request_row in code.requests[block].items()
+    }
     loads, groups, size = 0, 0, 0.0
     outstanding: set[int] = set()
     for number in range(int(code.first_operation[block]), int(code.first_operation[block + 1])):

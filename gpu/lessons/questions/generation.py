@@ -39,18 +39,18 @@ def ask_question(lesson: Lesson, step: LessonStep, seed: int = 0) -> tuple[Recor
     """
     if step.question is None or step.scene is None:
         raise InputError(f"The step {step.title!r} has no question.")
-    played = record_scene(lesson, step.scene, seed)
-    return played, generate_question(lesson, step.question, played)
+    recorded_scene = record_scene(lesson, step.scene, seed)
+    return recorded_scene, generate_question(lesson, step.question, recorded_scene)
 
 
 def generate_question(lesson: Lesson, question: Question, recorded_scene: RecordedScene) -> RecordingQuestion:
     """Ask a question about a recorded scene; raises as `ask_question`."""
     if question.kind in _STATEMENT_GENERATORS:
-        asked = _STATEMENT_GENERATORS[question.kind](recorded_scene, question)
+        generated = _STATEMENT_GENERATORS[question.kind](recorded_scene, question)
     else:
-        asked = _RUN_GENERATORS[question.kind](lesson, recorded_scene, question)
-    prompt = f"{question.prompt} {asked.prompt}" if question.prompt else asked.prompt
-    return replace(asked, prompt=prompt, hints=(*question.hints, *_format_last_hint(asked)))
+        generated = _RUN_GENERATORS[question.kind](lesson, recorded_scene, question)
+    prompt = f"{question.prompt} {generated.prompt}" if question.prompt else generated.prompt
+    return replace(generated, prompt=prompt, hints=(*question.hints, *_format_last_hint(generated)))
 
 
 def list_wrong_answers(question: RecordingQuestion) -> tuple[Any, ...]:

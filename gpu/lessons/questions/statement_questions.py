@@ -158,14 +158,14 @@ def ask_value(recorded_scene: RecordedScene, question: Question) -> RecordingQue
     candidates = np.flatnonzero(launch.trace.memory.find_written(array, step))
     if until == recorded_scene.moment + 1:
         _, event = _find_statement(recorded_scene)
-        own = [
+        writes = [
             array_access
             for array_access in find_array_accesses(launch.trace, event)
             if array_access.array_number == array.number and array_access.is_write
         ]
-        candidates = np.unique(np.concatenate([each.elements for each in own])) if own else candidates
+        candidates = np.unique(np.concatenate([access.elements for access in writes])) if writes else candidates
     element = _choose_element(question, candidates, array, recorded_scene)
-    held = launch.trace.array(array.number, step)[element]
+    element_value = launch.trace.array(array.number, step)[element]
     write = launch.trace.memory.find_writer(array, element, step)
     line, source, why = 0, "", "No thread writes it."
     element_name = f"{name}[{element}]{f' of block {block}' if array.space == 'shared' else ''}"
@@ -175,7 +175,7 @@ def ask_value(recorded_scene: RecordedScene, question: Question) -> RecordingQue
         line, source = position.line, statement_text(recorded_scene.recording, recorded_scene.file, position)
         text = explain(recorded_scene.recording, moment, write.block, write.thread).text
         why = f"Block {write.block}, thread {write.thread}: {text}." if text else f"Thread {write.thread} writes it."
-    answer: int | float = float(held) if np.asarray(held).dtype.kind == "f" else int(held)
+    answer: int | float = float(element_value) if np.asarray(element_value).dtype.kind == "f" else int(element_value)
     return RecordingQuestion(
         "value",
         f"What is {element_name} {_describe_place(recorded_scene, question, until)}?"

@@ -70,12 +70,12 @@ def prepare_counting_input(inputs: Inputs, params: Params) -> CountingInput:
             return CountingInput(inputs["values"].astype(np.float32).reshape(1, -1), ranges + 1, levels, macros, edges)
         case "numbers":
             dtype = np.dtype(params["dtype"])
-            whole = dtype.kind == "u"
-            levels = 2 ** (8 * dtype.itemsize) if whole else _FLOAT_LEVELS
+            is_integer = dtype.kind == "u"
+            levels = 2 ** (8 * dtype.itemsize) if is_integer else _FLOAT_LEVELS
             macros = {
                 "PIXEL": TYPES[dtype.name],
                 "LEVELS": levels if levels <= 2**16 else f"{levels}ull",
-                **({} if whole else {"FRACTIONS": 1}),
+                **({} if is_integer else {"FRACTIONS": 1}),
             }
             return CountingInput(inputs["values"].astype(dtype).reshape(1, -1), params["bins"], levels, macros)
     image, levels = inputs["image"], int(inputs["maxval"]) + 1
@@ -107,15 +107,15 @@ def _make_numbers(params: Params, rng: np.random.Generator) -> Array:
 
     Unsigned integers are distributed in the same way over the range of their type.
     """
-    n, equal = int(params["n"]), params["of"] == NUMBERS
-    dtype = np.dtype(params["dtype"] if equal else np.float32)
+    n, has_equal_ranges = int(params["n"]), params["of"] == NUMBERS
+    dtype = np.dtype(params["dtype"] if has_equal_ranges else np.float32)
     if dtype.kind == "u" and params["numbers"] == "uniform":
         return rng.integers(0, 2 ** (8 * dtype.itemsize), n, dtype)
     values: Array
     match params["numbers"]:
         case "normal":
             values = rng.standard_normal(n, np.float32)
-            if equal:
+            if has_equal_ranges:
                 values = values / 8 + np.float32(0.5)
         case "skewed":
             values = rng.random(n, np.float32) ** 4
@@ -133,7 +133,7 @@ def strip_to_letters(params: Params) -> Params:
     """Return the parameters with the text reduced to its letters, as in textbooks' example histograms."""
     if params["of"] != LETTERS:
         return params
-    letters = "".join(each for each in params["text"] if each.isascii() and each.isalpha())
+    letters = "".join(character for character in params["text"] if character.isascii() and character.isalpha())
     return {**params, "text": letters}
 
 
@@ -144,7 +144,7 @@ def bin_names(params: Params) -> tuple[str, ...]:
             step = params["letters"]
             firsts = range(0, ALPHABET, step)
             spans = [(first, min(first + step, ALPHABET) - 1) for first in firsts]
-            letters = [tuple(chr(ord("a") + place) for place in span) for span in spans]
+            letters = [tuple(chr(ord("a") + letter_index) for letter_index in span) for span in spans]
             return (*(low if low == high else f"{low}–{high}" for low, high in letters), "other")
         case "ranges":
             edges = params["edges"]
@@ -166,33 +166,33 @@ def accept(inputs: Inputs, params: Params) -> None:
         raise InputError(f"A histogram of {params['of']} needs {kind} as input, but there is none.")
     if params["of"] == NUMBERS and np.dtype(params["dtype"]).kind == "u":
         values, largest = inputs["values"], np.iinfo(params["dtype"]).max
-        whole = (values == np.floor(values)) & (values >= 0) & (values <= largest)
-        if not whole.all():
+        fits = (values == np.floor(values)) & (values >= 0) & (values <= largest)
+        if not fits.all():
             raise InputError(
-                f"{params['dtype']} holds whole numbers from 0 to {largest}, but one of these is {values[~whole][0]}.",
+                f"{params['dtype']} holds whole numbers from 0 to {largest}, but one of these is {values[~fits][0]}.",
                 advice="Choose float32, or other numbers.",
             )
 
 
 def reference(inputs: Inputs, params: Params) -> Array:
     """Return the reference result, computed by NumPy: int64, shape (channels, bins)."""
-    task = prepare_counting_input(inputs, params)
-    if task.edges is not None:
-        return _count_ranges(task.planes[0], task.edges.astype(np.float64))[np.newaxis]
+    counting_input = prepare_counting_input(inputs, params)
+    if counting_input.edges is not None:
+        return _count_ranges(counting_input.planes[0], counting_input.edges.astype(np.float64))[np.newaxis]
     if params["of"] == NUMBERS:
-        return _count_equal_ranges(task.planes[0], task.bins)[np.newaxis]
-    bin_of_level = np.arange(task.levels, dtype=np.int64) * task.bins // task.levels
+        return _count_equal_ranges(counting_input.planes[0], counting_input.bins)[np.newaxis]
+    bin_of_level = np.arange(counting_input.levels, dtype=np.int64) * counting_input.bins // counting_input.levels
     if params["of"] == LETTERS:
-        bin_of_level[:] = task.bins - 1
+        bin_of_level[:] = counting_input.bins - 1
         for first in (ord("A"), ord("a")):
             bin_of_level[first : first + ALPHABET] = np.arange(ALPHABET) // params["letters"]
     counts = []
-    for plane in task.planes:
-        per_level = np.zeros(task.levels, np.int64)
+    for plane in counting_input.planes:
+        per_level = np.zeros(counting_input.levels, np.int64)
         # In pieces, as `bincount` converts to 8-byte integers.
         for start in range(0, plane.size, 2**22):
-            per_level += np.bincount(plane[start : start + 2**22], minlength=task.levels)
-        counts.append(np.bincount(bin_of_level, weights=per_level, minlength=task.bins).astype(np.int64))
+            per_level += np.bincount(plane[start : start + 2**22], minlength=counting_input.levels)
+        counts.append(np.bincount(bin_of_level, weights=per_level, minlength=counting_input.bins).astype(np.int64))
     return np.stack(counts)
 
 

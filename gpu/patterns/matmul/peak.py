@@ -61,12 +61,24 @@ class _Plan:
     def estimate_cost(self, multiprocessors: int, m: int, n: int, k: int) -> float:
         """Estimate the time of the busiest multiprocessor, in multiply-adds at the peak rate."""
         shares = self.splits * self.parts
-        each = math.ceil(self.tile.blocks(m, n) * shares / (multiprocessors * _CLUSTER_EFFICIENCY[self.splits]))
-        slower = {1: self.tile.single_block_slowdown, 2: self.tile.two_block_slowdown}.get(each, 1.0)
+        blocks_per_multiprocessor = math.ceil(
+            self.tile.blocks(m, n) * shares / (multiprocessors * _CLUSTER_EFFICIENCY[self.splits])
+        )
+        slowdown = {1: self.tile.single_block_slowdown, 2: self.tile.two_block_slowdown}.get(
+            blocks_per_multiprocessor, 1.0
+        )
         steps = -(-k // (shares * self.tile.depth)) + self.tile.stages  # filling the pipeline waits for memory
-        own = each * slower * self.tile.rows * self.tile.columns * self.tile.depth * steps / self.tile.rate
+        product_cost = (
+            blocks_per_multiprocessor
+            * slowdown
+            * self.tile.rows
+            * self.tile.columns
+            * self.tile.depth
+            * steps
+            / self.tile.rate
+        )
         return (
-            own
+            product_cost
             + (_CLUSTER_COST if self.splits > 1 else 0)
             + (_LAUNCH_COST + _ADDITION_COST * self.parts * m * n) * (self.parts > 1)
         )
@@ -119,7 +131,7 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
         a,
         padded_b,
         parts.partial_products,
-        *(np.int32(each) for each in (m, n, k, padded_b.shape[1])),
+        *(np.int32(size) for size in (m, n, k, padded_b.shape[1])),
         np.float32(alpha),
         np.float32(beta),
     )

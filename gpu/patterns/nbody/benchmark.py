@@ -29,8 +29,8 @@ def _case(bodies: int, variants: tuple[str, ...] = ()) -> Case:
         {"preset": "plummer", "bodies": bodies, "steps": 0},
         variants=variants,
         programs=tuple(
-            CudaProgram(who, "gravity.cu", (each, bodies), options=_SAMPLE_OPTIONS)
-            for each, who in _BODIES_PER_THREAD.items()
+            CudaProgram(title, "gravity.cu", (bodies_per_thread, bodies), options=_SAMPLE_OPTIONS)
+            for bodies_per_thread, title in _BODIES_PER_THREAD.items()
         ),
     )
 
@@ -49,10 +49,10 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
                 dy = bodies[j, 1] - bodies[i, 1]
                 dz = bodies[j, 2] - bodies[i, 2]
                 inverse = np.float32(1) / np.sqrt(dx * dx + dy * dy + dz * dz + squared)
-                pull = bodies[j, 3] * inverse * inverse * inverse
-                ax += dx * pull
-                ay += dy * pull
-                az += dz * pull
+                scaled_mass = bodies[j, 3] * inverse * inverse * inverse
+                ax += dx * scaled_mass
+                ay += dy * scaled_mass
+                az += dz * scaled_mass
             result[i, 0], result[i, 1], result[i, 2] = ax, ay, az
 
     @cache

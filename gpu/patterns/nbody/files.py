@@ -126,15 +126,15 @@ def accept_bodies(bodies: Array, name: str) -> Array:
 def _read_text(path: Path) -> Array:
     rows: list[list[float]] = []
     with file_access.open_for_reading(path, _MAX_FILE_BYTES) as file:
-        for place, line in file_access.read_lines(file, path.name, _MAX_LINE_BYTES):
+        for number, line in file_access.read_lines(file, path.name, _MAX_LINE_BYTES):
             try:
-                text = line.decode("utf-8-sig" if place == 1 else "utf-8").split("#", 1)[0].strip()
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").split("#", 1)[0].strip()
             except UnicodeDecodeError:
-                raise InputError(f"{path.name}, line {place}, is not text.") from None
+                raise InputError(f"{path.name}, line {number}, is not text.") from None
             fields = text.replace(";", ",").split(",") if "," in text or ";" in text else text.split()
             if not text or (not rows and [field.strip().lower() for field in fields] == list(COLUMNS)):
                 continue
-            rows.append(_parse_row(fields, f"{path.name}, line {place}"))
+            rows.append(_parse_row(fields, f"{path.name}, line {number}"))
             if len(rows) > MAX_BODIES:
                 raise InputError(f"{path.name} has more than {MAX_BODIES} bodies, the most that a simulation allows.")
     if not rows:
@@ -151,8 +151,8 @@ def _parse_row(fields: list[str], location: str) -> list[float]:
         try:
             number = float(field)
         except ValueError:
-            shown = repr(field.strip()[:_MAX_QUOTED_LETTERS])
-            raise InputError(f"{location}: {shown} is not a number for {name}.") from None
+            quoted = repr(field.strip()[:_MAX_QUOTED_LETTERS])
+            raise InputError(f"{location}: {quoted} is not a number for {name}.") from None
         if not math.isfinite(number) or abs(number) > float(np.finfo(np.float32).max):
             raise InputError(
                 f"{location}: {name} is {field.strip()[:_MAX_QUOTED_LETTERS]}, which is not a finite float32."

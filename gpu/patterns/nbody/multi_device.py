@@ -50,18 +50,20 @@ def plan(tasks: TaskCollector) -> dict[str, Parts]:
     """Add the Dask tasks: the initial forces, and per time step a move of every chunk and the new forces."""
     steps, chunks = tasks.params["steps"], len(tasks.chunks)
     check_run(tasks.variant, steps, chunks)
-    places, velocities = add_upload_tasks(tasks)
-    first = add_force_tasks(tasks, places)
-    pulls = [each["pulls"] for each in first]
-    before = add_measuring_tasks(tasks, places, velocities)
+    positions, velocities = add_upload_tasks(tasks)
+    initial_forces = add_force_tasks(tasks, positions)
+    accelerations = [result["acceleration buffer"] for result in initial_forces]
+    moments_before = add_measuring_tasks(tasks, positions, velocities)
     for _ in range(steps):
-        places, velocities, pulls = add_time_step_tasks(tasks, places, velocities, pulls)
-    verified = tuple(each["verified"] for each in first)
+        positions, velocities, accelerations = add_time_step_tasks(tasks, positions, velocities, accelerations)
+    verified = tuple(result["verified"] for result in initial_forces)
     return {
         "accelerations": Parts(verified, tasks.add_task(compute_part_starts, list(verified))),
-        "all accelerations": Parts(tuple(each["accelerations"] for each in first)),
-        "bodies": Parts(tuple(_add_chunk_tasks(tasks, download_bodies, places, velocities))),
-        CONSERVED: Parts((before, add_measuring_tasks(tasks, places, velocities) if steps else before)),
+        "all accelerations": Parts(tuple(result["accelerations"] for result in initial_forces)),
+        "bodies": Parts(tuple(_add_chunk_tasks(tasks, download_bodies, positions, velocities))),
+        CONSERVED: Parts(
+            (moments_before, add_measuring_tasks(tasks, positions, velocities) if steps else moments_before)
+        ),
     }
 
 
@@ -79,7 +81,7 @@ def check_run(variant: str, steps: int, chunks: int) -> None:
 def add_upload_tasks(tasks: TaskCollector) -> tuple[list[FutureResult], list[FutureResult]]:
     """Add the Dask tasks that upload each chunk's bodies; return their positions and velocities."""
     states = [tasks.add_task(upload_bodies, chunk, chunk_index=index) for index, chunk in enumerate(tasks.chunks)]
-    return [state["places"] for state in states], [state["velocities"] for state in states]
+    return [state["positions"] for state in states], [state["velocities"] for state in states]
 
 
 def add_force_tasks(tasks: TaskCollector, positions: list[FutureResult]) -> list[FutureResult]:
@@ -98,15 +100,19 @@ def add_time_step_tasks(
 ) -> tuple[list[FutureResult], list[FutureResult], list[FutureResult]]:
     """Add the Dask tasks of a time step; return the positions, velocities and accelerations after it."""
     drifted = _add_chunk_tasks(tasks, kick_drift, positions, velocities, accelerations)
-    new_places = [each["places"] for each in drifted]
-    half_kicked = [each["velocities"] for each in drifted]
+    new_positions = [result["positions"] for result in drifted]
+    half_kicked = [result["velocities"] for result in drifted]
     kicked = _add_chunk_tasks(
         tasks,
         accelerate_and_kick,
-        [_rotate_to_front(new_places, index) for index in range(len(new_places))],
+        [_rotate_to_front(new_positions, index) for index in range(len(new_positions))],
         half_kicked,
     )
-    return new_places, [each["velocities"] for each in kicked], [each["pulls"] for each in kicked]
+    return (
+        new_positions,
+        [result["velocities"] for result in kicked],
+        [result["acceleration buffer"] for result in kicked],
+    )
 
 
 def add_measuring_tasks(
@@ -131,18 +137,22 @@ def _rotate_to_front(values: list[FutureResult], chunk_index: int) -> list[Futur
 
 def upload_bodies(worker: WorkerContext, piece: ChunkInput) -> dict[str, Buffer]:
     """Upload a chunk's bodies: positions with masses, and velocities."""
-    places, velocities = split_bodies(piece.inputs["bodies"])
-    return {"places": worker.engine.upload(places), "velocities": worker.engine.upload(velocities)}
+    positions, velocities = split_bodies(piece.inputs["bodies"])
+    return {"positions": worker.engine.upload(positions), "velocities": worker.engine.upload(velocities)}
 
 
 def compute_initial_accelerations(worker: WorkerContext, positions: list[Buffer], chunk_index: int) -> dict[str, Any]:
     """Compute the initial accelerations of a chunk's bodies; some of them are verified."""
-    pulls = _compute_accelerations(worker, positions)
-    accelerations = worker.engine.download(pulls)[:, :3]
+    acceleration_buffer = _compute_accelerations(worker, positions)
+    accelerations = worker.engine.download(acceleration_buffer)[:, :3]
     lengths = [position.shape[0] for position in positions]
     start, numbers = sum(lengths[len(lengths) - chunk_index :]), verified_bodies(sum(lengths))
-    own = numbers[(numbers >= start) & (numbers < start + len(accelerations))] - start
-    return {"pulls": pulls, "accelerations": accelerations, "verified": accelerations[own]}
+    verified = numbers[(numbers >= start) & (numbers < start + len(accelerations))] - start
+    return {
+        "acceleration buffer": acceleration_buffer,
+        "accelerations": accelerations,
+        "verified": accelerations[verified],
+    }
 
 
 def kick_drift(
@@ -150,41 +160,50 @@ def kick_drift(
 ) -> dict[str, Buffer]:
     """Accelerate a chunk's bodies for half a time step, then move them for a whole one."""
     engine, motion = worker.engine, motion_from_params(worker.params)
-    moved_places, kicked = _copy(engine, positions), _copy(engine, velocities)
+    moved_positions, kicked_velocities = _copy(engine, positions), _copy(engine, velocities)
     times = np.float32(motion.time_step / 2), np.float32(motion.time_step)
     _launch(
         engine,
         FILE,
         "leapfrog_kick_drift",
-        moved_places.shape[0],
-        moved_places,
-        kicked,
+        moved_positions.shape[0],
+        moved_positions,
+        kicked_velocities,
         accelerations,
         *times,
-        np.int32(moved_places.shape[0]),
+        np.int32(moved_positions.shape[0]),
     )
-    return {"places": moved_places, "velocities": kicked}
+    return {"positions": moved_positions, "velocities": kicked_velocities}
 
 
 def accelerate_and_kick(worker: WorkerContext, positions: list[Buffer], velocities: Buffer) -> dict[str, Buffer]:
     """Compute the accelerations of a chunk's bodies, and accelerate them for the second half of a time step."""
     engine, motion = worker.engine, motion_from_params(worker.params)
-    pulls, kicked = _compute_accelerations(worker, positions), _copy(engine, velocities)
-    count = np.int32(kicked.shape[0])
-    _launch(engine, FILE, "leapfrog_kick", kicked.shape[0], kicked, pulls, np.float32(motion.time_step / 2), count)
-    return {"pulls": pulls, "velocities": kicked}
+    accelerations, kicked_velocities = _compute_accelerations(worker, positions), _copy(engine, velocities)
+    count = np.int32(kicked_velocities.shape[0])
+    _launch(
+        engine,
+        FILE,
+        "leapfrog_kick",
+        kicked_velocities.shape[0],
+        kicked_velocities,
+        accelerations,
+        np.float32(motion.time_step / 2),
+        count,
+    )
+    return {"acceleration buffer": accelerations, "velocities": kicked_velocities}
 
 
 def chunk_moments(worker: WorkerContext, positions: list[Buffer], velocities: Buffer) -> Array:
     """Measure a chunk's share of the conserved quantities of all bodies."""
-    engine, own = worker.engine, velocities.shape[0]
+    engine, own_count = worker.engine, velocities.shape[0]
     # Padding with bodies of no mass, so that the last block does not count another chunk's bodies.
-    together = _gather(engine, positions, padding=-own % MOMENTS_BLOCK)
-    sums = allocate_moments(engine, own)
+    all_positions = _gather(engine, positions, padding=-own_count % MOMENTS_BLOCK)
+    sums = allocate_moments(engine, own_count)
     result = measure_moments(
-        engine, together, velocities, sums, square_softening(motion_from_params(worker.params).softening)
+        engine, all_positions, velocities, sums, square_softening(motion_from_params(worker.params).softening)
     )
-    for buffer in (together, sums):
+    for buffer in (all_positions, sums):
         engine.free(buffer)
     return result[np.newaxis]
 
@@ -211,10 +230,10 @@ def draw_bodies(
 ) -> Array:
     """Draw the bodies of all chunks on one device: uint8, shape (height, width, 3)."""
     engine, painter = worker.engine, Painter(worker.engine)
-    all_places, all_velocities = _gather(engine, positions), _gather(engine, velocities)
+    all_positions, all_velocities = _gather(engine, positions), _gather(engine, velocities)
     all_origins = engine.upload(np.concatenate(origins))
     image = painter.draw(
-        all_places,
+        all_positions,
         all_velocities,
         all_origins,
         picture.camera,
@@ -225,7 +244,7 @@ def draw_bodies(
         speed_scale=picture.speed_scale,
     )
     painter.close()
-    for buffer in (all_places, all_velocities, all_origins):
+    for buffer in (all_positions, all_velocities, all_origins):
         engine.free(buffer)
     return image
 
@@ -243,30 +262,40 @@ def compute_part_starts(worker: WorkerContext, parts: list[Array]) -> Array:
 
 def _compute_accelerations(worker: WorkerContext, positions: list[Buffer]) -> Buffer:
     """Return the accelerations of the first chunk's bodies by the bodies of all chunks."""
-    engine, motion, own = worker.engine, motion_from_params(worker.params), positions[0].shape[0]
-    together = _gather(engine, positions)
-    total = together.shape[0]
+    engine, motion, own_count = worker.engine, motion_from_params(worker.params), positions[0].shape[0]
+    all_positions = _gather(engine, positions)
+    total = all_positions.shape[0]
     # The last block also computes accelerations of other chunks' bodies, which are not used.
-    all_pulls = engine.allocate((total, 4), np.float32)
-    forces = ForceKernel(engine, worker.variant, own, motion.block, total=total)
-    forces.launch(together, all_pulls, square_softening(motion.softening))
-    pulls = engine.allocate((own, 4), np.float32)
-    _launch(engine, CHUNKS_FILE, "nbody_gather", own, all_pulls, pulls, np.int32(0), np.int32(own))
-    for buffer in (together, all_pulls):
+    all_accelerations = engine.allocate((total, 4), np.float32)
+    forces = ForceKernel(engine, worker.variant, own_count, motion.block, total=total)
+    forces.launch(all_positions, all_accelerations, square_softening(motion.softening))
+    accelerations = engine.allocate((own_count, 4), np.float32)
+    _launch(
+        engine,
+        CHUNKS_FILE,
+        "nbody_gather",
+        own_count,
+        all_accelerations,
+        accelerations,
+        np.int32(0),
+        np.int32(own_count),
+    )
+    for buffer in (all_positions, all_accelerations):
         engine.free(buffer)
-    return pulls
+    return accelerations
 
 
 def _gather(engine: Engine, positions: list[Buffer], padding: int = 0) -> Buffer:
     """Concatenate the bodies of all chunks, with `padding` bodies of no mass after the first chunk's."""
-    together, first = engine.allocate((padding + sum(position.shape[0] for position in positions), 4), np.float32), 0
+    first = 0
+    all_positions = engine.allocate((padding + sum(position.shape[0] for position in positions), 4), np.float32)
     if padding:
-        engine.fill(together, 0)
+        engine.fill(all_positions, 0)
     for position in positions:
         count = position.shape[0]
-        _launch(engine, CHUNKS_FILE, "nbody_gather", count, position, together, np.int32(first), np.int32(count))
+        _launch(engine, CHUNKS_FILE, "nbody_gather", count, position, all_positions, np.int32(first), np.int32(count))
         first += count + (0 if first else padding)
-    return together
+    return all_positions
 
 
 def _copy(engine: Engine, values: Buffer) -> Buffer:

@@ -48,11 +48,15 @@ def _host_program(variant: str) -> HostProgram:
         simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
         try:
             yield Progress(0.0, "uploaded")
-            first = simulation.accelerations(variant, motion.softening, motion.block)
-            for done in simulation.advance(variant, steps, motion):
-                yield Progress(done / steps, f"step {done} of {steps}")
-            verified = first[verified_bodies(simulation.count)]
-            return {"accelerations": verified, "all accelerations": first, "bodies": simulation.download_bodies()}
+            accelerations = simulation.accelerations(variant, motion.softening, motion.block)
+            for step in simulation.advance(variant, steps, motion):
+                yield Progress(step / steps, f"step {step} of {steps}")
+            verified = accelerations[verified_bodies(simulation.count)]
+            return {
+                "accelerations": verified,
+                "all accelerations": accelerations,
+                "bodies": simulation.download_bodies(),
+            }
         finally:
             simulation.close()
 

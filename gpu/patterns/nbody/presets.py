@@ -38,16 +38,16 @@ def plummer(n: int, rng: _G) -> Array:
     Dynamics, Astronomy and Astrophysics 37 (1974). The outermost hundredth of the mass is left out.
     """
     radii = (rng.uniform(0, 0.99, n) ** (-2 / 3) - 1) ** -0.5
-    places = _random_directions(n, rng) * radii[:, np.newaxis]
+    positions = _random_directions(n, rng) * radii[:, np.newaxis]
     fractions = np.zeros(n)
-    left = np.arange(n)
-    while left.size:  # rejection sampling of the fraction q of the escape speed, with density q^2 (1 - q^2)^(7/2)
-        candidates = rng.uniform(0, 1, left.size)
-        accepted = rng.uniform(0, 0.1, left.size) < candidates**2 * (1 - candidates**2) ** 3.5
-        fractions[left[accepted]] = candidates[accepted]
-        left = left[~accepted]
+    pending = np.arange(n)
+    while pending.size:  # rejection sampling of the fraction q of the escape speed, with density q^2 (1 - q^2)^(7/2)
+        candidates = rng.uniform(0, 1, pending.size)
+        accepted = rng.uniform(0, 0.1, pending.size) < candidates**2 * (1 - candidates**2) ** 3.5
+        fractions[pending[accepted]] = candidates[accepted]
+        pending = pending[~accepted]
     escape = 2**0.5 * (1 + radii**2) ** -0.25
-    return _make_bodies(places, _random_directions(n, rng) * (fractions * escape)[:, np.newaxis])
+    return _make_bodies(positions, _random_directions(n, rng) * (fractions * escape)[:, np.newaxis])
 
 
 def galaxies(n: int, rng: _G) -> Array:
@@ -98,10 +98,10 @@ def figure_eight(n: int, rng: _G) -> Array:
     Source: Chenciner, Montgomery, A Remarkable Periodic Solution of the Three-Body Problem in the Case of Equal Masses,
     Annals of Mathematics 152 (2000), with Simo's initial values.
     """
-    place, velocity = np.array([0.97000436, -0.24308753, 0.0]), np.array([-0.93240737, -0.86473146, 0.0])
-    places = np.stack([place, -place, np.zeros(3)])
+    position, velocity = np.array([0.97000436, -0.24308753, 0.0]), np.array([-0.93240737, -0.86473146, 0.0])
+    positions = np.stack([position, -position, np.zeros(3)])
     velocities = np.stack([-velocity / 2, -velocity / 2, velocity])
-    return _make_bodies(places, velocities, mass=3.0)
+    return _make_bodies(positions, velocities, mass=3.0)
 
 
 GENERATORS: dict[str, Callable[[int, _G], Array]] = {
@@ -213,8 +213,8 @@ def _planet_state(
         anomaly = mean + eccentricity * np.sin(anomaly)
     rate = ((1 + mass) / axis**3) ** 0.5 / (1 - eccentricity * np.cos(anomaly))
     minor = axis * (1 - eccentricity**2) ** 0.5
-    place = np.array([axis * (np.cos(anomaly) - eccentricity), minor * np.sin(anomaly), 0])
+    position = np.array([axis * (np.cos(anomaly) - eccentricity), minor * np.sin(anomaly), 0])
     velocity = rate * np.array([-axis * np.sin(anomaly), minor * np.cos(anomaly), 0])
     in_plane = _rotation_matrix(0.0, np.radians(perihelion - node))
     to_space = _rotation_matrix(np.radians(inclination), np.radians(node)) @ in_plane
-    return np.concatenate([to_space @ place, to_space @ velocity, [mass]])
+    return np.concatenate([to_space @ position, to_space @ velocity, [mass]])

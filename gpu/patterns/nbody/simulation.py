@@ -26,9 +26,9 @@ _SUMS = 8
 
 def split_bodies(bodies: Array) -> tuple[Array, Array]:
     """Split bodies of shape (n, 7) for kernels: x y z m, and vx vy vz 0; both float32 of shape (n, 4)."""
-    places, velocities = np.zeros((2, len(bodies), 4), np.float32)
-    places[:, :3], places[:, 3], velocities[:, :3] = bodies[:, :3], bodies[:, 6], bodies[:, 3:6]
-    return places, velocities
+    positions, velocities = np.zeros((2, len(bodies), 4), np.float32)
+    positions[:, :3], positions[:, 3], velocities[:, :3] = bodies[:, :3], bodies[:, 6], bodies[:, 3:6]
+    return positions, velocities
 
 
 def measure_moments(
@@ -44,11 +44,11 @@ def measure_moments(
     array of float64, shape (8,)
         Kinetic energy, momentum, angular momentum, and potential energy, which counts each pair twice.
     """
-    own, total = np.int32(velocities.shape[0]), np.int32(positions.shape[0])
+    own_count, total = np.int32(velocities.shape[0]), np.int32(positions.shape[0])
     module = engine.build(FILE, {"BLOCK_SIZE": _BLOCK})
     grid, block = (sums.shape[0], 1, 1), (_BLOCK, 1, 1)
     engine.launch(module.kernel("nbody_potential"), grid, block, positions, sums, total, softening_squared)
-    engine.launch(module.kernel("nbody_moments"), grid, block, positions, velocities, sums, own)
+    engine.launch(module.kernel("nbody_moments"), grid, block, positions, velocities, sums, own_count)
     result: Array = engine.download(sums).sum(axis=0)
     return result
 
@@ -99,8 +99,8 @@ class BodySimulation:
         self.steps = 0
         self.radius = half_mass_radius(bodies)
         self._speed_scale = palette_speed(bodies, self.radius)
-        places, velocities = split_bodies(bodies)
-        self._bodies = engine.upload(places)
+        positions, velocities = split_bodies(bodies)
+        self._bodies = engine.upload(positions)
         self._velocities = engine.upload(velocities)
         self._accelerations = engine.allocate((self.count, 4), np.float32)
         self._origins = engine.upload(
@@ -157,16 +157,16 @@ class BodySimulation:
 
     def download_bodies(self) -> Array:
         """Return the current bodies: float32, shape (n, 7), in columns x y z vx vy vz m."""
-        places, velocities = self._engine.download(self._bodies), self._engine.download(self._velocities)
-        return np.concatenate([places[:, :3], velocities[:, :3], places[:, 3:]], axis=1)
+        positions, velocities = self._engine.download(self._bodies), self._engine.download(self._velocities)
+        return np.concatenate([positions[:, :3], velocities[:, :3], positions[:, 3:]], axis=1)
 
     def measure_conserved(self, softening: float) -> ConservedQuantities:
         """Measure the conserved quantities on the device."""
         squared = square_softening(softening)
-        measured = measure_moments(self._engine, self._bodies, self._velocities, self._sums, squared)
+        moments = measure_moments(self._engine, self._bodies, self._velocities, self._sums, squared)
         if self._first_energy is None or self._first_energy[0] != squared:
-            self._first_energy = squared, total_energy(measured)
-        return conserved_quantities(measured, self._first_energy[1])
+            self._first_energy = squared, total_energy(moments)
+        return conserved_quantities(moments, self._first_energy[1])
 
     def draw(self, camera: Camera, width: int, height: int, *, color: str = "speed", exposure: float = 1.0) -> Array:
         """Return a picture: uint8, shape (height, width, 3)."""

@@ -61,16 +61,16 @@ print(1e3 * (time.perf_counter() - start), np.isclose(partial.sum(), data.sum(),
 def _measure_numba_simulator(count: int, seed: int) -> tuple[float, str]:
     """Return the milliseconds of one run in Numba's simulator, which runs each CUDA thread as a Python thread."""
     command = [sys.executable, "-c", _NUMBA, str(seed), str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip().splitlines() or ["no reason given"])[-1])
-    milliseconds, right = done.stdout.split()
-    return float(milliseconds), f"once; {'verified' if right == 'True' else 'WRONG'}; wanted: a 10,000th of ours"
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError((process.stderr.strip().splitlines() or ["no reason given"])[-1])
+    milliseconds, correctness = process.stdout.split()
+    return float(milliseconds), f"once; {'verified' if correctness == 'True' else 'WRONG'}; wanted: a 10,000th of ours"
 
 
-def _case(power: int, **more: Any) -> Case:
+def _case(power: int, **options: Any) -> Case:
     params = {"n": 2**power, "dtype": "float32", "operator": "sum"}
-    return Case(f"reduction (sum), 2^{power} float32", params, **more)
+    return Case(f"reduction (sum), 2^{power} float32", params, **options)
 
 
 def _gpu_case(power: int, variants: tuple[str, ...] = ()) -> Case:
@@ -82,8 +82,8 @@ def _gpu_case(power: int, variants: tuple[str, ...] = ()) -> Case:
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer | SelfTimedPeer]:
     values = inputs["values"].astype(np.float32)
     yield Peer("NumPy sum", values.sum)
-    who = "Numba's CUDA simulator (2^16 elements)"
-    yield SelfTimedPeer(who, partial(_measure_numba_simulator, 2**16), "numba", 2**16 / values.size)
+    title = "Numba's CUDA simulator (2^16 elements)"
+    yield SelfTimedPeer(title, partial(_measure_numba_simulator, 2**16), "numba", 2**16 / values.size)
 
 
 def _timing_model_case(power: int, block: int = 256) -> Case:

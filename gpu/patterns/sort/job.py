@@ -79,8 +79,10 @@ class SortJob:
 
     def empty_like(self, data: SortData) -> SortData:
         """Allocate uninitialized keys and positions of the same sizes as `data`."""
-        keys, places = data.keys, data.positions
-        return SortData(self.engine.allocate(keys.shape, keys.dtype), self.engine.allocate(places.shape, places.dtype))
+        keys, positions = data.keys, data.positions
+        return SortData(
+            self.engine.allocate(keys.shape, keys.dtype), self.engine.allocate(positions.shape, positions.dtype)
+        )
 
     def free(self, data: SortData) -> None:
         """Free keys and positions."""

@@ -35,10 +35,10 @@ def _reference(inputs: Inputs, params: Params) -> Array:
         # With the position in the lower half all numbers differ, so that NumPy's fastest sort is stable.
         numbers = ranks.astype(np.uint64) << np.uint64(32) | np.arange(keys.size, dtype=np.uint64)
         numbers.sort()
-        places = (numbers & np.uint64(2**32 - 1)).astype(np.int64)
+        positions = (numbers & np.uint64(2**32 - 1)).astype(np.int64)
     else:
-        places = np.argsort(ranks, kind="stable")
-    return places if params["result"] == "places" else keys[places]
+        positions = np.argsort(ranks, kind="stable")
+    return positions if params["result"] == "places" else keys[positions]
 
 
 def _comparable(params: Params, result: Array) -> Array:

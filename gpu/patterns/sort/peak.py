@@ -97,8 +97,8 @@ def sort_by_peak(job: SortJob, data: SortData) -> Sorting:
     device = job.engine.device
     shape = next(
         shape
-        for least, shape in _TILINGS[key_bytes, pairs]
-        if job.n >= least * device.multiprocessors * shape.tile
+        for min_tiles, shape in _TILINGS[key_bytes, pairs]
+        if job.n >= min_tiles * device.multiprocessors * shape.tile
         and shape.shared_bytes(key_bytes) <= device.max_shared_bytes
     )
     return (yield from _sort_in_tiles(job, data, shape, passes))
@@ -111,19 +111,19 @@ def _sort_in_tiles(job: SortJob, data: SortData, shape: Tiling, passes: int) -> 
     states = engine.allocate((2, tiles * _BYTE_VALUES), np.uint32)
     counts = engine.allocate((data.keys.dtype.itemsize + 1, _BYTE_VALUES), np.uint32)  # and the tickets
     engine.fill(counts, 0)
-    counting = -(-n * data.keys.dtype.itemsize // (_MIN_COUNTING_BYTES * _COUNTING_THREADS))
-    counting = max(1, min(counting, _COUNTING_BLOCKS * engine.device.multiprocessors))
-    cleared = np.int32(tiles * _BYTE_VALUES), np.int32(n)
+    counting_blocks = -(-n * data.keys.dtype.itemsize // (_MIN_COUNTING_BYTES * _COUNTING_THREADS))
+    counting_blocks = max(1, min(counting_blocks, _COUNTING_BLOCKS * engine.device.multiprocessors))
+    sizes = np.int32(tiles * _BYTE_VALUES), np.int32(n)
     kernel = shape.build(job).kernel("sort_peak_counts")
-    engine.launch(kernel, (counting, 1, 1), (_COUNTING_THREADS, 1, 1), data.keys, counts, states, *cleared)
-    other, dynamic_bytes = job.empty_like(data), shape.dynamic_shared_bytes(data.keys.dtype.itemsize)
+    engine.launch(kernel, (counting_blocks, 1, 1), (_COUNTING_THREADS, 1, 1), data.keys, counts, states, *sizes)
+    target, dynamic_bytes = job.empty_like(data), shape.dynamic_shared_bytes(data.keys.dtype.itemsize)
     for number in range(passes):
         numbers = np.int32(n), np.int32(number)
-        arguments = *move_arguments(data, other), counts, states, *numbers
+        arguments = *move_arguments(data, target), counts, states, *numbers
         shape.launch(job, "sort_peak_pass", tiles, *arguments, shared_bytes=dynamic_bytes)
-        data, other = other, data
+        data, target = target, data
         yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {number + 1} bytes")
     for buffer in (counts, states):
         engine.free(buffer)
-    job.free(other)
+    job.free(target)
     return data

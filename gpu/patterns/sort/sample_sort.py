@@ -39,17 +39,19 @@ def plan(tasks: TaskCollector) -> dict[str, Parts]:
     chunks = [
         tasks.add_task(sample_chunk, chunk, buckets, chunk_index=index) for index, chunk in enumerate(tasks.chunks)
     ]
-    splitters = tasks.add_task(choose_splitters, [each["samples"] for each in chunks], buckets)
+    splitters = tasks.add_task(choose_splitters, [results["samples"] for results in chunks], buckets)
     shares = [
-        tasks.add_task(distribute_chunk, each["keys"], each["start"], splitters, buckets, index, chunk_index=index)
-        for index, each in enumerate(chunks)
+        tasks.add_task(
+            distribute_chunk, results["keys"], results["start"], splitters, buckets, index, chunk_index=index
+        )
+        for index, results in enumerate(chunks)
     ]
     starts = tasks.add_task(compute_bucket_starts, [share["bounds"] for share in shares])
     sorted_buckets = []
     for bucket in range(buckets):
         keys = [share[f"keys {bucket}"] for share in shares]
-        places = [share[f"places {bucket}"] for share in shares] if pairs else None
-        sorted_buckets.append(tasks.add_task(sort_bucket, keys, places, chunk_index=bucket))
+        positions = [share[f"places {bucket}"] for share in shares] if pairs else None
+        sorted_buckets.append(tasks.add_task(sort_bucket, keys, positions, chunk_index=bucket))
     if not pairs:
         result = Parts(tuple(sorted_buckets), starts)
         return {"keys": result, "result": result}
@@ -70,9 +72,9 @@ def sample_chunk(worker: WorkerContext, piece: ChunkInput, buckets: int) -> dict
     samples, on_device = np.zeros(count, _sample_type(keys.dtype)), engine.upload(keys)
     if count:
         bounds = np.arange(count + 1, dtype=np.int64) * n // count
-        places = np.random.default_rng(piece.index).integers(bounds[:-1], bounds[1:]).astype(np.int32)
+        positions = np.random.default_rng(piece.index).integers(bounds[:-1], bounds[1:]).astype(np.int32)
         job = _create_job(worker, n)
-        indices, sampled = engine.upload(places), engine.allocate((count,), keys.dtype)
+        indices, sampled = engine.upload(positions), engine.allocate((count,), keys.dtype)
         job.launch(
             job.build(CHUNKS_FILE),
             "sort_chunk_sample",
@@ -85,7 +87,7 @@ def sample_chunk(worker: WorkerContext, piece: ChunkInput, buckets: int) -> dict
         samples["key"] = engine.download(sampled, count)
         for buffer in (indices, sampled):
             engine.free(buffer)
-        samples["chunk"], samples["place"], samples["stands_for"] = piece.index, places, np.diff(bounds)
+        samples["chunk"], samples["position"], samples["weight"] = piece.index, positions, np.diff(bounds)
     return {"keys": on_device, "start": np.array(piece.start), "samples": samples}
 
 
@@ -94,19 +96,19 @@ def choose_splitters(worker: WorkerContext, samples: list[Array], buckets: int) 
 
     A sample has the weight of its range of keys, since longer chunks may not have more samples than others.
     """
-    together = np.concatenate(samples)
-    if not together.size:
-        return together
+    all_samples = np.concatenate(samples)
+    if not all_samples.size:
+        return all_samples
     engine, params = worker.engine, {**worker.params, "result": "places"}
-    keys = np.ascontiguousarray(together["key"])
+    keys = np.ascontiguousarray(all_samples["key"])
     data = SortData(engine.upload(keys), engine.upload(np.arange(keys.size, dtype=np.int32)))
     data = sort_on_device(worker.variant, engine, data, params)
-    in_order = together[engine.download(data.positions, keys.size)]
+    sorted_samples = all_samples[engine.download(data.positions, keys.size)]
     for buffer in (data.keys, data.positions):
         engine.free(buffer)
-    before = in_order["stands_for"].cumsum() - in_order["stands_for"]
-    bounds = np.arange(1, buckets) * int(in_order["stands_for"].sum()) // buckets
-    return in_order[np.minimum(np.searchsorted(before, bounds), keys.size - 1)]
+    before = sorted_samples["weight"].cumsum() - sorted_samples["weight"]
+    bounds = np.arange(1, buckets) * int(sorted_samples["weight"].sum()) // buckets
+    return sorted_samples[np.minimum(np.searchsorted(before, bounds), keys.size - 1)]
 
 
 def distribute_chunk(
@@ -118,7 +120,9 @@ def distribute_chunk(
     module, sections = job.build(CHUNKS_FILE), -(-n // _SECTION)
     blocks = -(-sections * WARP // job.block)
     # In the splitter's chunk its position divides equal keys; in other chunks they all belong to one bucket.
-    first_equal = np.where(splitters["chunk"] == chunk, splitters["place"], np.where(splitters["chunk"] < chunk, 0, n))
+    first_equal = np.where(
+        splitters["chunk"] == chunk, splitters["position"], np.where(splitters["chunk"] < chunk, 0, n)
+    )
     splitter_buffers = [
         engine.upload(np.ascontiguousarray(splitters["key"])),
         engine.upload(first_equal.astype(np.int32)),
@@ -128,9 +132,9 @@ def distribute_chunk(
     starts, bounds = counts, np.zeros(buckets + 1, np.int64)
     if n:
         job.launch(module, "sort_chunk_counts", blocks, *at_splitters, counts, np.int32(sections))
-        scanning = scan.build_scan_module(engine, "int32", "sum", job.block)
-        starts = scan.scan_sections(engine, scanning, "scan_sections", counts, job.block, 4, exclusive=True)
-        begin = engine.allocate((buckets,), np.int32)
+        scan_module = scan.build_scan_module(engine, "int32", "sum", job.block)
+        starts = scan.scan_sections(engine, scan_module, "scan_sections", counts, job.block, 4, exclusive=True)
+        bucket_starts = engine.allocate((buckets,), np.int32)
         job.launch(
             module,
             "sort_chunk_bounds",
@@ -138,17 +142,17 @@ def distribute_chunk(
             starts,
             np.int32(sections),
             np.int32(buckets),
-            begin,
+            bucket_starts,
         )
-        bounds[:-1], bounds[-1] = engine.download(begin), n
-        for buffer in (counts, begin):
+        bounds[:-1], bounds[-1] = engine.download(bucket_starts), n
+        for buffer in (counts, bucket_starts):
             engine.free(buffer)
     shares = [_allocate_data(job, length, keys) for length in np.diff(bounds).tolist()]
     for first in range(0, buckets if n else 0, _BUCKETS_PER_LAUNCH):
-        to = shares[first : first + _BUCKETS_PER_LAUNCH]
-        to += to[-1:] * (_BUCKETS_PER_LAUNCH - len(to))
+        targets = shares[first : first + _BUCKETS_PER_LAUNCH]
+        targets += targets[-1:] * (_BUCKETS_PER_LAUNCH - len(targets))
         numbers = np.int32(sections), np.int32(start), np.int32(first)
-        memory = *(each.keys for each in to), *(each.positions for each in to)
+        memory = *(target.keys for target in targets), *(target.positions for target in targets)
         job.launch(module, "sort_chunk_share", blocks, *at_splitters, starts, *numbers, *memory)
     for buffer in (*splitter_buffers, starts):
         engine.free(buffer)
@@ -170,21 +174,21 @@ def compute_bucket_starts(worker: WorkerContext, bounds: list[Array]) -> Array:
 
 def sort_bucket(worker: WorkerContext, keys: list[Buffer], positions: list[Buffer] | None) -> Array | dict[str, Array]:
     """Concatenate a bucket's shares in the order of their chunks, so that the sort is stable, and sort it."""
-    engine, n = worker.engine, sum(key.shape[0] for key in keys)
+    engine, n = worker.engine, sum(share_keys.shape[0] for share_keys in keys)
     job = _create_job(worker, n)
     data, first = _allocate_data(job, n, keys[0]), 0
-    for number, key in enumerate(keys):
-        if count := key.shape[0]:
+    for number, share_keys in enumerate(keys):
+        if count := share_keys.shape[0]:
             blocks, numbers = min(-(-count // job.block), _MAX_BLOCKS), (np.int32(first), np.int32(count))
-            share = key, positions[number] if positions is not None else data.positions
+            share = share_keys, positions[number] if positions is not None else data.positions
             job.launch(job.build(CHUNKS_FILE), "sort_chunk_join", blocks, *share, data.keys, data.positions, *numbers)
         first += count
     if n:
         data = sort_on_device(worker.variant, engine, data, worker.params)
     result = engine.download(data.keys)
-    result_places = engine.download(data.positions)
+    result_positions = engine.download(data.positions)
     job.free(data)
-    return result if positions is None else {"keys": result, "places": result_places}
+    return result if positions is None else {"keys": result, "places": result_positions}
 
 
 def _create_job(worker: WorkerContext, n: int) -> SortJob:
@@ -194,12 +198,12 @@ def _create_job(worker: WorkerContext, n: int) -> SortJob:
 
 
 def _allocate_data(job: SortJob, count: int, keys: Buffer) -> SortData:
-    places = job.engine.allocate((count if job.defines["PAIRS"] else 1,), np.int32)
-    return SortData(job.engine.allocate((count,), keys.dtype), places)
+    positions = job.engine.allocate((count if job.defines["PAIRS"] else 1,), np.int32)
+    return SortData(job.engine.allocate((count,), keys.dtype), positions)
 
 
 def _sample_type(keys: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype([("key", keys), ("chunk", np.int32), ("place", np.int32), ("stands_for", np.int64)])
+    return np.dtype([("key", keys), ("chunk", np.int32), ("position", np.int32), ("weight", np.int64)])
 
 
 def _sorts_positions(params: Params) -> bool:

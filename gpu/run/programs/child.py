@@ -17,10 +17,10 @@ from gpu.driver.journal import Journal, JournalPacker, set_current_journal
 from gpu.errors import CompileError, LockstepError
 
 REQUEST_FILE, JOURNAL_FILE, CURRENT_LAUNCH_FILE, FAILURE_FILE, RECORDINGS_FOLDER = (
-    "asked.json",
-    "news",
-    "underway",
-    "failed.json",
+    "request.json",
+    "journal",
+    "current_launch",
+    "failure.json",
     "recordings",
 )
 """File names in the folder of a run."""
@@ -38,12 +38,14 @@ def main(folder: Path) -> int:
     request = json.loads((folder / REQUEST_FILE).read_text(encoding="utf-8"))
     recordings = folder / RECORDINGS_FOLDER
     recordings.mkdir(exist_ok=True)
-    only: int | None = request["only"]
+    requested_launch: int | None = request["only"]
     journal = Journal(
-        only is None,
+        requested_launch is None,
         request["schedule"],
         recordings,
-        should_record=_small_launch_filter(recordings) if only is None else lambda number, threads: number == only,
+        should_record=_small_launch_filter(recordings)
+        if requested_launch is None
+        else lambda number, threads: number == requested_launch,
         max_lane_events=MAX_LANE_EVENTS,
         on_begin=lambda kernel, place: _write_current_launch(folder, len(journal.entries) + 1, kernel, place),
     )
@@ -52,15 +54,15 @@ def main(folder: Path) -> int:
         from gpu.timing.gpus import find_gpu
 
         emulate_gpu_attributes(find_gpu(request["gpu"]))
-        if only is None:
+        if requested_launch is None:
             from gpu.run.programs.launch_modeler import LaunchModeler
 
             journal.model_launch = LaunchModeler(request["gpu"])
-    journal_news = JournalPacker(journal)
-    with (folder / JOURNAL_FILE).open("ab", buffering=0) as news:
+    packer = JournalPacker(journal)
+    with (folder / JOURNAL_FILE).open("ab", buffering=0) as journal_file:
 
         def write_entries(refused: bool) -> None:
-            news.write(journal_news.pack_new_entries(refused=refused))
+            journal_file.write(packer.pack_new_entries(refused=refused))
 
         os.chdir(Path(request["path"]).parent)
         try:
@@ -79,16 +81,16 @@ def _write_current_launch(folder: Path, number: int, kernel: str, place: str) ->
 
 def _small_launch_filter(recordings: Path) -> Callable[[int, int], bool]:
     """Return a predicate that accepts small launches for recording until their number or size limit is reached."""
-    seen: set[Path] = set()
-    total = 0
+    known_files: set[Path] = set()
+    total_bytes = 0
 
     def is_recorded(number: int, threads: int) -> bool:
-        nonlocal total
-        if threads > MAX_THREADS or len(seen) >= MAX_RECORDINGS or total > MAX_BYTES:
+        nonlocal total_bytes
+        if threads > MAX_THREADS or len(known_files) >= MAX_RECORDINGS or total_bytes > MAX_BYTES:
             return False
-        for file in set(recordings.iterdir()) - seen:
-            seen.add(file)
-            total += file.stat().st_size
+        for file in set(recordings.iterdir()) - known_files:
+            known_files.add(file)
+            total_bytes += file.stat().st_size
         return True
 
     return is_recorded
