@@ -1,7 +1,7 @@
-"""Run tests again and again, in another order each time, and name those that fail now and then: python -m tools.flaky.
+"""Run the tests repeatedly in random orders, and list those that fail sometimes: python -m tools.flaky.
 
-What it does not know goes to pytest: `python -m tools.flaky --times 20 tests/gui -x`. The order of one run comes again
-with `pytest --shuffle SEED`.
+Unknown arguments are passed to pytest: `python -m tools.flaky --times 20 tests/gui -x`. `pytest --shuffle SEED` repeats
+the order of one run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DEFAULT_ARGUMENTS = ("-n", "auto", "--dist", "loadfile", "-m", "not alone")
 
 
 def read_failed_tests(report: Path) -> list[str]:
-    """Return the tests that failed, by pytest's report in JUnit's form."""
+    """Return the failed tests of a pytest report in JUnit format."""
     cases = ElementTree.parse(report).iter("testcase")
     return [
         f"{case.get('classname')}::{case.get('name')}"
@@ -31,26 +31,28 @@ def read_failed_tests(report: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tests so many times; return 0 where none of them failed ever."""
+    """Run the tests repeatedly; return 0 if none failed in any run."""
     parser = argparse.ArgumentParser(prog="python -m tools.flaky", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--times", type=int, default=20, help="how many times")
-    parser.add_argument("--seed", type=int, default=1, help="the first run's order; each next one's is one more")
-    options, given = parser.parse_known_args(arguments)
+    parser.add_argument("--times", type=int, default=20, help="number of runs (default: 20)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the first run's order; each further run uses the next number"
+    )
+    options, pytest_arguments = parser.parse_known_args(arguments)
     seeds = range(options.seed, options.seed + options.times)
     failures: dict[str, list[int]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             report = Path(folder) / f"{seed}.xml"
-            command = [sys.executable, "-m", "pytest", *(given or _DEFAULT_ARGUMENTS), "--tb=short"]
-            done = subprocess.run(
+            command = [sys.executable, "-m", "pytest", *(pytest_arguments or _DEFAULT_ARGUMENTS), "--tb=short"]
+            process = subprocess.run(
                 [*command, f"--shuffle={seed}", f"--junitxml={report}"],
                 cwd=ROOT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, check=False,
             )  # fmt: skip
-            if done.returncode not in (0, 1):
-                return done.returncode
+            if process.returncode not in (0, 1):
+                return process.returncode
             for name in read_failed_tests(report):
                 failures[name].append(seed)
-    for name, orders in sorted(failures.items(), key=lambda each: -len(each[1])):
+    for name, orders in sorted(failures.items(), key=lambda failure: -len(failure[1])):
         print(f"{len(orders)} of {len(seeds)} failed: {name} (--shuffle {', '.join(map(str, orders))})")
     return 1 if failures else 0
 

@@ -1,12 +1,12 @@
-"""Change the code by one small mistake at a time and see that a test notices: python -m tools.mutants.
+"""Mutation testing: make one small change to the code at a time, and check that a test fails: python -m tools.mutants.
 
-A mutant is one operator, constant, condition or statement changed, in a copy of the tree, against the tests that are
-meant to hold that module. The choice is seeded: one seed and one tree give one list.
+A mutant is a copy of the tree in which one operator, constant, condition or statement is changed. The tests of the
+changed module run on it. A seed determines the sample of mutants.
 
-It is a tool of its own because none of the maintained ones samples and keeps tests beside modules. mutmut 3 changes
-neither lambdas nor what is decorated, which is where declarations keep their bounds, and takes every mutant there is,
-messages too. cosmic-ray edits in place and starts a new Python for each mutant, and to import the libraries takes
-longer than most of the tests here; these are forked from a process that has them. mutatest ended with Python 3.8.
+No maintained tool samples mutants and assigns tests to modules. mutmut 3 does not change lambdas and decorated
+functions, which contain the declarations' bounds; it generates all mutants, including those of messages. cosmic-ray
+edits in place and starts a Python process per mutant, in which importing the libraries takes longer than most tests;
+this tool forks from a process that has imported them. mutatest supports Python up to 3.8.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUIRED_SHARE = 0.95
-"""The part of the mutants that tests have to notice."""
+"""The least share of the mutants that tests have to kill."""
 
 _LIBRARIES = ("numpy.testing", "scipy.ndimage", "scipy.special", "hypothesis.strategies", "pytest", "PyQt6.QtWidgets",
               "PyQt6.QtTest", "clang.cindex", "llvmlite.binding", "greenlet", "PIL.Image")  # fmt: skip
@@ -43,17 +43,17 @@ _BASELINE_LIMIT_S = 600.0
 
 @dataclass(frozen=True)
 class MutationSubject:
-    """Modules, the tests that hold them, and how many mutants are made of them.
+    """Modules, their tests, and the number of mutants to sample.
 
     Parameters
     ----------
     name : str
     modules, tests : tuple of str
-        Patterns of paths from the root; tests run in that order, the quick ones first.
+        Glob patterns of paths relative to the root; tests run in this order, fast ones first.
     mutant_count : int
-        How many, where there are so many.
+        Number of mutants to sample, or all if there are fewer.
     functions : tuple of str
-        The beginnings of the names of the functions that are changed; all of a module where there are none.
+        Prefixes of the names of the functions to change; empty for the whole module.
     """
 
     name: str
@@ -120,17 +120,17 @@ class Mutant:
     replacement: str
 
     def apply(self, text: str) -> str:
-        """Return the module's text with the mistake in it."""
+        """Return the module's text with the replacement."""
         return text[: self.start] + self.replacement + text[self.stop :]
 
     def diff(self, text: str) -> list[str]:
-        """Return the lines that differ, as a diff has them."""
+        """Return the changed lines, in diff format."""
         before, after = text.splitlines(), self.apply(text).splitlines()
         lines = difflib.unified_diff(before, after, lineterm="", n=0)
         return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
 
 
-# --- mistakes
+# --- mutations
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">"), ast.LtE: ("<", ">="), ast.Gt: (">=", "<"), ast.GtE: (">", "<="), ast.Eq: ("!=",),
@@ -147,7 +147,7 @@ _OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum":
 
 
 class _MutantCollector(ast.NodeVisitor):
-    """Collects what can be changed; not words for people, types, or what only asserts."""
+    """Collects the mutants of a module; skips messages, types and assertions."""
 
     def __init__(self, module: str, text: str, functions: tuple[str, ...]) -> None:
         self.mutants: list[Mutant] = []
@@ -178,16 +178,16 @@ class _MutantCollector(ast.NodeVisitor):
     def _add_operator_swap(self, left: ast.expr, right: ast.expr, old: str, new: str) -> None:
         """Change the operator between two operands."""
         start, stop = self._span(left)[1], self._span(right)[0]
-        place = self._text(start, stop).find(old)
-        if place >= 0:
+        offset = self._text(start, stop).find(old)
+        if offset >= 0:
             line = left.end_lineno or left.lineno
-            self._add_replacement(line, start + place, start + place + len(old), new)
+            self._add_replacement(line, start + offset, start + offset + len(old), new)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        before, self._is_in_scope = self._is_in_scope, self._is_in_scope or node.name.startswith(self._functions)
-        for each in (node.args, *node.body):
-            self.visit(each)
-        self._is_in_scope = before
+        was_in_scope, self._is_in_scope = self._is_in_scope, self._is_in_scope or node.name.startswith(self._functions)
+        for child in (node.args, *node.body):
+            self.visit(child)
+        self._is_in_scope = was_in_scope
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.body)
@@ -195,19 +195,19 @@ class _MutantCollector(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         is_shape = isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
         self.visit(node.func)
-        for each in (*node.args, *node.keywords):
-            # NumPy takes any negative length for the one that is left.
-            if not (is_shape and isinstance(each, ast.UnaryOp)):
-                self.visit(each)
+        for argument in (*node.args, *node.keywords):
+            # NumPy infers the length for any negative number, so changing -1 has no effect.
+            if not (is_shape and isinstance(argument, ast.UnaryOp)):
+                self.visit(argument)
 
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg == "strict":
             return  # an assertion
-        # What a declaration gives beside its functions, such as `tolerance=lambda ...`.
-        before = self._is_in_scope
-        self._is_in_scope = before or (node.arg is not None and f"_{node.arg}" in self._functions)
+        # Keyword arguments of a declaration, such as `tolerance=lambda ...`.
+        was_in_scope = self._is_in_scope
+        self._is_in_scope = was_in_scope or (node.arg is not None and f"_{node.arg}" in self._functions)
         self.generic_visit(node)
-        self._is_in_scope = before
+        self._is_in_scope = was_in_scope
 
     def visit_arg(self, node: ast.arg) -> None:
         pass
@@ -235,9 +235,11 @@ class _MutantCollector(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        texts = any(isinstance(each, ast.JoinedStr | ast.Constant) and isinstance(getattr(each, "value", ""), str)
-                    for each in (node.left, node.right))  # fmt: skip
-        if type(node.op) in _OPERATIONS and not texts:
+        is_text = any(
+            isinstance(operand, ast.JoinedStr | ast.Constant) and isinstance(getattr(operand, "value", ""), str)
+            for operand in (node.left, node.right)
+        )
+        if type(node.op) in _OPERATIONS and not is_text:
             self._add_operator_swap(node.left, node.right, _SYMBOLS[type(node.op).__name__], _OPERATIONS[type(node.op)])
         self.generic_visit(node)
 
@@ -277,7 +279,7 @@ class _MutantCollector(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _add_negation(self, test: ast.expr) -> None:
-        # Comparisons and `not` are turned round by themselves.
+        # Other visitors already negate comparisons and `not`.
         if not isinstance(test, ast.Compare | ast.UnaryOp | ast.BoolOp | ast.NamedExpr):
             start, _ = self._span(test)
             self._add_replacement(test.lineno, start, start, "not ")
@@ -311,10 +313,10 @@ class _MutantCollector(ast.NodeVisitor):
 
 
 def generate_mutants(module: str, text: str, functions: tuple[str, ...] = ()) -> list[Mutant]:
-    """Return every mutant of a module's text that is Python, in the order of the text."""
-    mistakes = _MutantCollector(module, text, functions)
-    mistakes.visit(ast.parse(text))
-    return sorted(set(mistakes.mutants), key=lambda mutant: (mutant.start, mutant.stop, mutant.replacement))
+    """Return all mutants of a module, by position in its text."""
+    collector = _MutantCollector(module, text, functions)
+    collector.visit(ast.parse(text))
+    return sorted(set(collector.mutants), key=lambda mutant: (mutant.start, mutant.stop, mutant.replacement))
 
 
 def list_subject_mutants(subject: MutationSubject, root: Path) -> list[Mutant]:
@@ -328,10 +330,12 @@ def list_subject_mutants(subject: MutationSubject, root: Path) -> list[Mutant]:
 
 
 def sample_mutants(subject: MutationSubject, root: Path, seed: int, share: float = 1.0) -> list[Mutant]:
-    """Return the mutants of a subject that a seed chooses."""
-    of = list_subject_mutants(subject, root)
-    some = random.Random(f"{seed} {subject.name}").sample(of, min(len(of), round(subject.mutant_count * share)))
-    return sorted(some, key=lambda mutant: (mutant.module, mutant.start, mutant.replacement))
+    """Return a sample of a subject's mutants, determined by the seed; `share` scales their number."""
+    mutants = list_subject_mutants(subject, root)
+    sample = random.Random(f"{seed} {subject.name}").sample(
+        mutants, min(len(mutants), round(subject.mutant_count * share))
+    )
+    return sorted(sample, key=lambda mutant: (mutant.module, mutant.start, mutant.replacement))
 
 
 # --- running
@@ -343,7 +347,7 @@ _EXPLANATION = re.compile(r"^```diff\n(\S+)\n-(.*)\n\+(.*)\n```$", re.MULTILINE)
 
 @dataclass
 class _Job:
-    """A mutant whose tests are running, in the copy of that number."""
+    """A mutant, the process that runs its tests, and the index of its copy of the tree."""
 
     mutant: Mutant
     process: int
@@ -352,7 +356,7 @@ class _Job:
 
 
 def copy_tree(target: Path) -> None:
-    """Copy what belongs to the project, as it is now."""
+    """Copy the project's files, including uncommitted changes."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
         capture_output=True, text=True,
@@ -364,18 +368,18 @@ def copy_tree(target: Path) -> None:
 
 
 def _fork_tests(tree: Path, tests: Sequence[str]) -> int:
-    """Start the tests of a tree in a process of their own group; return its number."""
+    """Start the tests of a tree in a process with a separate process group; return its id."""
     process = os.fork()
     if process:
         return process
     os.setsid()
-    quiet = os.open(tree / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    output = os.open(tree / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
-        os.dup2(quiet, stream)
+        os.dup2(output, stream)
     os.chdir(tree)
     sys.path[0] = str(tree)
     packages = ("gpu", "gui", "tests", "tools")
-    # Held until the process ends: finalizers of the parent's modules must not run among the tests.
+    # Referenced until the process ends, so that finalizers of the parent's modules do not run during the tests.
     _parent_modules = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in packages]
     import pytest
 
@@ -395,7 +399,7 @@ def _fork_tests(tree: Path, tests: Sequence[str]) -> int:
     code = 3
     try:
         code = int(pytest.main([*options, "--rootdir", str(tree), *tests]))
-    except BaseException:  # whatever it is, the other side of the fork must not go on here
+    except BaseException:  # the child process must never return from here
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -404,9 +408,9 @@ def _fork_tests(tree: Path, tests: Sequence[str]) -> int:
 
 
 def _poll_tests(process: int, deadline: float) -> int | None:
-    """Return how tests ended, None while they run; past the deadline they are ended."""
-    done, status = os.waitpid(process, os.WNOHANG)
-    if done:
+    """Return the exit status of tests, None while they run; kill them after the deadline."""
+    ended_process, status = os.waitpid(process, os.WNOHANG)
+    if ended_process:
         return os.waitstatus_to_exitcode(status)
     if time.monotonic() > deadline:
         os.killpg(process, signal.SIGKILL)
@@ -416,7 +420,13 @@ def _poll_tests(process: int, deadline: float) -> int | None:
 
 
 def classify_exit_code(code: int) -> str:
-    """Return what tests that ended with a code say of a mutant; an error of pytest's own is nobody's success."""
+    """Return the verdict on a mutant, given the exit status of its tests.
+
+    Raises
+    ------
+    RuntimeError
+        If pytest itself failed.
+    """
     if code in (0, 1, 2):
         return SURVIVED if code == 0 else KILLED
     if code == -int(signal.SIGALRM):
@@ -427,45 +437,57 @@ def classify_exit_code(code: int) -> str:
 
 
 def parse_explained_mutants(text: str) -> set[tuple[str, str, str]]:
-    """Return the mutants that a text explains, which no test can notice: the module, the line, and the changed one."""
+    """Return the equivalent mutants that a page explains: module, original line, and changed line."""
     return {(module, before.strip(), after.strip()) for module, before, after in _EXPLANATION.findall(text)}
 
 
 def is_explained(mutant: Mutant, text: str, explained_mutants: set[tuple[str, str, str]]) -> bool:
-    """Return whether a mutant of a module's text is among those that are explained."""
+    """Return whether a mutant is one of the explained ones; `text` is its module's text."""
     lines = [line[1:].strip() for line in mutant.diff(text)]
     return len(lines) == 2 and (mutant.module, lines[0], lines[1]) in explained_mutants
 
 
 def _list_tests(subject: MutationSubject, root: Path) -> list[str]:
-    found = [sorted(path.relative_to(root).as_posix() for path in root.glob(pattern)) for pattern in subject.tests]
-    return [name for group in found for name in group if Path(name).name.startswith("test_")]
+    paths = [sorted(path.relative_to(root).as_posix() for path in root.glob(pattern)) for pattern in subject.tests]
+    return [name for group in paths for name in group if Path(name).name.startswith("test_")]
 
 
 def run_mutants(
     subject: MutationSubject, mutants: Sequence[Mutant], original: Path, trees: Sequence[Path]
 ) -> Iterator[tuple[Mutant, str]]:
-    """Yield mutants with what became of each, as they end; SystemExit where the tests fail without any mutant.
+    """Test mutants in parallel, and yield each with its verdict when its tests end.
 
-    Each of the `trees`, which are copies of `original`, has one at a time.
+    Parameters
+    ----------
+    subject : MutationSubject
+    mutants : sequence of Mutant
+    original : Path
+        A copy of the tree without mutants.
+    trees : sequence of Path
+        Further copies, each for one mutant at a time.
+
+    Raises
+    ------
+    SystemExit
+        If the tests fail without a mutant, or pytest fails twice for the same mutant.
     """
     tests = _list_tests(subject, original)
-    began = time.monotonic()
+    start = time.monotonic()
     baseline = _fork_tests(trees[0], tests)
-    while (code := _poll_tests(baseline, began + _BASELINE_LIMIT_S)) is None:
+    while (code := _poll_tests(baseline, start + _BASELINE_LIMIT_S)) is None:
         time.sleep(0.05)
     if code:
         output = (trees[0] / "output.txt").read_text("utf-8", "replace")
         raise SystemExit(f"Without a mutant the tests of {subject.name} fail:\n{output[-3000:]}")
-    limit = max(_MIN_LIMIT_S, _SLOWDOWN_LIMIT * (time.monotonic() - began))
+    limit = max(_MIN_LIMIT_S, _SLOWDOWN_LIMIT * (time.monotonic() - start))
     waiting, free, jobs = list(reversed(mutants)), list(range(len(trees))), list[_Job]()
-    again = set[Mutant]()
+    retried = set[Mutant]()
     while waiting or jobs:
         while waiting and free:
             mutant, slot = waiting.pop(), free.pop()
             file = trees[slot] / mutant.module
             file.write_text(mutant.apply((original / mutant.module).read_text("utf-8")), "utf-8")
-            # Another time for each, so that no compiled file of another mutant is taken for this one's.
+            # A different modification time for each mutant, so that Python does not use another mutant's bytecode.
             os.utime(file, (1, 1_000_000_000 + len(waiting)))
             jobs.append(_Job(mutant, _fork_tests(trees[slot], tests), slot, time.monotonic() + limit))
         time.sleep(0.02)
@@ -477,28 +499,36 @@ def run_mutants(
                 try:
                     verdict = classify_exit_code(code)
                 except RuntimeError as error:
-                    # Such as a moment without memory; what comes twice comes of the mutant.
-                    if job.mutant in again:
+                    # The cause may be temporary, such as a lack of memory, so retry once.
+                    if job.mutant in retried:
                         output = (trees[job.slot] / "output.txt").read_text("utf-8", "replace")
                         raise SystemExit(
                             f"The tests of {job.mutant} cannot be run: {error}.\n{output[-3000:]}"
                         ) from None
-                    again.add(job.mutant)
+                    retried.add(job.mutant)
                     waiting.append(job.mutant)
                     continue
                 yield job.mutant, verdict
 
 
 def format_table(verdicts: Sequence[tuple[str, Mutant, str]], original: Path) -> str:
-    """Return what became of mutants: a row a module, and the survivors with what was changed."""
-    made, noticed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    """Return a table of mutants per module, and the survivors with their diffs.
+
+    Parameters
+    ----------
+    verdicts : sequence of (str, Mutant, str)
+        Subject, mutant, and verdict.
+    original : Path
+        A copy of the tree without mutants.
+    """
+    tested, killed_counts = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for subject, mutant, verdict in verdicts:
-        made[subject, mutant.module] += 1
-        noticed[subject, mutant.module] += verdict in (KILLED, TIMED_OUT)
+        tested[subject, mutant.module] += 1
+        killed_counts[subject, mutant.module] += verdict in (KILLED, TIMED_OUT)
     lines = ["| subject | module | mutants | killed |", "|---|---|---:|---:|"]
-    lines += [f"| {subject} | {module} | {made[key]} | {noticed[key]} |" for key in sorted(made)
+    lines += [f"| {subject} | {module} | {tested[key]} | {killed_counts[key]} |" for key in sorted(tested)
               for subject, module in [key]]  # fmt: skip
-    total, killed = len(verdicts), sum(noticed.values())
+    total, killed = len(verdicts), sum(killed_counts.values())
     equal = sum(verdict == EQUIVALENT for *_, verdict in verdicts)
     slow = sum(verdict == TIMED_OUT for *_, verdict in verdicts)
     lines += [
@@ -519,40 +549,44 @@ def format_table(verdicts: Sequence[tuple[str, Mutant, str]], original: Path) ->
 def _parse_location(text: str) -> tuple[str, int]:
     module, colon, line = text.rpartition(":")
     if not (colon and line.isdecimal() and (ROOT / module).is_file()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no FILE:LINE of this tree")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a FILE:LINE of this tree")
     return module, int(line)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the mutants, print the table; return 0 where enough of them were killed."""
+    """Test the mutants and print a table; return 0 if the tests killed enough of them."""
     names = [subject.name for subject in SUBJECTS]
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=f"of {', '.join(names)}; all")
-    parser.add_argument("--seed", type=int, default=1, help="what the choice grows from")
-    parser.add_argument("--share", type=float, default=1.0, help="a part of the mutants, or several times as many")
+    parser.add_argument(
+        "subjects", nargs="*", metavar="SUBJECT", help=f"subjects to test: {', '.join(names)} (default: all)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default: 1)")
+    parser.add_argument("--share", type=float, default=1.0, help="factor of the number of mutants (default: 1)")
     parser.add_argument(
         "--only",
         action="append",
         type=_parse_location,
         metavar="FILE:LINE",
         default=[],
-        help="every mutant of a line, rather than those that the seed chooses; may be given again",
+        help="test all mutants of a line instead of a sample; can be repeated",
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="tests that run at a time")
-    parser.add_argument("--out", type=Path, help="a file for the table, rather than standard output")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="number of mutants tested at the same time"
+    )
+    parser.add_argument("--out", type=Path, help="output file (default: standard output)")
     options = parser.parse_args(arguments)
     if unknown := set(options.subjects) - set(names):
         parser.error(f"there is no subject {min(unknown)!r}")
     if not hasattr(os, "fork"):
-        parser.error("it forks, which this system cannot")
+        parser.error("this tool needs fork(), which this system does not have")
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     for library in _LIBRARIES:
         importlib.import_module(library)
-    ended = []
+    verdicts = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         original, *trees = (Path(folder) / str(number) for number in range(options.jobs + 1))
         copy_tree(original)
-        known = parse_explained_mutants((original / EXPLANATIONS_PAGE).read_text("utf-8"))
+        explained = parse_explained_mutants((original / EXPLANATIONS_PAGE).read_text("utf-8"))
         for tree in trees:
             shutil.copytree(original, tree)
         for subject in SUBJECTS:
@@ -568,20 +602,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 mutants = sample_mutants(subject, original, options.seed, options.share)
             if not mutants:
                 continue
-            for mutant, became in run_mutants(subject, mutants, original, trees):
+            for mutant, outcome in run_mutants(subject, mutants, original, trees):
                 text = (original / mutant.module).read_text("utf-8")
-                verdict = EQUIVALENT if became == SURVIVED and is_explained(mutant, text, known) else became
-                ended.append((subject.name, mutant, verdict))
+                verdict = EQUIVALENT if outcome == SURVIVED and is_explained(mutant, text, explained) else outcome
+                verdicts.append((subject.name, mutant, verdict))
                 change = f"{text[mutant.start : mutant.stop]!r} -> {mutant.replacement!r}"
-                print(f"{len(ended):4} {verdict:8} {mutant.module}:{mutant.line} {change}", file=sys.stderr, flush=True)
-        ended.sort(key=lambda each: (each[1].module, each[1].start))
-        written = format_table(ended, original)
+                print(
+                    f"{len(verdicts):4} {verdict:8} {mutant.module}:{mutant.line} {change}", file=sys.stderr, flush=True
+                )
+        verdicts.sort(key=lambda item: (item[1].module, item[1].start))
+        table = format_table(verdicts, original)
     if options.out:
-        options.out.write_text(written, "utf-8")
+        options.out.write_text(table, "utf-8")
     else:
-        print(written)
-    verdicts = [verdict for *_, verdict in ended if verdict != EQUIVALENT]
-    return 0 if sum(verdict != SURVIVED for verdict in verdicts) >= REQUIRED_SHARE * len(verdicts) else 1
+        print(table)
+    scored = [verdict for *_, verdict in verdicts if verdict != EQUIVALENT]
+    return 0 if sum(verdict != SURVIVED for verdict in scored) >= REQUIRED_SHARE * len(scored) else 1
 
 
 if __name__ == "__main__":

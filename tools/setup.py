@@ -1,7 +1,7 @@
-"""Set Lockstep up and start it: python -m tools.setup COMMAND.
+"""Install Lockstep's dependencies and start it: python -m tools.setup COMMAND.
 
-Works from any state: it looks at what is there, does what is missing, says so in a line each, and does nothing the
-second time. What it cannot do for want of rights it prints as the line to type.
+Each step checks whether it is necessary and prints one line if it is, so a second run changes nothing. A command that
+needs more rights than the user has is printed instead, for the user to run.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ OLDEST_PYTHON = (3, 11)
 
 
 class SetupError(Exception):
-    """Set-up cannot go on; the message says why and what to do."""
+    """Setup cannot continue; the message states the reason and the remedy."""
 
 
 def print_line(line: str) -> None:
-    """Print one line, at once."""
+    """Print one line, and flush standard output."""
     print(f"lockstep: {line}", flush=True)
 
 
@@ -47,46 +47,54 @@ def venv_python(venv: Path) -> Path:
 
 
 def apt_install(packages: Sequence[str], prefix: Sequence[str] | None) -> bool:
-    """Install system packages where that is allowed; return whether it worked. The caller says what to do if not."""
+    """Install system packages by apt-get; return whether it succeeded, False without `prefix`.
+
+    Parameters
+    ----------
+    packages : sequence of str
+        Names of Debian packages.
+    prefix : sequence of str or None
+        The command with which apt-get may be run, such as sudo; None if the user may not run it.
+    """
     if prefix is None:
         return False
     apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "Dpkg::Use-Pty=0"]
-    # A bare container has no package lists; where they cannot be renewed the old ones may do.
+    # A minimal container has no package lists. If the update fails, existing lists may suffice.
     subprocess.run([*apt, "update"], capture_output=True, check=False)
     command = [*apt, "install", "-y", "--no-install-recommends", *packages]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
-        complaint = [line for line in done.stdout.splitlines() if line.startswith("E:")]
-        print_line(
-            f"apt-get could not install them: {complaint[0] if complaint else 'see its output when run by hand'}"
-        )
-    return done.returncode == 0
+    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if process.returncode != 0:
+        errors = [line for line in process.stdout.splitlines() if line.startswith("E:")]
+        print_line(f"apt-get could not install them: {errors[0] if errors else 'see its output when run by hand'}")
+    return process.returncode == 0
 
 
 def venv_fingerprint(requirements: bytes, python_version: str) -> str:
-    """Return what a virtual environment was made from; another value means that it is out of date."""
+    """Return a hash of the requirements and Python version; if it changes, a virtual environment is out of date."""
     return hashlib.sha256(requirements + b"\0" + python_version.encode()).hexdigest()
 
 
 def ensure_venv(venv: Path = VENV) -> Path:
-    """Make the virtual environment where it is missing or broken; return its Python."""
+    """Create the virtual environment if it is missing or broken; return the path of its Python."""
     python = venv_python(venv)
-    inside = Path(sys.prefix).resolve() == venv.resolve()
-    if importlib.util.find_spec("pip") if inside else _is_runnable(python, "-m", "pip", "--version"):
+    is_active = Path(sys.prefix).resolve() == venv.resolve()
+    if importlib.util.find_spec("pip") if is_active else _is_runnable(python, "-m", "pip", "--version"):
         return python
-    print_line(f"making {venv.name} with Python {platform.python_version()}")
+    print_line(f"creating {venv.name} with Python {platform.python_version()}")
     if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
         packages = [f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"]
         if shutil.which("apt-get"):
             print_line(f"installing {packages[0]}")
         if not apt_install(packages, probe.find_apt_prefix()):
-            raise SetupError(f"Python's venv module is not complete here. Type: {probe.apt_command(packages)}")
-    # From a broken environment's own Python, the one it was made with makes it again.
-    maker = getattr(sys, "_base_executable", sys.executable)
-    done = subprocess.run([maker, "-m", "venv", "--clear", str(venv)], capture_output=True, text=True, check=False)
-    if done.returncode != 0 or not python.exists():
-        complaint = (done.stdout + done.stderr).strip().splitlines()
-        raise SetupError(f"{venv.name} could not be made: {complaint[-1] if complaint else 'python -m venv failed'}")
+            raise SetupError(f"Python's venv module is incomplete. Run: {probe.apt_command(packages)}")
+    # If this is a broken environment's Python, its base interpreter recreates the environment.
+    base_python = getattr(sys, "_base_executable", sys.executable)
+    process = subprocess.run(
+        [base_python, "-m", "venv", "--clear", str(venv)], capture_output=True, text=True, check=False
+    )
+    if process.returncode != 0 or not python.exists():
+        errors = (process.stdout + process.stderr).strip().splitlines()
+        raise SetupError(f"{venv.name} could not be created: {errors[-1] if errors else 'python -m venv failed'}")
     return python
 
 
@@ -98,18 +106,26 @@ def _is_runnable(*command: str | Path) -> bool:
 
 
 def ensure_packages(python: Path, venv: Path = VENV, requirements: Path = REQUIREMENTS) -> None:
-    """Install requirements.txt where it changed since the last time."""
+    """Install requirements.txt if it has changed since the last installation.
+
+    Raises
+    ------
+    SetupError
+        If pip fails.
+    """
     stamp = venv / PACKAGES_STAMP
-    wanted = venv_fingerprint(requirements.read_bytes(), platform.python_version())
-    if stamp.exists() and stamp.read_text("utf-8") == wanted:
+    fingerprint = venv_fingerprint(requirements.read_bytes(), platform.python_version())
+    if stamp.exists() and stamp.read_text("utf-8") == fingerprint:
         return
     print_line("installing the Python packages; the first time this takes a few minutes")
-    if not _has_requirements(python, requirements):
-        raise SetupError("The Python packages could not be installed; pip says why above. Is there a network?")
-    stamp.write_text(wanted, "utf-8")
+    if not _install_requirements(python, requirements):
+        raise SetupError(
+            "The Python packages could not be installed; see pip's output above. Is there a network connection?"
+        )
+    stamp.write_text(fingerprint, "utf-8")
 
 
-def _has_requirements(python: Path, requirements: Path) -> bool:
+def _install_requirements(python: Path, requirements: Path) -> bool:
     environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     command = [str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)]
     return subprocess.run(command, env=environment, check=False).returncode == 0
@@ -118,20 +134,26 @@ def _has_requirements(python: Path, requirements: Path) -> bool:
 def ensure_dask(
     python: Path, venv: Path = VENV, requirements: Path = DASK_REQUIREMENTS, *, retry: bool = False
 ) -> None:
-    """Install what runs patterns on several GPUs and machines. A failure is told, and is no reason to stop."""
+    """Install Dask, which runs patterns on several GPUs and machines; print a failure and continue."""
     stamp = venv / DASK_STAMP
-    wanted = venv_fingerprint(requirements.read_bytes(), platform.python_version())
+    fingerprint = venv_fingerprint(requirements.read_bytes(), platform.python_version())
     last = stamp.read_text("utf-8") if stamp.exists() else ""
-    if last == wanted or (last == f"{wanted} failed" and not retry):
+    if last == fingerprint or (last == f"{fingerprint} failed" and not retry):
         return
-    failed = not _has_requirements(python, requirements)
-    stamp.write_text(f"{wanted} failed" if failed else wanted, "utf-8")
+    failed = not _install_requirements(python, requirements)
+    stamp.write_text(f"{fingerprint} failed" if failed else fingerprint, "utf-8")
     if failed:
-        print_line("no Dask, which several GPUs need: pip says why above (`make setup` tries again)")
+        print_line("no Dask, which several GPUs need: see pip's output above (`make setup` tries again)")
 
 
 def ensure_qt_libraries(libraries: Mapping[str, str], purpose: str) -> None:
-    """Install the system's libraries that Qt needs; SetupError with the line to type where that is not allowed."""
+    """Install the system libraries that Qt needs.
+
+    Raises
+    ------
+    SetupError
+        If they cannot be installed; the message has the command to run.
+    """
     packages = probe.missing_qt_packages(libraries)
     if not packages:
         return
@@ -142,11 +164,11 @@ def ensure_qt_libraries(libraries: Mapping[str, str], purpose: str) -> None:
     if prefix is not None:
         print_line(f"installing Qt's system libraries: {' '.join(packages)}")
     if not apt_install(packages, prefix):
-        raise SetupError(f"{purpose} needs system libraries that are missing here. Type: {probe.apt_command(packages)}")
+        raise SetupError(f"{purpose} needs system libraries that are missing. Run: {probe.apt_command(packages)}")
 
 
 def ensure_pycuda(python: Path, venv: Path = VENV, *, retry: bool = False) -> None:
-    """Install PyCUDA where there is an NVIDIA driver. A failure is told, and is no reason to stop."""
+    """Install PyCUDA if there is an NVIDIA driver; print a failure and continue."""
     driver = probe.driver_cuda_version()
     if driver is None or platform.system() != "Linux":
         return
@@ -166,21 +188,21 @@ def ensure_pycuda(python: Path, venv: Path = VENV, *, retry: bool = False) -> No
 def _install_pycuda(python: Path, venv: Path, driver: tuple[int, int]) -> str:
     if _is_runnable(python, "-c", "import pycuda.driver"):
         return ""
-    needed = probe.missing_build_packages()
-    if needed and (prefix := probe.find_apt_prefix()) is not None:
-        print_line(f"installing what builds PyCUDA: {' '.join(needed)}")
-        apt_install(needed, prefix)
-        needed = probe.missing_build_packages()
-    how = gpu_support.plan_build(driver, probe.find_toolkits(), needed)
-    if how.obstacle:
-        return how.obstacle + (f" (type: {probe.apt_command(needed)})" if needed and shutil.which("apt-get") else "")
-    source = f"the CUDA toolkit in {how.toolkit.folder}" if how.toolkit else "CUDA's compiler from PyPI"
+    missing = probe.missing_build_packages()
+    if missing and (prefix := probe.find_apt_prefix()) is not None:
+        print_line(f"installing packages to build PyCUDA: {' '.join(missing)}")
+        apt_install(missing, prefix)
+        missing = probe.missing_build_packages()
+    plan = gpu_support.plan_build(driver, probe.find_toolkits(), missing)
+    if plan.obstacle:
+        return plan.obstacle + (f" (run: {probe.apt_command(missing)})" if missing and shutil.which("apt-get") else "")
+    source = f"the CUDA toolkit in {plan.toolkit.folder}" if plan.toolkit else "CUDA's compiler from PyPI"
     print_line(f"building PyCUDA with {source}; this takes about two minutes, once")
-    return gpu_support.install(python, CUDA_REQUIREMENTS, how, probe.driver_library(), venv)
+    return gpu_support.install(python, CUDA_REQUIREMENTS, plan, probe.driver_library(), venv)
 
 
 def ensure_pycuda_files(python: Path, venv: Path = VENV, *, retry: bool = False) -> None:
-    """Fetch what PyCUDA scripts need on the simulator. A failure is told, and is no reason to stop."""
+    """Fetch the files that PyCUDA scripts need on the simulator; print a failure and continue."""
     if not pycuda_files.files_folder(venv).exists():
         print_line("fetching PyCUDA's Python files, for scripts on the simulator")
     if failure := pycuda_files.ensure_files(python, venv, retry=retry):
@@ -188,7 +210,15 @@ def ensure_pycuda_files(python: Path, venv: Path = VENV, *, retry: bool = False)
 
 
 def prepare(*, window: bool, retry: bool = False) -> Path:
-    """Bring everything up to date; return the virtual environment's Python."""
+    """Install all missing dependencies; return the path of the virtual environment's Python.
+
+    Parameters
+    ----------
+    window : bool
+        Whether the window needs to open, not only Qt's offscreen platform.
+    retry : bool
+        Whether to retry optional installations that failed before.
+    """
     if sys.version_info < OLDEST_PYTHON:
         raise SetupError(f"Python 3.11 or newer is needed; this is {platform.python_version()}.")
     python = ensure_venv()
@@ -204,7 +234,7 @@ def prepare(*, window: bool, retry: bool = False) -> Path:
 
 
 def start(python: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Become the program; on Windows, which cannot, wait for it."""
+    """Replace this process by the program; on Windows, run the program and return its exit status."""
     command = [str(python), *arguments]
     if platform.system() != "Windows":
         os.chdir(ROOT)
@@ -213,9 +243,9 @@ def start(python: Path, arguments: Sequence[str], environment: Mapping[str, str]
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Open the window, or make the tour where there is no display."""
+    """Open the window; without a display, save pictures of it instead."""
     if not probe.has_display():
-        print_line("there is no display here, so this makes the tour instead: pictures of the window in tour/")
+        print_line("no display found: saving pictures of the window in tour/ instead")
         return tour(arguments)
     return start(prepare(window=True), ["main.py", *arguments], os.environ)
 
@@ -251,11 +281,11 @@ def sweep(arguments: Sequence[str]) -> int:
 def _run_tier(marker: str) -> int:
     """Run the tests of a tier, then compare the executed with the collected cases; return the exit status."""
     python = prepare(window=False)
-    # A file's tests stay in one process: they share built kernels and what took long to prepare. One worker more than
-    # there are cores, as many tests wait for another process.
+    # A file's tests stay in one process, since they share built kernels and other slow fixtures. There is one worker
+    # more than cores, since many tests wait for another process.
     parallel = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", "--no-loadscope-reorder")
-    # Each test of a pattern's variants runs on the simulator itself. What the stand-in for a GPU's driver makes of the
-    # same kernels is tested variant by variant in the first tier, and once more with all sizes in the exhaustive one.
+    # The patterns' tests run on the simulator. The first tier tests the simulated GPU driver once per variant, and the
+    # exhaustive tier with all sizes.
     twins = () if marker == "sweep" else ("--ignore", "tests/gpu/patterns")
     passes = (
         (*parallel, "-m", f"{marker} and not alone"),
@@ -263,7 +293,7 @@ def _run_tier(marker: str) -> int:
         (*parallel, "-m", "gpu and not hardware", "--driver", "simulator", "tests/gpu", *twins),
     )
     with tempfile.TemporaryDirectory(prefix="lockstep-ledger-") as ledger:
-        commands = [(python, "-m", "pytest", *each, f"--ledger={ledger}") for each in passes]
+        commands = [(python, "-m", "pytest", *arguments, f"--ledger={ledger}") for arguments in passes]
         if marker == "not sweep":
             commands.append((python, "-m", "tests.ledger", ledger))
         codes = [subprocess.run(command, env=_offscreen(), cwd=ROOT, check=False).returncode for command in commands]
@@ -271,7 +301,7 @@ def _run_tier(marker: str) -> int:
 
 
 _NO_TESTS = 5
-"""Pytest's exit status where a pass of a tier has no tests."""
+"""Pytest's exit status if it selects no tests."""
 
 
 def _offscreen() -> dict[str, str]:
@@ -283,14 +313,14 @@ def _headless(*arguments: str) -> int:
 
 
 def setup(_arguments: Sequence[str]) -> int:
-    """Prepare everything, and try again what failed before."""
+    """Install all dependencies, and retry those that failed before."""
     python = prepare(window=probe.has_display(), retry=True)
     print_line(f"ready: {shlex.quote(os.path.relpath(python))} main.py opens the window")
     return 0
 
 
 def packages(_arguments: Sequence[str]) -> int:
-    """Prepare the Python packages only, which is all that the linters need."""
+    """Install only the Python packages, which the linters need."""
     ensure_packages(ensure_venv())
     return 0
 

@@ -144,7 +144,7 @@ def test_the_mutants_of_a_line_are_made_where_they_are_asked_for(tmp_path, monke
     for wrong in ("gpu/run/verification.py", "gpu/run/nothing.py:3", "gpu/run/verification.py:x"):
         with pytest.raises(SystemExit, match="2"):
             mutants.main(["--only", wrong])
-        assert "is no FILE:LINE of this tree" in capsys.readouterr().err
+        assert "is not a FILE:LINE of this tree" in capsys.readouterr().err
 
 
 def test_what_is_explained_is_known_by_its_lines() -> None:
