@@ -176,12 +176,12 @@ def _devices(section: ResultSection) -> Iterator[str]:
         if isinstance(block, str):
             yield block
         elif "devices" in block.columns:
-            kept = [index for index, column in enumerate(block.columns) if column not in hidden]
+            kept_indices = [index for index, column in enumerate(block.columns) if column not in hidden]
             at = block.columns.index("devices")
-            rows = [tuple(row[place] for place in kept) for row in block.rows if row[at] != "1"]
-            columns = tuple(block.columns[place] for place in kept)
+            rows = [tuple(row[place] for place in kept_indices) for row in block.rows if row[at] != "1"]
+            columns = tuple(block.columns[place] for place in kept_indices)
             yield replace(
-                block, columns=columns, numeric=tuple(block.numeric[place] for place in kept), rows=tuple(rows)
+                block, columns=columns, numeric=tuple(block.numeric[place] for place in kept_indices), rows=tuple(rows)
             ).markdown()
         else:
             yield block.markdown()

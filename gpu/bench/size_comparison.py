@@ -129,7 +129,9 @@ def draw_speedup_plot(curves: Sequence[SpeedupCurve], title: str) -> str:
 
 def _draw_panel(curve: SpeedupCurve, left: float, top: float) -> Iterator[str]:
     # Shapes are placed at equal distances.
-    places = [index if isinstance(at.size, str) else math.log2(at.size) for index, at in enumerate(curve.points)]
+    places = [
+        index if isinstance(point.size, str) else math.log2(point.size) for index, point in enumerate(curve.points)
+    ]
 
     def x(position: float) -> float:
         return left + (position - places[0]) / max(places[-1] - places[0], 1e-9) * _PANEL_WIDTH
@@ -153,12 +155,14 @@ def _draw_panel(curve: SpeedupCurve, left: float, top: float) -> Iterator[str]:
         yield format_text(
             left + _PANEL_WIDTH, top + _PANEL_HEIGHT + 18, f"{_format_size(end)} {curve.comparison.unit}", "small end"
         )
-        path = "L".join(f"{x(place):.1f} {y(at.speedup):.1f}" for place, at in zip(places, curve.points, strict=True))
+        path = "L".join(
+            f"{x(x_value):.1f} {y(point.speedup):.1f}" for x_value, point in zip(places, curve.points, strict=True)
+        )
         yield f'<path class="line" d="M{path}"/>'
-    for place, at in zip(places, curve.points, strict=True):
-        kind = "ahead" if at.speedup >= 1 else "behind"
-        tooltip = f"{_format_size(at.size)} {curve.comparison.unit}: {at.speedup:.2f} x {at.peer.name}"
-        center = f'cx="{x(place):.1f}" cy="{y(at.speedup):.1f}"'
+    for x_value, point in zip(places, curve.points, strict=True):
+        kind = "ahead" if point.speedup >= 1 else "behind"
+        tooltip = f"{_format_size(point.size)} {curve.comparison.unit}: {point.speedup:.2f} x {point.peer.name}"
+        center = f'cx="{x(x_value):.1f}" cy="{y(point.speedup):.1f}"'
         yield f'<circle class="{kind}" {center} r="4"><title>{tooltip}</title></circle>'
 
 

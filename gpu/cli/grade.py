@@ -80,11 +80,11 @@ def _find_task(text: str) -> tuple[Path, str]:
     folder, slash, name = text.rstrip("/").rpartition("/")
     if not slash:
         raise InputError(f"{text!r} is not a task: give LESSON/NAME, such as 01-threads-and-indices/add.")
-    for place in (Path(folder), LIBRARY / folder):
+    for path in (Path(folder), LIBRARY / folder):
         with suppress(OSError):  # the name is too long
-            if (place / LESSON_FILE).is_file():
-                read_lesson(place).task(name)
-                return place, name
+            if (path / LESSON_FILE).is_file():
+                read_lesson(path).task(name)
+                return path, name
     raise InputError(f"There is no lesson {format_path(folder)!r}: `lessons` lists them.")
 
 

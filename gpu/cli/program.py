@@ -41,8 +41,8 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split the words of `program` into the command's own and, after --, the program's arguments."""
     words = list(arguments)
     if words[:1] == ["program"] and "--" in words:
-        place = words.index("--")
-        return words[:place], words[place + 1 :]
+        index = words.index("--")
+        return words[:index], words[index + 1 :]
     return words, []
 
 

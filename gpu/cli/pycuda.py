@@ -33,11 +33,11 @@ PARSER_OPTIONS: dict[str, Any] = {
 def split_program(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split the words of `pycuda` into the command's own and the script's, which begin at its name or at -m."""
     words = list(arguments)
-    place = 1
-    while words[:1] == ["pycuda"] and place < len(words):
-        if words[place] == "-m" or not words[place].startswith("-"):
-            return words[:place], words[place:]
-        place += 2 if words[place] in user_code.OPTIONS_WITH_VALUE else 1
+    index = 1
+    while words[:1] == ["pycuda"] and index < len(words):
+        if words[index] == "-m" or not words[index].startswith("-"):
+            return words[:index], words[index:]
+        index += 2 if words[index] in user_code.OPTIONS_WITH_VALUE else 1
     return words, []
 
 

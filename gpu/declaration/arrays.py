@@ -221,8 +221,8 @@ def _accept_piece(values: Array, dtype: np.dtype[Any], start: int, finite: bool)
 
 def _refuse_first(bad: Array, values: Array, start: int, reason: str) -> None:
     if bad.any():
-        place = int(bad.argmax())
-        raise InputError(f"Element {start + place} of the input, {values[place].item()!r}, {reason}.")
+        index = int(bad.argmax())
+        raise InputError(f"Element {start + index} of the input, {values[index].item()!r}, {reason}.")
 
 
 def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:

@@ -250,8 +250,8 @@ def _gather_outputs(tasks: RunTasks, outputs: Mapping[str, Parts], report_progre
     arrays: list[Any] = tasks.wait_for_results(named, report_progress)
     gathered: dict[int, Array] = {}
     for number, parts in distinct.items():
-        own, arrays = arrays[: len(parts.parts)], arrays[len(parts.parts) :]
-        gathered[number] = own[0] if len(own) == 1 else np.concatenate(own)
+        part_arrays, arrays = arrays[: len(parts.parts)], arrays[len(parts.parts) :]
+        gathered[number] = part_arrays[0] if len(part_arrays) == 1 else np.concatenate(part_arrays)
     return {name: gathered[id(parts)] for name, parts in outputs.items()}
 
 

@@ -267,7 +267,7 @@ class RunTasks:
     def chunks_by_device(self) -> tuple[tuple[int, ...], ...]:
         """Indices of each worker's chunks."""
         count = len(self.chunks)
-        by_home = groupby(range(count), key=lambda place: find_home(self.cluster, place, count))
+        by_home = groupby(range(count), key=lambda index: find_home(self.cluster, index, count))
         return tuple(tuple(places) for _, places in by_home)
 
     def replace_chunks(self, chunks: Sequence[Chunk]) -> None:

@@ -224,17 +224,26 @@ def run_task(call: TaskCall, *values: Any) -> Any:
     engine.sources = dict(call.sources)
     engine.take_times()
     pattern = find_pattern(call.pattern)
-    read: list[ChunkInput | ChunkPartReader] = []
+    loaded_pieces: list[ChunkInput | ChunkPartReader] = []
     variant = pattern.variant(call.variant)
     try:
         on_worker = WorkerContext(engine, call.params, call.variant, variant.run)
         following_step, argument_count, part = call.following_step or (None, 0, "")
-        own = len(values) - argument_count
-        result = call.step(on_worker, *(_load_argument(value, call, plugin, engine, read) for value in values[:own]))
-        held = sum(piece.nbytes for piece in read) + sum(size for _, size in _list_sizes(result)) + worker.state.nbytes
+        step_argument_count = len(values) - argument_count
+        result = call.step(
+            on_worker,
+            *(_load_argument(value, call, plugin, engine, loaded_pieces) for value in values[:step_argument_count]),
+        )
+        memory_bytes = (
+            sum(piece.nbytes for piece in loaded_pieces)
+            + sum(size for _, size in _list_sizes(result))
+            + worker.state.nbytes
+        )
         if following_step is not None:
-            more = [_load_argument(value, call, plugin, engine, read) for value in values[own:]]
-            following_result = following_step(on_worker, result[part] if part else result, *more)
+            following_arguments = [
+                _load_argument(value, call, plugin, engine, loaded_pieces) for value in values[step_argument_count:]
+            ]
+            following_result = following_step(on_worker, result[part] if part else result, *following_arguments)
             result = {**result, part: following_result} if part else following_result
         times = engine.take_times()
     except EngineLostError as error:
@@ -243,7 +252,7 @@ def run_task(call: TaskCall, *values: Any) -> Any:
         time.sleep(_EVENT_DELIVERY_S)
         os._exit(1)
     kept = _wrap_result(plugin, engine, result, call.remote_parts)
-    elements = (read[0].start, read[0].stop) if read else None
+    elements = (loaded_pieces[0].start, loaded_pieces[0].stop) if loaded_pieces else None
     step = call.step.__name__.strip("_").replace("_", " ")
     record = TaskRecord(
         call.name,
@@ -256,7 +265,7 @@ def run_task(call: TaskCall, *values: Any) -> Any:
         _list_sizes(result),
         call.dependencies,
         elements,
-        held,
+        memory_bytes,
         _list_transfers(worker),
     )
     published = _pack_small_result(kept) if call.is_awaited else None

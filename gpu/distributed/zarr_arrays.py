@@ -135,8 +135,8 @@ def _check_chunks(path: str, array: Any, start: int, stop: int) -> None:
     first, last = start // chunks[0], -(-stop // chunks[0])
     if (last - first) * math.prod(across) > _MAX_FILES:
         raise InputError(f"{Path(path).name}: one read spans more than {_MAX_FILES} chunks.")
-    for place in product(range(first, last), *map(range, across)):
-        file = Path(path, array.metadata.encode_chunk_key(place))
+    for chunk_index in product(range(first, last), *map(range, across)):
+        file = Path(path, array.metadata.encode_chunk_key(chunk_index))
         try:
             status = file.stat()
         except OSError:

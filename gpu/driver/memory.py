@@ -101,12 +101,12 @@ def address_of(memory: FlatMemory) -> int:
 
 def find_memory(address: int, routine: str) -> tuple[FlatMemory, int]:
     """Return the memory that contains an address, and the offset in it."""
-    place = to_pointer(np.int64(address)) if address < 1 << 63 else PointerValue(None, address)
-    if not isinstance(place.memory, FlatMemory):
+    pointer = to_pointer(np.int64(address)) if address < 1 << 63 else PointerValue(None, address)
+    if not isinstance(pointer.memory, FlatMemory):
         raise build_logic_error(
             routine, INVALID_VALUE, f"there is no memory at {address:#x}: null, freed or not an address"
         )
-    return place.memory, int(place.offset)
+    return pointer.memory, int(pointer.offset)
 
 
 def bytes_at(address: Any, size: int, routine: str) -> Array:

@@ -151,9 +151,9 @@ class ModelingEngine(SimulatorEngine):
         return np.zeros(size, np.uint8)  # the system allocates pages only when they are written
 
     def upload(self, values: Array) -> SimulatedBuffer:
-        flags, place = values.flags, values.ctypes.data
+        flags, address = values.flags, values.ctypes.data
         if not (flags.c_contiguous and flags.writeable) or any(
-            host_backed_buffer.data.ctypes.data == place for host_backed_buffer in self._host_backed_buffers
+            host_backed_buffer.data.ctypes.data == address for host_backed_buffer in self._host_backed_buffers
         ):
             return super().upload(values)
         buffer = SimulatedBuffer(values.shape, values.dtype, values.reshape(-1).view(np.uint8))

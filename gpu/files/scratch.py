@@ -66,8 +66,8 @@ def remove_folder(path: str) -> None:
 
 
 def _clean_temporary_folders(location: str) -> None:
-    for place in (location, MEMORY_FOLDER):
-        remove_stale_folders(place)
+    for folder in (location, MEMORY_FOLDER):
+        remove_stale_folders(folder)
     with contextlib.suppress(OSError):
         remove_stale_folders(find_temporary_folder())
 

@@ -138,12 +138,12 @@ class _Grader:
             except KernelError as error:
                 raise InputError(f"The reference solution of {self._task.name} fails: {error.message}") from None
             try:
-                own = self._stage.find_types(engine.build_simulated_module(self._stage.file))
+                submission_types = self._stage.find_types(engine.build_simulated_module(self._stage.file))
                 for launch in self._stage.launches:
                     engine.build_simulated_module(self._stage.file).kernel(launch.kernel)
             except (KernelError, InputError) as error:
                 return self._describe_unrunnable(error)
-            if own != types:
+            if submission_types != types:
                 return self._describe_unrunnable(KernelError("The kernel's parameters differ from those of the task."))
             variables = _Variables(engine.build_simulated_module(self._stage.file))
             for case in generate_cases(self._task, self._stage, self._seed):
@@ -253,11 +253,11 @@ class _Grader:
         """Compare the submission's modeled time with the reference solution's."""
         gpu, n = self._task.modeled_limit.get("gpu", DEFAULT_GPU), int(self._task.modeled_limit["n"])
         times = float(self._task.modeled_limit.get("times", 1.2))
-        own, reference_time = (
+        submission_time, reference_time = (
             model_stage(self._stage, text, GradingCase(n), gpu).time_us for text in (self._text, self._reference)
         )
         return CounterLimit(
-            f"microseconds on a modeled {gpu.upper()}", n, round(own, 2), round(times * reference_time, 2)
+            f"microseconds on a modeled {gpu.upper()}", n, round(submission_time, 2), round(times * reference_time, 2)
         )
 
     def _describe_failure(
@@ -284,9 +284,9 @@ class _Grader:
         diagnostics: tuple[Diagnostic, ...] = ()
         if position is not None and position.file in (self._stage.file, (KERNELS / self._stage.file).name):
             message = message.removeprefix(f"{position}: ")
-            own = replace(position, file=self._stage.file)
+            position_in_submission = replace(position, file=self._stage.file)
             lines = self._text.split("\n")
-            diagnostics = (build_diagnostic(message, own, Path(self._stage.file), lines, "error"),)
+            diagnostics = (build_diagnostic(message, position_in_submission, Path(self._stage.file), lines, "error"),)
             message = ""
         check = Check(diagnostics=diagnostics, ended=True, failure=error.message)
         verdict = Verdict("wrong", f"✗ it {what}", message or error.message)

@@ -222,8 +222,8 @@ def scan_counts(worker: WorkerContext, counts: list[Array]) -> dict[str, Array]:
 
     The sum of many counts may exceed int32, which is the type that the ladder scans.
     """
-    each = np.concatenate(counts).astype(np.int64)
-    return {"starts": each.cumsum() - each, "count": np.array(each.sum())}
+    kept_counts = np.concatenate(counts).astype(np.int64)
+    return {"starts": kept_counts.cumsum() - kept_counts, "count": np.array(kept_counts.sum())}
 
 
 def _plan(tasks: TaskCollector) -> dict[str, Parts]:

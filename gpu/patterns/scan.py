@@ -297,19 +297,19 @@ def _plan(tasks: TaskCollector, *, keep_on_device: bool = True) -> dict[str, Par
     parts: list[FutureResult] = []
     *_, last = shares = tasks.chunks_by_device
     for share in shares:
-        chunks, before = {place: tasks.chunks[place] for place in share}, len(totals)
+        chunks, before = {index: tasks.chunks[index] for index in share}, len(totals)
         if share is not last:
-            for place in share:
+            for index in share:
                 reduced = tasks.add_task(
-                    reduce_chunk if keep_on_device else reduce_and_free_chunk, chunks[place], chunk_index=place
+                    reduce_chunk if keep_on_device else reduce_and_free_chunk, chunks[index], chunk_index=index
                 )
                 totals.append(reduced["total"] if keep_on_device else reduced)
-                chunks[place] = reduced["data"] if keep_on_device else chunks[place]
+                chunks[index] = reduced["data"] if keep_on_device else chunks[index]
         # The scan also depends on this device's totals, so that they, which other devices wait for, come first.
         carries = list(totals)
-        for place in share:
-            goes_on = place != share[-1]
-            scanned = tasks.add_task(scan_chunk, chunks[place], carries, before, goes_on, chunk_index=place)
+        for index in share:
+            goes_on = index != share[-1]
+            scanned = tasks.add_task(scan_chunk, chunks[index], carries, before, goes_on, chunk_index=index)
             parts.append(scanned["scanned"] if goes_on else scanned)
             if goes_on:
                 carries, before = [scanned["end"]], 1

@@ -106,8 +106,8 @@ def _plan_peak(params: Params, shape: tuple[int, int], device: Device) -> _Launc
     if columns <= _MAX_SHORT_COLUMNS:
         lanes = _lanes_per_row(columns)
         threads = _threads_for_short_rows(rows, columns)
-        each = -(-columns // lanes) if columns % 4 else 4 * -(-columns // (4 * lanes))
-        defines = {"BLOCK_SIZE": threads, "TEAM": lanes, "EACH": each}
+        columns_per_lane = -(-columns // lanes) if columns % 4 else 4 * -(-columns // (4 * lanes))
+        defines = {"BLOCK_SIZE": threads, "TEAM": lanes, "EACH": columns_per_lane}
         return _Launch("softmax_short", threads, threads // lanes, {**defines})
     if columns > 4 * _MAX_QUADS * _PEAK_THREADS and device.has_clusters:
         return _plan_cluster(columns, device)

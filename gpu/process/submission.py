@@ -55,11 +55,11 @@ def _restrict_process(scratch: str) -> None:
     """Drop network access and access to most files; set the limits of a submission's time and memory."""
     tempfile.tempdir = scratch
     drop_privileges()
-    system = [Path(path) for path in ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/dev/null",
-                                      "/dev/urandom")]  # fmt: skip
-    python = [Path(path) for path in {sys.prefix, sys.base_prefix, sys.exec_prefix}]
-    own = [_ROOT / "gpu", _ROOT / "assets" / "gpus"]
-    restrict_file_access([*system, *python, *own], [Path(scratch), Path("/dev/null")])
+    system_folders = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/dev/null", "/dev/urandom")
+    system_paths = [Path(path) for path in system_folders]
+    python_paths = [Path(path) for path in {sys.prefix, sys.base_prefix, sys.exec_prefix}]
+    lockstep_paths = [_ROOT / "gpu", _ROOT / "assets" / "gpus"]
+    restrict_file_access([*system_paths, *python_paths, *lockstep_paths], [Path(scratch), Path("/dev/null")])
     resource_limits.allow_termination()
     try:
         import resource

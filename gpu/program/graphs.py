@@ -152,13 +152,13 @@ class ProgramGraphs:
 
     def do_wait_event(self, stream: int, event: int) -> None:
         capture, ends = self._events.get(event, (None, frozenset()))
-        own = self._captures.get(stream)
+        stream_capture = self._captures.get(stream)
         if capture is None:
-            if own is not None:
-                self._invalidate([own], errors.CAPTURE_ISOLATION)
+            if stream_capture is not None:
+                self._invalidate([stream_capture], errors.CAPTURE_ISOLATION)
             return
-        if own is not None and own is not capture:
-            self._invalidate([own, capture], errors.CAPTURE_MERGE)
+        if stream_capture is not None and stream_capture is not capture:
+            self._invalidate([stream_capture, capture], errors.CAPTURE_MERGE)
         if stream in _LEGACY:
             self._invalidate([capture], errors.CAPTURE_IMPLICIT)
         self._captures[stream] = capture

@@ -299,7 +299,7 @@ class Runtime:
         if variable is None:
             raise RefusedRoutineError(errors.INVALID_SYMBOL)
         module = self.module(variable.unit).module
-        names = [each for each in module.variables if each == variable.name or each.endswith(f"::{variable.name}")]
+        names = [name for name in module.variables if name == variable.name or name.endswith(f"::{variable.name}")]
         if not names:
             raise RefusedRoutineError(errors.INVALID_SYMBOL)
         return module.variable(names[0])
@@ -474,7 +474,7 @@ class Runtime:
         cluster = rest[12:15] if any(rest[12:15]) else None
         loaded, name, kernel = self._load_kernel(unit, line, parameters, pretty)
         packed = _pack_arguments(kernel, arguments) if arguments else ctypes.string_at(data, size)
-        place = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
+        location = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
         try:
             kernel.check_launch(grid, block, shared_bytes)
         except LaunchError:
@@ -486,7 +486,7 @@ class Runtime:
         def launch() -> None:
             try:
                 self._textures.refresh()
-                loaded.launch(name, grid, block, packed, shared_bytes, place, cluster)
+                loaded.launch(name, grid, block, packed, shared_bytes, location, cluster)
             except DriverLaunchError as error:
                 # As on a GPU, later calls report the error.
                 self._sticky_error = _ERROR_NUMBERS.get(error.reason, errors.LAUNCH_FAILURE)

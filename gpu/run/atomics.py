@@ -123,9 +123,9 @@ class _ChoicePath(Chooser):
         self.option_counts: list[int] = []
 
     def choose(self, count: int) -> int:
-        place = len(self.option_counts)
+        index = len(self.option_counts)
         self.option_counts.append(count)
-        return self.choices[place] if place < len(self.choices) else 0
+        return self.choices[index] if index < len(self.choices) else 0
 
     def next_path(self) -> list[int] | None:
         """Return the next path, depth first; None after the last."""

@@ -143,7 +143,7 @@ def simulate_l1_cache(
         if not isinstance(step, Visit):
             continue
         levels = load_depths(step.block)
-        for place, request in zip(step.instruction_indices, step.requests, strict=True):
+        for index, request in zip(step.instruction_indices, step.requests, strict=True):
             if request.space not in ("global", "local"):
                 continue
             warp_count = int(np.searchsorted(request.warps, warps))
@@ -154,18 +154,18 @@ def simulate_l1_cache(
             kind = _UNCACHED if is_uncached else _STORE if request.kind == "st" else _LOAD
             kinds.append(np.full(sectors.size, kind, np.uint8))
             turns.append(
-                np.repeat(turn + levels[place] * warps + request.warps[:warp_count], request.counts[:warp_count])
+                np.repeat(turn + levels[index] * warps + request.warps[:warp_count], request.counts[:warp_count])
             )
         turn += (max(levels, default=0) + 1) * warps
     if not pieces:
         return {}
     hits = _find_hits(np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns), size)
     cached_requests: dict[int, CachedRequest] = {}
-    place = 0
+    index = 0
     for request, warp_count in requests:
         starts = request.starts[: warp_count + 1]
-        sectors, request_hits = request.sectors[: starts[-1]], hits[place : place + int(starts[-1])]
-        place += request_hits.size
+        sectors, request_hits = request.sectors[: starts[-1]], hits[index : index + int(starts[-1])]
+        index += request_hits.size
         misses = _sum_intervals(~request_hits, starts)
         cached_requests[id(request)] = CachedRequest(
             request, misses, _sum_intervals(_find_unpaired(sectors, ~request_hits, starts), starts)

@@ -170,7 +170,7 @@ def reduction(n: int) -> ClusterCase:
 
 def scan(n: int) -> ClusterCase:
     """Return the case of the scan of n elements."""
-    made = GeneratedInput(rows=n, row_shape=(), dtype="int32", bits=32)
+    generated = GeneratedInput(rows=n, row_shape=(), dtype="int32", bits=32)
 
     def is_correct(result: CaseResult) -> bool:
         end, before = 0, np.zeros(1, np.int32)
@@ -180,7 +180,7 @@ def scan(n: int) -> ClusterCase:
             # Neighboring results differ by one element of the input, also across the border of two parts.
             for seen, start in ((np.append(before, part.head), first), (part.tail, last - part.tail.size + 1)):
                 steps = np.diff(seen.view(np.uint32)).view(np.int32)
-                if not np.array_equal(steps, generate_elements(made, np.arange(start, start + steps.size))):
+                if not np.array_equal(steps, generate_elements(generated, np.arange(start, start + steps.size))):
                     return False
             before = part.tail[-1:]
         return int(before[0]) == _wrap_int32(result.total)
@@ -191,7 +191,7 @@ def scan(n: int) -> ClusterCase:
         pattern="scan",
         variant="look-back",
         params={"dtype": "int32"},
-        divided_inputs={"values": made},
+        divided_inputs={"values": generated},
         min_chunks=-(-n // _MAX_CHUNK_ELEMENTS),
         resident_outputs=("result",),
         is_correct=is_correct,
@@ -246,7 +246,7 @@ def histogram(n: int) -> ClusterCase:
 def convolution(n: int) -> ClusterCase:
     """Return the case of the convolution of about n pixels."""
     height, width = _image_shape(n)
-    made = GeneratedInput(rows=height, row_shape=(width,), dtype="float32", bits=8)
+    generated = GeneratedInput(rows=height, row_shape=(width,), dtype="float32", bits=8)
     pattern = find_pattern("convolution")
     params = pattern.check({"filter": "gaussian", "size": 5})
     assert pattern.distributed is not None
@@ -257,7 +257,7 @@ def convolution(n: int) -> ClusterCase:
         rows = slice(max(row - reach, 0), min(row + reach + 1, height))
         columns = slice(max(first - reach, 0), min(last + reach, width))
         places = np.arange(rows.start, rows.stop)[:, np.newaxis] * width + np.arange(columns.start, columns.stop)
-        image = {"image": generate_elements(made, places), "maxval": np.array(255)}
+        image = {"image": generate_elements(generated, places), "maxval": np.array(255)}
         reference: Array = pattern.reference(image, params)
         return reference[row - rows.start, first - columns.start : last - columns.start]
 
@@ -278,7 +278,7 @@ def convolution(n: int) -> ClusterCase:
         pattern="convolution",
         variant="peak",
         params={"filter": "gaussian", "size": 5},
-        divided_inputs={"image": made},
+        divided_inputs={"image": generated},
         common_inputs={"maxval": np.array(255)},
         min_chunks=-(-height * width // _MAX_CHUNK_ELEMENTS),
         resident_outputs=("result",),

@@ -119,8 +119,8 @@ class ResidentEngine:
             Index of the first element among all elements.
         """
         buffer, count = self.inner.allocate(shape, dtype), math.prod(shape)
-        place = np.uint32(first % 2**32)
-        self._launch("generate_elements", buffer.dtype, count, buffer, place, np.uint32(count), bits=bits)
+        start = np.uint32(first % 2**32)
+        self._launch("generate_elements", buffer.dtype, count, buffer, start, np.uint32(count), bits=bits)
         self._generated[key] = _DeviceArray(np.empty(shape, dtype), buffer)
         return self._compute_sums(buffer, 0, count)[0]
 

@@ -142,16 +142,16 @@ def pair_launches(
     InputError
         The two are from different runs.
     """
-    place = 0
+    launch_index = 0
     launches: dict[tuple[str, str, str], list[tuple[str, Mapping[str, float]]]] = {}
     for case in profiled.cases:
         for launch in case.launches:
-            while place < len(profiler_launches) and profiler_launches[place][0] != launch.kernel:
-                place += 1
-            if place == len(profiler_launches):
+            while launch_index < len(profiler_launches) and profiler_launches[launch_index][0] != launch.kernel:
+                launch_index += 1
+            if launch_index == len(profiler_launches):
                 raise InputError(f"The profiler's list has no {launch.kernel} of {case.work} where it is expected.")
-            launches.setdefault((case.of, case.who, case.work), []).append(profiler_launches[place])
-            place += 1
+            launches.setdefault((case.of, case.who, case.work), []).append(profiler_launches[launch_index])
+            launch_index += 1
     return launches
 
 

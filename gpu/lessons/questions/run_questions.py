@@ -110,12 +110,12 @@ def ask_mistake(lesson: Lesson, recorded_scene: RecordedScene, question: Questio
 
 def ask_faster(lesson: Lesson, recorded_scene: RecordedScene, question: Question) -> RecordingQuestion:
     """Ask which of two variants, or of two of the lesson's kernels, is faster on a modeled GPU."""
-    other = question.options["with"]
-    own = recorded_scene.scene.stage or recorded_scene.scene.variant
-    runs = {name: _model_scene(lesson, recorded_scene, question, name) for name in (own, other)}
+    alternative = question.options["with"]
+    shown = recorded_scene.scene.stage or recorded_scene.scene.variant
+    runs = {name: _model_scene(lesson, recorded_scene, question, name) for name in (shown, alternative)}
     times = {name: run.time_us for name, run in runs.items()}
     best, slower = sorted(times, key=lambda name: times[name])
-    gpu = runs[own].gpu.name
+    gpu = runs[shown].gpu.name
     modeled = ", ".join(f"{name} {format_duration(time)}" for name, time in times.items())
     answer = best if times[slower] >= _MIN_SPEEDUP * times[best] else _NEITHER_FASTER
     limit = f"{slower} is limited by {_name_limit(runs[slower])}"
@@ -125,7 +125,7 @@ def ask_faster(lesson: Lesson, recorded_scene: RecordedScene, question: Question
         "choice",
         answer,
         f"Modeled: {modeled}; {limit}.",
-        (own, other, _NEITHER_FASTER),
+        (shown, alternative, _NEITHER_FASTER),
         moment=recorded_scene.moment,
     )
 

@@ -373,10 +373,10 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
     values = inputs["image"].size
-    each = np.dtype(params["pixels"]).itemsize
+    bytes_per_channel = np.dtype(params["pixels"]).itemsize
     return Cost(
-        bytes_read=each * values,
-        bytes_written=each * values,
+        bytes_read=bytes_per_channel * values,
+        bytes_written=bytes_per_channel * values,
         flops=2 * filter_from_params(params).size * values * len(_filter_passes(params)),
     )
 

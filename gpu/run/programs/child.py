@@ -47,7 +47,7 @@ def main(folder: Path) -> int:
         if requested_launch is None
         else lambda number, threads: number == requested_launch,
         max_lane_events=MAX_LANE_EVENTS,
-        on_begin=lambda kernel, place: _write_current_launch(folder, len(journal.entries) + 1, kernel, place),
+        on_begin=lambda kernel, location: _write_current_launch(folder, len(journal.entries) + 1, kernel, location),
     )
     if request["gpu"]:
         from gpu.driver.attributes import emulate_gpu_attributes
@@ -75,8 +75,8 @@ def main(folder: Path) -> int:
             return 1
 
 
-def _write_current_launch(folder: Path, number: int, kernel: str, place: str) -> None:
-    (folder / CURRENT_LAUNCH_FILE).write_text(f"launch {number}: {kernel}, at {place}", encoding="utf-8")
+def _write_current_launch(folder: Path, number: int, kernel: str, location: str) -> None:
+    (folder / CURRENT_LAUNCH_FILE).write_text(f"launch {number}: {kernel}, at {location}", encoding="utf-8")
 
 
 def _small_launch_filter(recordings: Path) -> Callable[[int, int], bool]:

@@ -89,9 +89,9 @@ class LaunchConverter:
             return diagnostics
         name = Path(self._program.path).name
 
-        def place_in_script(place: re.Match[str]) -> str:
-            line = lines.get(int(place[1]))
-            return place[0] if line is None else f"{name}:{line}"
+        def place_in_script(match: re.Match[str]) -> str:
+            line = lines.get(int(match[1]))
+            return match[0] if line is None else f"{name}:{line}"
 
         return tuple(
             replace(

@@ -70,10 +70,10 @@ class ClusterChecker(Checker):
         if batch.cluster_blocks == 1 or memory.space != "shared" or not isinstance(memory, FlatMemory):
             return
         lanes = access.mask.lanes
-        own = batch.geometry.block_of_lane[lanes]
+        own_blocks = batch.geometry.block_of_lane[lanes]
         stride = memory.data.size // batch.geometry.blocks
-        blocks = own + access.elements * access.size // stride
-        is_remote = blocks != own
+        blocks = own_blocks + access.elements * access.size // stride
+        is_remote = blocks != own_blocks
         if not is_remote.any():
             return
         lanes, blocks = lanes[is_remote], blocks[is_remote]

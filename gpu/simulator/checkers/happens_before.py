@@ -188,9 +188,9 @@ class HappensBefore:
             rows = self._acquire_times.reshape(self._shape)
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
         if self._fence_times is not None:
-            own = self._fence_times[self.first_thread : self.first_thread + mask.bits.size].reshape(self._shape)
-            met = passed & (own < _NEVER).any(axis=1)
-            own[met] = np.minimum(own[met], time)
+            fence_times = self._fence_times[self.first_thread : self.first_thread + mask.bits.size].reshape(self._shape)
+            met = passed & (fence_times < _NEVER).any(axis=1)
+            fence_times[met] = np.minimum(fence_times[met], time)
         if self._cluster_times is not None:
             rows = self._cluster_times.pass_counts.reshape(self._shape)
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
@@ -252,10 +252,12 @@ class HappensBefore:
             self._cluster_clocks[lanes] = merged[group]
         if self._fence_times is not None:
             _, group = np.unique((warps << WARP) | groups, return_inverse=True)
-            own = self._fence_times[self.first_thread + lanes]
+            fence_times = self._fence_times[self.first_thread + lanes]
             fenced = np.zeros(lanes.size, bool)
-            np.logical_or.at(fenced, group, own < _NEVER)
-            self._fence_times[self.first_thread + lanes] = np.where(fenced[group], np.minimum(own, time), own)
+            np.logical_or.at(fenced, group, fence_times < _NEVER)
+            self._fence_times[self.first_thread + lanes] = np.where(
+                fenced[group], np.minimum(fence_times, time), fence_times
+            )
         if self._acquire_times is not None:
             _, group = np.unique((warps << WARP) | groups, return_inverse=True)
             latest = np.zeros(lanes.size, np.int64)
@@ -303,9 +305,9 @@ class HappensBefore:
                 waiting = self._waiting.setdefault((warp, named), [])
                 waiting.append(partial)
                 del waiting[:-_MAX_PENDING_SYNCS]
-            own = self._warp_clocks[arriving]
-            self._warp_clocks[partial.lanes] = np.maximum(self._warp_clocks[partial.lanes], own.max(axis=0))
-            self._warp_clocks[arriving] = np.maximum(own, partial.clock)
+            clocks = self._warp_clocks[arriving]
+            self._warp_clocks[partial.lanes] = np.maximum(self._warp_clocks[partial.lanes], clocks.max(axis=0))
+            self._warp_clocks[arriving] = np.maximum(clocks, partial.clock)
             partial.join(arriving, self._warp_clocks[arriving])
             if not int(expected[selected][0]) & ~partial.arrived:
                 waiting.remove(partial)
@@ -317,15 +319,15 @@ class HappensBefore:
         if self._cluster_clocks is None:
             self._cluster_clocks = np.full((self._warp_time.size, self._lanes_per_cluster), _FIRST, np.int64)
         self.has_warp_times = True
-        own = self._cluster_clocks[lane]
+        clock = self._cluster_clocks[lane]
         base = self._cluster_starts[lane // self._threads_per_block]
-        own[base + lane % self._threads_per_block] = time
+        clock[base + lane % self._threads_per_block] = time
         first = lane // WARP * WARP
         warp = self._warp_time[first : first + WARP] if self._warp_clocks is None else self._warp_clocks[lane]
         start = base + first % self._threads_per_block
-        own[start : start + WARP] = np.maximum(own[start : start + WARP], warp)
+        clock[start : start + WARP] = np.maximum(clock[start : start + WARP], warp)
         previous = self._phases.get(phase)
-        self._phases[phase] = own.copy() if previous is None else np.maximum(previous, own)
+        self._phases[phase] = clock.copy() if previous is None else np.maximum(previous, clock)
 
     def pass_phase(self, phase: int, lane: int) -> None:
         """Record that a lane passes a phase of an mbarrier: it is ordered after all arrivals in it."""

@@ -208,19 +208,20 @@ class HeapChecker(Checker):
     ) -> None:
         position = access.site.position
         for number in np.unique(numbers[hits]).tolist():
-            own = hits[numbers[hits] == number]
+            allocation_hits = hits[numbers[hits] == number]
             freed, size = allocations.frees[number], int(allocations.sizes(np.array([number]))[0])
-            thread = batch.describe(int(access.mask.lanes[own[0]]))
+            thread = batch.describe(int(access.mask.lanes[allocation_hits[0]]))
+            distance = int(distances[allocation_hits[0]])
             self._add(
                 Finding(
                     "use-after-free",
                     f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
-                    f"{_format_position(position)}: byte {int(distances[own[0]])} of {size} that were allocated at "
+                    f"{_format_position(position)}: byte {distance} of {size} that were allocated at "
                     f"{_format_position(allocations.positions[number])} and freed by {freed.thread} at "
                     f"{_format_position(freed.position)}",
                     (position, freed.position),
                     (thread, freed.thread),
-                    own.size,
+                    allocation_hits.size,
                 )
             )
 
@@ -235,11 +236,11 @@ class HeapChecker(Checker):
     ) -> None:
         position = access.site.position
         for number in np.unique(numbers[hits]).tolist():
-            own = hits[numbers[hits] == number]
-            thread = batch.describe(int(access.mask.lanes[own[0]]))
+            allocation_hits = hits[numbers[hits] == number]
+            thread = batch.describe(int(access.mask.lanes[allocation_hits[0]]))
             where = "in the heap, outside all allocations"
             if number:
-                size, distance = int(allocations.sizes(np.array([number]))[0]), int(distances[own[0]])
+                size, distance = int(allocations.sizes(np.array([number]))[0]), int(distances[allocation_hits[0]])
                 allocation_position = _format_position(allocations.positions[number])
                 where = f"at byte {distance} of {size} that were allocated at {allocation_position}"
             self._add(
@@ -249,7 +250,7 @@ class HeapChecker(Checker):
                     f"{_format_position(position)}: {where}",
                     (position, allocations.positions[number]) if number else (position,),
                     (thread,),
-                    own.size,
+                    allocation_hits.size,
                 )
             )
 

@@ -119,7 +119,7 @@ class LaunchTree:
 
     def store_accesses(self, batch: BlockBatch, arrays: dict[ArrayKey, tuple[Array, Shadow]]) -> None:
         """Store the accesses of the running launch to arrays."""
-        records = {place: ArrayRecords(shadow) for place, (_, shadow) in arrays.items()}
+        records = {key: ArrayRecords(shadow) for key, (_, shadow) in arrays.items()}
         self._past_accesses.append(
             LaunchAccesses(self._current, batch, records, tuple(data for data, _ in arrays.values()))
         )
@@ -143,17 +143,17 @@ class LaunchTree:
 
     def _find_order(self, earlier: int) -> tuple[bool, VectorClock | None]:
         """Return whether an earlier launch ends before the running one begins; if not, the clock of ordered events."""
-        own, theirs = self._path(self._current), self._path(earlier)
-        if self._current in theirs:
+        current_path, earlier_path = self._path(self._current), self._path(earlier)
+        if self._current in earlier_path:
             return True, None
-        shared = next(launch for launch in own if launch in theirs)
-        branch = self._launches[own[own.index(shared) - 1]]
+        shared = next(launch for launch in current_path if launch in earlier_path)
+        branch = self._launches[current_path[current_path.index(shared) - 1]]
         if branch.is_tail:
             return True, None
         assert branch.clock is not None
         if shared == earlier:
             return False, branch.clock
-        other = self._launches[theirs[theirs.index(shared) - 1]]
+        other = self._launches[earlier_path[earlier_path.index(shared) - 1]]
         follows = branch.stream is not None and branch.stream == other.stream
         return follows or other.end_time <= branch.clock.time, None
 

@@ -284,15 +284,15 @@ class RaceChecker(Checker):
     def _compare_launches(self, checked: _CheckedAccess, *, is_flag: bool) -> None:
         """Report the lanes that race with accesses of concurrent launches."""
         assert isinstance(checked.access.memory, FlatMemory)
-        action, place = checked.access.site.action, _array_key(checked.access.memory)
+        action, key = checked.access.site.action, _array_key(checked.access.memory)
         excluded = ("volatile", "atomic") if action == "read" else ("volatile",)
         slots = [slot for slot in _CONFLICTS[action] if not (is_flag and slot.startswith(excluded))]
         for past, seen in self._tree.find_concurrent_accesses():
-            if place not in past.arrays or not past.arrays[place].may_contain(checked.cells, checked.shadow.cell_size):
+            if key not in past.arrays or not past.arrays[key].may_contain(checked.cells, checked.shadow.cell_size):
                 continue
             reported = np.zeros(checked.cells.size, bool)
             for slot in slots:
-                at, records = past.arrays[place].find_records(slot, checked.cells, checked.shadow.cell_size)
+                at, records = past.arrays[key].find_records(slot, checked.cells, checked.shadow.cell_size)
                 if not at.size:
                     continue
                 threads, events = extract_threads(records, slot), records & EVENT
@@ -464,10 +464,10 @@ class RaceChecker(Checker):
             return None
         first, values = self._values[event]
         parts = values if isinstance(values, tuple) else (values,)
-        own = [value[thread - first] if isinstance(value, np.ndarray) else value for value in parts]
-        if not all(isinstance(value, np.generic | int | float) for value in own):
+        thread_values = [value[thread - first] if isinstance(value, np.ndarray) else value for value in parts]
+        if not all(isinstance(value, np.generic | int | float) for value in thread_values):
             return None  # the value of a pointer is not meaningful to the reader
-        return f"({', '.join(map(str, own))})" if isinstance(values, tuple) else str(own[0])
+        return f"({', '.join(map(str, thread_values))})" if isinstance(values, tuple) else str(thread_values[0])
 
 
 # For each action, the slots of another launch that conflict with it.

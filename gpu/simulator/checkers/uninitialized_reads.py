@@ -107,15 +107,15 @@ class UninitializedChecker(Checker):
         lane = int(lanes[0])
         element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
         thread = batch.describe(lane)
-        place = f"element {int(element)} of {memory.name}"
+        location = f"element {int(element)} of {memory.name}"
         if memory.name == HEAP:
-            place = "memory from malloc"
+            location = "memory from malloc"
         elif isinstance(memory, FlatMemory):
-            place = memory.describe_location(int(element), access.size)
+            location = memory.describe_location(int(element), access.size)
         self._findings[key] = Finding(
             "uninitialized",
             f"Uninitialized __{memory.space}__ memory read of size {access.size} bytes by {thread} at "
-            f"{PurePath(position.file).name}:{position.line}: {place}",
+            f"{PurePath(position.file).name}:{position.line}: {location}",
             (position,),
             (thread,),
             lanes.size,

@@ -161,10 +161,10 @@ class WarpMaskChecker(Checker):
 
     def _check_masks(self, batch: BlockBatch, callers: _Callers) -> None:
         """Check the lanes of warps in which a mask differs from the callers."""
-        own = (callers.member_masks >> callers.lanes % WARP) & 1
-        if (rows := np.flatnonzero(own == 0)).size:
+        names_itself = (callers.member_masks >> callers.lanes % WARP) & 1
+        if (rows := np.flatnonzero(names_itself == 0)).size:
             self._report(batch, callers.select(rows), "Invalid arguments", "which does not name the lane itself")
-        callers = callers.select(np.flatnonzero(own))
+        callers = callers.select(np.flatnonzero(names_itself))
         missing = callers.expected & ~callers.active_lanes
         if callers.sync.name != "__syncwarp" and (rows := np.flatnonzero(missing)).size:
             self._report(batch, callers.select(rows), _DIVERGENT, _format_missing_lanes(missing[rows[0]]))

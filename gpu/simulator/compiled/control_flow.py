@@ -175,8 +175,8 @@ class ControlFlow:
 
         def compute_arguments() -> None:
             for argument, kind, offset in computed_per_thread:
-                place = self._scratch.element_address(offset, kind.size, self._block.thread)
-                self._memory.store(place, kind, self._expressions.value(item.frame, argument))
+                address = self._scratch.element_address(offset, kind.size, self._block.thread)
+                self._memory.store(address, kind, self._expressions.value(item.frame, argument))
 
         if computed_per_thread:
             split_slots = self._memory.find_split_slots(item.frame)
@@ -201,8 +201,8 @@ class ControlFlow:
         def test_phase() -> None:
             assert self._warp is not None
             is_complete = self._expressions.phases.write_test(item.frame, expression)
-            place = self._memory.variable_address(item.frame, item.slot, expression.type)
-            self._memory.store(place, expression.type, is_complete)
+            address = self._memory.variable_address(item.frame, item.slot, expression.type)
+            self._memory.store(address, expression.type, is_complete)
             succeeds, waits, after = asm.new_name("found"), asm.new_name("waits"), asm.new_name("after")
             asm.branch(is_complete, succeeds, waits)
             asm.begin_block(succeeds)

@@ -76,11 +76,11 @@ class WarpThreads(ThreadBlock):
         x, y, _ = self.cluster
         inner = asm.value(f"udiv i64 %rank, {x}")
         inside = (f"urem i64 %rank, {x}", f"urem i64 {inner}, {y}", f"udiv i64 {inner}, {y}")
-        places = []
+        coordinates = []
         for box, extent, position in zip(corner, self.cluster, inside, strict=True):
             start = asm.value(f"mul i64 {asm.value(box)}, {extent}")
-            places.append(asm.value(f"add i64 {start}, {asm.value(position)}"))
-        self._block_index = [asm.value(f"trunc i64 {place} to i32", "bid") for place in places]
+            coordinates.append(asm.value(f"add i64 {start}, {asm.value(position)}"))
+        self._block_index = [asm.value(f"trunc i64 {coordinate} to i32", "bid") for coordinate in coordinates]
         self._first_index = super().index_of(asm.value(f"mul nuw nsw i64 %warp, {WARP}")) if self._fits_rows else None
 
     def special(self, name: str, axis: int) -> str:

@@ -227,15 +227,15 @@ class ExpressionWriter:
         if isinstance(type, Scalar | Pointer) and _is_cheap(chosen) and _is_cheap(other):
             first, second = self.scalar(frame, chosen), self.scalar(frame, other)
             return asm.value(f"select i1 {test}, {value_type(type)} {first}, {value_type(type)} {second}")
-        place = asm.alloca(type.size, "select")
+        result_address = asm.alloca(type.size, "select")
         then, otherwise, after = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
         asm.branch(test, then, otherwise)
         for label, side in ((then, chosen), (otherwise, other)):
             asm.begin_block(label)
-            self._memory.store(place, type, self.value(frame, side), private=True)
+            self._memory.store(result_address, type, self.value(frame, side), private=True)
             asm.jump(after)
         asm.begin_block(after)
-        return self._memory.load(place, type, private=True)
+        return self._memory.load(result_address, type, private=True)
 
     def _cast(self, frame: PlannedFrame, expression: ir.Cast) -> Value:
         source, target = expression.operand.type, expression.type
@@ -363,14 +363,14 @@ class ExpressionWriter:
         numbers = [asm.value(f"ptrtoint ptr {each} to i64") for each in (address, "%shared")]
         is_own = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {size}")
         result = asm.alloca(type.size, "found")
-        own, other, after = asm.new_name("own"), asm.new_name("other"), asm.new_name("after")
-        asm.branch(is_own, own, other)
-        asm.begin_block(own)
+        own_block, other_block, end = asm.new_name("own"), asm.new_name("other"), asm.new_name("after")
+        asm.branch(is_own, own_block, other_block)
+        asm.begin_block(own_block)
         asm.emit(f"store {llvm_type} {self._update_nonatomic(expression.op, type, address, values[0])}, ptr {result}")
-        asm.jump(after)
-        asm.begin_block(other)
+        asm.jump(end)
+        asm.begin_block(other_block)
         asm.emit(f"store {llvm_type} {self._update_atomically(expression, address, values)}, ptr {result}")
-        asm.begin_block(after)
+        asm.begin_block(end)
         return asm.value(f"load {llvm_type}, ptr {result}")
 
     def _update_atomically(self, expression: ir.Atomic, address: str, values: Sequence[str]) -> str:

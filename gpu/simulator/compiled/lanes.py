@@ -205,8 +205,8 @@ class WarpVector:
             return asm.value(f"zext {_BITS} {vector} to <{WARP} x i8>") if self._is_bool(number) else vector
         uniform_value = self._lanes.uniform_argument(number)
         if uniform_value is None:
-            place = self._lanes.argument_address(number, self.first)
-            return asm.value(f"load <{WARP} x {llvm_type}>, ptr {place}, align {WARP}")
+            address = self._lanes.argument_address(number, self.first)
+            return asm.value(f"load <{WARP} x {llvm_type}>, ptr {address}, align {WARP}")
         if self._is_bool(number):
             uniform_value = asm.value(f"zext i1 {uniform_value} to i8")
         return self._splat(uniform_value, llvm_type)

@@ -17,7 +17,7 @@ _VECTOR_LANES = 2 * _HOLDER_LANES
 """The number of lanes in a vector."""
 
 
-def write_product(asm: Assembly, type: Scalar, column: str, places: Sequence[str], result: str) -> None:
+def write_product(asm: Assembly, type: Scalar, column: str, addresses: Sequence[str], result: str) -> None:
     """Write one result of a product for each lane of a warp.
 
     Parameters
@@ -26,16 +26,16 @@ def write_product(asm: Assembly, type: Scalar, column: str, places: Sequence[str
     type : Scalar
     column : str
         Which of two columns, an i64.
-    places : sequence of str
+    addresses : sequence of str
         The addresses of the warp's arguments: the accumulators, the elements of each lane's row, and those of its
         column. The memory after the last lane's arguments must be readable.
     result : str
         The address of the results.
     """
-    length = (len(places) - 1) // 2
+    length = (len(addresses) - 1) // 2
     name = f"@matrix.product.{value_type(type)}.{length}"
     asm.define(_product_function(name, type, length))
-    arguments = ", ".join(f"ptr {place}" for place in (result, *places))
+    arguments = ", ".join(f"ptr {address}" for address in (result, *addresses))
     asm.emit(f"call void {name}(i64 {column}, {arguments})")
 
 

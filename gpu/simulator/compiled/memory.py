@@ -354,8 +354,8 @@ class KernelMemory:
         access = "" if private else self._block.access
         values = []
         for offset, leaf in leaves(type):
-            place = self._asm.offset(address, offset)
-            value = self._asm.value(f"load {memory_type(leaf)}, ptr {place}, align {leaf.size}{access}", "l")
+            member_address = self._asm.offset(address, offset)
+            value = self._asm.value(f"load {memory_type(leaf)}, ptr {member_address}, align {leaf.size}{access}", "l")
             values.append(self._asm.value(f"icmp ne i8 {value}, 0") if leaf == BOOL else value)
         return values[0] if isinstance(type, Scalar | Pointer) else tuple(values)
 
@@ -364,6 +364,6 @@ class KernelMemory:
         access = "" if private else self._block.access
         values = value if isinstance(value, tuple) else (value,)
         for (offset, leaf), part in zip(leaves(type), values, strict=True):
-            place = self._asm.offset(address, offset)
+            member_address = self._asm.offset(address, offset)
             stored = self._asm.value(f"zext i1 {part} to i8") if leaf == BOOL else part
-            self._asm.emit(f"store {memory_type(leaf)} {stored}, ptr {place}, align {leaf.size}{access}")
+            self._asm.emit(f"store {memory_type(leaf)} {stored}, ptr {member_address}, align {leaf.size}{access}")

@@ -116,16 +116,16 @@ class StatementWriter:
         part = self._memory.find_part(frame, slot)
         if part is not None:
             for offset, width in self._memory.member_sizes(part).items() if zeroed else ():
-                place = self._memory.member_address(part.offset_by(offset), width)
-                asm.emit(f"store i{8 * width} 0, ptr {place}{self._block.access}")
+                member_address = self._memory.member_address(part.offset_by(offset), width)
+                asm.emit(f"store i{8 * width} 0, ptr {member_address}{self._block.access}")
             for offset, value in values:
                 self._accesses.write_part(part.offset_by(offset), value.type, self.expressions.value(frame, value))
             return
-        place = self._memory.local_address(frame, slot, size)
+        local_address = self._memory.local_address(frame, slot, size)
         if zeroed:
-            asm.fill(place, 0, size, align=16)
+            asm.fill(local_address, 0, size, align=16)
         for offset, value in values:
-            self._memory.store(asm.offset(place, offset), value.type, self.expressions.value(frame, value))
+            self._memory.store(asm.offset(local_address, offset), value.type, self.expressions.value(frame, value))
 
     def _loop(self, frame: PlannedFrame, loop: ir.Loop) -> None:
         asm = self._asm
@@ -188,8 +188,8 @@ class StatementWriter:
     def _bind(self, frame: PlannedFrame, bind: Bind) -> None:
         self._memory.propagate_shared(bind.frame, bind.slot, frame, bind.value)
         if not self._accesses.alias_split_memory(bind.frame, bind.slot, frame, bind.value):
-            place = self._memory.variable_address(bind.frame, bind.slot, bind.type)
-            self._memory.store(place, bind.type, self.expressions.value(frame, bind.value))
+            variable_address = self._memory.variable_address(bind.frame, bind.slot, bind.type)
+            self._memory.store(variable_address, bind.type, self.expressions.value(frame, bind.value))
 
     def _call(self, frame: PlannedFrame, call: ir.Call) -> Value:
         """Write a function's body inline."""
@@ -216,11 +216,11 @@ class StatementWriter:
             self._targets = _Targets()
             self._statement(frame, before)
             return self.expressions.value(frame, value)
-        place = asm.alloca(type.size, "result")
+        result_address = asm.alloca(type.size, "result")
         end = asm.new_name("returned")
         self._targets = _Targets(
-            returns=end, result=lambda value, type: self._memory.store(place, type, value, private=True)
+            returns=end, result=lambda value, type: self._memory.store(result_address, type, value, private=True)
         )
         self._statement(frame, body)
         asm.begin_block(end)
-        return "0" if type == VOID else self._memory.load(place, type, private=True)
+        return "0" if type == VOID else self._memory.load(result_address, type, private=True)

@@ -172,9 +172,9 @@ class ThreadBlock:
         assert isinstance(count, int)
         with self._asm.loop(count // strip, "strip", self._asm.no_unroll_metadata) as (number, _):
             start = self._asm.value(f"mul nuw nsw i64 {number}, {strip}")
-            place = len(self._asm.lines)
+            line_index = len(self._asm.lines)
             with self._asm.loop(strip, "tx", *marks) as (lane, latch):
-                self._strip = ThreadStrip(start, lane, strip, place)
+                self._strip = ThreadStrip(start, lane, strip, line_index)
                 yield self._asm.value(f"add nuw nsw i64 {start}, {lane}"), latch
 
     def find_strip_length(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]]) -> int:

@@ -95,8 +95,8 @@ class WarpVectors:
         if not self._thread.memory.is_wide(frame, slot):
             return self._splat(self._thread.scalar(frame, expression), value_type(type))
         with self._thread.block.select_thread(first):
-            place = self._thread.memory.variable_address(frame, slot, type)
-        loaded = asm.value(f"load <{WARP} x {memory_type(type)}>, ptr {place}, align {WARP}")
+            address = self._thread.memory.variable_address(frame, slot, type)
+        loaded = asm.value(f"load <{WARP} x {memory_type(type)}>, ptr {address}, align {WARP}")
         return asm.value(f"icmp ne <{WARP} x i8> {loaded}, zeroinitializer") if type == BOOL else loaded
 
     def _binary(self, op: str, type: Scalar, one: str, other: str) -> str:

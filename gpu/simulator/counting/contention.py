@@ -94,6 +94,8 @@ def _count_runs(keys: Array) -> tuple[Array, Array]:
 
 
 def _merge_pieces(pieces: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    addresses, place = np.unique(np.concatenate([each for each, _ in pieces]), return_inverse=True)
-    counts = np.bincount(place, np.concatenate([counts for _, counts in pieces]), addresses.size)
+    addresses, address_index = np.unique(
+        np.concatenate([element_addresses for element_addresses, _ in pieces]), return_inverse=True
+    )
+    counts = np.bincount(address_index, np.concatenate([counts for _, counts in pieces]), addresses.size)
     return addresses, counts.astype(np.int64)

@@ -317,8 +317,8 @@ class Counters(Observer):
 
 def _keep_hotter(hottest: dict[str, HotAddress], memory: FlatMemory, counts: Array) -> None:
     """Update `hottest` with the address of a memory that has the most atomic operations."""
-    place = int(counts.argmax())
-    hot = HotAddress(memory.name, place % counts.shape[1], int(counts.flat[place]))
+    index = int(counts.argmax())
+    hot = HotAddress(memory.name, index % counts.shape[1], int(counts.flat[index]))
     previous = hottest.get(memory.space)
     if previous is None or hot.count > previous.count:
         hottest[memory.space] = hot

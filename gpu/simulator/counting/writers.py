@@ -129,12 +129,12 @@ class Writers(Observer):
         self.last = self._describe_write(batch, access, memory, int(lanes[-1]))
 
     def _describe_write(self, batch: BlockBatch, access: Access, memory: FlatMemory, lane: int) -> ObservedWrite:
-        own = np.arange(access.mask.bits.size) // WARP == lane // WARP
-        warps = Warps(LaneMask(access.mask.bits & own))
+        in_warp = np.arange(access.mask.bits.size) // WARP == lane // WARP
+        warps = Warps(LaneMask(access.mask.bits & in_warp))
         atomic = access.site.action == "atomic"
         elements: Any = access.element
         if isinstance(elements, np.ndarray) or atomic:
-            elements = narrow_indices(np.broadcast_to(elements, own.shape), memory.data.size)
+            elements = narrow_indices(np.broadcast_to(elements, in_warp.shape), memory.data.size)
         if atomic:
             (queue,), (moved,) = count_queued_sectors(warps.rows().gather_marked(elements), access.size)
             (ideal,) = warps.ideal_sectors(access.size)

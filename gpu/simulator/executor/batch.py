@@ -38,8 +38,8 @@ class Geometry:
     @cached_property
     def warps(self) -> list[LaneMask]:
         """For each warp, its lanes that are threads."""
-        own = np.arange(self.lanes) // WARP
-        return [LaneMask(self.thread_mask.bits & (own == number)) for number in range(self.lanes // WARP)]
+        warp_of_lane = np.arange(self.lanes) // WARP
+        return [LaneMask(self.thread_mask.bits & (warp_of_lane == number)) for number in range(self.lanes // WARP)]
 
     @cached_property
     def single_lane_masks(self) -> list[LaneMask]:
@@ -123,10 +123,10 @@ class BlockBatch:
     def _clusters(self) -> tuple[Array, Array]:
         number = np.arange(self.first, self.first + self.geometry.blocks)
         x, y, _ = self.grid
-        places = (number % x, number // x % y, number // (x * y))
+        coordinates = (number % x, number // x % y, number // (x * y))
         across, down, _ = (extent // size for extent, size in zip(self.grid, self.cluster, strict=True))
-        box = [place // size for place, size in zip(places, self.cluster, strict=True)]
-        inside = [place % size for place, size in zip(places, self.cluster, strict=True)]
+        box = [coordinate // size for coordinate, size in zip(coordinates, self.cluster, strict=True)]
+        inside = [coordinate % size for coordinate, size in zip(coordinates, self.cluster, strict=True)]
         _, clusters = np.unique((box[2] * down + box[1]) * across + box[0], return_inverse=True)
         return clusters, (inside[2] * self.cluster[1] + inside[1]) * self.cluster[0] + inside[0]
 
@@ -149,5 +149,5 @@ class BlockBatch:
         x, y, _ = geometry.block
         columns, rows, _ = self.grid
         thread = (number % x, number // x % y, number // (x * y))
-        place = (block % columns, block // columns % rows, block // (columns * rows))
-        return f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, place))})"
+        coordinates = (block % columns, block // columns % rows, block // (columns * rows))
+        return f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, coordinates))})"

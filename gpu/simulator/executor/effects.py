@@ -27,8 +27,8 @@ def print_lanes(frame: CallFrame, mask: LaneMask, text: str, values: list[Any]) 
     batch = frame.batch
     for lane in mask.lanes:
         if batch.print_buffer.reserve_call():
-            own = [_get_lane_value(batch, value, int(lane)) for value in values]
-            batch.printed_texts.append((int(lane), format_c(text, own)))
+            arguments = [_get_lane_value(batch, value, int(lane)) for value in values]
+            batch.printed_texts.append((int(lane), format_c(text, arguments)))
             batch.print_buffer.consume(batch.printed_texts[-1][1])
     return np.int32(len(values))
 

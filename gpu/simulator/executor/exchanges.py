@@ -57,9 +57,9 @@ def run_warp_operation(op: str, batch: BlockBatch, mask: LaneMask, arguments: li
     distinct = np.unique(leaders[participating]) if participating.any() else leaders[:1, 0]
     result: Any = None
     for leader in distinct:
-        own = leaders == leader
-        part = _VOTES[op](rows, participating & own)
-        result = part if result is None else np.where(own.reshape(-1), part, result)
+        in_group = leaders == leader
+        part = _VOTES[op](rows, participating & in_group)
+        result = part if result is None else np.where(in_group.reshape(-1), part, result)
     return result
 
 

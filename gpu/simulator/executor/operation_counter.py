@@ -345,9 +345,9 @@ class OperationCounter:
     def _count_statement(self, statement: ir.Statement) -> None:
         if not isinstance(statement, ir.Block):
             self._position = statement.position
-        own = [self._count(each, use)[0] for each, use in self._own_expressions(statement)]
-        if any(own):
-            self._operations[id(statement)] = sum(own)
+        counts = [self._count(each, use)[0] for each, use in self._own_expressions(statement)]
+        if any(counts):
+            self._operations[id(statement)] = sum(counts)
         for inner in _inner_statements(statement):
             self._count_statement(inner)
 
@@ -356,16 +356,16 @@ class OperationCounter:
         use = _add_float_use(expression, use)
         if isinstance(expression, ir.Select) and self._selects_by_comparison(expression):
             self._choices.add(id(expression))
-        own = total = self._count_own(expression, use)
+        unconditional = total = self._count_own(expression, use)
         sides = _conditional_operands(expression)
         for part, part_use in self._direct_parts(expression, use):
             part_own, part_total = self._count(part, part_use)
             total += part_total
             if not any(part is side for side in sides):
-                own += part_own
+                unconditional += part_own
             elif part_total:
                 self._operations[id(part)], self._positions[id(part)] = part_own, self._position
-        return own, total
+        return unconditional, total
 
     def _selects_by_comparison(self, select: ir.Select) -> bool:
         sides = (select.chosen, select.other)

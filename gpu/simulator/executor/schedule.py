@@ -331,13 +331,13 @@ class WarpScheduler:
         part, geometry = self._current, self._batch.geometry
         assert part is not None
         lane = int(mask.lanes[0])
-        own = member_mask[lane] if isinstance(member_mask, np.ndarray) else member_mask
-        key = (lane // WARP, op, int(own))
+        members = member_mask[lane] if isinstance(member_mask, np.ndarray) else member_mask
+        key = (lane // WARP, op, int(members))
         if key not in self._pending_syncs:
-            bits = (int(own) >> (geometry.lane_numbers % WARP)) & 1 != 0
+            bits = (int(members) >> (geometry.lane_numbers % WARP)) & 1 != 0
             expected = bits & (geometry.lane_numbers // WARP == lane // WARP)
             expected[lane] = True
-            self._pending_syncs[key] = _PendingSync(part.position, own, expected)
+            self._pending_syncs[key] = _PendingSync(part.position, members, expected)
         sync = self._pending_syncs[key]
         sync.add_part(part, mask, operands)
         self._ready.remove(part)

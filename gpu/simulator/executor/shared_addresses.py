@@ -102,20 +102,23 @@ def map_to_cluster(
         memory = address.memory
         if not isinstance(memory, SharedMemory) or isinstance(memory, ClusterMemory):
             raise _not_shared_error(batch, part, position)
-        for each in np.unique(ranks[part.lanes]).tolist():
-            own, _ = part.split(ranks == each)
-            assert own is not None
-            if not 0 <= each < batch.cluster_blocks:
-                thread = batch.describe(int(own.lanes[0]))
+        for rank_value in np.unique(ranks[part.lanes]).tolist():
+            rank_part, _ = part.split(ranks == rank_value)
+            assert rank_part is not None
+            if not 0 <= rank_value < batch.cluster_blocks:
+                thread = batch.describe(int(rank_part.lanes[0]))
                 raise LaunchError(
-                    f"{position}: {thread} maps rank {each} of its cluster, which has {batch.cluster_blocks} blocks.",
+                    f"{position}: {thread} maps rank {rank_value} of its cluster, which has "
+                    f"{batch.cluster_blocks} blocks.",
                     position=position,
                     advice="Ranks are 0 to num_blocks() - 1.",
                     kind="out-of-bounds",
                     thread=thread,
                 )
-            other = memory.get_cluster_memory(batch, each)
-            numbers[own.lanes] = (PointerValue(other).number() + address.offset + other.byte_offsets)[own.lanes]
+            other = memory.get_cluster_memory(batch, rank_value)
+            numbers[rank_part.lanes] = (PointerValue(other).number() + address.offset + other.byte_offsets)[
+                rank_part.lanes
+            ]
     # Inactive lanes get a copy, so that the pointer is not mixed without need.
     numbers[~mask.bits] = numbers[mask.lanes[0]]
     return to_pointer(numbers)

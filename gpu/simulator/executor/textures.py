@@ -124,13 +124,13 @@ def find_texel(
         texture = _get_texture(expression, batch, address, part)
         sampling = texture.sampling
         axes: list[Any] = []
-        for place, extent, second in zip(
+        for coordinate, extent, second in zip(
             places, texture.extents, expression.neighbor_offsets or [0] * len(places), strict=True
         ):
             if texture.layered and len(axes) == len(places) - 1:
-                axes.append(_apply_addressing(np.nan_to_num(np.asarray(place, np.float64)), extent, "clamp"))
+                axes.append(_apply_addressing(np.nan_to_num(np.asarray(coordinate, np.float64)), extent, "clamp"))
                 continue
-            first = np.floor(_to_texel_units(place, extent, sampling, filtered=bool(expression.neighbor_offsets)))
+            first = np.floor(_to_texel_units(coordinate, extent, sampling, filtered=bool(expression.neighbor_offsets)))
             axes.append(_apply_addressing(first + second, extent, sampling.addressing))
         number, beyond = np.zeros(mask.bits.size, np.int64), np.zeros(mask.bits.size, bool)
         for at, extent in zip(reversed(axes), reversed(texture.extents), strict=True):
@@ -156,24 +156,24 @@ def _find_surface_element(
         raise _fetch_error(expression, batch, mask, cause, advice, "a surface")
     # In bytes, like the x coordinate.
     extents = (surface.extents[0] * surface.size, *surface.extents[1:])
-    at = [np.broadcast_to(np.asarray(place, np.int64), lanes) for place in places]
-    if extents[0] % size or (misaligned := mask.bits & (at[0] % size != 0)).any():
+    coordinates = [np.broadcast_to(np.asarray(coordinate, np.int64), lanes) for coordinate in places]
+    if extents[0] % size or (misaligned := mask.bits & (coordinates[0] % size != 0)).any():
         lane = int(np.flatnonzero(misaligned)[0]) if extents[0] % size == 0 else int(mask.lanes[0])
         raise LaunchError(
-            f"{expression.position}: {batch.describe(lane)} accesses an element of {size} bytes at x = {at[0][lane]} "
-            f"of {memory.name}, whose rows have {extents[0]} bytes: misaligned.",
+            f"{expression.position}: {batch.describe(lane)} accesses an element of {size} bytes at "
+            f"x = {coordinates[0][lane]} of {memory.name}, whose rows have {extents[0]} bytes: misaligned.",
             kind="misaligned",
             position=expression.position,
             advice="A surface's x counts bytes: x * sizeof(element).",
         )
     last = [extents[0] - size, *(extent - 1 for extent in extents[1:])]
     beyond = np.zeros(lanes, bool)
-    for place, limit in zip(at, last, strict=True):
-        beyond |= (place < 0) | (place > limit)
+    for coordinate, limit in zip(coordinates, last, strict=True):
+        beyond |= (coordinate < 0) | (coordinate > limit)
     beyond &= mask.bits
     if expression.boundary == _TRAPS and beyond.any():
         lane = int(np.flatnonzero(beyond)[0])
-        where = ", ".join(f"{axis} = {place[lane]}" for axis, place in zip("xyz", at, strict=False))
+        where = ", ".join(f"{axis} = {coordinate[lane]}" for axis, coordinate in zip("xyz", coordinates, strict=False))
         raise LaunchError(
             f"{expression.position}: {batch.describe(lane)} accesses {where} of {memory.name}, which has "
             f"{' x '.join(map(str, extents))} (x in bytes): out of bounds.",
@@ -182,8 +182,8 @@ def _find_surface_element(
             advice="A surface's x counts bytes; cudaBoundaryModeClamp and cudaBoundaryModeZero allow such accesses.",
         )
     number = np.zeros(lanes, np.int64)
-    for place, limit, extent in zip(reversed(at), reversed(last), reversed(extents), strict=True):
-        number = number * extent + np.clip(place, 0, limit)
+    for coordinate, limit, extent in zip(reversed(coordinates), reversed(last), reversed(extents), strict=True):
+        number = number * extent + np.clip(coordinate, 0, limit)
     return number // size if expression.boundary == _CLAMPS else np.where(beyond, -1, number // size)
 
 

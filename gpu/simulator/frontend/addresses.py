@@ -25,11 +25,11 @@ def find_addressed_variables(function: Cursor) -> set[Cursor]:
     for cursor in function.descendants():
         referring = _REFERRING.get(cursor.kind)
         if referring is not None:
-            for place in referring(cursor):
-                _add_root(addressed, place)
+            for child in referring(cursor):
+                _add_root(addressed, child)
         elif returns_reference and cursor.kind == CursorKind.RETURN_STMT:
-            for place in cursor.children:
-                _add_root(addressed, place)
+            for child in cursor.children:
+                _add_root(addressed, child)
     return addressed
 
 

@@ -175,9 +175,9 @@ def _missing_template_keywords(
     for error in diagnostics:
         word, name = parse_missing_keyword(error.spelling), str(error.location.file)
         if word is not None and name not in edits:
-            place = find_keyword_offset(_read_text(name, files), error.location.offset, word)
-            if place is not None:
-                offsets.setdefault(name, set()).add(place)
+            keyword_offset = find_keyword_offset(_read_text(name, files), error.location.offset, word)
+            if keyword_offset is not None:
+                offsets.setdefault(name, set()).add(keyword_offset)
     return offsets
 
 

@@ -93,6 +93,6 @@ def _covers(statement: Cursor, line: int) -> bool:
     return first <= line <= last
 
 
-def _reaches(statement: Cursor, places: Iterable[tuple[int, int]]) -> bool:
+def _reaches(statement: Cursor, positions: Iterable[tuple[int, int]]) -> bool:
     first, last = statement.position, statement.end_position
-    return any((first.line, first.column) <= place <= (last.line, last.column) for place in places)
+    return any((first.line, first.column) <= position <= (last.line, last.column) for position in positions)

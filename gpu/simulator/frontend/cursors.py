@@ -274,8 +274,8 @@ class Cursor:
 
     def token_at_location(self) -> str:
         """Return the token at this node's location; "" if there is none."""
-        place = self.raw.location
-        return next((text for text, _ in self.tree.tokens(cindex.SourceRange.from_locations(place, place))), "")
+        location = self.raw.location
+        return next((text for text, _ in self.tree.tokens(cindex.SourceRange.from_locations(location, location))), "")
 
     def node_at_location(self) -> Cursor | None:
         """Return the innermost node at this node's location, which may be another node."""

@@ -175,7 +175,7 @@ class Program:
             if body.position.file == name and (not is_kernel(body) or body.spelling in kernels)
         )
         return find_unreached_lines(
-            functions, self._text.split("\n"), lines, [place for place in reached if place.file == name]
+            functions, self._text.split("\n"), lines, [position for position in reached if position.file == name]
         )
 
     def lower_kernel(self, name: str) -> ir.Function:
@@ -225,20 +225,20 @@ class Program:
             No kernel of that name is at that line.
         """
         overloads = self._definitions.get(name.partition("<")[0].rstrip(), ())
-        places = [
+        positions = [
             (overload.start.offset, overload.end.offset)
             for overload in overloads
             if overload.start.file == str(self._path)
         ]
         data = self._text.encode()
-        lines = [(data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1) for start, end in places]
+        lines = [(data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1) for start, end in positions]
         selected = next(
-            (place for place, (first, last) in zip(places, lines, strict=True) if first <= line <= last), None
+            (position for position, (first, last) in zip(positions, lines, strict=True) if first <= line <= last), None
         )
         if selected is None:
             available = ", ".join(f"{name}@{first}" for first, _ in lines) or "none of that name"
             raise KernelError(f"{self._path.name} has no kernel {name} at line {line}; it has {available}.")
-        for start, end in places:
+        for start, end in positions:
             if (start, end) != selected:
                 data = data[:start] + re.sub(rb"[^\n]", b" ", data[start:end]) + data[end:]
         return data.decode()

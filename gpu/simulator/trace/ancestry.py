@@ -162,9 +162,9 @@ class NodeTable:
 
     def group(self, number: int) -> NodeGroup:
         """Return the group of one node."""
-        place = int(np.searchsorted(self._input_first, number, side="right")) - 1
+        input_index = int(np.searchsorted(self._input_first, number, side="right")) - 1
         numbers = np.array([number], np.int64)
-        if place >= 0 and number < self._input_end[place]:
+        if input_index >= 0 and number < self._input_end[input_index]:
             return self._elements(numbers)[0]
         return self._group(int(np.searchsorted(self._first, number, side="right")) - 1, numbers)
 
@@ -208,16 +208,18 @@ class NodeTable:
 
     def _elements(self, numbers: Array) -> list[NodeGroup]:
         groups = []
-        places = np.searchsorted(self._input_first, numbers, side="right") - 1
-        for place in np.unique(places).tolist():
-            first, _, memory, unit = self._inputs[place].tolist()
+        input_indices = np.searchsorted(self._input_first, numbers, side="right") - 1
+        for input_index in np.unique(input_indices).tolist():
+            first, _, memory, unit = self._inputs[input_index].tolist()
             array = self._arrays.all_arrays[self._arrays.first_arrays[memory]]
-            own = numbers[places == place]
-            elements = (own - first) * unit // array.dtype.itemsize
-            no_thread: Any = np.full(own.size, -1)
+            group_numbers = numbers[input_indices == input_index]
+            elements = (group_numbers - first) * unit // array.dtype.itemsize
+            no_thread: Any = np.full(group_numbers.size, -1)
             values = self._arrays.content(array, 0)[elements]
-            no_sources = np.zeros((own.size, 0), np.int64)
-            groups.append(NodeGroup("", -1, own, values, no_sources, (), no_thread, no_thread, array.number, elements))
+            no_sources = np.zeros((group_numbers.size, 0), np.int64)
+            groups.append(
+                NodeGroup("", -1, group_numbers, values, no_sources, (), no_thread, no_thread, array.number, elements)
+            )
         return groups
 
 

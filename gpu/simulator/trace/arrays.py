@@ -175,8 +175,8 @@ class TraceArrays:
         """Return the unit of an element in its memory; in a local array elements are numbered lane by lane."""
         memory, size = self._data.memories[array.memory], array.dtype.itemsize
         if array.space == "local":
-            lane, own = divmod(element, array.count)
-            return np.array([memory.lane_element_index(lane, own, size) * size // memory.unit])
+            lane, element_of_lane = divmod(element, array.count)
+            return np.array([memory.lane_element_index(lane, element_of_lane, size) * size // memory.unit])
         return np.array([(self._start_byte(array) + element * size) // memory.unit])
 
     def node(self, array: TraceArray, element: int, step: int) -> int:

@@ -140,9 +140,9 @@ class TracedValues(PlainValues):
         values: list[Any] = []
         nodes: list[Any] = []
         for part in parts:
-            own = part.value if isinstance(part.value, tuple) else (part.value,)
-            values += own
-            nodes += _leaf_nodes(part.node, len(own))
+            part_values = part.value if isinstance(part.value, tuple) else (part.value,)
+            values += part_values
+            nodes += _leaf_nodes(part.node, len(part_values))
         return TracedValue(tuple(values), tuple(nodes))
 
     def part(self, aggregate: Evaluator, selection: int | slice) -> Evaluator:
@@ -227,9 +227,9 @@ class TracedValues(PlainValues):
         notify: ExchangeNotifier,
     ) -> Evaluator:
         def run(frame: CallFrame, mask: LaneMask) -> TracedValue:
-            members, own = mask_argument(frame, mask), operand(frame, mask)
+            members, traced = mask_argument(frame, mask), operand(frame, mask)
             arguments = [other(frame, mask) for other in others]
-            sync = WarpOperation(mask, members, [own.value, own.node, *arguments])
+            sync = WarpOperation(mask, members, [traced.value, traced.node, *arguments])
             if frame.batch.scheduler is not None:
                 sync = frame.batch.scheduler.wait_for_lanes(op, mask, members, sync.operands)
             result: TracedValue = sync.compute_once(lambda: exchange(frame, sync))

@@ -154,11 +154,11 @@ def _check_lanes(data: TraceData) -> None:
     per_block = np.array([launch.lanes_per_block for launch in data.launches])
     lanes_of_batch = data.batches["blocks"].astype(np.int64) * per_block[data.batches["launch"]]
     events, masks = data.events, data.masks.rows
-    own = lanes_of_batch[events["batch"]]
-    _require((masks["lanes"][events["mask"]] == own).all(), "events.mask")
+    lanes_of_event = lanes_of_batch[events["batch"]]
+    _require((masks["lanes"][events["mask"]] == lanes_of_event).all(), "events.mask")
     _require((masks["count"][events["mask"]] > 0).all(), "events.mask")
     branches = events["taken"] >= 0
-    _require((masks["lanes"][events["taken"][branches]] == own[branches]).all(), "events.taken")
+    _require((masks["lanes"][events["taken"][branches]] == lanes_of_event[branches]).all(), "events.taken")
     barriers = data.barriers
     _require((masks["lanes"][barriers["mask"]] == lanes_of_batch[barriers["batch"]]).all(), "barriers.mask")
     for name in ("accesses", "registers", "pointers", "operations"):
@@ -169,7 +169,11 @@ def _check_lanes(data: TraceData) -> None:
         _require((np.diff(table["event"]) >= 0).all(), f"{name}.event")
         lanes = masks["lanes"][table["mask"]]
         # Parameters of a child launch are written after the last event of another batch.
-        fits = np.isin(lanes, lanes_of_batch) if name in ("registers", "pointers") else lanes == own[table["event"]]
+        fits = (
+            np.isin(lanes, lanes_of_batch)
+            if name in ("registers", "pointers")
+            else lanes == lanes_of_event[table["event"]]
+        )
         _require(fits.all(), f"{name}.mask")
         counts = masks["count"][table["mask"]].astype(np.int64)
         for column in ("elements", "node"):

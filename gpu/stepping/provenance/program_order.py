@@ -34,13 +34,13 @@ def compute_program_order(trace: Trace) -> tuple[Array, Array]:
     local = _rank_rows(keys)
     calls = _CallTable(trace, stream, warp, warps)
     # Events at the same place of a stream are ordered by time: calls, and the rest of a statement after a call.
-    place = np.concatenate((stream, stream[calls.site])) * (int(local.max()) + 1)
-    place += np.concatenate((local, local[calls.site]))
+    stream_key = np.concatenate((stream, stream[calls.site])) * (int(local.max()) + 1)
+    stream_key += np.concatenate((local, local[calls.site]))
     first_events = _find_statement_starts(trace, frame, warp)
     is_first = np.concatenate((first_events == np.arange(frame.size), np.ones(calls.site.size, bool)))
-    ordinal = np.zeros(place.size, np.int64)
+    ordinal = np.zeros(stream_key.size, np.int64)
     ordinal[is_first] = _count_earlier_entries(
-        place[is_first], np.concatenate((np.arange(frame.size), calls.first))[is_first]
+        stream_key[is_first], np.concatenate((np.arange(frame.size), calls.first))[is_first]
     )
     ordinal[: frame.size] = ordinal[first_events]
     local_places = np.stack((local, ordinal[: frame.size]), axis=1)

@@ -152,16 +152,16 @@ class ThreadWriter:
             case ir.Evaluate(expression):
                 self._emit_value(frame, expression)
             case ir.Declare(slot, type, value):
-                place = self._declare_variable(frame, slot, type)
+                address = self._declare_variable(frame, slot, type)
                 if value is not None:
-                    self._emit_store(place, type, self._emit_value(frame, value))
+                    self._emit_store(address, type, self._emit_value(frame, value))
                 (frame.counters.add if _is_constant(value) else frame.counters.discard)(slot)
             case ir.DeclareMemory(slot, size, values, zeroed):
-                place = frame.arrays.setdefault(slot, asm.alloca(size, "array"))
+                address = frame.arrays.setdefault(slot, asm.alloca(size, "array"))
                 if zeroed:
-                    asm.fill(place, 0, size)
+                    asm.fill(address, 0, size)
                 for offset, value in values:
-                    self._emit_store(asm.offset(place, offset), value.type, self._emit_value(frame, value))
+                    self._emit_store(asm.offset(address, offset), value.type, self._emit_value(frame, value))
             case ir.Block(statements):
                 for each in statements:
                     self._emit_statement(frame, each)
@@ -239,10 +239,12 @@ class ThreadWriter:
             frame.variables[slot] = self._asm.alloca(max(type.size, 1), "variable")
         return frame.variables[slot]
 
-    def _emit_load(self, place: str, type: Type, *, volatile: bool = False) -> Value:
+    def _emit_load(self, address: str, type: Type, *, volatile: bool = False) -> Value:
         instruction = "load volatile" if volatile else "load"
         parts = [
-            self._asm.value(f"{instruction} {memory_type(leaf)}, ptr {self._emit_offset(place, offset)}, align {align}")
+            self._asm.value(
+                f"{instruction} {memory_type(leaf)}, ptr {self._emit_offset(address, offset)}, align {align}"
+            )
             for offset, leaf, align in _find_leaves(type)
         ]
         values = [
@@ -251,17 +253,17 @@ class ThreadWriter:
         ]
         return values[0] if isinstance(type, Scalar | Pointer) else tuple(values)
 
-    def _emit_store(self, place: str, type: Type, value: Value, *, volatile: bool = False) -> None:
+    def _emit_store(self, address: str, type: Type, value: Value, *, volatile: bool = False) -> None:
         values = value if isinstance(value, tuple) else (value,)
         for each, (offset, leaf, align) in zip(values, _find_leaves(type), strict=True):
             stored = self._asm.value(f"zext i1 {each} to i8") if leaf == BOOL else each
             instruction = "store volatile" if volatile else "store"
             self._asm.emit(
-                f"{instruction} {memory_type(leaf)} {stored}, ptr {self._emit_offset(place, offset)}, align {align}"
+                f"{instruction} {memory_type(leaf)} {stored}, ptr {self._emit_offset(address, offset)}, align {align}"
             )
 
-    def _emit_offset(self, place: str, offset: int) -> str:
-        return self._asm.offset(place, offset) if offset else place
+    def _emit_offset(self, address: str, offset: int) -> str:
+        return self._asm.offset(address, offset) if offset else address
 
     def _emit_address(self, frame: _CallFrame, place: ir.Place) -> str:
         if isinstance(place, ir.Local):
@@ -339,12 +341,12 @@ class ThreadWriter:
             case ir.SharedAddress(type, operand):
                 address = self._emit_scalar(frame, operand)
                 if isinstance(type, Scalar):
-                    place = asm.value(f"addrspacecast ptr {address} to ptr addrspace(3)")
-                    return asm.value(f"ptrtoint ptr addrspace(3) {place} to {value_type(type)}")
+                    shared_pointer = asm.value(f"addrspacecast ptr {address} to ptr addrspace(3)")
+                    return asm.value(f"ptrtoint ptr addrspace(3) {shared_pointer} to {value_type(type)}")
                 assert isinstance(operand.type, Scalar)
                 assert isinstance(operand.type, Scalar)
-                place = asm.value(f"inttoptr {value_type(operand.type)} {address} to ptr addrspace(3)")
-                return asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
+                shared_pointer = asm.value(f"inttoptr {value_type(operand.type)} {address} to ptr addrspace(3)")
+                return asm.value(f"addrspacecast ptr addrspace(3) {shared_pointer} to ptr")
             case ir.AsyncCopy():
                 self._emit_copy(frame, expression)
                 return "void"
@@ -367,12 +369,12 @@ class ThreadWriter:
             case ir.Binary(_, op, left, right):
                 return self._emit_binary(frame, op, left, right)
             case ir.Logical(_, op, left, right):
-                place = asm.alloca(1, "logical")
+                result_address = asm.alloca(1, "logical")
                 first = self._emit_scalar(frame, left)
-                asm.emit(f"store i1 {first}, ptr {place}")
+                asm.emit(f"store i1 {first}, ptr {result_address}")
                 with asm.execute_if(first if op == "&&" else asm.value(f"xor i1 {first}, true")):
-                    asm.emit(f"store i1 {self._emit_scalar(frame, right)}, ptr {place}")
-                return asm.value(f"load i1, ptr {place}")
+                    asm.emit(f"store i1 {self._emit_scalar(frame, right)}, ptr {result_address}")
+                return asm.value(f"load i1, ptr {result_address}")
             case ir.Select(type, condition, chosen, other):
                 return self._emit_select(frame, type, condition, chosen, other)
             case ir.Sequence(_, first_part, second_part):
@@ -397,10 +399,10 @@ class ThreadWriter:
                     return vector[first_leaf]
                 return vector[first_leaf : first_leaf + len(leaves(type))]
             case ir.Temporary(type, inner):
-                place = asm.alloca(type.element.size, "temporary")
+                temporary_address = asm.alloca(type.element.size, "temporary")
                 if inner is not None:
-                    self._emit_store(place, type.element, self._emit_value(frame, inner))
-                return place
+                    self._emit_store(temporary_address, type.element, self._emit_value(frame, inner))
+                return temporary_address
             case ir.Distance(_, left, right):
                 assert isinstance(left.type, Pointer)
                 numbers = [asm.value(f"ptrtoint ptr {self._emit_scalar(frame, side)} to i64") for side in (left, right)]
@@ -457,17 +459,17 @@ class ThreadWriter:
         self, frame: _CallFrame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
     ) -> Value:
         asm = self._asm
-        place = asm.alloca(max(type.size, 1), "select")
+        address = asm.alloca(max(type.size, 1), "select")
         labels = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
         asm.branch(self._emit_scalar(frame, condition), labels[0], labels[1])
         for label, side in zip(labels[:2], (chosen, other), strict=True):
             asm.begin_block(label)
             value = self._emit_value(frame, side)
             if type.size:
-                self._emit_store(place, type, value)
+                self._emit_store(address, type, value)
             asm.jump(labels[2])
         asm.begin_block(labels[2])
-        return self._emit_load(place, type) if type.size else "0"
+        return self._emit_load(address, type) if type.size else "0"
 
     def _emit_cast(self, frame: _CallFrame, expression: ir.Cast) -> Value:
         asm, source, target = self._asm, expression.operand.type, expression.type

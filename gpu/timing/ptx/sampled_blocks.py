@@ -102,19 +102,19 @@ class SampledBlocks:
         self.parameters = parameters
         self._memory = memory
         self.path = SampledPath(tuple(blocks), shape.warps)
-        each = shape.warps * WARP
-        self.lanes = each * len(blocks)
+        lanes_per_block = shape.warps * WARP
+        self.lanes = lanes_per_block * len(blocks)
         self.registers: dict[str, Value] = {}
         self.loops: dict[NaturalLoop, LoopState] = {}
         self.requests: list[tuple[int, Request]] = []
-        thread = np.tile(np.arange(each), len(blocks))
+        thread = np.tile(np.arange(lanes_per_block), len(blocks))
         self._thread = thread
-        self._block = np.repeat(np.asarray(blocks, np.int64), each)
+        self._block = np.repeat(np.asarray(blocks, np.int64), lanes_per_block)
         self.all_lanes = SampleLanes(thread < shape.threads)
         self._running_count = self.all_lanes.count
         self._shared_bytes = -(-(block_memory.shared_bytes + shape.shared_bytes + 64) // 128) * 128
         self._shared = np.zeros(self._shared_bytes * len(blocks), np.uint8)
-        self._shared_base = np.repeat(np.arange(len(blocks), dtype=np.int64) * self._shared_bytes, each)
+        self._shared_base = np.repeat(np.arange(len(blocks), dtype=np.int64) * self._shared_bytes, lanes_per_block)
         self._local_bytes = -(-(block_memory.local_bytes + 16) // 16) * 16
         self._local: Array | None = None
         self._lane_numbers = np.arange(self.lanes, dtype=np.int64)

@@ -127,10 +127,12 @@ class _LineLookup:
         for row in rows:
             if row.function != kernel:
                 continue
-            address, place = row.address, row
-            while file is not None and place.file.rpartition("/")[2] != file and 0 < place.caller <= len(rows):
-                place = rows[place.caller - 1]
-            line_by_address[address] = place.line if file is None or place.file.rpartition("/")[2] == file else 0
+            address, frame_row = row.address, row
+            while file is not None and frame_row.file.rpartition("/")[2] != file and 0 < frame_row.caller <= len(rows):
+                frame_row = rows[frame_row.caller - 1]
+            line_by_address[address] = (
+                frame_row.line if file is None or frame_row.file.rpartition("/")[2] == file else 0
+            )
         self._offsets = sorted(line_by_address)
         self._lines = [line_by_address[offset] for offset in self._offsets]
 
