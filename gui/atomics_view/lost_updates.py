@@ -64,8 +64,8 @@ class LostUpdates(Card):
         grid.setHorizontalSpacing(2)
         grid.setVerticalSpacing(3)
         for line, order in enumerate(orders):
-            for place, moment in enumerate(order.moments):
-                grid.addWidget(_create_step_badge(moment), line, place)
+            for index, moment in enumerate(order.moments):
+                grid.addWidget(_create_step_badge(moment), line, index)
             verdict = Badge(f"{order.result}  right" if order.is_correct else f"{order.result}  lost")
             verdict.setProperty("tight", True)
             verdict.show_text(verdict.text(), "good" if order.is_correct else "bad", tip=_describe_interleaving(order))
@@ -104,5 +104,7 @@ def _create_step_badge(moment: ThreadStep) -> Badge:
 
 
 def _describe_interleaving(order: Interleaving) -> str:
-    steps = ", ".join(f"{'AB'[each.thread]} {_STEP_SENTENCES[each.step].format(each.value)}" for each in order.moments)
+    steps = ", ".join(
+        f"{'AB'[moment.thread]} {_STEP_SENTENCES[moment.step].format(moment.value)}" for moment in order.moments
+    )
     return f"{steps}: the counter is {order.result}."

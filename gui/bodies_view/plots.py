@@ -106,7 +106,7 @@ class Plots(QWidget):
         if not times or name == before:
             return
         now = float(max(times))
-        self.kernel_changes = [each for each in self.kernel_changes if each[0] < now] + (
+        self.kernel_changes = [kernel_change for kernel_change in self.kernel_changes if kernel_change[0] < now] + (
             [(now, name)] if now > 0 else []
         )
         self.update()
@@ -240,7 +240,9 @@ class Plots(QWidget):
         long, short = format_title_figures(strip, history.rows[row], self.peak)
         least = [text[:3] for text in short]
         versions = (long, short, least)
-        texts = next((each for each in versions if sum(map(measure, each)) + gap * (len(each) - 1) <= room), least)
+        texts = next(
+            (version for version in versions if sum(map(measure, version)) + gap * (len(version) - 1) <= room), least
+        )
         right = box.right()
         for curve, text in zip(reversed(strip.curves), reversed(texts), strict=True):
             width = measure(text)

@@ -141,7 +141,7 @@ class BodiesView(RunView):
         """Return the preset that generates the same bodies, in any number."""
         value = self._pattern.value
         source = value(params, Role.SOURCE)
-        return next((each for each in self._pattern.presets if value(each.params, Role.SOURCE) == source), None)
+        return next((preset for preset in self._pattern.presets if value(preset.params, Role.SOURCE) == source), None)
 
     def add_dependent_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Add the time step and softening of the preset if another one was selected."""

@@ -62,7 +62,9 @@ MEASURED = Comparison("measured here", "Measured here", "Kernel time on this mac
 SIMULATED = Comparison(
     f"time {SIMULATION_TIME_LABEL}", "Time to simulate", "It does not predict a GPU's time", simulated=True
 )
-COUNT_COMPARISONS = tuple(Comparison(each.name, "Counted", each.meaning, quantity=each) for each in QUANTITIES)
+COUNT_COMPARISONS = tuple(
+    Comparison(quantity.name, "Counted", quantity.meaning, quantity=quantity) for quantity in QUANTITIES
+)
 
 
 def list_comparisons(records: Iterable[DeviceRecord], *, simulated: bool, gpu: str) -> tuple[Comparison, ...]:
@@ -72,8 +74,8 @@ def list_comparisons(records: Iterable[DeviceRecord], *, simulated: bool, gpu: s
     is the key of the GPU that times are modeled for.
     """
     recorded = tuple(
-        Comparison(f"{each.device}, {each.date}", "Recorded", each.label.capitalize(), recorded=each)
-        for each in records
+        Comparison(f"{record.device}, {record.date}", "Recorded", record.label.capitalize(), recorded=record)
+        for record in records
     )
     modeled = create_modeled_comparison(gpu)
     if not simulated:
@@ -115,13 +117,13 @@ def describe_setting_differences(recorded: DeviceRecord, pattern: Pattern, param
     (first, *_) = recorded.verified_runs(pattern.name)
     recorded_params = pattern.check(first.params)
     return "; ".join(
-        f"{each.label} {_describe_value(each, recorded_params)}, not {_describe_value(each, params)}"
-        for each in pattern.parameters
-        if each.role not in (Role.SIZE, Role.SOURCE)
-        and each.applies(recorded_params)
-        and each.applies(params)
-        and not isinstance(recorded_params[each.name], np.ndarray)
-        and recorded_params[each.name] != params[each.name]
+        f"{parameter.label} {_describe_value(parameter, recorded_params)}, not {_describe_value(parameter, params)}"
+        for parameter in pattern.parameters
+        if parameter.role not in (Role.SIZE, Role.SOURCE)
+        and parameter.applies(recorded_params)
+        and parameter.applies(params)
+        and not isinstance(recorded_params[parameter.name], np.ndarray)
+        and recorded_params[parameter.name] != params[parameter.name]
     )
 
 

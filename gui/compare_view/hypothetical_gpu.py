@@ -119,7 +119,7 @@ class HypotheticalGpuSliders(QWidget):
             self._blocks = ()
         self.block.setVisible(bool(self._blocks))
         self.block.set_values(
-            [str(each) for each in self._blocks], self._blocks.index(current_block) if self._blocks else 0
+            [str(block) for block in self._blocks], self._blocks.index(current_block) if self._blocks else 0
         )
         self.reset.setVisible(self.has_changes)
 

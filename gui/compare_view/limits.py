@@ -135,26 +135,26 @@ class LimitsTable(QTableWidget):
         tip, bound, shares = "", "", [0.0] * len(cells)
         if isinstance(model, ModeledTime):
             amounts = [model.limits[name] for name in LIMITS]
-            cells = [format_figure(model.time_us), *(_format_microseconds(each) for each in amounts)]
-            shares = [0.0, *(each / model.time_us if model.time_us else 0.0 for each in amounts)]
+            cells = [format_figure(model.time_us), *(_format_microseconds(amount) for amount in amounts)]
+            shares = [0.0, *(amount / model.time_us if model.time_us else 0.0 for amount in amounts)]
             tip, bound = model.reason[:1].upper() + model.reason[1:], model.bound_by
         elif model is not None:
             tip, cells[0] = model.message, "–"
-        strong = {0: best} | {1 + place: name == bound for place, name in enumerate(LIMITS)}
+        strong = {0: best} | {1 + index: name == bound for index, name in enumerate(LIMITS)}
         name = QTableWidgetItem(title)
         name.setToolTip(f"{title}: {tip}" if tip else title)
         self.setItem(line, 0, name)
-        for place, text in enumerate(cells):
+        for index, text in enumerate(cells):
             item = QTableWidgetItem(text)
             item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             item.setToolTip(tip)
-            item.setData(_SHARE_ROLE, shares[place])
+            item.setData(_SHARE_ROLE, shares[index])
             font = code_font(look().small_px)
-            font.setWeight(QFont.Weight.Bold if strong[place] else QFont.Weight.Normal)
+            font.setWeight(QFont.Weight.Bold if strong[index] else QFont.Weight.Normal)
             item.setFont(font)
-            if place == 0 and best:
+            if index == 0 and best:
                 item.setForeground(QColor(look().theme.good))
-            self.setItem(line, 1 + place, item)
+            self.setItem(line, 1 + index, item)
 
 
 def _format_microseconds(microseconds: float) -> str:

@@ -84,7 +84,7 @@ class ModeledCurves(QObject):
             Handles of an image; empty for generated inputs.
         """
         self.clear_points()
-        own = [each for each in variants if not pattern.variant(each).library]
+        own = [variant for variant in variants if not pattern.variant(variant).library]
         self.sweep.start(pattern, own, list(sizes), params, {}, inputs, gpu=self._modeling.gpu)
 
     def clear_points(self) -> None:

@@ -158,14 +158,14 @@ class ModeledViews(Card):
         """
         self.stop()
         self.what_if.set_block_sizes(blocks, threads)
-        self._modelables = {each.number: each for each in modelables}
+        self._modelables = {modelable.number: modelable for modelable in modelables}
         self._input_description = input_description
         self.results = {}
         self._todo = [(number, 0) for number in self._modelables]
         if not self._selected_by_user or self.selected not in self._modelables:
             self.selected = first if first in self._modelables else next(iter(self._modelables), -1)
             self._selected_by_user = False
-        self.limits.show_titles([f"{each.number + 1}  {each.title}" for each in modelables])
+        self.limits.show_titles([f"{modelable.number + 1}  {modelable.title}" for modelable in modelables])
         self._request_block_sizes()
         self._add_cached_results()
         self._request_number += 1
@@ -213,7 +213,7 @@ class ModeledViews(Card):
         """Request the other block sizes of the selected variant, if the occupancy view shows them."""
         if self.view == OCCUPANCY and self.selected in self._modelables:
             keys = [(self.selected, threads) for threads in self.what_if.blocks]
-            self._todo += [each for each in keys if each not in self.results and each not in self._todo]
+            self._todo += [key for key in keys if key not in self.results and key not in self._todo]
 
     def _add_cached_results(self) -> None:
         """Add all cached results at once: drawing after each would block the window."""

@@ -259,7 +259,7 @@ class CompareTab(QWidget):
         self._records: list[DeviceRecord] = []
         self._record_error = ""
         try:
-            self._records = [each for each in read_records() if each.verified_runs(pattern.name)]
+            self._records = [record for record in read_records() if record.verified_runs(pattern.name)]
         except InputError as error:
             self._record_error = error.message
         self.curves = ThroughputPlot()
@@ -539,7 +539,7 @@ class CompareTab(QWidget):
             self.clear_points()
         self._offer_comparisons()
         place = next(
-            (place for place in range(self.quantity.count()) if modeled and self.quantity.itemData(place).modeled),
+            (index for index in range(self.quantity.count()) if modeled and self.quantity.itemData(index).modeled),
             max(self.quantity.findText(name), 0),
         )
         self.quantity.blockSignals(True)
@@ -563,7 +563,7 @@ class CompareTab(QWidget):
         if self.views.chosen not in VIEWS:
             return
         times, refusals = self.modeled_views.modeled, self.modeled_views.refusals
-        best = min((each.time_us for each in times.values()), default=0.0)
+        best = min((time.time_us for time in times.values()), default=0.0)
         for number, each in enumerate(self.rows):
             model = times.get(number)
             reason = refusals.get(number, "")
@@ -606,8 +606,8 @@ class CompareTab(QWidget):
     @property
     def _local_comparison(self) -> Comparison:
         """The current quantity, or if that is recorded, the one that is measured or counted here."""
-        quantities = [self.quantity.itemData(place) for place in range(self.quantity.count())]
-        local_quantities = [each for each in quantities if each.recorded is None and not each.modeled]
+        quantities = [self.quantity.itemData(index) for index in range(self.quantity.count())]
+        local_quantities = [quantity for quantity in quantities if quantity.recorded is None and not quantity.modeled]
         return self._comparison if self._comparison.recorded is None else local_quantities[0]
 
     @property
@@ -640,11 +640,11 @@ class CompareTab(QWidget):
         """List the quantities available with this engine, and select the first."""
         self.quantity.blockSignals(True)
         self.quantity.clear()
-        for place, each in enumerate(
+        for index, comparison in enumerate(
             list_comparisons(self._records, simulated=self._simulated, gpu=self._modeling.gpu)
         ):
-            self.quantity.addItem(each.name, each)
-            self.quantity.setItemData(place, each.meaning, Qt.ItemDataRole.ToolTipRole)
+            self.quantity.addItem(comparison.name, comparison)
+            self.quantity.setItemData(index, comparison.meaning, Qt.ItemDataRole.ToolTipRole)
         self.quantity.blockSignals(False)
 
     @property

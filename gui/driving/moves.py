@@ -96,7 +96,7 @@ def format_table(recordings: list[MeasuredRecording]) -> str:
         "| recording | lane-events | opened in s | picture | step | barrier | timeline |",
         "|---|--:|--:|---|--:|--:|--:|",
     ]
-    return "\n".join([*lines, *(line for each in recordings for line in _format_rows(each))])
+    return "\n".join([*lines, *(line for recording in recordings for line in _format_rows(recording))])
 
 
 def _format_rows(recording: MeasuredRecording) -> Iterator[str]:

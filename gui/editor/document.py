@@ -168,7 +168,7 @@ class KernelDocument(QTextDocument):
         if text != self.text:
             return
         self._checked_text = text
-        self._compiler_problems = tuple(Problem(each, self._cursor(each)) for each in diagnostics)
+        self._compiler_problems = tuple(Problem(diagnostic, self._cursor(diagnostic)) for diagnostic in diagnostics)
         self._merge_problems()
 
     def show_run(self, text: str, diagnostics: Sequence[Diagnostic], remedy: Remedy | None = None) -> None:
@@ -177,7 +177,7 @@ class KernelDocument(QTextDocument):
         obsolete = any(problem not in self._compiler_problems for problem in self.problems)
         if text == self.text and (diagnostics or self._run_problems or obsolete):
             self.remedy = remedy
-            self._run_problems = tuple(Problem(each, self._cursor(each)) for each in diagnostics)
+            self._run_problems = tuple(Problem(diagnostic, self._cursor(diagnostic)) for diagnostic in diagnostics)
             self._merge_problems()
 
     def _merge_problems(self) -> None:

@@ -37,15 +37,15 @@ def find_string_segments(text: str) -> Mapping[int, Segments]:
         opening, closing = match.start("inside") - match.start(), match.end() - match.end("inside")
         column = match.start() - line_start
         parts = inside.split("\n")
-        for place, part in enumerate(parts):
-            parts_of_line = lines.setdefault(line + place, [])
-            start = column if place == 0 else 0
-            if place == 0:
+        for index, part in enumerate(parts):
+            parts_of_line = lines.setdefault(line + index, [])
+            start = column if index == 0 else 0
+            if index == 0:
                 parts_of_line.append((start, start + opening, "string"))
                 start += opening
-            kind = ("comment" if place in commented else "cuda") if is_kernel else "string"
+            kind = ("comment" if index in commented else "cuda") if is_kernel else "string"
             parts_of_line.append((start, start + len(part), kind))
-            if place == len(parts) - 1:
+            if index == len(parts) - 1:
                 parts_of_line.append((start + len(part), start + len(part) + closing, "string"))
     return {number: tuple(line_parts) for number, line_parts in lines.items()}
 

@@ -186,7 +186,7 @@ class SourcePane(Card):
         problems = self.code.problems
         if problems:
             here = self.code.textCursor().position()
-            later = (each for each in problems if each.cursor.selectionStart() > here)
+            later = (problem for problem in problems if problem.cursor.selectionStart() > here)
             self.code.go_to_problem(next(later, problems[0]))
 
     # --- files

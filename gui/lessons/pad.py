@@ -32,17 +32,17 @@ def parse_numbers(text: str, size: int) -> frozenset[int]:
             numbers.add(int(single))
         else:
             numbers.update(range(int(first), min(int(last), size) + 1))
-    return frozenset(each for each in numbers if each < size)
+    return frozenset(number for number in numbers if number < size)
 
 
 def format_numbers(numbers: Collection[int]) -> str:
     """Format numbers as `parse_numbers` parses them: "0, 2, 4-7"."""
     parts: list[list[int]] = []
-    for each in sorted(numbers):
-        if parts and each == parts[-1][-1] + 1:
-            parts[-1].append(each)
+    for number in sorted(numbers):
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
         else:
-            parts.append([each])
+            parts.append([number])
     return ", ".join(
         f"{part[0]}-{part[-1]}" if len(part) > 2 else ", ".join(map(str, part)) for part in parts
     )  # fmt: skip
@@ -103,7 +103,7 @@ class ElementPad(QWidget):
     @property
     def _columns(self) -> int:
         room = max(1, int(self.width() // look().px(_MIN_CELL_WIDTH)))
-        return next((each for each in _COLUMN_COUNTS if each <= room), room)
+        return next((column_count for column_count in _COLUMN_COUNTS if column_count <= room), room)
 
     @property
     def _cell(self) -> float:

@@ -25,7 +25,7 @@ class LessonTile(Card):
         self.title.hide()
         heading = ElidedLabel("card-title", "Lesson")
         heading.show_text(f"{number}  {lesson.title}")
-        asks, tasks = (sum(bool(each) for each in parts) for parts in _describe_contents(lesson))
+        asks, tasks = (sum(bool(part) for part in parts) for parts in _describe_contents(lesson))
         about = f"{lesson.minutes} min  ·  {_format_count(asks, 'question')}  ·  {_format_count(tasks, 'task')}"
         words = ElidedLabel("caption", "Length")
         words.show_text(about)

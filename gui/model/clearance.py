@@ -38,7 +38,7 @@ class Refusal:
         """All findings, one per line."""
         if self.failure is not None:
             return self.failure.detail
-        return "\n".join(f"line {each.line}: {each.message}" for each in self.check.diagnostics)
+        return "\n".join(f"line {diagnostic.line}: {diagnostic.message}" for diagnostic in self.check.diagnostics)
 
 
 class Clearance(QObject):

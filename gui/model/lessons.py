@@ -185,8 +185,8 @@ class Lessons(QObject):
         if builtin is None:
             return self._saved_settings.lesson_progress
         progress = (
-            sum(len(self.find_completed_steps(each)) for each in builtin.lessons),
-            sum(len(each.steps) for each in builtin.lessons),
+            sum(len(self.find_completed_steps(lesson)) for lesson in builtin.lessons),
+            sum(len(lesson.steps) for lesson in builtin.lessons),
         )
         if progress != self._saved_settings.lesson_progress:
             self._saved_settings.lesson_progress = progress
@@ -237,7 +237,7 @@ class Lessons(QObject):
     def open_lesson(self, lesson: LessonOutline, number: int | None = None) -> None:
         """Open a lesson at a step, by default at the first that is not completed."""
         done = self.find_completed_steps(lesson)
-        first = next((each for each in range(len(lesson.steps)) if each not in done), 0)
+        first = next((index for index in range(len(lesson.steps)) if index not in done), 0)
         self.lesson = lesson
         self._open_step(first if number is None else number)
 

@@ -267,12 +267,15 @@ class SavedSettings:
     def add_lesson_folder(self, folder: str) -> None:
         """Add a folder at the front of the opened lesson folders."""
         self._save_value(
-            "lessons/folders", [folder, *(each for each in self.lesson_folders if each != folder)][:MAX_RECENT]
+            "lessons/folders",
+            [folder, *(lesson_folder for lesson_folder in self.lesson_folders if lesson_folder != folder)][:MAX_RECENT],
         )
 
     def remove_lesson_folder(self, folder: str) -> None:
         """Remove a folder of lessons that no longer exists."""
-        self._save_value("lessons/folders", [each for each in self.lesson_folders if each != folder])
+        self._save_value(
+            "lessons/folders", [lesson_folder for lesson_folder in self.lesson_folders if lesson_folder != folder]
+        )
 
     @property
     def problem_message(self) -> str:

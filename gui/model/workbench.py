@@ -544,7 +544,9 @@ class Workbench(QObject):
     @property
     def _counting_pattern(self) -> Pattern | None:
         """The pattern that counts the levels shown on other patterns' pages."""
-        counting = (each for each in self.patterns.values() if isinstance(each.presentation, CountsPresentation))
+        counting = (
+            pattern for pattern in self.patterns.values() if isinstance(pattern.presentation, CountsPresentation)
+        )
         return next(counting, None)
 
     def _count_levels(

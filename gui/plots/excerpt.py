@@ -100,13 +100,13 @@ class ArrayExcerpt(QWidget):
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.drawText(QRectF(0, 0, area.x() - 8, self.height()), right, f"[{format_count(self.first)}]")
         width = area.width() / self.count
-        for place in range(self.count):
-            cell = QRectF(area.x() + place * width + 1, area.y() + 1, width - 2, area.height() - 2)
-            has_value = place < len(figures)
+        for index in range(self.count):
+            cell = QRectF(area.x() + index * width + 1, area.y() + 1, width - 2, area.height() - 2)
+            has_value = index < len(figures)
             painter.fillRect(cell, QColor(theme.raised if has_value or self.values is None else theme.surface))
             if has_value:
                 painter.setPen(QColor(theme.text))
-                painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, figures[place])
+                painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, figures[index])
         if self.hasFocus():
             painter.setPen(QPen(QColor(theme.accent), 1))
             painter.drawRect(area.adjusted(0, 0, -1, -1))

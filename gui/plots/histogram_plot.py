@@ -70,7 +70,7 @@ class HistogramPlot(Plot):
         metric = QFontMetricsF(tick_font())
         widest = max(map(metric.horizontalAdvance, self._names)) + _NAME_GAP * metric.height()
         every = max(1, math.ceil(widest * (last - first) / max(self.box.width(), 1.0)))
-        self.bottom.setTicks([[(place + 0.5, self._names[place]) for place in range(0, len(self._names), every)]])
+        self.bottom.setTicks([[(index + 0.5, self._names[index]) for index in range(0, len(self._names), every)]])
 
     def set_logarithmic(self, logarithmic: bool) -> None:
         """Choose the scale of the counts."""

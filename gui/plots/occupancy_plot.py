@@ -48,9 +48,10 @@ class OccupancyPlot(Plot):
         for item in self._bar_items:
             self.plot.removeItem(item)
         self._bar_items = []
-        for limit in {each.limiting_resource for each in self.occupancies.values()}:
+        for limit in {occupancy.limiting_resource for occupancy in self.occupancies.values()}:
             self._draw_bars(
-                limit, [threads for threads, each in self.occupancies.items() if each.limiting_resource == limit]
+                limit,
+                [threads for threads, occupancy in self.occupancies.items() if occupancy.limiting_resource == limit],
             )
         self.plot.setXRange(0, 1056, padding=0.0)
         self.plot.setYRange(0, self._max_warps * 1.05, padding=0.0)
@@ -60,10 +61,10 @@ class OccupancyPlot(Plot):
     def _draw_bars(self, limit: str, threads: Sequence[int]) -> None:
         color, theme = limit_color(limit), look().theme
         brushes = [
-            pg.mkBrush(color if each == self._threads else mix_colors(color.name(), theme.surface, 0.45))
-            for each in threads
+            pg.mkBrush(color if thread == self._threads else mix_colors(color.name(), theme.surface, 0.45))
+            for thread in threads
         ]
-        heights = [self.occupancies[each].warps for each in threads]
+        heights = [self.occupancies[thread].warps for thread in threads]
         bars = pg.BarGraphItem(x=list(threads), height=heights, width=24, brushes=brushes, pen=None)
         self.plot.addItem(bars)
         self._bar_items.append(bars)

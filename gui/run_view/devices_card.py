@@ -56,7 +56,7 @@ class DevicesCard(Card):
         )
         self.lost_label.setText(" ".join(map(_describe_loss, run.lost_workers)))
         self.lost_label.setVisible(bool(run.lost_workers))
-        self.shared.setVisible(all(each.device.engine == "simulator" for each in run.workers))
+        self.shared.setVisible(all(worker.device.engine == "simulator" for worker in run.workers))
         self._address = dashboard
         self.dashboard.setVisible(bool(dashboard))
 
@@ -71,4 +71,4 @@ def _format_count(count: int, noun: str) -> str:
 
 
 def _list_devices(run: DistributedRun) -> str:
-    return "\n".join(f"{each.name}: {each.device.name}, {each.host}" for each in run.workers)
+    return "\n".join(f"{worker.name}: {worker.device.name}, {worker.host}" for worker in run.workers)

@@ -156,10 +156,10 @@ class MatricesView(RunView):
             self._grid.addWidget(self.cards[self._product.result], 1, 1)
         else:
             first = next(iter(self.cards.values()))
-            for line, each in enumerate(self.cards.values()):
-                self._grid.addWidget(each, 0, line)
-                if each is not first and not self._transposed:
-                    each.pane.link_to(first.pane)
+            for line, card in enumerate(self.cards.values()):
+                self._grid.addWidget(card, 0, line)
+                if card is not first and not self._transposed:
+                    card.pane.link_to(first.pane)
         for line in range(self._grid.rowCount()):
             self._grid.setRowStretch(line, 1)
         for line in range(self._grid.columnCount()):
@@ -175,25 +175,25 @@ class MatricesView(RunView):
 
     def _show_element(self, name: str, pixel: tuple[int, int] | None) -> None:
         """Show the element under the pointer of one matrix, and mark the related elements of the others."""
-        for each in self.cards.values():
-            each.show_description()
-            each.pane.frame_row(None)
-            each.pane.frame_column(None)
+        for card in self.cards.values():
+            card.show_description()
+            card.pane.frame_row(None)
+            card.pane.frame_column(None)
         if self._product is not None:
             self._show_product_element(self._product, name, pixel)
         elif pixel is None or name not in self.cards:
-            for each in self.cards.values():
-                each.pane.frame_pixel(None)
+            for card in self.cards.values():
+                card.pane.frame_pixel(None)
         else:
-            for each in self.cards.values():
-                same = not self._transposed or each is self.cards[name]
+            for card in self.cards.values():
+                same = not self._transposed or card is self.cards[name]
                 column, row = pixel if same else pixel[::-1]
-                each.pane.frame_pixel((column, row))
+                card.pane.frame_pixel((column, row))
                 if same:
-                    each.pane.frame_row(row)
+                    card.pane.frame_row(row)
                 else:
-                    each.pane.frame_column(column)
-                each.show_texts(each.format_element(row, column))
+                    card.pane.frame_column(column)
+                card.show_texts(card.format_element(row, column))
 
     def _show_product_element(self, product: Product, name: str, pixel: tuple[int, int] | None) -> None:
         left, right, result = (self.cards[each] for each in (product.left, product.right, product.result))

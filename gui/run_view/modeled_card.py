@@ -150,17 +150,17 @@ class ModeledCard(Card):
             (name for name in limits if limits[name] > _MIN_LIMIT_SHARE * sum(limits.values())),
             key=lambda name: -limits[name],
         )
-        for place, (dot, text) in enumerate(self._legend):
-            visible = place < len(largest)
+        for index, (dot, text) in enumerate(self._legend):
+            visible = index < len(largest)
             if visible:
-                name = largest[place]
+                name = largest[index]
                 dot.part = names.index(name)
                 dot.update()
                 text.setText(f"{name} {format_duration(limits[name])}")
                 text.setToolTip(f"{LIMITS[name]}. {_LIMITS_TIP}")
                 room -= dot.width() + text.sizeHint().width() + 28
             # The bar's tooltip lists the limits that have no room here.
-            visible = visible and (not place or room >= 0)
+            visible = visible and (not index or room >= 0)
             dot.setVisible(visible)
             text.setVisible(visible)
 

@@ -129,12 +129,12 @@ class PartialsTree(QWidget):
         painter.fillRect(area, QColor(look().theme.raised))
         color = QColor(look().theme.accent)
         # The smallest value has a bar too, so that heights can be compared.
-        for place, (least, most) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        for index, (least, most) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
             upper = area.bottom() - (0.1 + 0.9 * (most - bottom) / span) * area.height()
             lower = area.bottom() - (0.1 + 0.9 * (least - bottom) / span) * area.height()
             soft = QColor(color)
             soft.setAlpha(120)
-            x = area.x() + place * width
+            x = area.x() + index * width
             painter.fillRect(QRectF(x, lower, max(width, 1), area.bottom() - lower), soft)
             painter.fillRect(QRectF(x, upper, max(width, 1), max(lower - upper, 1)), color)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -72,7 +72,7 @@ class RatesCard(Card):
         """Set the axis range, in powers of two."""
         if (low, high) != self._axis_range:
             self._axis_range = (low, high)
-            self.curves.clear_points([2**each for each in range(low, high + 1)], "")
+            self.curves.clear_points([2**index for index in range(low, high + 1)], "")
 
     def _show_legend(self) -> None:
         """List the variants' numbers in their curves' colors, with their figures in the tooltip."""

@@ -46,18 +46,18 @@ class CountGrid(QWidget):
 
     def show_figures(self, figures: tuple[CountedFigure, ...]) -> None:
         """Show these figures, and rebuild the grid if the names differ."""
-        if [each.name for each in figures] != list(self.figures):
+        if [figure.name for figure in figures] != list(self.figures):
             for widget in (*self._names.values(), *self.figures.values()):
                 self._grid.removeWidget(widget)
                 widget.deleteLater()
-            self._names = {each.name: label(each.name, "caption") for each in figures}
-            self.figures = {each.name: label("", "code", name=each.name) for each in figures}
+            self._names = {figure.name: label(figure.name, "caption") for figure in figures}
+            self.figures = {figure.name: label("", "code", name=figure.name) for figure in figures}
             self._place_cells()
-        for each in figures:
-            self.figures[each.name].setText(each.figure)
-            for part in (self._names[each.name], self.figures[each.name]):
-                part.setToolTip(f"{each.text}\n{each.meaning}")
-                add_definition(part, _TERMS[each.name])
+        for figure in figures:
+            self.figures[figure.name].setText(figure.figure)
+            for part in (self._names[figure.name], self.figures[figure.name]):
+                part.setToolTip(f"{figure.text}\n{figure.meaning}")
+                add_definition(part, _TERMS[figure.name])
 
     def _place_cells(self) -> None:
         for number, name in enumerate(self.figures):
@@ -117,5 +117,5 @@ class RunCountsView(QWidget):
         minimum = format_figure(counts.per_element(counts.least_bytes))
         self.unit.setText(f"bytes moved per {counts.unit}, minimum {minimum}")
         self.cells.show_figures(list_figures(counts))
-        per = [each.name for each in list_figures(counts) if each.unit == counts.per_element_unit]
+        per = [figure.name for figure in list_figures(counts) if figure.unit == counts.per_element_unit]
         self.input_label.setText(f"Input: {counts.input}. Per {counts.unit}: {', '.join(per)}.")

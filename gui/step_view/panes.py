@@ -118,8 +118,8 @@ class Panes(QWidget):
             "fit": button("Fit all", "flat", tip="The whole picture  (F)", name="Fit"),
             "+": button("+", "flat", tip="Larger  (+, Ctrl+wheel)", name="Zoom in"),
         }
-        for each in self.zoom_buttons.values():
-            each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        for zoom_button in self.zoom_buttons.values():
+            zoom_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.symbols = button("Σ x", "segment", tip="Show how each value was computed instead of values  (S)")
         self.symbols.setCheckable(True)
         self.symbols.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -234,9 +234,9 @@ class Panes(QWidget):
     def _arrange_time_line(self) -> None:
         """Place the findings to the right of the controls or, if they do not fit there, above them next to the step."""
         parts = (self.transport.count, self._controls, self.verdict)
-        needed_width = sum(max(each.minimumSizeHint().width(), each.minimumWidth()) + 8 for each in parts)
+        needed_width = sum(max(part.minimumSizeHint().width(), part.minimumWidth()) + 8 for part in parts)
         first = [self.transport.count, self.verdict][: 1 + (needed_width > self.time.width() - 18)]
-        order = [*first, *(each for each in parts if each not in first)]
+        order = [*first, *(part for part in parts if part not in first)]
         current = [item.widget() for item in map(self._time_line.itemAt, range(len(parts))) if item is not None]
         if order != current:
             for each in order:

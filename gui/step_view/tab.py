@@ -419,8 +419,8 @@ class StepTab(QWidget):
                 self.steppable.title, self.request, models, self.steppable.other_variants
             )
         self.panes.symbols.setVisible(self.shows_flow)
-        for each in self.panes.zoom_buttons.values():
-            each.setVisible(self.shows_flow or self.shows_warps)
+        for zoom_button in self.panes.zoom_buttons.values():
+            zoom_button.setVisible(self.shows_flow or self.shows_warps)
         self.panes.show_cycles(self.shows_warps)
         if self.shows_warps:
             if not self.panes.kinds.isAncestorOf(self.focusWidget()):

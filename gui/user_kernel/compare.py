@@ -130,7 +130,7 @@ class UserCompareTab(QWidget):
     @property
     def ticked(self) -> list[Contender]:
         """The ticked launches."""
-        return [each for each, box in zip(self.contenders, self.boxes, strict=True) if box.isChecked()]
+        return [contender for contender, box in zip(self.contenders, self.boxes, strict=True) if box.isChecked()]
 
     def refresh(self) -> None:
         """Update the list of launches after a change of the source or the launch."""
@@ -147,7 +147,7 @@ class UserCompareTab(QWidget):
         if contenders == self.contenders:
             return
         self.stop()
-        others = sum(not each.refusal for each in contenders) - 1
+        others = sum(not contender.refusal for contender in contenders) - 1
         if in_blocks:
             hint = f"{launch.kernel} with several block sizes; the grid is adapted to the number of threads."
         elif others:
@@ -157,18 +157,20 @@ class UserCompareTab(QWidget):
         self._list_contenders(contenders, hint)
 
     def _list_contenders(self, contenders: list[Contender], hint: str) -> None:
-        self._ticked |= {each.title: box.isChecked() for each, box in zip(self.contenders, self.boxes, strict=True)}
+        self._ticked |= {
+            contender.title: box.isChecked() for contender, box in zip(self.contenders, self.boxes, strict=True)
+        }
         for box in self.boxes:
             self._list.removeWidget(box)
             box.deleteLater()
         self.contenders, self.boxes = contenders, []
-        for place, each in enumerate(contenders):
-            box = ElidedCheck(each.title)
-            box.setEnabled(not each.refusal)
-            box.setChecked(not each.refusal and self._ticked.get(each.title, True))
-            box.setToolTip(each.refusal or _describe_launch(each.launch))
+        for index, contender in enumerate(contenders):
+            box = ElidedCheck(contender.title)
+            box.setEnabled(not contender.refusal)
+            box.setChecked(not contender.refusal and self._ticked.get(contender.title, True))
+            box.setToolTip(contender.refusal or _describe_launch(contender.launch))
             box.toggled.connect(lambda _: self._on_choice_changed())
-            self._list.insertWidget(place, box)
+            self._list.insertWidget(index, box)
             self.boxes.append(box)
         self.hint.setText(hint)
         self._clear_counts()
@@ -207,22 +209,25 @@ class UserCompareTab(QWidget):
             self.modeled_views.clear_results()
             return
         in_blocks = self.comparison.chosen == BLOCKS
-        others = {} if in_blocks or not self.contenders else {
-            math.prod(each.launch.block): each.launch for each in list_block_size_contenders(self.contenders[0].launch)
-        }  # fmt: skip
+        block_size_contenders = (
+            list_block_size_contenders(self.contenders[0].launch) if self.contenders and not in_blocks else ()
+        )
+        launches_by_threads = {
+            math.prod(contender.launch.block): contender.launch for contender in block_size_contenders
+        }
 
         def request_for(launch: KernelLaunch) -> Callable[[GpuScaling, int], ModelKernel]:
             def request(supposed: GpuScaling, threads: int) -> ModelKernel:
-                shape = others.get(threads, launch)
+                shape = launches_by_threads.get(threads, launch)
                 resized = replace(launch, grid=shape.grid, block=shape.block)
                 return ModelKernel(resized, self._modeling.gpu, supposed, count_operations=True)
 
             return request
 
-        variants = [Modelable(place, each.title, request_for(each.launch)) for place, each in enumerate(self.ticked)]
-        own = math.prod(self.contenders[0].launch.block) if self.contenders else 0
-        powers = [threads for threads in others if threads & (threads - 1) == 0]
-        self.modeled_views.start(variants, "", powers, own)
+        variants = [Modelable(index, each.title, request_for(each.launch)) for index, each in enumerate(self.ticked)]
+        block_size = math.prod(self.contenders[0].launch.block) if self.contenders else 0
+        powers = [threads for threads in launches_by_threads if threads & (threads - 1) == 0]
+        self.modeled_views.start(variants, "", powers, block_size)
 
     def _update_button(self) -> None:
         """Set the button's text to its current action."""

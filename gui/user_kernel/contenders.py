@@ -53,7 +53,10 @@ def list_kernel_contenders(launch: KernelLaunch, kernels: Sequence[Signature]) -
 def map_launches_by_threads(launch: KernelLaunch) -> tuple[dict[int, KernelLaunch], int]:
     """Return a launch with several block sizes in whole warps, by threads per block; and its own threads per block."""
     own = math.prod(_pad_to_three(launch.block))
-    others = {math.prod(_pad_to_three(each.launch.block)): each.launch for each in list_block_size_contenders(launch)}
+    others = {
+        math.prod(_pad_to_three(block_size_contender.launch.block)): block_size_contender.launch
+        for block_size_contender in list_block_size_contenders(launch)
+    }
     return {threads: each for threads, each in (others | {own: launch}).items() if threads % WARP == 0}, own
 
 
@@ -75,8 +78,12 @@ def list_block_size_contenders(launch: KernelLaunch) -> list[Contender]:
 def _parameter_kinds(kernel: Signature) -> list[tuple[str, str, int]]:
     """Return the kinds and types of a kernel's parameters, regardless of const and __restrict__."""
     return [
-        (each.kind, each.type.replace("const", "").replace("__restrict__", "").replace(" ", ""), each.parts)
-        for each in kernel.parameters
+        (
+            parameter.kind,
+            parameter.type.replace("const", "").replace("__restrict__", "").replace(" ", ""),
+            parameter.parts,
+        )
+        for parameter in kernel.parameters
     ]
 
 

@@ -145,13 +145,13 @@ def build_cells(counts: Sequence[CountedLaunch | str | None], same: Sequence[boo
     compared, because it is not a GPU's. A single launch has no bars.
     """
     agreement = {True: Cell("same"), False: Cell("different"), None: Cell("")}
-    lines = [[_build_findings_cell(each) for each in counts], [agreement[each] for each in same]]
+    lines = [[_build_findings_cell(count) for count in counts], [agreement[each] for each in same]]
     for quantity in QUANTITIES:
-        figures = [quantity.value(each.counts) if isinstance(each, CountedLaunch) else None for each in counts]
+        figures = [quantity.value(count.counts) if isinstance(count, CountedLaunch) else None for count in counts]
         right = [
             figure
-            for figure, each in zip(figures, counts, strict=True)
-            if figure is not None and isinstance(each, CountedLaunch) and not each.mistakes
+            for figure, count in zip(figures, counts, strict=True)
+            if figure is not None and isinstance(count, CountedLaunch) and not count.mistakes
         ]
         best = (max if quantity.higher_is_better else min)(right) if len({*right}) > 1 else None
         largest = max((figure for figure in figures if figure is not None), default=0.0)
@@ -162,12 +162,14 @@ def build_cells(counts: Sequence[CountedLaunch | str | None], same: Sequence[boo
                 else Cell(
                     format_figure(figure),
                     figure / largest if largest and len(counts) > 1 else 0.0,
-                    figure == best and isinstance(each, CountedLaunch) and not each.mistakes,
+                    figure == best and isinstance(count, CountedLaunch) and not count.mistakes,
                 )
-                for figure, each in zip(figures, counts, strict=True)
+                for figure, count in zip(figures, counts, strict=True)
             ]
         )
-    lines.append([Cell(format_figure(each.simulated_ms) if isinstance(each, CountedLaunch) else "") for each in counts])
+    lines.append(
+        [Cell(format_figure(count.simulated_ms) if isinstance(count, CountedLaunch) else "") for count in counts]
+    )
     return lines
 
 

@@ -132,9 +132,9 @@ class LaunchForm(QWidget):
         self.kernels = tuple(kernels)
         self.kernel.blockSignals(True)
         self.kernel.clear()
-        for each in kernels:
-            self.kernel.addItem(each.name)
-        selected = next((each for each in kernels if each.name == name), kernels[0] if kernels else None)
+        for kernel in kernels:
+            self.kernel.addItem(kernel.name)
+        selected = next((kernel for kernel in kernels if kernel.name == name), kernels[0] if kernels else None)
         self.kernel.setCurrentText(selected.name if selected is not None else "")
         self.kernel.blockSignals(False)
         self._show_signature(selected)

@@ -60,8 +60,8 @@ class ResultsCard(Card):
         self.lines = QTableWidget(0, len(_COLUMNS))
         self.lines.setAccessibleName("Counted line by line")
         self.lines.setHorizontalHeaderLabels(_COLUMNS)
-        for place, tip in enumerate(_TIPS):
-            item = self.lines.horizontalHeaderItem(place)
+        for index, tip in enumerate(_TIPS):
+            item = self.lines.horizontalHeaderItem(index)
             assert item is not None
             item.setToolTip(tip)
         self.lines.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -104,7 +104,7 @@ class ResultsCard(Card):
             self.findings.addItem(item)
         if check.clean or not lines:
             self.findings.addItem(verdict.sentence)
-        names = {str(number): each.name for number, each in enumerate(signature.parameters)}
+        names = {str(number): parameter.name for number, parameter in enumerate(signature.parameters)}
         self.arrays.setPlainText("\n\n".join(_describe_array(names[key], array) for key, array in arrays.items()))
         self.printed.setPlainText("".join(text for _, text in result.printed) or "Nothing was printed.")
         self._fill_lines(result.lines, text.split("\n"))
@@ -116,22 +116,22 @@ class ResultsCard(Card):
     def _fill_lines(self, lines: Mapping[int, LineFigures], source: list[str]) -> None:
         self.lines.setRowCount(0)
         self.lines.setRowCount(len(lines))
-        for row, (number, each) in enumerate(lines.items()):
+        for row, (number, line) in enumerate(lines.items()):
             cells = (
                 str(number),
-                format_count(each.statements) if each.statements else "",
-                f"{each.lanes:.1f}" if each.statements else "",
-                "" if each.sectors is None else f"{each.sectors:.1f}",
-                "" if each.conflicts is None else format_count(each.conflicts),
+                format_count(line.statements) if line.statements else "",
+                f"{line.lanes:.1f}" if line.statements else "",
+                "" if line.sectors is None else f"{line.sectors:.1f}",
+                "" if line.conflicts is None else format_count(line.conflicts),
                 source[number - 1].strip() if number <= len(source) else "",
             )
-            for place, cell in enumerate(cells):
+            for index, cell in enumerate(cells):
                 item = QTableWidgetItem(cell)
-                if place < len(_COLUMNS) - 1:
+                if index < len(_COLUMNS) - 1:
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 else:
                     item.setFont(code_font(look().small_px))
-                self.lines.setItem(row, place, item)
+                self.lines.setItem(row, index, item)
 
     def _show_tab(self, widget: QWidget) -> None:
         self.stack.setCurrentWidget(widget)

@@ -117,8 +117,8 @@ def split(
     splitter.setHandleWidth(8)
     for part in parts:
         splitter.addWidget(part)
-    for place, share in enumerate(stretch):
-        splitter.setStretchFactor(place, share)
+    for index, share in enumerate(stretch):
+        splitter.setStretchFactor(index, share)
     if sizes:
         splitter.setSizes(list(sizes))
     return splitter

@@ -33,7 +33,7 @@ def show_shortcuts(window: QWidget, groups: dict[str, Rows]) -> None:
 
     room = window.width() - _FRAME
     layouts = (_distribute_groups(groups, columns) for columns in (3, 2))
-    columns = next((each for each in layouts if sum(map(width, each)) <= room), _distribute_groups(groups, 1))
+    columns = next((layout for layout in layouts if sum(map(width, layout)) <= room), _distribute_groups(groups, 1))
     tables = ("".join(_format_table_rows(title, groups[title]) for title in titles) for titles in columns)
     Notice(window, "Keyboard", *(f"<table>{table}</table>" for table in tables)).open()
 

@@ -104,7 +104,7 @@ class Files:
         """Show a pattern that accepts this kind of input, unless the current one does."""
         bench = self._bench
         if bench.pattern.presentation.kind != kind:
-            matching = (name for name, each in bench.patterns.items() if each.presentation.kind == kind)
+            matching = (name for name, pattern in bench.patterns.items() if pattern.presentation.kind == kind)
             self._pages.choose_pattern(next(matching))
 
     def choose_and_open(self) -> None:

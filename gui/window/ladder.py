@@ -131,8 +131,8 @@ class LadderBox(ElidedBox):
         model, pattern = self.model(), self._pattern
         assert isinstance(model, QStandardItemModel)
         assert pattern is not None
-        for place, variant in enumerate(pattern.variants):
-            item, why = model.item(place), variant.unsupported_reason(device) if device is not None else ""
+        for index, variant in enumerate(pattern.variants):
+            item, why = model.item(index), variant.unsupported_reason(device) if device is not None else ""
             assert item is not None
             rung = Rung.from_variant(pattern, variant, why)
             item.setText(f"{rung.number}  {rung.title}")

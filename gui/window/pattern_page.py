@@ -507,12 +507,12 @@ class PatternPage(Ground):
         """Return new defaults of the parameters that depend on a changed choice and were not edited themselves."""
         before = self._settings.params
         return {
-            each.name: each.initial_for(entered)
-            for each in self.pattern.parameters
-            if isinstance(each, Integer)
-            and each.name in entered
-            and each.initial_for(entered) != each.initial_for(before)
-            and entered[each.name] == before[each.name]
+            parameter.name: parameter.initial_for(entered)
+            for parameter in self.pattern.parameters
+            if isinstance(parameter, Integer)
+            and parameter.name in entered
+            and parameter.initial_for(entered) != parameter.initial_for(before)
+            and entered[parameter.name] == before[parameter.name]
         }
 
     def _apply_params(self, params: dict[str, Any]) -> None:

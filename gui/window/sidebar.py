@@ -230,9 +230,11 @@ class Sidebar(QFrame):
     def _update_tab_stop(self) -> None:
         """Make the open sample, or else the first, the tab stop."""
         thumbnails = list(self.thumbnails.values())
-        stop = next((each for each in thumbnails if each.isChecked()), thumbnails[0] if thumbnails else None)
-        for each in thumbnails:
-            each.set_tab_focus(enabled=each is stop)
+        stop = next(
+            (thumbnail for thumbnail in thumbnails if thumbnail.isChecked()), thumbnails[0] if thumbnails else None
+        )
+        for thumbnail in thumbnails:
+            thumbnail.set_tab_focus(enabled=thumbnail is stop)
 
     def mark_pattern(self, name: str) -> None:
         """Mark the current pattern."""

@@ -38,7 +38,7 @@ _HIDDEN: dict[type[Presentation], tuple[Role, ...]] = {BodiesPresentation: (Role
 def list_form_parameters(pattern: Pattern) -> tuple[Parameter, ...]:
     """Return the parameters that are set on the Run tab."""
     hidden = _HIDDEN.get(type(pattern.presentation), ())
-    return tuple(each for each in pattern.parameters if each.role not in hidden)
+    return tuple(parameter for parameter in pattern.parameters if parameter.role not in hidden)
 
 
 def create_view(pattern: Pattern, form: ParameterForm, engine: RequestQueue) -> RunView:

@@ -123,7 +123,7 @@ class ValueGrid:
         for color, cells in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
             painter.setPen(QColor(color))
             shown_texts = format_values(panel.values.reshape(-1)[cells], self._max_characters)
-            for place, text in zip(cells.tolist(), shown_texts, strict=True):
-                row, column = divmod(place, self.shape[1])
+            for cell, text in zip(cells.tolist(), shown_texts, strict=True):
+                row, column = divmod(cell, self.shape[1])
                 box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
                 self._lettering.paint_centered(painter, box, text)

@@ -86,20 +86,20 @@ class CountTable:
         if corner is not None:
             self.grid.addWidget(corner, 0, 0)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        for place, head in enumerate(self.heads.values(), 1):
-            self.grid.addWidget(head, place, 0)
+        for index, head in enumerate(self.heads.values(), 1):
+            self.grid.addWidget(head, index, 0)
         for column, (name, caption) in enumerate(self.names.items(), 1):
             caption.setToolTip(tooltips[name])
             if name in _TERMS:
                 add_definition(caption, _TERMS[name])
             self.grid.addWidget(caption, 0, column, right)
-            for place, row in enumerate(rows, 1):
+            for index, row in enumerate(rows, 1):
                 cell = self.cells[row, name] = ElidedLabel(
-                    "code" if place == 1 else "caption", f"{name} {row}", right=True
+                    "code" if index == 1 else "caption", f"{name} {row}", right=True
                 )
-                if place == 1:
+                if index == 1:
                     cell.setStyleSheet("font-weight: 700;")
-                self.grid.addWidget(cell, place, column)
+                self.grid.addWidget(cell, index, column)
 
     @property
     def row_name_width(self) -> int:
@@ -108,7 +108,7 @@ class CountTable:
 
     def column_widths(self) -> list[int]:
         """Return the minimum width of each column."""
-        return [each.sizeHint().width() for each in self.names.values()]
+        return [name.sizeHint().width() for name in self.names.values()]
 
     def lay_out(self, row_name_width: int, widths: Sequence[int], rows: Set[str]) -> None:
         """Show the given rows, and the columns with a width above 0."""

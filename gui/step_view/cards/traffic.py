@@ -98,8 +98,8 @@ class AddressBars(QWidget):
         self.addresses, self._warps = tuple(addresses), warps
         self.setToolTip(
             "\n".join(
-                f"{_format_address(each)}: {_format_lane_count(each)}, one after the other"
-                for each in self.addresses[:12]
+                f"{_format_address(address)}: {_format_lane_count(address)}, one after the other"
+                for address in self.addresses[:12]
             )
         )
         add_definition(self, "contention")
@@ -132,10 +132,10 @@ class AddressBars(QWidget):
             painter.drawText(QRectF(0, top, left, height), center, elided)
             # Lanes are sorted by warp, so that each warp is one run of its color.
             lane_warps = np.sort(each.blocks * self._warps + each.threads // WARP)
-            for place, warp in enumerate(lane_warps.tolist()):
+            for index, warp in enumerate(lane_warps.tolist()):
                 gap = 1.0 if lane_width >= 4 else 0.0
                 painter.fillRect(
-                    QRectF(left + place * lane_width, top + 2, lane_width - gap, height - 4), warp_color(theme, warp)
+                    QRectF(left + index * lane_width, top + 2, lane_width - gap, height - 4), warp_color(theme, warp)
                 )
             painter.setPen(QColor(theme.text))
             end = left + each.threads.size * lane_width

@@ -108,7 +108,7 @@ def group_bands(number: int, bands_to_row: Sequence[Band], sizes: Metrics) -> li
         if look[2]:
             rows = np.repeat([band.row for band in same_look], [band.start.size for band in same_look])
             columns = zip(*((band.start, band.end) for band in same_look), strict=True)
-            starts, ends = (np.concatenate(each) + 0.5 for each in columns)
+            starts, ends = (np.concatenate(column) + 0.5 for column in columns)
             groups.append(_make_group(look, sizes, rows, starts, ends))
             continue
         for band in same_look:

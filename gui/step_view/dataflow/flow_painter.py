@@ -330,7 +330,7 @@ class FlowPainter:
     def _find_uncovered(self, number: int, placement: TextPlacement, cells: list[int]) -> list[int]:
         """Return the unchanged cells that no placed text overlaps."""
         covered = np.zeros(int(self.layout.width(self.sizes)) + 2, bool)
-        for box in (*placement.boxes.values(), *(each[0] for each in placement.summaries)):
+        for box in (*placement.boxes.values(), *(summary[0] for summary in placement.summaries)):
             covered[int(box.left()) : int(box.right()) + 1] = True
         rects = ((cell, self.cell_rect(number, cell)) for cell in cells)
         return [cell for cell, rect in rects if not covered[int(rect.left()) : int(rect.right()) + 1].any()]
@@ -396,7 +396,7 @@ class FlowPainter:
                     painter.drawRect(self.cell_rect(number_of_row, cell))
             warps = dict(zip(highlighted.tolist(), self._warps_of(row, highlighted).tolist(), strict=True))
             boxes = [(box, plan.texts[cell], warps[cell], row.computed[cell]) for cell, box in plan.boxes.items()]
-            for box, text, warp, is_written in [*boxes, *((*each, True) for each in plan.summaries)]:
+            for box, text, warp, is_written in [*boxes, *((*summary, True) for summary in plan.summaries)]:
                 color = warp_color(theme, warp) if is_written else QColor(theme.muted)
                 painter.setPen(QPen(color, 2 if number_of_row == number else 1.2))
                 painter.setBrush(mix_colors(color.name(), theme.surface, 0.42 if number_of_row == number else 0.2))
@@ -551,7 +551,7 @@ class FlowPainter:
             sizes.top(number) + sizes.cell - top + 2 * around,
         )  # fmt: skip
         for _, _, plan in self._highlight_placements(number, cells):
-            for box in (*plan.boxes.values(), *(each[0] for each in plan.summaries)):
+            for box in (*plan.boxes.values(), *(summary[0] for summary in plan.summaries)):
                 area = area.united(box.adjusted(-around, -around, around, around))
         return area
 

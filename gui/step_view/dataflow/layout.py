@@ -181,11 +181,11 @@ class DataflowLayout:
         self.passing_targets = {row: tuple(sorted(targets)) for row, targets in through.items()}
         self._firsts = np.array([row.first for row in self.rows], np.int64)
         moments = [row.sorted_moments for row in self.rows]
-        of_rows = np.repeat(np.arange(len(moments)), [each.size for each in moments])
+        of_rows = np.repeat(np.arange(len(moments)), [moment.size for moment in moments])
         moments_of_all = np.concatenate([np.zeros(0, np.int64), *moments])
         by_time = np.argsort(moments_of_all, kind="stable")
         self._moments, self._rows_by_moment = moments_of_all[by_time], of_rows[by_time]
-        self._sizes = np.array([each.size for each in moments], np.int64)
+        self._sizes = np.array([moment.size for moment in moments], np.int64)
 
     def _build_edges(self, number: int, row: Cells, last_of_storage: dict[object, int]) -> LaidOutEdges:
         cell, source_row, source_cell = row.sources.T

@@ -144,8 +144,8 @@ def _place_values(
 ) -> dict[int, QRectF]:  # fmt: skip
     """Return boxes for the values that fit, from left to right, alternating between `lines` lines."""
     rooms, boxes = [FreeSpace(*ends) for _ in range(lines)], {}
-    for place, (cell, width) in enumerate(zip(cells.tolist(), widths.tolist(), strict=True)):
-        rect, line = cell_rect(cell), place % lines
+    for index, (cell, width) in enumerate(zip(cells.tolist(), widths.tolist(), strict=True)):
+        rect, line = cell_rect(cell), index % lines
         line_height = rect.height() / lines
         if texts[cell] and (left := rooms[line].reserve(rect.center().x(), width)) is not None:
             boxes[cell] = QRectF(left, rect.top() + line * line_height, width, line_height)

@@ -71,7 +71,8 @@ class Handout:
 
         named = tuple(phase for phase in self._models.phases.intervals if phase.name)
         return named or tuple(
-            Phase(each.first, each.last, each.label or "…", each.launch) for each in self._models.segments
+            Phase(segment.first, segment.last, segment.label or "…", segment.launch)
+            for segment in self._models.segments
         )
 
     # --- parts
@@ -116,8 +117,8 @@ class Handout:
             self._paint_rows(painter, rows, phase.last, figure)
             painter.restore()
             top = 34 + figure
-            for place, line in enumerate(lines):
-                self._draw_text(painter, QRectF(_SIDE, top + 20 * place, WIDTH - 2 * _SIDE, 20), line, code=True)
+            for index, line in enumerate(lines):
+                self._draw_text(painter, QRectF(_SIDE, top + 20 * index, WIDTH - 2 * _SIDE, 20), line, code=True)
             box = QRectF(_SIDE, top + 20 * len(lines), WIDTH - 2 * _SIDE, 20)
             self._draw_text(painter, box, _format_counts(counts), muted=True)
 

@@ -103,8 +103,8 @@ def _build_data(
         "lines": _encode_runs(models.lines),
         "phases": list(phases.names),
         "phase_at": _encode_runs(phases.event_phases),
-        "stretches": [[each.first, each.last, each.name] for each in phases.intervals],
-        "segments": [[each.first, each.last, each.label] for each in models.segments],
+        "stretches": [[interval.first, interval.last, interval.name] for interval in phases.intervals],
+        "segments": [[segment.first, segment.last, segment.label] for segment in models.segments],
         "words": list(words),
         "words_at": _encode_runs(np.array(words_at)),
         "states": list(states),
@@ -147,7 +147,7 @@ def _encode_row(
         for values, base_values in ((row.moment, below.moment), (row.block, below.block), (row.thread, below.thread)):
             differs |= values != base_values[np.maximum(base_cells, 0)]
         differs |= np.array(
-            [text != base_texts[place] for text, place in zip(texts, base_cells.tolist(), strict=True)], bool
+            [text != base_texts[base_cell] for text, base_cell in zip(texts, base_cells.tolist(), strict=True)], bool
         )
     listed = np.flatnonzero(differs | row.computed)
     # By default, a cell's value comes from the base's cell in the same column.

@@ -74,8 +74,8 @@ class CodeLines(QWidget):
         visible_texts = [self.lines[number - 1] for number in self.visible_lines]
         indent = min((_indent(text) for text in visible_texts if text.strip()), default=0)
         left = look().px(14) + 5 * advance
-        for place, number in enumerate(self.visible_lines):
-            box = self._box(place)
+        for index, number in enumerate(self.visible_lines):
+            box = self._box(index)
             if number == self.current_line:
                 painter.fillRect(box, mix_colors(theme.accent, theme.surface, 0.18))
                 painter.fillRect(QRectF(0, box.top(), 4, box.height()), QColor(theme.accent))

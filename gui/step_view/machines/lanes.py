@@ -177,10 +177,10 @@ class WorkerLanes(TaskCanvas):
         painter.setOpacity(0.3 if is_future else 1.0)
         # Transfers may overlap in time: each gets a separate line.
         line_height = min(4.0, (look().px(_LANE - _BAR) - 3) / max(len(record.transfers), 1))
-        for line, each in enumerate(sorted(record.transfers, key=lambda fetch: fetch.begin)):
-            source = self.moments.workers.get(each.source)
+        for line, transfer in enumerate(sorted(record.transfers, key=lambda fetch: fetch.begin)):
+            source = self.moments.workers.get(transfer.source)
             painter.setBrush(QColor(theme.muted) if source is None else warp_color(theme, source))
-            x, end = (self.x_of(time - self.moments.begin_time) for time in (each.begin, each.end))
+            x, end = (self.x_of(time - self.moments.begin_time) for time in (transfer.begin, transfer.end))
             x = max(x, look().px(LABEL_WIDTH))
             painter.drawRect(
                 QRectF(x, bar.bottom() + 1 + line * line_height, max(end - x, _MIN_TASK_WIDTH), line_height)

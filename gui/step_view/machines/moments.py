@@ -18,14 +18,14 @@ class MachineMoments:
     def __init__(self, run: DistributedRun) -> None:
         self.run = run
         self.layout: TaskLayout = lay_out_tasks(run.tasks)
-        self.workers = {each.address: number for number, each in enumerate(run.workers)}
+        self.workers = {worker.address: number for number, worker in enumerate(run.workers)}
         """Number of each worker by its address."""
         ended = sorted((cell.record for cell in self.layout.tasks.values()), key=lambda each: (each.end, each.begin))
         self.tasks_by_end: tuple[TaskRecord, ...] = tuple(ended)
         self.end_moments = {record.task: number for number, record in enumerate(self.tasks_by_end, 1)}
         """The moment at which each task ends, by its name."""
-        self.begin_time = min((each.begin for each in run.tasks), default=0.0)
-        self.end_time = max((each.end for each in run.tasks), default=0.0)
+        self.begin_time = min((task.begin for task in run.tasks), default=0.0)
+        self.end_time = max((task.end for task in run.tasks), default=0.0)
         """End of the last task; `begin_time` is the start of the first one, both in seconds since 1970."""
 
     @property
@@ -79,7 +79,9 @@ class MachineMoments:
         shares = (("upload", times.upload), ("kernels", times.kernel), ("download", times.download))
         lines.append(", ".join(f"{name} {format_short_time(each / 1e3)}" for name, each in shares if each))
         if record.transfers:
-            waited = max(each.end for each in record.transfers) - min(each.begin for each in record.transfers)
+            waited = max(transfer.end for transfer in record.transfers) - min(
+                transfer.begin for transfer in record.transfers
+            )
             lines.append(f"{format_short_time(waited)} of transfers from other workers before it began")
         lines = [line for line in lines if line]
         return "\n".join(lines)

@@ -132,7 +132,7 @@ class MachinesView(QWidget):
         """Show a run at its end, where the whole picture is visible."""
         self.moments = moments = MachineMoments(run)
         self._picked = None
-        simulated = any(each.device.engine == "simulator" for each in run.workers)
+        simulated = any(worker.device.engine == "simulator" for worker in run.workers)
         self.time_card.title.setText("Timeline, simulated on CPUs" if simulated else "Timeline")
         few = moments.end <= MAX_TASKS
         self._scroll.setVisible(few)

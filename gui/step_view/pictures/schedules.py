@@ -201,7 +201,9 @@ class SchedulesView(QWidget):
         size = find_by_role(self.parameters, Role.SIZE)
         assert isinstance(size, Integer)
         self._smallest_params = {
-            each.name: request.params[each.name] for each in self.parameters if each.role in (Role.SIZE, Role.BLOCK)
+            parameter.name: request.params[parameter.name]
+            for parameter in self.parameters
+            if parameter.role in (Role.SIZE, Role.BLOCK)
         }
         self.smallest_button.setText(f"Smallest example: {request.params[size.name]} {size.unit}".rstrip())
         self.smallest_button.show()

@@ -82,7 +82,7 @@ class VariablesView(QWidget):
         """Show the variables of a warp, its active lanes, and its grid-wide number as color."""
         self.variables, self._active, self._warp = tuple(variables), tuple(active), warp
         self.setAccessibleDescription(
-            "; ".join(f"{format_name(each)}: {' '.join(format_cells(each, 12))}" for each in variables)
+            "; ".join(f"{format_name(variable)}: {' '.join(format_cells(variable, 12))}" for variable in variables)
         )
         self.update()
 

@@ -130,7 +130,7 @@ class SettingsPanel(QFrame):
         size = find_by_role(self.steppable.parameters, Role.SIZE)
         with suppress(InputError):
             checked = {name: self.form.fields[name].parameter.check(value) for name, value in params.items()}
-            all_values = {**{each.name: each.initial for each in self.steppable.parameters}, **checked}
+            all_values = {**{parameter.name: parameter.initial for parameter in self.steppable.parameters}, **checked}
             if size is not None and size.applies(all_values) and size.name not in params:
                 return
             self.form.set_values(all_values)

@@ -263,7 +263,7 @@ def list_smaller_requests(request: RunRequest, parameters: tuple[Parameter, ...]
         with suppress(InputError):
             changed: dict[str, Any] = {size.name: size.check(n)}
             if isinstance(block, Choice) and str(request.params[block.name]).isdecimal():
-                threads = [int(each) for each in block.options if each.isdecimal() and int(each) >= n]
+                threads = [int(option) for option in block.options if option.isdecimal() and int(option) >= n]
                 changed[block.name] = str(min((*threads, int(request.params[block.name]))))
             requests.append(replace(request, params={**request.params, **changed}))
     return requests

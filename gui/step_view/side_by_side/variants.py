@@ -152,9 +152,9 @@ class VariantCounts(QWidget):
         """Highlight the smaller of the two totals of each count."""
         for figure, (_, count, _) in _COUNT_COLUMNS.items():
             first, second = (count(each) for each in totals)
-            for place, (own, others) in enumerate(((first, second), (second, first))):
+            for index, (own, others) in enumerate(((first, second), (second, first))):
                 better = own is not None and others is not None and own < others
-                restyle(self.cells[place, figure], "tone", "best" if better else "")
+                restyle(self.cells[index, figure], "tone", "best" if better else "")
 
     def clear(self) -> None:
         """Clear all cells."""
@@ -289,11 +289,11 @@ class VariantsView(QWidget):
         """Show the first variant at a moment, and the other one at the aligned moment."""
         self._moment = moment
         moments = (moment, self.alignment.map_moment(moment) if self.alignment is not None else 0)
-        for place, (side, own_moment) in enumerate(zip(self.sides, moments, strict=True)):
+        for index, (side, own_moment) in enumerate(zip(self.sides, moments, strict=True)):
             if side.models is None:
                 continue
             side.show_moment(own_moment)
             tally, end = side.models.tally, side.models.recording.event_count
             self.counts.show_counts(
-                place, side.title.text().partition("  ·  ")[0], tally.counts_at(own_moment), tally.counts_at(end)
+                index, side.title.text().partition("  ·  ")[0], tally.counts_at(own_moment), tally.counts_at(end)
             )

@@ -142,7 +142,9 @@ class WarpCanvas(QWidget):
     @property
     def _min_scale(self) -> float:
         """Return the scale at which the longest of the launch's timelines fits."""
-        longest = max(each.recorded_until for each in self.rows.launch.timelines) if self.rows is not None else 1.0
+        longest = (
+            max(timeline.recorded_until for timeline in self.rows.launch.timelines) if self.rows is not None else 1.0
+        )
         return self._fit_scale * (self.rows.end if self.rows is not None else 1) / max(longest, 1.0)
 
     def _clamp(self) -> None:

@@ -54,26 +54,26 @@ class ResidencyBars(QWidget):
             return
         theme = look().theme
         painter = QPainter(self)
-        max_cycles = max(each.cycles for each in self.launch.timelines) or 1.0
+        max_cycles = max(timeline.cycles for timeline in self.launch.timelines) or 1.0
         font = self.font()
         font.setPixelSize(look().small_px)
         painter.setFont(font)
         count = len(self.launch.timelines)
         every = next(each for each in (1, 2, 4, 8) if self.width() / count * each >= look().px(20))
-        for each in self.launch.timelines:
-            place = self._bar(each.resident)
+        for timeline in self.launch.timelines:
+            place = self._bar(timeline.resident)
             box = place.adjusted(1, 0, -1, 0)
-            box.setTop(box.bottom() - max(each.cycles / max_cycles * box.height(), 1))
-            is_selected = each.resident == self.resident
+            box.setTop(box.bottom() - max(timeline.cycles / max_cycles * box.height(), 1))
+            is_selected = timeline.resident == self.resident
             painter.fillRect(box, QColor(theme.accent) if is_selected else mix_colors(theme.accent, theme.surface, 0.3))
             if (
                 is_selected
-                or each.resident == 1
-                or (each.resident % every == 0 and abs(each.resident - self.resident) >= every)
+                or timeline.resident == 1
+                or (timeline.resident % every == 0 and abs(timeline.resident - self.resident) >= every)
             ):
                 painter.setPen(QColor(theme.text if is_selected else theme.muted))
                 low = QRectF(place.center().x() - 20, place.bottom(), 40, look().px(14))
-                painter.drawText(low, Qt.AlignmentFlag.AlignCenter, str(each.resident))
+                painter.drawText(low, Qt.AlignmentFlag.AlignCenter, str(timeline.resident))
         if self.hasFocus():
             painter.setPen(QPen(QColor(theme.accent), 1))
             painter.drawRect(QRectF(0.5, 0.5, self.width() - 1, self.height() - 1))
@@ -141,7 +141,7 @@ class StateShares(QWidget):
     def show_timeline(self, timeline: WarpTimeline) -> None:
         """Show the shares of a timeline."""
         total = sum(timeline.state_cycles) or 1.0
-        self.shares = tuple(each / total for each in timeline.state_cycles)
+        self.shares = tuple(state_cycle / total for state_cycle in timeline.state_cycles)
         self.setAccessibleDescription(
             ", ".join(f"{STATE_NAMES[state]} {self.shares[state]:.0%}" for state in WarpState)
         )

@@ -228,12 +228,14 @@ class WarpsView(QWidget):
     def _list_launches(self, run: RunTimelines) -> None:
         """List the launches by kernel, or by shape if all have the same kernel."""
         self.launches.clear()
-        same_kernel = len({each.kernel for each in run.launches}) == 1
-        for number, each in enumerate(run.launches, 1):
-            text = f"{number}: {_format_shape(each) if same_kernel else each.kernel}"
-            self.launches.addItem(text, each.index)
-            self.launches.setItemData(number - 1, _format_launch(each), Qt.ItemDataRole.ToolTipRole)
-        self.launches.setCurrentIndex(next(n for n, each in enumerate(run.launches) if each.index == run.launch_index))
+        same_kernel = len({launch.kernel for launch in run.launches}) == 1
+        for number, launch in enumerate(run.launches, 1):
+            text = f"{number}: {_format_shape(launch) if same_kernel else launch.kernel}"
+            self.launches.addItem(text, launch.index)
+            self.launches.setItemData(number - 1, _format_launch(launch), Qt.ItemDataRole.ToolTipRole)
+        self.launches.setCurrentIndex(
+            next(n for n, launch in enumerate(run.launches) if launch.index == run.launch_index)
+        )
         self.launches.setVisible(len(run.launches) > 1)
 
     # --- moving

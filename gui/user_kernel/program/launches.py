@@ -32,7 +32,7 @@ class LaunchColumn:
 
 def format_extents(extents: Sequence[int]) -> str:
     """Format a grid's or block's extents without trailing ones."""
-    needed = max((place for place, each in enumerate(extents, 1) if each != 1), default=1)
+    needed = max((index for index, extent in enumerate(extents, 1) if extent != 1), default=1)
     return " × ".join(map(str, extents[:needed]))
 
 
@@ -70,7 +70,7 @@ COLUMNS = (
     LaunchColumn("Findings", "Errors that the checkers detected", _describe_findings, is_number=False),
 )
 _FINDINGS_COLUMN = len(COLUMNS) - 1
-_MODELED_COLUMN = next(place for place, column in enumerate(COLUMNS) if column.title == "µs")
+_MODELED_COLUMN = next(index for index, column in enumerate(COLUMNS) if column.title == "µs")
 
 
 class LaunchTableModel(QAbstractTableModel):

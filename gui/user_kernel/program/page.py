@@ -263,10 +263,10 @@ class ProgramPage(Ground):
         if request is not self._running_request or not isinstance(news, ProgramProgress):
             return
         if request.recorded_launch is not None:
-            for each in news.launches:
-                if each.number == request.recorded_launch:
-                    listed = self.launches.sorted_launches[each.number - 1]
-                    self.launches.table_model.replace_launch(replace(listed, recording=each.recording))
+            for launch in news.launches:
+                if launch.number == request.recorded_launch:
+                    listed = self.launches.sorted_launches[launch.number - 1]
+                    self.launches.table_model.replace_launch(replace(listed, recording=launch.recording))
             return
         self.results.output.append_output(news.output)
         if news.current_launch or news.launches:
@@ -280,7 +280,7 @@ class ProgramPage(Ground):
             self.launches.selectRow(0)
         self.step_button.setEnabled(True)
         self.results.add_launches(news.launches)
-        if any(each.file_diagnostics for each in news.launches):
+        if any(launch.file_diagnostics for launch in news.launches):
             self.document.show_run(request.program.text, self.results.located_findings)
 
     def _on_program_ended(self, request: RunProgram, event: Result | Failure) -> None:
