@@ -43,8 +43,8 @@ class _StepSlider(QWidget):
         self._show_value()
 
     def _show_value(self) -> None:
-        place = self.slider.value()
-        text = self.texts[place] if place < len(self.texts) else ""
+        slider_value = self.slider.value()
+        text = self.texts[slider_value] if slider_value < len(self.texts) else ""
         self.value_label.setText(text)
         self.value_label.setMinimumWidth(self.value_label.fontMetrics().horizontalAdvance("×0.25"))
         self.slider.setAccessibleDescription(text)

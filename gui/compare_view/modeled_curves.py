@@ -84,8 +84,8 @@ class ModeledCurves(QObject):
             Handles of an image; empty for generated inputs.
         """
         self.clear_points()
-        own = [variant for variant in variants if not pattern.variant(variant).library]
-        self.sweep.start(pattern, own, list(sizes), params, {}, inputs, gpu=self._modeling.gpu)
+        modelable_variants = [variant for variant in variants if not pattern.variant(variant).library]
+        self.sweep.start(pattern, modelable_variants, list(sizes), params, {}, inputs, gpu=self._modeling.gpu)
 
     def clear_points(self) -> None:
         """Stop modeling, and clear the points."""

@@ -11,10 +11,10 @@ def insert_line_break(cursor: QTextCursor) -> None:
     """Insert a line with the current indentation, one level deeper after an opening brace."""
     cursor.beginEditBlock()
     cursor.removeSelectedText()
-    text, place = cursor.block().text(), cursor.positionInBlock()
-    depth = min(len(text) - len(text.lstrip(" ")), place)
-    opens = text[:place].rstrip().endswith("{")
-    closes = text[place:].lstrip().startswith("}")
+    text, column = cursor.block().text(), cursor.positionInBlock()
+    depth = min(len(text) - len(text.lstrip(" ")), column)
+    opens = text[:column].rstrip().endswith("{")
+    closes = text[column:].lstrip().startswith("}")
     cursor.insertText("\n" + " " * (depth + INDENT * opens))
     if opens and closes:
         here = cursor.position()

@@ -54,15 +54,15 @@ def find_string_segments(text: str) -> Mapping[int, Segments]:
 def split_script_into_spans(line: str, segments: Segments) -> tuple[Span, ...]:
     """Return the colored parts of a script's line, like `gui.editor.colors.split_into_spans`."""
     colored: list[Span] = []
-    place = 0
+    offset = 0
     for start, end, kind in (*segments, (len(line), len(line), "string")):
-        colored += _split_python_into_spans(line[place:start], place)
+        colored += _split_python_into_spans(line[offset:start], offset)
         if kind == "string":
             colored += [(start, end, "Literal.String")] if end > start else []
         else:
             inner = split_into_spans(line[start:end], within_comment=kind == "comment")
             colored += [(start + first, start + last, color) for first, last, color in inner]
-        place = end
+        offset = end
     return tuple(colored)
 
 

@@ -114,9 +114,9 @@ class RecordedSources(KernelSources):
 
 def _create_diagnostics(failure: Failure, file: str) -> tuple[Diagnostic, ...]:
     """Return a failure as a diagnostic, if its position is in the file."""
-    place = failure.position
-    if place is None or place.file != Path(file).name:
+    position = failure.position
+    if position is None or position.file != Path(file).name:
         return ()
-    column = max(place.column, 1)
-    message = failure.message.removeprefix(f"{place}: ")
-    return (Diagnostic(place.line, column, column + 1 if place.column else _LAST_COLUMN, "error", message),)
+    column = max(position.column, 1)
+    message = failure.message.removeprefix(f"{position}: ")
+    return (Diagnostic(position.line, column, column + 1 if position.column else _LAST_COLUMN, "error", message),)

@@ -69,21 +69,23 @@ class QuestionCard(Card):
         """Show the question of a scene."""
         assert scene.question is not None
         self.close_question()
-        asked, for_class = scene.question, self._lessons.for_class
+        question, for_class = scene.question, self._lessons.for_class
         self.scene, self.mark = scene, None
         lesson = self._lessons.lesson
         step = (lesson.folder, self._lessons.step_number) if lesson is not None else None
         self._wrong_attempts = self._wrong_attempts if step == self._step else 0
         self._step = step
-        prompt, source, rest = asked.prompt.partition(asked.source) if asked.source else (asked.prompt, "", "")
+        prompt, source, rest = (
+            question.prompt.partition(question.source) if question.source else (question.prompt, "", "")
+        )
         self.prompt.setText(f"{prompt.rstrip()}{rest}" if not source else f"{prompt.rstrip().rstrip(':')}:{rest}")
         self.code.setText(source)
         self.code.setVisible(bool(source))
-        self.answer_box = create_answer_box(asked)
+        self.answer_box = create_answer_box(question)
         self.body.insertWidget(self._answer_index, self.answer_box)
         self.answer_box.changed.connect(self._update_check_button)
         self.answer_box.submitted.connect(self.check_answer)
-        self.hints.set_hints(asked.hints)
+        self.hints.set_hints(question.hints)
         if self._wrong_attempts >= MAX_WRONG_ATTEMPTS and not for_class:
             self.hints.show_first()
         self.verdict.hide()
@@ -116,15 +118,15 @@ class QuestionCard(Card):
 
     def _highlight_selection(self) -> None:
         """Highlight the selected elements; after the answer, the right, missing and extra ones."""
-        asked = self.scene.question if self.scene is not None else None
-        if asked is None or asked.answer_type != "cells" or self.answer_box is None:
+        question = self.scene.question if self.scene is not None else None
+        if question is None or question.answer_type != "cells" or self.answer_box is None:
             return
         theme, chosen, mark = look().theme, self.answer_box.answer or frozenset(), self.mark
         groups = [(chosen, theme.accent)]
         if mark is not None:
             groups = [(chosen - mark.extra, theme.good), (mark.missing, theme.warn), (mark.extra, theme.bad)]
         self.highlight_requested.emit(
-            tuple(PickedElements(asked.array, asked.block, each, color) for each, color in groups if each)
+            tuple(PickedElements(question.array, question.block, each, color) for each, color in groups if each)
         )
 
     def check_answer(self) -> None:
@@ -165,8 +167,8 @@ class QuestionCard(Card):
 
     def _moment_after(self, moment: int) -> int:
         """Return the moment after a statement; for a question about a value, the moment itself."""
-        asked = self.scene.question if self.scene is not None else None
-        return moment if asked is None or asked.kind == "value" or not asked.line else moment + 1
+        question = self.scene.question if self.scene is not None else None
+        return moment if question is None or question.kind == "value" or not question.line else moment + 1
 
     def _show_verdict(self, text: str, tone: str) -> None:
         self.verdict.setText(text)

@@ -76,10 +76,10 @@ class LessonStepTab(StepTab):
 
     def play_scene(self, playable: PlayableScene) -> None:
         """Play a scene from its moment."""
-        asked = playable.scene.question
+        question = playable.scene.question
         self._moment, self._recording_handle, self.scene = playable.scene.moment, playable.handle, playable.scene
-        self._hides_answer = asked is not None
-        if asked is not None and asked.answer_type == "cells":
+        self._hides_answer = question is not None
+        if question is not None and question.answer_type == "cells":
             self._picture_changed = self._picture_changed or self.panes.kinds.chosen != "Arrays"
             self.choose_picture("Arrays")
         elif self._picture_changed:
@@ -129,9 +129,11 @@ class LessonStepTab(StepTab):
     def snapshot(self, moment: int) -> Snapshot:
         """Return the values of a moment; if no thread is followed, those of the block in question."""
         assert self.snapshots is not None
-        asked = self.scene.question if self.scene is not None else None
-        pinned = asked is not None and (asked.answer_type == "threads" or asked.block > 0)
-        return self.snapshots(moment, self.followed or ((asked.block, -1) if asked is not None and pinned else None))
+        question = self.scene.question if self.scene is not None else None
+        pinned = question is not None and (question.answer_type == "threads" or question.block > 0)
+        return self.snapshots(
+            moment, self.followed or ((question.block, -1) if question is not None and pinned else None)
+        )
 
     def go_to_moment(self, moment: int) -> None:
         """Go to a moment, at most to the end."""
@@ -162,6 +164,6 @@ class LessonStepTab(StepTab):
         if self.models is None:
             return
         row_cells = self.models.layout.dataflow.rows[row]
-        storage, place = row_cells.storage, int(row_cells.cells[cell])
-        block = place // storage.section if storage.space == "shared" else -1
-        self.element_clicked.emit(storage.name, block, place % storage.section)
+        storage, storage_cell = row_cells.storage, int(row_cells.cells[cell])
+        block = storage_cell // storage.section if storage.space == "shared" else -1
+        self.element_clicked.emit(storage.name, block, storage_cell % storage.section)

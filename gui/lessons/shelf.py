@@ -111,19 +111,19 @@ class ShelfView(Ground):
         grid.setContentsMargins(0, 0, 8, 8)
         grid.setSpacing(8)
         self.tiles.clear()
-        place = 0
+        position = 0
         for folder, shelf in lessons.shelves.items():
             if folder:
-                place = -(-place // _COLUMNS) * _COLUMNS
+                position = -(-position // _COLUMNS) * _COLUMNS
                 heading = label(folder, "section")
-                grid.addWidget(heading, place // _COLUMNS, 0, 1, _COLUMNS)
-                place += _COLUMNS
+                grid.addWidget(heading, position // _COLUMNS, 0, 1, _COLUMNS)
+                position += _COLUMNS
             for number, lesson in enumerate(shelf.lessons, 1):
                 tile = LessonTile(lesson, number, len(lessons.find_completed_steps(lesson)))
                 tile.open.clicked.connect(lambda _, lesson=lesson: self.lesson_requested.emit(lesson))
-                grid.addWidget(tile, place // _COLUMNS, place % _COLUMNS)
+                grid.addWidget(tile, position // _COLUMNS, position % _COLUMNS)
                 self.tiles[lesson.folder] = tile
-                place += 1
+                position += 1
         for number in range(_COLUMNS):
             grid.setColumnStretch(number, 1)
         grid.setRowStretch(grid.rowCount(), 1)

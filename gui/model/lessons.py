@@ -264,8 +264,8 @@ class Lessons(QObject):
     def retry_question(self) -> None:
         """Repeat the step's question with another input."""
         if self.lesson is not None:
-            place = self.lesson.folder, self.step_number
-            self._seeds[place] = self._seeds.get(place, 0) + 1
+            key = self.lesson.folder, self.step_number
+            self._seeds[key] = self._seeds.get(key, 0) + 1
             self._open_step(self.step_number)
 
     def _open_step(self, number: int) -> None:

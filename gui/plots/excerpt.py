@@ -125,8 +125,8 @@ class ArrayExcerpt(QWidget):
 
     def _find_index(self, x: float) -> int | None:
         area = self._compute_cells_rect()
-        place = int((x - area.x()) // (area.width() / self.count))
-        return self.first + place if 0 <= place < len(self._visible_values()) else None
+        index = int((x - area.x()) // (area.width() / self.count))
+        return self.first + index if 0 <= index < len(self._visible_values()) else None
 
     def find_cell_position(self, index: int) -> QPoint:
         """Return the screen position of the center of an element's cell."""

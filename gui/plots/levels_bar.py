@@ -51,8 +51,8 @@ class LevelsBar(QWidget):
 
     def find_range(self, y: float) -> int | None:
         """Return the number of the range drawn at a height, or None."""
-        place = int(np.searchsorted(self.edges, self._y_to_value(y), "right")) - 1
-        return place if 0 <= place < len(self.counts) else None
+        index = int(np.searchsorted(self.edges, self._y_to_value(y), "right")) - 1
+        return index if 0 <= index < len(self.counts) else None
 
     def _value_to_y(self, value: float) -> float:
         in_scene = self._plot.box.mapViewToScene(QPointF(0, value))

@@ -61,9 +61,9 @@ class PointerTracker(QObject):
         pressed, self._press_position = self._press_position, None
         if pressed is None or (position - pressed).manhattanLength() >= QApplication.startDragDistance():
             return
-        place = self._to_view_position(position)
-        if place is not None:
-            self.clicked.emit(place)
+        view_position = self._to_view_position(position)
+        if view_position is not None:
+            self.clicked.emit(view_position)
 
     def _to_view_position(self, position: QPointF) -> QPointF | None:
         in_scene = self._view.mapToScene(position.toPoint())

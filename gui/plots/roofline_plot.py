@@ -122,8 +122,8 @@ class RooflinePlot(Plot):
         for text, slope, anchor in names:
             start = max(low, floor - math.log10(slope))
             end = math.log10(roofs.operations / slope)
-            place = start + 0.55 * (min(end, high) - start)
-            self._add_label(text, place, math.log10(slope) + place, anchor)
+            label_x = start + 0.55 * (min(end, high) - start)
+            self._add_label(text, label_x, math.log10(slope) + label_x, anchor)
         self._add_label(
             f"{format_figure(roofs.operations / 1000)} Top/s", high, math.log10(roofs.operations), (1.0, 1.0)
         )

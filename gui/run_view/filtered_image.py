@@ -42,10 +42,10 @@ class FilteredImageView(RunView):
         before_card, self._before_text = create_titled_pane(self.before, "Before")
         after_card, self._after_text = create_titled_pane(self.after, "After")
         self.levels = LevelsCard("Histogram", sides=True)
-        own = pattern.parameter(Role.COEFFICIENTS)
+        coefficients_parameter = pattern.parameter(Role.COEFFICIENTS)
         self.filter: FilterCard | None = None
-        if self._filter is not None and own is not None:
-            self.filter = FilterCard(self._filter, own, form)
+        if self._filter is not None and coefficients_parameter is not None:
+            self.filter = FilterCard(self._filter, coefficients_parameter, form)
         self._image: OpenImage | None = None
         self._outcome: FinishedRun | None = None
         for pane in (self.before, self.after):

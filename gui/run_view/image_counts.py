@@ -95,10 +95,10 @@ class ImageCountsView(RunView):
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         # In a narrow view the facts would be cut off next to the input, so they are placed below the histogram.
-        place = self.splitter if self.width() < look().px(330) else self._upper_splitter
-        if self.facts_card.parent() is not place:
-            place.addWidget(self.facts_card)
-            if place is self._upper_splitter:
+        splitter = self.splitter if self.width() < look().px(330) else self._upper_splitter
+        if self.facts_card.parent() is not splitter:
+            splitter.addWidget(self.facts_card)
+            if splitter is self._upper_splitter:
                 self._upper_splitter.setSizes(_WIDTHS)
 
     def show_image(self, image: OpenImage) -> None:

@@ -110,8 +110,8 @@ class PartialsTree(QWidget):
         width, height = area.width() / across, area.height() / lines
         room = int((width - 6) // digit)
         for number, value in enumerate(values):
-            line, place = divmod(number, across)
-            cell = QRectF(area.x() + place * width + 1, area.y() + line * height, width - 2, height - lines + 1)
+            line, column = divmod(number, across)
+            cell = QRectF(area.x() + column * width + 1, area.y() + line * height, width - 2, height - lines + 1)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(theme.accent_soft))
             painter.drawRoundedRect(cell, 3, 3)

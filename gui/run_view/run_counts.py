@@ -61,11 +61,11 @@ class CountGrid(QWidget):
 
     def _place_cells(self) -> None:
         for number, name in enumerate(self.figures):
-            line, place = divmod(number, self._columns)
-            self._grid.addWidget(self._names[name], 2 * line, place, Qt.AlignmentFlag.AlignBottom)
-            self._grid.addWidget(self.figures[name], 2 * line + 1, place, Qt.AlignmentFlag.AlignTop)
-        for place in range(_MAX_COLUMNS):
-            self._grid.setColumnStretch(place, int(place < self._columns))
+            line, column = divmod(number, self._columns)
+            self._grid.addWidget(self._names[name], 2 * line, column, Qt.AlignmentFlag.AlignBottom)
+            self._grid.addWidget(self.figures[name], 2 * line + 1, column, Qt.AlignmentFlag.AlignTop)
+        for column in range(_MAX_COLUMNS):
+            self._grid.setColumnStretch(column, int(column < self._columns))
 
     def _update_columns(self) -> None:
         columns = max(2, min(_MAX_COLUMNS, self.width() // look().px(_CELL_WIDTH)))

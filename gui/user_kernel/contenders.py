@@ -34,7 +34,7 @@ class Contender:
 
 def list_kernel_contenders(launch: KernelLaunch, kernels: Sequence[Signature]) -> list[Contender]:
     """Return the launch with each kernel of the file; kernels with other parameters are refused."""
-    own = next(each for each in kernels if each.name == launch.kernel)
+    selected = next(each for each in kernels if each.name == launch.kernel)
 
     def find_refusal(kernel: Signature) -> str:
         if kernel.template:
@@ -43,8 +43,8 @@ def list_kernel_contenders(launch: KernelLaunch, kernels: Sequence[Signature]) -
             return kernel.refusal
         return (
             ""
-            if _parameter_kinds(kernel) == _parameter_kinds(own)
-            else f"{kernel.name} has other parameters than {own.name}."
+            if _parameter_kinds(kernel) == _parameter_kinds(selected)
+            else f"{kernel.name} has other parameters than {selected.name}."
         )
 
     return [Contender(each.name, replace(launch, kernel=each.name), find_refusal(each)) for each in kernels]
@@ -52,12 +52,14 @@ def list_kernel_contenders(launch: KernelLaunch, kernels: Sequence[Signature]) -
 
 def map_launches_by_threads(launch: KernelLaunch) -> tuple[dict[int, KernelLaunch], int]:
     """Return a launch with several block sizes in whole warps, by threads per block; and its own threads per block."""
-    own = math.prod(_pad_to_three(launch.block))
+    own_threads = math.prod(_pad_to_three(launch.block))
     others = {
         math.prod(_pad_to_three(block_size_contender.launch.block)): block_size_contender.launch
         for block_size_contender in list_block_size_contenders(launch)
     }
-    return {threads: each for threads, each in (others | {own: launch}).items() if threads % WARP == 0}, own
+    return {
+        threads: each for threads, each in (others | {own_threads: launch}).items() if threads % WARP == 0
+    }, own_threads
 
 
 def list_block_size_contenders(launch: KernelLaunch) -> list[Contender]:

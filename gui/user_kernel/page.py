@@ -132,10 +132,10 @@ class UserKernelPage(Ground):
     def _list_block_sizes(self) -> tuple[list[int], int]:
         """Return the possible threads per block, in whole warps, and the current number; ([], 0) if unknown."""
         try:
-            sizes, own = map_launches_by_threads(self.build_launch())
+            sizes, own_threads = map_launches_by_threads(self.build_launch())
         except InputError:
             return [], 0
-        return (sorted(sizes), own) if own in sizes else ([], 0)
+        return (sorted(sizes), own_threads) if own_threads in sizes else ([], 0)
 
     def _build_timeline_request(self, gpu: str, _: int | None, threads: int) -> TimelineKernel:
         launch = self.build_launch()

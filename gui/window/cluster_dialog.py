@@ -148,18 +148,18 @@ class ClusterDialog(QDialog):
             field.setText(str(path))
 
     def _accept_choice(self) -> None:
-        asked = self.requested_cluster
+        requested = self.requested_cluster
         try:
-            format_scheduler_address(asked)
+            format_scheduler_address(requested)
         except InputError as error:
             self._show_warning(f"{error.message} {error.advice}".strip())
             return
-        for path in (asked.tls.ca, asked.tls.cert, asked.tls.key) if asked.tls is not None else ():
+        for path in (requested.tls.ca, requested.tls.cert, requested.tls.key) if requested.tls is not None else ():
             if not Path(path).is_file():
                 self._show_warning(f"There is no file {path}." if path else "All three certificate files are required.")
                 return
         self.accept()
-        self.accepted_request.emit(asked)
+        self.accepted_request.emit(requested)
 
 
 def describe_cluster_start(request: ClusterSettings) -> str:

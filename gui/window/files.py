@@ -156,14 +156,14 @@ class Files:
 
     def export_as(self) -> None:
         """Ask for a file name and save a picture of the results without the controls."""
-        own = self._teaching.visible_page or self._own.visible_page
-        shown, bodies = own or self._pages.page, self._pages.page.bodies
-        if own is None and bodies is not None:
+        user_page = self._teaching.visible_page or self._own.visible_page
+        shown, bodies = user_page or self._pages.page, self._pages.page.bodies
+        if user_page is None and bodies is not None:
             bodies.files.save_picture_as()
         elif shown.stepping:
             shown.step.exports.export_picture()
-        elif isinstance(own, UserKernelPage | ProgramPage):
-            self._save_picture_as("Export picture", own.results.grab(), own.path.stem)
+        elif isinstance(user_page, UserKernelPage | ProgramPage):
+            self._save_picture_as("Export picture", user_page.results.grab(), user_page.path.stem)
         else:
             self._save_picture_as("Export picture", self._pages.page.view.grab(), self._bench.pattern_name)
 

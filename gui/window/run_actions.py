@@ -62,14 +62,14 @@ class RunActions:
 
     def stop(self) -> None:
         """Stop the running work; if there is none, leave the code, clear the selection, or close the banner."""
-        own, page, status = self._own, self._pages.page, self._messages.status
-        shown = self._teaching.visible_page or own.visible_page or page
+        user_file, page, status = self._own, self._pages.page, self._messages.status
+        shown = self._teaching.visible_page or user_file.visible_page or page
         if self._teaching.stop():
             status.show_message("Stopped")
         elif shown is page and page.writer_search.stop():
             pass
-        elif own.page is not None and own.page.busy:
-            own.page.stop()
+        elif user_file.page is not None and user_file.page.busy:
+            user_file.page.stop()
             status.show_message("Stopped")
         elif page.bodies is not None and page.bodies.stop():
             status.show_message("Stopped")

@@ -212,9 +212,9 @@ class Sidebar(QFrame):
         for path in paths:
             thumbnail = Thumbnail(path)
             thumbnail.clicked.connect(lambda _, path=path: self.image_chosen.emit(path))
-            place = len(self.thumbnails)
-            thumbnail.move_requested.connect(lambda right, down, place=place: self._focus_neighbor(place, right, down))
-            self._grid.addWidget(thumbnail, place // _THUMBNAIL_COLUMNS, place % _THUMBNAIL_COLUMNS)
+            index = len(self.thumbnails)
+            thumbnail.move_requested.connect(lambda right, down, index=index: self._focus_neighbor(index, right, down))
+            self._grid.addWidget(thumbnail, index // _THUMBNAIL_COLUMNS, index % _THUMBNAIL_COLUMNS)
             self.thumbnails[path] = thumbnail
         self._update_tab_stop()
         self._scroll.set_sample_count(len(self.thumbnails))

@@ -285,12 +285,12 @@ class MemoryView(QWidget):
         if hit is None or self.models is None:
             QToolTip.hideText()
             return
-        panel, place = hit
-        value = format_value(panel.values.reshape(-1)[place].item())
-        lines = [f"{panel.title.split()[0]}{panel.format_index(place)} = {value}"]
+        panel, cell = hit
+        value = format_value(panel.values.reshape(-1)[cell].item())
+        lines = [f"{panel.title.split()[0]}{panel.format_index(cell)} = {value}"]
         for touch in self.touches:
             if touch.array_number == panel.number:
-                hits = np.flatnonzero(touch.elements == panel.element_at(place))
+                hits = np.flatnonzero(touch.elements == panel.element_at(cell))
                 several_blocks = self.models.several_blocks
                 pairs = zip(touch.blocks[hits[:4]].tolist(), touch.threads[hits[:4]].tolist(), strict=True)
                 names = [thread_name(*pair, several_blocks=several_blocks) for pair in pairs]
@@ -298,7 +298,7 @@ class MemoryView(QWidget):
                     more = f" and {hits.size - 4} more" if hits.size > 4 else ""
                     by_threads = ("; " if several_blocks else ", ").join(names)
                     lines.append(f"{'written' if touch.is_write else 'read'} by {by_threads}{more}")
-        if (race := self._race_at(panel, place)) is not None:
+        if (race := self._race_at(panel, cell)) is not None:
             lines.append(describe_race(race, several_blocks=self.models.several_blocks))
         QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
 
@@ -307,10 +307,10 @@ class MemoryView(QWidget):
         hit = self._element_at(event.position())
         if hit is None:
             return
-        panel, place = hit
-        self.element_clicked.emit(panel.number, panel.element_at(place))
+        panel, cell = hit
+        self.element_clicked.emit(panel.number, panel.element_at(cell))
         for touch in sorted(self.touches, key=lambda touch: not touch.is_write):
-            hits = np.flatnonzero(touch.elements == panel.element_at(place))
+            hits = np.flatnonzero(touch.elements == panel.element_at(cell))
             if touch.array_number == panel.number and hits.size:
                 self.thread_clicked.emit(int(touch.blocks[hits[0]]), int(touch.threads[hits[0]]))
                 return

@@ -34,16 +34,16 @@ def describe_race(race: Race, *, several_blocks: bool) -> str:
 
 def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:
     """Return a cell's element, value, thread, source line and operands."""
-    number, place = cell
+    number, row_cell = cell
     row = layout.rows[number]
-    text = f"{element_name(row, place)} = {format_value(row.value[place].item())}"
-    if not row.computed[place]:
-        return text if row.moment[place] < 0 else f"{text}  (unchanged)"
+    text = f"{element_name(row, row_cell)} = {format_value(row.value[row_cell].item())}"
+    if not row.computed[row_cell]:
+        return text if row.moment[row_cell] < 0 else f"{text}  (unchanged)"
     sources = row.sources
     parts = []
-    for _, source_row, source_cell in sources[sources[:, 0] == place].tolist():
+    for _, source_row, source_cell in sources[sources[:, 0] == row_cell].tolist():
         source = layout.rows[source_row]
         parts.append(f"{element_name(source, source_cell)} = {format_value(source.value[source_cell].item())}")
-    thread = thread_name(int(row.block[place]), int(row.thread[place]), several_blocks=several_blocks)
+    thread = thread_name(int(row.block[row_cell]), int(row.thread[row_cell]), several_blocks=several_blocks)
     origin = f"\n{thread}, line {row.line}"
     return text + origin + (f"\nfrom {', '.join(parts)}" if parts else "")

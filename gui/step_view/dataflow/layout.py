@@ -276,10 +276,10 @@ class DataflowLayout:
 
     @staticmethod
     def _is_unchanged(row: Cells, columns: Array) -> Array:
-        place = np.minimum(np.searchsorted(row.column, columns), max(row.column.size - 1, 0))
+        index = np.minimum(np.searchsorted(row.column, columns), max(row.column.size - 1, 0))
         if not row.column.size:
             return np.zeros(columns.size, bool)
-        unchanged: Array = (row.column[place] == columns) & ~row.computed[place]
+        unchanged: Array = (row.column[index] == columns) & ~row.computed[index]
         return unchanged
 
     def _build_unchanged_edges(self, number: int, row: Cells, source_row: int | None) -> LaidOutEdges:

@@ -120,14 +120,14 @@ class Viewport:
         if self.layout is None:
             return
         old, origin = self.sizes, self.origin()
-        place = (at.x() - origin.x()) / old.column, (at.y() - origin.y()) / old.pitch
+        cell_position = (at.x() - origin.x()) / old.column, (at.y() - origin.y()) / old.pitch
         self.fitted = False
         self._column = min(max(old.column * factor, MIN_COLUMN_WIDTH), _MAX_COLUMN_WIDTH)
         self._sizes = None
         new = self.sizes
         self._goal = None
         self.offset = self._clamp_offset(
-            QPointF(new.label + place[0] * new.column - at.x(), place[1] * new.pitch - at.y()),
+            QPointF(new.label + cell_position[0] * new.column - at.x(), cell_position[1] * new.pitch - at.y()),
         )
 
     # --- scrolling

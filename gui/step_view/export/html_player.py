@@ -127,8 +127,8 @@ def _encode_rows(models: RecordingModels, layout: DataflowLayout) -> Iterator[di
         if base >= 0:
             before = layout.rows[base].column
             if np.isin(before, row.column).all():
-                place = np.minimum(np.searchsorted(before, row.column), max(before.size - 1, 0))
-                at = np.where(before[place] == row.column, place, -1) if before.size else at
+                index = np.minimum(np.searchsorted(before, row.column), max(before.size - 1, 0))
+                at = np.where(before[index] == row.column, index, -1) if before.size else at
             else:
                 base = -1
         yield _encode_row(models, layout, number, base, at)

@@ -77,19 +77,19 @@ class PointerLight(QWidget):
 
     def _highlight_at(self, at: tuple[QWidget, QPointF] | None) -> None:
         self._pointer_position = at
-        place: QRectF | None = None
+        box: QRectF | None = None
         if at is not None and self.enabled:
             pointed: Highlightable = at[0]  # type: ignore[assignment]
-            place = pointed.box_at(at[1])
-            if place is not None:
-                place = place.intersected(QRectF(at[0].rect()))
-                place.translate(QPointF(at[0].mapTo(self.parentWidget(), at[0].rect().topLeft())))
-        if place != self.highlighted_box:
+            box = pointed.box_at(at[1])
+            if box is not None:
+                box = box.intersected(QRectF(at[0].rect()))
+                box.translate(QPointF(at[0].mapTo(self.parentWidget(), at[0].rect().topLeft())))
+        if box != self.highlighted_box:
             around = look().px(_GLOW) + 4
-            for each in (self.highlighted_box, place):
+            for each in (self.highlighted_box, box):
                 if each is not None:
                     self.update(each.adjusted(-around, -around, around, around).toAlignedRect())
-            self.highlighted_box = place
+            self.highlighted_box = box
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.highlighted_box is None:

@@ -62,8 +62,8 @@ class CodeLines(QWidget):
 
     def box_at(self, point: QPointF) -> QRectF | None:
         """Return the box of the line under a point, or None."""
-        place = int((point.y() - look().px(3)) // self._line_height)
-        return self._box(place).adjusted(3, 1, -3, -1) if 0 <= place < len(self.visible_lines) else None
+        line = int((point.y() - look().px(3)) // self._line_height)
+        return self._box(line).adjusted(3, 1, -3, -1) if 0 <= line < len(self.visible_lines) else None
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter, theme = QPainter(self), look().theme

@@ -37,9 +37,9 @@ class BorrowedWidget(NamedTuple):
 
 def borrow_widget(widget: QWidget, layout: QBoxLayout) -> BorrowedWidget:
     """Remove a widget from its layout, and remember its position."""
-    parent, place = widget.parentWidget(), layout.indexOf(widget)
+    parent, index = widget.parentWidget(), layout.indexOf(widget)
     assert parent is not None
-    loan = BorrowedWidget(widget, layout, place, layout.stretch(place), parent)
+    loan = BorrowedWidget(widget, layout, index, layout.stretch(index), parent)
     layout.removeWidget(widget)
     return loan
 

@@ -74,12 +74,12 @@ class TaskGraph(TaskCanvas):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_labels(painter)
-        layout, place = self.moments.layout, self.moments.end_moments
+        layout, moments_by_task = self.moments.layout, self.moments.end_moments
         for name, cell in layout.inputs.items():
-            if place[name] <= self.moment:
+            if moments_by_task[name] <= self.moment:
                 self._paint_line(painter, self.box(cell), self.box(layout.tasks[name]), moved=False, share=0.7)
         for edge in layout.edges:
-            if place[edge.target] <= self.moment:
+            if moments_by_task[edge.target] <= self.moment:
                 self._paint_edge(painter, edge)
         for cell in layout.inputs.values():
             self._paint_input(painter, cell)

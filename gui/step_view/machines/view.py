@@ -157,8 +157,8 @@ class MachinesView(QWidget):
             canvas.show_moment(moment)
         now = self.moments.task_ending_at(moment)
         if now is not None:
-            place = self.graph.box(self.moments.layout.tasks[now.task]).center()
-            self._scroll.ensureVisible(int(place.x()), int(place.y()), 0, look().px(60))
+            center = self.graph.box(self.moments.layout.tasks[now.task]).center()
+            self._scroll.ensureVisible(int(center.x()), int(center.y()), 0, look().px(60))
         duration = self.moments.end_time - self.moments.begin_time
         self.clock.show_text(f"{format_short_time(self.moments.elapsed_time(moment))} of {format_short_time(duration)}")
         self._describe_task()

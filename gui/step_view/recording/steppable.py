@@ -195,8 +195,8 @@ def _count_elements(pattern: Pattern, request: StepPattern) -> int | None:
 
 def _list_other_variants(pattern: Pattern, variant: Variant) -> tuple[OtherVariant, ...]:
     """Return the other variants that can be stepped through, those below in the ladder first, nearest first."""
-    place = pattern.variants.index(variant)
-    variants = [each for each in (*pattern.variants[:place][::-1], *pattern.variants[place + 1 :]) if not each.library]
+    index = pattern.variants.index(variant)
+    variants = [each for each in (*pattern.variants[:index][::-1], *pattern.variants[index + 1 :]) if not each.library]
     return tuple(OtherVariant(each.name, each.title) for each in variants)
 
 

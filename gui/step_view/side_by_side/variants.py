@@ -132,11 +132,11 @@ class VariantCounts(QWidget):
             head.setToolTip(tip)
             grid.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
             grid.setColumnStretch(column, 1)
-            for place in (0, 1):
-                cell = self.cells[place, name] = ElidedLabel("code", f"{name} of variant {place + 1}", right=True)
-                grid.addWidget(cell, place + 1, column)
-        for place, each in enumerate(self.names, 1):
-            grid.addWidget(each, place, 0)
+            for side in (0, 1):
+                cell = self.cells[side, name] = ElidedLabel("code", f"{name} of variant {side + 1}", right=True)
+                grid.addWidget(cell, side + 1, column)
+        for row, each in enumerate(self.names, 1):
+            grid.addWidget(each, row, 0)
         grid.setColumnStretch(0, 1)
 
     def show_counts(self, index: int, name: str, so_far: Counts, total: Counts) -> None:
@@ -152,8 +152,8 @@ class VariantCounts(QWidget):
         """Highlight the smaller of the two totals of each count."""
         for figure, (_, count, _) in _COUNT_COLUMNS.items():
             first, second = (count(each) for each in totals)
-            for index, (own, others) in enumerate(((first, second), (second, first))):
-                better = own is not None and others is not None and own < others
+            for index, (total, other_total) in enumerate(((first, second), (second, first))):
+                better = total is not None and other_total is not None and total < other_total
                 restyle(self.cells[index, figure], "tone", "best" if better else "")
 
     def clear(self) -> None:

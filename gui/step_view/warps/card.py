@@ -61,8 +61,8 @@ class ResidencyBars(QWidget):
         count = len(self.launch.timelines)
         every = next(each for each in (1, 2, 4, 8) if self.width() / count * each >= look().px(20))
         for timeline in self.launch.timelines:
-            place = self._bar(timeline.resident)
-            box = place.adjusted(1, 0, -1, 0)
+            bar = self._bar(timeline.resident)
+            box = bar.adjusted(1, 0, -1, 0)
             box.setTop(box.bottom() - max(timeline.cycles / max_cycles * box.height(), 1))
             is_selected = timeline.resident == self.resident
             painter.fillRect(box, QColor(theme.accent) if is_selected else mix_colors(theme.accent, theme.surface, 0.3))
@@ -72,7 +72,7 @@ class ResidencyBars(QWidget):
                 or (timeline.resident % every == 0 and abs(timeline.resident - self.resident) >= every)
             ):
                 painter.setPen(QColor(theme.text if is_selected else theme.muted))
-                low = QRectF(place.center().x() - 20, place.bottom(), 40, look().px(14))
+                low = QRectF(bar.center().x() - 20, bar.bottom(), 40, look().px(14))
                 painter.drawText(low, Qt.AlignmentFlag.AlignCenter, str(timeline.resident))
         if self.hasFocus():
             painter.setPen(QPen(QColor(theme.accent), 1))

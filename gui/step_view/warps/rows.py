@@ -146,8 +146,8 @@ class WarpRows:
 
     def span_at(self, warp: int, cycle: float) -> WarpSpan | None:
         """Return a warp's state in the cycle that begins at `cycle`; None if the warp is absent."""
-        place = int(self._current_spans(cycle)[warp])
-        return self._make_span(place) if place >= 0 else None
+        span_index = int(self._current_spans(cycle)[warp])
+        return self._make_span(span_index) if span_index >= 0 else None
 
     def spans_at(self, cycle: float) -> list[WarpSpan]:
         """Return the states of all present warps in a cycle."""
