@@ -51,7 +51,18 @@ def side_parameter(
     role: Role | None = None,
     on_gpu: SizeRule | None = None,
 ) -> Integer:
-    """Return a parameter for the number of rows or columns of a matrix; if 0 is allowed, it means n."""
+    """Return a parameter for the number of rows or columns of a matrix.
+
+    Parameters
+    ----------
+    name, label, text, unit : str
+        As in `Integer`; `text` is the help.
+    default, minimum, largest : int
+        The range. If the minimum is 0, 0 means n.
+    role : Role or None
+    on_gpu : SizeRule or None
+        As in `Integer`.
+    """
     least = "" if minimum else "as n"
     return Integer(
         name=name,

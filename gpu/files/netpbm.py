@@ -157,7 +157,17 @@ def build_size_error(name: str, width: int, height: int, limit: int) -> InputErr
 
 
 def build_truncation_error(name: str, width: int, height: int, needed: int, available: int) -> InputError:
-    """Return the error for a file that is shorter than its header declares."""
+    """Return the error for a file that is shorter than its header declares.
+
+    Parameters
+    ----------
+    name : str
+        The file's name.
+    width, height : int
+        Pixels according to the header.
+    needed, available : int
+        Bytes that they take at least, and bytes after the header.
+    """
     return InputError(
         f"{name} is truncated: its header declares {width} x {height} pixels, at least {needed} bytes, "
         f"but only {available} follow."

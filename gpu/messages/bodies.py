@@ -108,7 +108,27 @@ def compute_body_figures(
     executor: str,
     **fields: Any,
 ) -> BodyFigures:
-    """Return the figures of a simulation after its last `recent_steps` steps, which took `kernel_ms`."""
+    """Return the figures of a simulation, with the rate of its last steps.
+
+    Parameters
+    ----------
+    bodies : int
+        The number of bodies.
+    time : float
+        Simulated time.
+    steps : int
+        All time steps so far.
+    recent_steps : int
+        The time steps that are timed.
+    kernel_ms : float
+        Milliseconds of their kernels.
+    radius : float
+        The half-mass radius.
+    executor : str
+        The executor that ran the kernels.
+    **fields
+        Further fields of `BodyFigures`.
+    """
     rate = interactions_per_s(bodies, recent_steps, kernel_ms)
     kernel_ms = kernel_ms if recent_steps else 0.0
     gflops = rate * FLOPS_PER_INTERACTION / 1e9

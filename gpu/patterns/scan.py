@@ -80,7 +80,20 @@ _MAX_EXPONENT = 126
 
 
 def build_scan_module(engine: Engine, dtype: str, operator: str, block: int, vectors: int = _VECTORS) -> Module:
-    """Build the ladder for an element type, an operator of `_UFUNCS` and a block size."""
+    """Build the kernels of the ladder.
+
+    Parameters
+    ----------
+    engine : Engine
+    dtype : {"int32", "float32"}
+        The type of the elements.
+    operator : str
+        A key of `_UFUNCS`.
+    block : int
+        Threads per block.
+    vectors : int
+        Vector loads per thread.
+    """
     defines: dict[str, int | str] = {
         "VALUE": _C_TYPES[dtype],
         "OPERATOR": operator.upper(),

@@ -418,7 +418,18 @@ def _is_correct_in(schedule: str, case: _Case, report_progress: ProgressCallback
 def limit_inputs(
     pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], seed: int, size_limits: SizeLimits
 ) -> Inputs:
-    """Return inputs for a check: the first elements of one-dimensional arrays, a corner of the others."""
+    """Return inputs for a check: the first elements of one-dimensional arrays, a corner of the others.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    inputs, params : mapping
+        The complete inputs, and the parameters of the check.
+    seed : int
+        The seed of inputs that the pattern adds.
+    size_limits : SizeLimits
+        The most elements, rows and columns.
+    """
     rows, columns = (
         size_limits.image if pattern.input_kind(params) == "image" else (size_limits.columns, size_limits.columns)
     )

@@ -21,7 +21,18 @@ CHUNK_ELEMENTS = 2**18
 def prepare_comparison(
     pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any], outputs: Outputs
 ) -> tuple[Array, Array]:
-    """Return a variant's result and the reference result, both in the form in which they are compared."""
+    """Return a variant's result and the reference result, both in comparable form.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    variant : Variant
+        The variant that ran; its `comparable` converts both results.
+    inputs, params : mapping
+        The inputs and parameters of the run.
+    outputs : mapping
+        The outputs of the variant's host program.
+    """
     result = variant.comparable(params, outputs[pattern.result])
     return result, variant.comparable(params, pattern.reference(inputs, params))
 

@@ -100,7 +100,16 @@ _PLANS_BY_TILE = {
 
 
 def choose_plan(device: Device, tile: int, m: int, n: int, k: int) -> _Plan:
-    """Return the plan for a product: for the largest `tile`, the one with the lowest estimated cost."""
+    """Return the plan for a product: for the largest `tile`, the one with the lowest estimated cost.
+
+    Parameters
+    ----------
+    device : Device
+    tile : int
+        The parameter `tile`.
+    m, n, k : int
+        A is m x k, and B is k x n.
+    """
     if tile in _PLANS_BY_TILE:
         plan = _PLANS_BY_TILE[tile]
         return plan if device.has_clusters else _Plan(plan.tile)
@@ -116,7 +125,18 @@ def _candidate_plans(device: Device, n: int, k: int) -> Iterator[_Plan]:
 
 
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    """Compute C = alpha A B + beta C: A is m x k, B is k x n."""
+    """Compute C = alpha A B + beta C by the plan with the lowest estimated cost.
+
+    Parameters
+    ----------
+    engine : Engine
+    params : mapping
+        The pattern's parameters; alpha, beta and the tile are used.
+    a, b : Buffer
+        float32, shapes (m, k) and (k, n).
+    c : Buffer
+        float32, shape (m, n); overwritten with the result.
+    """
     (m, k), n = a.shape, b.shape[1]
     wide = n % _QUAD == 0 or m * n * k >= _MIN_PADDED_OPERATIONS
     plan = choose_plan(engine.device, int(params["tile"]), m, n, k)

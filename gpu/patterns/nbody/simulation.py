@@ -39,6 +39,18 @@ def measure_moments(
     They are those of the bodies with velocities, the first ones of all bodies with positions. Only the blocks' float64
     sums are downloaded.
 
+    Parameters
+    ----------
+    engine : Engine
+    positions : Buffer
+        float32, shape (n, 4): x y z m of all bodies.
+    velocities : Buffer
+        float32, shape (k, 4): vx vy vz 0 of the first k bodies.
+    sums : Buffer
+        The buffer from `allocate_moments`; overwritten.
+    softening_squared : float32
+        The square of the softening length.
+
     Returns
     -------
     array of float64, shape (8,)
@@ -169,7 +181,18 @@ class BodySimulation:
         return conserved_quantities(moments, self._first_energy[1])
 
     def draw(self, camera: Camera, width: int, height: int, *, color: str = "speed", exposure: float = 1.0) -> Array:
-        """Return a picture: uint8, shape (height, width, 3)."""
+        """Draw the bodies; return a picture, uint8 of shape (height, width, 3).
+
+        Parameters
+        ----------
+        camera : Camera
+        width, height : int
+            In pixels.
+        color : {"speed", "origin"}
+            The property that determines a body's color.
+        exposure : float
+            The factor of the brightness.
+        """
         return self._painter.draw(
             self._bodies,
             self._velocities,
@@ -190,7 +213,21 @@ class BodySimulation:
         conserved: ConservedQuantities | None,
         measuring_ms: float = 0.0,
     ) -> BodyFigures:
-        """Return the figures after `steps` time steps, which took `kernel_ms` milliseconds on the device."""
+        """Return the figures of the simulation after a request.
+
+        Parameters
+        ----------
+        steps : int
+            The time steps of the request.
+        kernel_ms : float
+            Milliseconds of the request's kernels.
+        executed : ExecutorChoice
+            The executor that ran them.
+        conserved : ConservedQuantities or None
+            None if they were not measured.
+        measuring_ms : float
+            Milliseconds in which they were measured.
+        """
         return compute_body_figures(
             self.count,
             self.time,

@@ -274,7 +274,19 @@ def _run_sort(variant: str, engine: Engine, data: SortData, keys: Array, n: int,
 
 
 def create_job(variant: str, engine: Engine, params: Params, n: int, bits: int | None = None) -> SortJob:
-    """Return the context of a variant's launches for n keys."""
+    """Return the context of a variant's launches.
+
+    Parameters
+    ----------
+    variant : str
+    engine : Engine
+    params : mapping
+        The pattern's parameters.
+    n : int
+        The number of keys.
+    bits : int or None
+        The number of low bits in which ranks may differ; None for all bits of the type.
+    """
     defines: dict[str, int | str] = {
         "KEY": _C_TYPES[params["dtype"]],
         "DESCENDING": int(params["order"] == "descending"),

@@ -114,7 +114,28 @@ def choose_splitters(worker: WorkerContext, samples: list[Array], buckets: int) 
 def distribute_chunk(
     worker: WorkerContext, keys: Buffer, start: Array, splitters: Array, buckets: int, chunk: int
 ) -> dict[str, Array | Buffer]:
-    """Distribute a chunk's keys to buckets, in stable order; the shares stay on the device until they are fetched."""
+    """Distribute a chunk's keys to buckets, in stable order; the shares stay on the device until they are fetched.
+
+    Parameters
+    ----------
+    worker : WorkerContext
+    keys : Buffer
+        The chunk's keys, shape (n,).
+    start : array of int
+        The index of the chunk's first key in the complete input; shape ().
+    splitters : array
+        The samples at which buckets begin, from `choose_splitters`.
+    buckets : int
+        The number of buckets.
+    chunk : int
+        The chunk's index.
+
+    Returns
+    -------
+    mapping
+        `bounds`, int64 of shape (buckets + 1,): the start of each share in the distributed keys, and the end.
+        For each bucket b `keys b`, and `places b` if original positions are requested.
+    """
     engine, n = worker.engine, keys.shape[0]
     job = _create_job(worker, n)
     module, sections = job.build(CHUNKS_FILE), -(-n // _SECTION)

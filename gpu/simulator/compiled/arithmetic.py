@@ -64,7 +64,20 @@ def format_literal(type: Scalar, value: np.generic) -> str:
 
 
 def emit_binary(asm: Assembly, op: str, type: Scalar, left: str, right: str, *, flags: str = "") -> str:
-    """Return `left op right` for operands of a type; a comparison results in one bit."""
+    """Emit a binary operation; return its result, which is one bit for a comparison.
+
+    Parameters
+    ----------
+    asm : Assembly
+    op : str
+        A C++ operator, such as `+` or `<<`.
+    type : Scalar
+        The type of both operands.
+    left, right : str
+        The operands, as LLVM values.
+    flags : str
+        LLVM flags of integer operations, such as `nsw `; "" for none.
+    """
     name = value_type(type)
     if op in _COMPARISONS:
         return asm.value(f"{_comparison(op, type)} {name} {left}, {right}", "c")
@@ -183,7 +196,20 @@ def _emit_saturation(asm: Assembly, source: Scalar, target: Scalar, operand: str
 
 
 def emit_intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Pointer], values: list[str]) -> str:
-    """Return the result of a CUDA function."""
+    """Emit a CUDA function, such as `__saturatef`; return its result.
+
+    Parameters
+    ----------
+    asm : Assembly
+    name : str
+        The function's name.
+    type : Scalar
+        The type of the result.
+    kinds : list of Scalar or Pointer
+        The types of the arguments.
+    values : list of str
+        The arguments, as LLVM values.
+    """
     kind = kinds[0]
     assert isinstance(kind, Scalar)
     name = _FAST_MATH_FUNCTIONS.get(name, name)

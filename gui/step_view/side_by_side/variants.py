@@ -135,8 +135,8 @@ class VariantCounts(QWidget):
             for side in (0, 1):
                 cell = self.cells[side, name] = ElidedLabel("code", f"{name} of variant {side + 1}", right=True)
                 grid.addWidget(cell, side + 1, column)
-        for row, each in enumerate(self.names, 1):
-            grid.addWidget(each, row, 0)
+        for line, each in enumerate(self.names, 1):
+            grid.addWidget(each, line, 0)
         grid.setColumnStretch(0, 1)
 
     def show_counts(self, index: int, name: str, so_far: Counts, total: Counts) -> None:
