@@ -13,7 +13,7 @@ class LockstepError(Exception):
     message : str
         One sentence that says what went wrong.
     advice : str
-        What the user can do about it; may be empty.
+        The remedy, for the user; may be empty.
     detail : str
         Evidence of any length, such as a compiler's log; may be empty.
     """

@@ -22,7 +22,7 @@ from gpu.lessons.lesson_reader import read_all_lessons
 from gpu.lessons.task_texts import reference_solution
 
 REQUIRED_SHARE = 0.97
-"""Least share of the mutants that the judge has to reject."""
+"""Least share of the mutants that the grader has to reject."""
 
 EQUIVALENT = {
     ("clamp", "if (value <= low) value = low;"): "an equal value does not change",
@@ -108,7 +108,7 @@ EQUIVALENT = {
     ("runs", "int threads = gridDim.x * blockDim.y;"): "two threads do all the work",
     ("planes", "int x = threadIdx.x;"): "the plane's last column is zero and precedes the next row in memory",
 }
-"""Mutants equivalent to the solution, by task and line, with the reason: no judge can reject them."""
+"""Mutants equivalent to the solution, by task and line, with the reason: no grader can reject them."""
 
 _BARRIER = re.compile(r"\s*__sync(?:threads|warp)\(\);\s*")
 _CHANGES: tuple[tuple[str, str, str], ...] = (
@@ -210,7 +210,7 @@ def _generate_edits(lines: Sequence[str]) -> Iterator[tuple[str, int, list[str]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Generate mutants, judge them, and print the survivors."""
+    """Generate mutants, grade them, and print the survivors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "lessons", nargs="*", metavar="LESSON", help="lessons whose solutions are changed (default: all)"

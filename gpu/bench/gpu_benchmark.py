@@ -34,7 +34,7 @@ def run(seed: int, repetitions: int) -> Iterator[Measurement]:
 
 
 def measure_cases(case_kind: str, seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure variants, then peers, on all cases of a kind: "gpu", or "beside" for those over sizes."""
+    """Measure variants, then peers, on all cases of a kind: "gpu", or "beside" for the size comparisons."""
     amounts: dict[str, tuple[float, str]] = {}
     cases = [(pattern, case) for pattern in all_patterns().values() for case in select_cases(pattern, case_kind)]
     engine = engines.create_engine("cuda")

@@ -83,7 +83,7 @@ TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _torch_timer, "c
 
 
 def select_cases(pattern: Pattern, case_kind: str) -> tuple[Case, ...]:
-    """Return a pattern's cases of a kind: "gpu", or "beside" for those over sizes."""
+    """Return a pattern's cases of a kind: "gpu", or "beside" for the size comparisons."""
     if case_kind == "beside":
         return tuple(
             case for size_comparison in pattern.benchmark.size_comparisons for case in size_comparison.cases.values()

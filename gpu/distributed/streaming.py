@@ -237,7 +237,7 @@ def _reads_parts_efficiently(streamed_input: StreamedInput) -> bool:
 def _compute_equal_lengths(
     streamed_input: StreamedInput, workers: int, chunks: Sequence[int], granularity: int, max_bytes: int
 ) -> tuple[int, ...]:
-    """Return equal lengths of chunks, except for the last: as many as requested, or at least one per worker."""
+    """Return the lengths of the requested number of chunks, or at least one per worker; all but the last are equal."""
     total = streamed_input.shape[0]
     fitting = max(1, max_bytes * total // max(streamed_input.nbytes, 1))
     rows = max(1, -(-total // chunks[0])) if chunks else max(1, min(fitting, -(-total // workers)))

@@ -26,7 +26,7 @@ _MAX_POISONED_BYTES = 64 << 20
 
 
 class GlobalMemory(FlatMemory):
-    """An allocation; `written` tells whether it has been given values."""
+    """An allocation; `written` is whether anything has been written to it."""
 
     def __init__(self, data: Array, *, written: bool = False, managed: bool = False) -> None:
         super().__init__(_UNNAMED, "global", data)

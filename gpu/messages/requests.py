@@ -168,7 +168,7 @@ class CheckPattern:
 
 @dataclass(frozen=True)
 class CountPattern:
-    """Count what a variant's launches do: run it in the simulator on a small part of its input.
+    """Count the operations and memory traffic of a variant's launches, on a small part of its input.
 
     The Result has `counts`. It runs in the simulator's process.
 

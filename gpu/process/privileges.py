@@ -1,7 +1,7 @@
 """Privileges that the engine's process drops because it does not need them: it reads and runs untrusted texts.
 
-A simulated kernel can access only its own arrays. This is a second line of defense: what an unprivileged process can
-drop on this system is dropped; otherwise the process works without it.
+A simulated kernel can access only its own arrays. As a second line of defense, the process drops the
+privileges that the system lets an unprivileged process drop. If that fails, it runs with them.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class _OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class _LaunchWrites:
-    """Writes to an element in one launch; `is_complete` tells whether all of its blocks were observed."""
+    """Writes to an element in one launch; `is_complete` is whether all of its blocks were observed."""
 
     first: ObservedWrite
     last: ObservedWrite

@@ -294,7 +294,7 @@ class LaunchModel:
         )  # fmt: skip
 
     def _select_timeline_visits(self, sample: _Sample, maximum_resident: int) -> tuple[list[Visit], str]:
-        """Return the visits of a timeline, and a description of what they omit."""
+        """Return the visits of a timeline, and a description of the omitted ones."""
         warps, path = sample.resident_blocks * sample.shape.warps, sample.path
         lengths = np.diff(self._code.first_operation)
         total = sum(

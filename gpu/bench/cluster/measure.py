@@ -124,7 +124,7 @@ def _resident_data(cluster: Cluster) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _TimedRun:
-    """A repetition, and what each worker copied from other devices during it."""
+    """A repetition, and each worker's copies from other devices during it."""
 
     run: DistributedRun
     copies: Sequence[DeviceCopies]
