@@ -140,7 +140,7 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     except OSError as error:
         # Errors of files are InputErrors by now; what remains is output errors and refused system calls.
         _discard_output()
-        failure = "The output cannot be written" if error.errno in _STREAM_ERRORS else "The operating system reports"
+        failure = "Cannot write the output" if error.errno in _STREAM_ERRORS else "The operating system reports"
         reason = (error.strerror or str(error)).rstrip(".").lower()
         print(_to_one_line(f"lockstep: {failure}: {reason}."), file=sys.stderr)
         return REFUSED

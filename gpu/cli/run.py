@@ -206,9 +206,7 @@ def _parameter_values(
     if output_file:
         export.check_target(output_file)
         if pattern.input_kind(params) != "image" and export.is_image(output_file):
-            raise InputError(
-                f"{output_file} cannot be written: the result is an array, not an image. Use .npy or .csv."
-            )
+            raise InputError(f"Cannot write {output_file}: the result is an array, not an image. Use .npy or .csv.")
     return param_values
 
 

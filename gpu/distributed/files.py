@@ -136,7 +136,7 @@ def open_streamed_input(path: str, raw: str = "") -> StreamedInput:
         _refuse_single(path, array.shape)
         return StreamedInput(where, ZarrRows(where), tuple(array.shape), np.dtype(array.dtype))
     raise InputError(
-        f"{path} cannot be read chunk by chunk; .npy, .pgm, .ppm, .tif and .zarr can.",
+        f"Cannot read {path} chunk by chunk: use .npy, .pgm, .ppm, .tif or .zarr.",
         advice="For a file of numbers without a header, add --raw TYPE:SHAPE.",
     )
 
@@ -179,7 +179,7 @@ class RawTarget:
     def write(self, start: int, rows: Array) -> None:
         stored = np.ascontiguousarray(rows, self.dtype)
         row_bytes = math.prod(stored.shape[1:]) * stored.dtype.itemsize
-        with convert_os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
+        with convert_os_errors(Path(self.path).name, "write"), open(self.path, "r+b") as file:
             first = self.offset + start * row_bytes
             file.seek(first)
             file.write(stored.reshape(-1).view(np.uint8).data if stored.size else b"")
@@ -260,15 +260,15 @@ def check_streamed_target(path: str, *, dtype: str, maxval: int, is_input_sized:
     """
     ending = Path(path).suffix.lower()
     if ending not in (".npy", ".raw", ZARR, *((*_NETPBM, *TIFF) if maxval else ())):
-        images = ", and for images .pgm, .ppm and .tif" if maxval else ""
-        raise InputError(f"{path} cannot be written chunk by chunk; .npy, .raw and .zarr can{images}.")
+        images = ", or for images .pgm, .ppm or .tif" if maxval else ""
+        raise InputError(f"Cannot write {path} chunk by chunk: use .npy, .raw or .zarr{images}.")
     if ending == ZARR and not is_input_sized:
         raise InputError(
-            f"{path} cannot be written: the number of rows is known only at the end.", advice="Use .npy or .raw."
+            f"Cannot write {path}: the number of rows is known only at the end.", advice="Use .npy or .raw."
         )
     if ending in TIFF and maxval != np.iinfo(dtype).max:
         limit = np.iinfo(dtype).max
-        raise InputError(f"{path} cannot be written: white is {maxval}, but must be {limit} in a TIFF image.")
+        raise InputError(f"Cannot write {path}: white is {maxval}, but must be {limit} in a TIFF image.")
     check_target(path)
 
 

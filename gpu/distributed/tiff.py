@@ -136,7 +136,7 @@ class TiffTarget:
     def write(self, start: int, rows: Array) -> None:
         kind, tiles_per_row = np.dtype(self.dtype), -(-self.shape[1] // TILE)
         tile = np.zeros((TILE, TILE, *self.shape[2:]), kind)
-        with convert_os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
+        with convert_os_errors(Path(self.path).name, "write"), open(self.path, "r+b") as file:
             first = self.offset + start // TILE * tiles_per_row * tile.nbytes
             file.seek(first)
             for top in range(0, len(rows), TILE):

@@ -92,7 +92,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     InputError
         If the file cannot be written.
     """
-    with convert_os_errors(format_path(path), "written"):
+    with convert_os_errors(format_path(path), "write"):
         target, before = _resolve_target(Path(path))
         unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
         try:
@@ -123,7 +123,7 @@ def replace_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     InputError
         If it cannot be written.
     """
-    with convert_os_errors(format_path(path), "written"):
+    with convert_os_errors(format_path(path), "write"):
         target, before = _resolve_target(Path(path))
         unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
         try:
@@ -175,17 +175,17 @@ def _link_to_path(file: IO[bytes], path: Path) -> None:
 def ensure_folder(path: str | os.PathLike[str]) -> Path:
     """Return a folder for new files, created if necessary; raise InputError if that is not possible."""
     name = format_path(path)
-    with convert_os_errors(name, "made a folder"):
+    with convert_os_errors(name, "create the folder"):
         directory = Path(path)
         directory.mkdir(parents=True, exist_ok=True)
         if not os.access(directory, os.W_OK | os.X_OK):
-            raise InputError(f"{name} cannot be written to: permission denied.")
+            raise InputError(f"Cannot write to {name}: permission denied.")
     return directory
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
     """Raise InputError if `replace_file` cannot write to `path`, to detect that before long work."""
-    with convert_os_errors(format_path(path), "written"):
+    with convert_os_errors(format_path(path), "write"):
         _resolve_target(Path(path))
 
 
@@ -194,17 +194,17 @@ def _resolve_target(path: Path) -> tuple[Path, int | None]:
     name = format_path(path)
     target = Path(os.path.realpath(path.parent), path.name)
     if path.name in ("", "..") or path.is_dir():
-        raise InputError(f"{name} cannot be written: it is a folder.")
+        raise InputError(f"Cannot write {name}: it is a folder.")
     if not target.parent.is_dir():
-        raise InputError(f"{name} cannot be written: there is no folder {format_path(path.parent)}.")
+        raise InputError(f"Cannot write {name}: there is no folder {format_path(path.parent)}.")
     before = _read_mode(target)
     if before is not None and not stat.S_ISLNK(before):
         if not stat.S_ISREG(before):
-            raise InputError(f"{name} cannot be written: it is {_describe_kind(before)}.")
+            raise InputError(f"Cannot write {name}: it is {_describe_kind(before)}.")
         if not os.access(target, os.W_OK):
-            raise InputError(f"{name} cannot be written: permission denied.")
+            raise InputError(f"Cannot write {name}: permission denied.")
     elif not os.access(target.parent, os.W_OK | os.X_OK):
-        raise InputError(f"{name} cannot be written: permission denied.")
+        raise InputError(f"Cannot write {name}: permission denied.")
     return target, before
 
 
@@ -223,12 +223,12 @@ _MAX_NAME_LENGTH = 300
 
 @contextlib.contextmanager
 def convert_os_errors(name: str, verb: str) -> Iterator[None]:
-    """Convert operating-system errors to InputError; `verb` is "read" or another participle for the message."""
+    """Convert operating-system errors to InputError; `verb` is "read" or another verb for the message."""
     try:
         yield
     except FileNotFoundError as error:
         if verb != "read":
-            raise InputError(f"{name} cannot be {verb}: {str(error.strerror).lower()}.") from None
+            raise InputError(f"Cannot {verb} {name}: {str(error.strerror).lower()}.") from None
         raise InputError(f"There is no file {name}.") from None
     except OSError as error:
         if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket, which cannot be opened
@@ -236,7 +236,7 @@ def convert_os_errors(name: str, verb: str) -> Iterator[None]:
         # NumPy raises its own message when a file cannot take a whole array.
         full = "no space is left" if "requested and" in str(error) else str(error) or "the disk failed"
         reason = (error.strerror or full).lower()
-        raise InputError(f"{name} cannot be {verb}: {reason}.") from None
+        raise InputError(f"Cannot {verb} {name}: {reason}.") from None
     except ValueError as error:
         if "null" not in str(error):
             raise

@@ -128,22 +128,22 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
     name = format_path(path)
     extension = path.suffix.lower()
     if extension not in WRITABLE:
-        raise InputError(f"{name} cannot be written: its name must end in {', '.join(WRITABLE)}.")
+        raise InputError(f"Cannot write {name}: its name must end in {', '.join(WRITABLE)}.")
     if pixels.dtype not in (np.uint8, np.uint16) or not (
         pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3)
     ):
-        raise InputError(f"{name} cannot be written: {pixels.dtype} values of shape {pixels.shape} are not an image.")
+        raise InputError(f"Cannot write {name}: {pixels.dtype} values of shape {pixels.shape} are not an image.")
     if pixels.size == 0:
-        raise InputError(f"{name} cannot be written: the image has no pixels.")
+        raise InputError(f"Cannot write {name}: the image has no pixels.")
     if extension in (".pgm", ".ppm") and (extension == ".pgm") != (pixels.ndim == 2):
         needed = "a color image needs .ppm or .png" if extension == ".pgm" else "a gray image needs .pgm or .png"
-        raise InputError(f"{name} cannot be written: {needed}.")
+        raise InputError(f"Cannot write {name}: {needed}.")
     if maxval is None:
         maxval = 255 if pixels.dtype == np.uint8 else 65535
     if not 1 <= maxval <= 65535:
-        raise InputError(f"{name} cannot be written: the value of white must be 1 to 65535, not {maxval}.")
+        raise InputError(f"Cannot write {name}: the value of white must be 1 to 65535, not {maxval}.")
     if int(pixels.max()) > maxval:
-        raise InputError(f"{name} cannot be written: a pixel is above the value of white, {maxval}.")
+        raise InputError(f"Cannot write {name}: a pixel is above the value of white, {maxval}.")
     with replace_file(path) as file:
         if extension == ".png":
             depth, white = (np.dtype(np.uint16), 65535) if maxval > 255 else (np.dtype(np.uint8), 255)

@@ -31,12 +31,12 @@ def check_target(path: str, *, color: bool | None = None) -> None:
     extension = target.suffix.lower()
     if extension not in WRITABLE_SUFFIXES:
         ending = f"{extension} is not a known format" if extension else "the name has no suffix"
-        raise InputError(f"{path} cannot be written: {ending}. Use one of {', '.join(WRITABLE_SUFFIXES)}.")
+        raise InputError(f"Cannot write {path}: {ending}. Use one of {', '.join(WRITABLE_SUFFIXES)}.")
     file_access.check_target(target)
     if extension == ".pgm" and color:
-        raise InputError(f"{path} cannot be written: a color image needs .ppm or .png.")
+        raise InputError(f"Cannot write {path}: a color image needs .ppm or .png.")
     if extension == ".ppm" and color is False:
-        raise InputError(f"{path} cannot be written: a gray image needs .pgm or .png.")
+        raise InputError(f"Cannot write {path}: a gray image needs .pgm or .png.")
 
 
 def save_array(path: str, array: Array, *, maxval: int | None = None) -> None:
@@ -69,7 +69,7 @@ def save_array(path: str, array: Array, *, maxval: int | None = None) -> None:
 
 def _write_table(file: IO[bytes], path: str, array: Array) -> None:
     if array.ndim > 3:
-        raise InputError(f"{path} cannot be written: a table cannot have {array.ndim} dimensions; use .npy.")
+        raise InputError(f"Cannot write {path}: a table cannot have {array.ndim} dimensions; use .npy.")
     header = ""
     rows = array.reshape(1, 1) if array.ndim == 0 else array
     if array.ndim == 3:

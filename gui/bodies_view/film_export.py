@@ -52,7 +52,7 @@ class FilmExport(QObject):
         try:
             recorder = FilmRecorder(path, *self._simulation.size, self)
         except ValueError as error:
-            self.failed.emit(Failure("input", f"{path.name} cannot be written.", str(error)))
+            self.failed.emit(Failure("input", f"Cannot write {path.name}.", str(error)))
             return
         self._recorder = recorder
         self._simulation.keeps_all_steps = True

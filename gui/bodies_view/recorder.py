@@ -102,7 +102,7 @@ class FilmRecorder(QObject):
         except InputError as error:
             problem = str(error)
         except OSError as error:  # from the temporary file
-            problem = f"{self.path.name} cannot be written: {(error.strerror or str(error)).lower()}."
+            problem = f"Cannot write {self.path.name}: {(error.strerror or str(error)).lower()}."
         except FilmAbandonedError:
             pass
         if not self._discarded.is_set():

@@ -156,7 +156,7 @@ def _wait_until_idle(window: MainWindow, failures: list[Failure], timeout_s: flo
 
 def _save_picture(window: MainWindow, path: Path) -> None:
     if not window.grab().save(str(path)):
-        raise OSError(f"{path} cannot be written")
+        raise OSError(f"Cannot write {path}")
 
 
 def write_results(folder: Path, stops: list[TourStop]) -> None:

@@ -294,7 +294,7 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        return f"// {path.name} cannot be read: {error.strerror}\n"
+        return f"// Cannot read {path.name}: {error.strerror}\n"
 
 
 def _common_prefix(first: str, second: str) -> int:

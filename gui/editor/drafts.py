@@ -91,7 +91,7 @@ class Drafts:
             try:
                 paths.add(self._write(document))
             except InputError as error:
-                refused = refused or InputError(f"The edits of {document.path.name} could not be kept: {error.message}")
+                refused = refused or InputError(f"The edits of {document.path.name} were not kept. {error.message}")
         if refused is not None:
             raise refused
         return paths
@@ -101,7 +101,7 @@ class Drafts:
         name = f"{document.path.stem}-{_digest(document.file + document.text)[:16]}.cu"
         path = self._folder / name
         head = json.dumps({"file": document.file, "origin": _digest(document.original)})
-        with convert_os_errors(str(self._folder), "created"):
+        with convert_os_errors(str(self._folder), "create"):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with replace_file(path) as file:
             file.write(f"{_HEADER_PREFIX}{head}\n{document.text}".encode(errors="surrogatepass"))

@@ -46,10 +46,10 @@ def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
         with replace_file(path) as file:
             (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(file, frames, rate)
     except ImportError:
-        raise InputError(f"{format_path(path)} cannot be written: pip install imageio-ffmpeg first.") from None
+        raise InputError(f"Cannot write {format_path(path)}: pip install imageio-ffmpeg first.") from None
     except (ValueError, RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{format_path(path)} cannot be written: {reason}") from error
+        raise InputError(f"Cannot write {format_path(path)}: {reason}") from error
 
 
 def _write_mp4(file: IO[bytes], frames: Iterator[Array], rate: float) -> None:

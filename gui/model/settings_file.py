@@ -66,7 +66,7 @@ class SettingsFile:
 
     def _load(self) -> dict[str, Any]:
         try:
-            with convert_os_errors(format_path(self._path.parent), "created"):
+            with convert_os_errors(format_path(self._path.parent), "create"):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             values = self._read()
         except InputError:
@@ -75,7 +75,7 @@ class SettingsFile:
             check_target(self._path)
         except InputError as error:
             self._can_write = False
-            self.problem_message = self.problem_message or f"Settings are not saved: {error.message}"
+            self.problem_message = self.problem_message or f"Settings are not saved. {error.message}"
         return values
 
     def _read(self) -> dict[str, Any]:

@@ -186,5 +186,5 @@ class Files:
             return True
         known = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
         advice = "Choose a folder that you can write to." if known else "Use a file name that ends in .png."
-        self._messages.banner.show_message(f"{path.name} cannot be written.", advice)
+        self._messages.banner.show_message(f"Cannot write {path.name}.", advice)
         return False

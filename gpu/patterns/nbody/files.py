@@ -65,7 +65,7 @@ def check_target(path: str | Path) -> None:
     """Raise InputError if `write_bodies` could not write `path`."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
-        raise InputError(f"{path} cannot be written: its suffix has to be one of {', '.join(FORMATS)}.")
+        raise InputError(f"Cannot write {path}: its suffix has to be one of {', '.join(FORMATS)}.")
     file_access.check_target(target)
 
 

@@ -123,7 +123,7 @@ def convert_read_errors(path: str | Path, file_kind: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
     except MemoryError as error:
         raise InputError(
             f"{path} needs more memory than is available.", advice="Record a smaller input, or fewer threads."

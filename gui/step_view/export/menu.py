@@ -185,9 +185,7 @@ class Exports(QObject):
         if succeeded:
             self.status_message.emit(f"Saved {path.name}")
         else:
-            self.failed.emit(
-                f"{path.name} cannot be written.", f"{_FOLDER_ADVICE} and a name that ends in .png or .svg."
-            )
+            self.failed.emit(f"Cannot write {path.name}.", f"{_FOLDER_ADVICE} and a name that ends in .png or .svg.")
         return succeeded
 
     def copy_picture(self) -> None:
@@ -218,9 +216,7 @@ class Exports(QObject):
             return False
         is_supported = path.suffix.lower() in (".pdf", ".svg")
         if not is_supported or not Handout(_visible_layout(shown), shown.models, shown.caption).write(path):
-            self.failed.emit(
-                f"{path.name} cannot be written.", f"{_FOLDER_ADVICE} and a name that ends in .pdf or .svg."
-            )
+            self.failed.emit(f"Cannot write {path.name}.", f"{_FOLDER_ADVICE} and a name that ends in .pdf or .svg.")
             return False
         self.status_message.emit(f"Saved {path.name}")
         return True
@@ -247,7 +243,7 @@ class Exports(QObject):
             try:
                 path.write_text(write_page(shown.models, shown.caption, shown.text, in_symbols=in_symbols), "utf-8")
             except OSError as error:
-                problem = f"{path.name} cannot be written: {error.strerror}."
+                problem = f"Cannot write {path.name}: {error.strerror}."
             with suppress(RuntimeError):  # the tab may have been deleted in the meantime
                 self._write_finished.emit(path.name, problem)
 
@@ -276,7 +272,7 @@ class Exports(QObject):
         try:
             shutil.copyfile(shown.file, path)
         except OSError as error:
-            self.failed.emit(f"{path.name} cannot be written: {error.strerror}.", f"{_FOLDER_ADVICE}.")
+            self.failed.emit(f"Cannot write {path.name}: {error.strerror}.", f"{_FOLDER_ADVICE}.")
             return False
         self.status_message.emit(f"Saved {path.name}")
         return True
@@ -298,7 +294,7 @@ class Exports(QObject):
         if shown is None:
             return
         if path.suffix.lower() not in (".gif", ".mp4"):
-            self.failed.emit(f"{path.name} cannot be written.", "Choose a name that ends in .gif or .mp4.")
+            self.failed.emit(f"Cannot write {path.name}.", "Choose a name that ends in .gif or .mp4.")
             return
         moments, rate = plan_frames(shown.end, shown.steps_per_second)
         self.film = Film(path, moments, _make_frame_painter(shown), rate, self)

@@ -419,12 +419,12 @@ def test_a_trace_that_cannot_be_written(simulate, kernel, tmp_path: Path):
     ):
         done = simulate(*words, target)
         assert (done.code, done.out) == (2, "")
-        assert done.err == f"lockstep: {target} cannot be written: {reason}\n"
+        assert done.err == f"lockstep: Cannot write {target}: {reason}\n"
     full = Path("/dev/full")
     if full.exists():
         done = simulate(*words, full)
         assert (done.code, done.out) == (2, "")
-        assert f"{full} cannot be written: it is a device." in done.err
+        assert f"Cannot write {full}: it is a device." in done.err
 
 
 # The example of README, and of the pages in docs that repeat it

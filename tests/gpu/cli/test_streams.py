@@ -28,7 +28,7 @@ def shell(line: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("lockstep list >/dev/full", 2, "lockstep: The output cannot be written: no space left on device.\n"),
+        ("lockstep list >/dev/full", 2, "lockstep: Cannot write the output: no space left on device.\n"),
         ("lockstep list >&-", 0, ""),
         ("lockstep list --wrong 2>&-", 2, ""),
         ("lockstep list <&- | head -1", 0, ""),
@@ -90,7 +90,7 @@ def test_a_folder_that_cannot_be_made(capsys, tmp_path, name):
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
     said = find_refusal(capsys, "run", "nbody", "--bodies", "9", "--steps", "1", "--frames", str(tmp_path / name))
-    assert "cannot be made a folder: " in said
+    assert "Cannot create the folder " in said
 
 
 def test_a_page_of_measurements_that_cannot_be_written(capsys, tmp_path):

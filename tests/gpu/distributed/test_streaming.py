@@ -194,7 +194,7 @@ def test_a_disk_that_takes_no_more_is_one_sentence():
     target = RawTarget("/dev/full", 0, "<i4")
     if not Path("/dev/full").exists():
         needs.skip("/dev/full: run the tests on Linux too")
-    with pytest.raises(InputError, match="full cannot be written: no space left on device"):
+    with pytest.raises(InputError, match=r"Cannot write .*full: no space left on device"):
         target.write(0, np.arange(4))
 
 
@@ -211,14 +211,14 @@ def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):
     images.write_image(str(tmp_path / "in.pgm"), np.zeros((4, 4), np.uint8), 255)
     for source, target, raw, sentence in (
         (folder / "in.npy", "", "", "The result is as large as the input"),
-        (folder / "in.npy", "out.csv", "", "cannot be written chunk by chunk"),
-        (folder / "in.npy", "out.pgm", "", "cannot be written chunk by chunk"),
+        (folder / "in.npy", "out.csv", "", "Cannot write .* chunk by chunk"),
+        (folder / "in.npy", "out.pgm", "", "Cannot write .* chunk by chunk"),
         (tmp_path / "matrix.npy", "out.npy", "", "has the shape 10 x 100, but 1 dimensions are needed"),
         (tmp_path / "columns.npy", "out.npy", "", "is in Fortran order"),
         (tmp_path / "single.npy", "out.npy", "", "a single number"),
         (tmp_path / "short.raw", "out.npy", "int32:1", "has 3 bytes, but int32:1 needs 4"),
         (tmp_path / "short.raw", "out.npy", "float16:1", "--raw is TYPE:SHAPE"),
-        (tmp_path / "short.raw", "out.npy", "", "cannot be read chunk by chunk"),
+        (tmp_path / "short.raw", "out.npy", "", "Cannot read .* chunk by chunk"),
         (tmp_path / "no.zarr", "out.npy", "", "is not a readable Zarr array"),
         (tmp_path / "long.zarr", "out.npy", "", "would have more than 100000 chunks"),
         (tmp_path / "in.pgm", "out.npy", "", "is not what Scan needs here: numbers"),

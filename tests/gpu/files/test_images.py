@@ -219,7 +219,7 @@ def test_no_permission(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr(os, "open", denied)  # root may read everything
-    assert refusal(path) == f"{path} cannot be read: permission denied."
+    assert refusal(path) == f"Cannot read {path}: permission denied."
 
 
 # --- for a screen

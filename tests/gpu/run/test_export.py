@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_written_is_refused_beforehand(
     with pytest.raises(InputError) as caught:
         export.check_target(str(tmp_path / name), color=color)
     assert sentence in caught.value.message
-    assert caught.value.message.startswith(f"{tmp_path / name} cannot be written: ")
+    assert caught.value.message.startswith(f"Cannot write {tmp_path / name}: ")
 
 
 @pytest.mark.parametrize("name", ["a.pgm", "a.PNG", "a.npy", "a.csv"])

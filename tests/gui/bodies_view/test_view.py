@@ -308,12 +308,12 @@ def test_a_film_shows_as_many_steps_a_frame_as_were_chosen(qtbot, bodies, tmp_pa
 
 def test_a_film_that_cannot_be_written_is_said(qtbot, bodies, tmp_path):
     bodies.view.film_export.begin_film(tmp_path / "film.avi")
-    assert "film.avi cannot be written" in bodies.banner.message.text()
+    assert "Cannot write film.avi" in bodies.banner.message.text()
     assert not bodies.view.film_export.recording
     bodies.view.film_export.begin_film(tmp_path / "none" / "film.gif")
     qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 2)
     qtbot.keyClick(bodies, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: "film.gif cannot be written" in bodies.banner.message.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "film.gif: there is no folder" in bodies.banner.message.text(), timeout=20_000)
     assert not bodies.view.playing
 
 

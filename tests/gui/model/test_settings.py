@@ -207,7 +207,7 @@ def test_where_nothing_can_be_written_nothing_is_and_that_is_said(store, monkeyp
     saved_settings = SavedSettings(store)
     assert saved_settings.theme == "light"
     read_all_settings(saved_settings)
-    assert saved_settings.problem_message == f"Settings are not saved: {store} cannot be written: permission denied."
+    assert saved_settings.problem_message == f"Settings are not saved. Cannot write {store}: permission denied."
     assert list(store.parent.iterdir()) == [store]
 
 

@@ -763,7 +763,8 @@ def test_an_animation_that_cannot_be_written_is_said(qtbot, tab, tmp_path, name)
     tab.exports.failed.connect(lambda message, advice: seen.append(message))
     tab.exports.write_film(tmp_path / "nowhere" / name)
     qtbot.waitUntil(lambda: bool(seen), timeout=20_000)
-    assert f"{name} cannot be written: there is no folder" in seen[0]
+    assert seen[0].startswith("Cannot write ")
+    assert f"{name}: there is no folder" in seen[0]
     assert tab.exports.film is None
 
 

@@ -131,7 +131,7 @@ def test_where_a_session_does_not_end_after_all_only_what_was_edited_since_is_as
 def test_a_window_that_must_go_goes_although_edits_cannot_be_kept(qtbot, window, tmp_path):
     (tmp_path / "drafts").touch()
     type_at(qtbot, window, "__syncthreads();", " // mine")
-    assert window.close_without_question().startswith("The edits of convolution.cu could not be kept: ")
+    assert window.close_without_question().startswith("The edits of convolution.cu were not kept. ")
     assert not window.isVisible()
 
 

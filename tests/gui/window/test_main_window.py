@@ -353,9 +353,9 @@ def test_the_key_of_export_is_heard_wherever_the_focus_is(qtbot, window, monkeyp
     assert not page.source.document.edited
 
 
-def test_a_picture_that_cannot_be_written_is_told(qtbot, window, tmp_path):
+def test_an_unwritable_picture_shows_a_message(qtbot, window, tmp_path):
     assert not window.files.write_picture(window.grab(), tmp_path / "no" / "such.png")
-    assert "cannot be written" in window.banner.message.text()
+    assert "Cannot write " in window.banner.message.text()
 
 
 def test_saving_before_any_result_says_so(qtbot, make_window):
