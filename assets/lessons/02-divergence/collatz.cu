@@ -1,4 +1,4 @@
-// Each thread counts the steps until its number is 1: some need few, some many.
+// Each thread counts the steps until its number is 1; the number of steps differs between lanes.
 __global__ void steps(const int *x, int *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

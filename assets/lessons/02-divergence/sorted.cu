@@ -1,4 +1,4 @@
-// The same, with the threads given out so that those of a warp go the same way: first all even elements, then all odd.
+// The same, but the lanes of a warp take the same branch: first threads for even elements, then for odd ones.
 __global__ void parity(const int *x, int *y, int n) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     int evens = (n + 1) / 2;

@@ -1,4 +1,4 @@
-// Neighbors take neighboring elements, and come back for more a whole grid further on.
+// Grid stride: neighboring threads read neighboring elements, so accesses are coalesced.
 __global__ void total(const int *x, int *sum, int n) {
     int threads = gridDim.x * blockDim.x;
     int own = 0;

@@ -1,4 +1,4 @@
-// Points that are stored one after the other, x y z x y z ...: the length of each, squared.
+// Squared lengths of points stored as an array of structures: x y z x y z ...
 __global__ void lengths(const float *points, float *out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

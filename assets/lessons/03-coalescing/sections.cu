@@ -1,4 +1,4 @@
-// Each thread adds up a section of its own: neighbors are a whole section apart.
+// Each thread adds up a contiguous section: neighboring threads read elements one section apart.
 __global__ void total(const int *x, int *sum, int n) {
     int threads = gridDim.x * blockDim.x;
     int each = (n + threads - 1) / threads;

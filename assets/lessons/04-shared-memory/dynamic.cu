@@ -1,4 +1,4 @@
-// Each block turns its part around, of whatever size blocks are: the launch says how much shared memory there is.
+// Each block reverses its part; the launch determines the size of the block and of its shared memory.
 __global__ void reverse(const float *x, float *y, int n) {
     extern __shared__ float s[];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// The same for any length: threads without an element return first.
+// Reverse, for any length: threads without an element return first.
 __global__ void reverse(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// Each block turns its own 64 elements around: they meet in shared memory.
+// Each block reverses its 64 elements through shared memory.
 __global__ void reverse(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// The mean of each element and its two neighbors, of which a block keeps 64 and one more on each side.
+// The mean of each element and its two neighbors; a block stores 64 elements and a halo of one on each side.
 __global__ void smooth(const float *x, float *y, int n) {
     __shared__ float s[66];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// A row of the tile is one word longer than it has to be, so that a column lies in 32 different banks.
+// Padding: rows of the tile have one more word, so the words of a column are in 32 different banks.
 __global__ void transpose(const float *x, float *y, int width, int height) {
     __shared__ float tile[32][33];
     int column = blockIdx.x * 32 + threadIdx.x;

@@ -1,4 +1,4 @@
-// Each thread writes and reads a word of shared memory, so many words apart.
+// Each thread writes and reads a word of shared memory; apart is the stride between threads, in words.
 __global__ void spread(const int *x, int *y, int apart, int n) {
     __shared__ int s[1024];
     int t = threadIdx.x;

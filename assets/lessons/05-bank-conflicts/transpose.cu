@@ -1,4 +1,4 @@
-// A tile of 32 x 32 goes through shared memory, so that reads and writes of global memory are coalesced.
+// A tile of 32 x 32 in shared memory makes reads and writes of global memory coalesced.
 __global__ void transpose(const float *x, float *y, int width, int height) {
     __shared__ float tile[32][32];
     int column = blockIdx.x * 32 + threadIdx.x;

@@ -1,4 +1,4 @@
-// Neighbors first, in global memory: the partial sum of a block is left in its first element.
+// Neighbored pairs, in global memory: the partial sum of a block ends in its first element.
 __global__ void sum(int *x, int *y, int n) {
     int t = threadIdx.x;
     int i = blockIdx.x * blockDim.x + t;

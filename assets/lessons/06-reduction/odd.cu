@@ -1,4 +1,4 @@
-// A block of 96 threads: half of 96 is 48, then 24, 12, 6 and 3, and half of 3 is no whole number.
+// A block of 96 threads: half of 96 is 48, then 24, 12, 6 and 3, and half of 3 is not an integer.
 __global__ void sum(const int *x, int *y, int n) {
     __shared__ int s[96];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// A block adds up 64 elements in shared memory: in every step half as many threads add.
+// A block adds up 64 elements in shared memory: each step halves the number of active threads.
 __global__ void sum(const float *x, float *y, int n) {
     __shared__ float s[64];
     int t = threadIdx.x;

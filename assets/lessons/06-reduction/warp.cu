@@ -1,4 +1,4 @@
-// The last 32 threads are one warp, whose lanes hand each other their sums in shared memory.
+// The last 32 threads are one warp, whose lanes exchange sums through shared memory.
 __global__ void sum(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// Up a tree and down again: fewer additions, more steps. 32 threads, up to 64 elements.
+// Brent-Kung: up-sweep and down-sweep; fewer additions, more steps. 32 threads, up to 64 elements.
 __global__ void scan(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
@@ -11,7 +11,7 @@ __global__ void scan(const int *x, int *y, int n) {
         __syncthreads();
     }
     // phase: down-sweep
-    // gap: with strides 16, 8, 4, 2 and 1, add each finished sum to the element a stride behind it
+    // gap: with strides 16, 8, 4, 2 and 1, add each finished sum to the element one stride after it
     for (int stride = 16; stride > 0; stride /= 2) {
         int i = 2 * stride * (t + 1) - 1;
         if (i + stride < 64) s[i + stride] += s[i];

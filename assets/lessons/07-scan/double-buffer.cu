@@ -1,4 +1,4 @@
-// Two arrays: one is read and the other written, and in the next step the other way round. One barrier a step.
+// Double buffer: each step reads one array and writes the other, and needs one barrier.
 __global__ void scan(const int *x, int *y, int n) {
     __shared__ int s[2][64];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// Exclusive: every element gets the sum of those before it, without its own.
+// Exclusive scan: every element becomes the sum of the elements before it.
 __global__ void scan(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// Every element gets what stands a stride before it; the stride doubles. One block, up to 64 elements.
+// Kogge-Stone: every element adds the one a stride before it; the stride doubles. One block, up to 64 elements.
 __global__ void scan(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// Each thread adds as long as an element stands a stride before its own.
+// Each thread leaves the loop when no element is a stride before its own.
 __global__ void scan(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

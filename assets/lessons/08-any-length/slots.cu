@@ -1,4 +1,4 @@
-// Everybody says how many slots it needs, and gets the number of its first one. One thread does it here, one by one.
+// Each thread needs a number of slots and gets the index of its first one: an exclusive scan by one thread.
 __global__ void allocate(const int *wanted, int *first, int n) {
     int next = 0;
     for (int i = 0; i < n; ++i) {

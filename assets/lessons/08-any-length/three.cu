@@ -1,4 +1,4 @@
-// A scan of any length in three launches: within blocks of 64, of the blocks' sums, and these added back.
+// A scan of any length in three launches: within blocks of 64, of the blocks' sums, and the addition of these.
 __global__ void scan_blocks(const int *x, int *y, int *sums, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// Blocks take their numbers from a counter: whoever comes first is block 0, whatever its blockIdx.
+// Blocks take numbers from an atomic counter: the first block to run has number 0, whatever its blockIdx.
 __global__ void parts(const int *x, int *sums, int *next, int n) {
     __shared__ int part;
     __shared__ int total;

@@ -1,11 +1,11 @@
-// Even numbers to the front, odd ones behind them, each in their order: a split, of which radix sort is made.
+// Split: even numbers first, then odd ones, each in input order. Radix sort repeats this for every bit.
 __global__ void split(const int *x, int *y) {
     int t = threadIdx.x;
     int value = x[t];
     unsigned odd = __ballot_sync(0xffffffffu, value % 2 != 0);
     unsigned before = (1u << t) - 1;
     int evens = 32 - __popc(odd);
-    // lines: an odd number goes behind all even ones
+    // lines: even numbers first, then odd numbers
     int place = __popc(~odd & before);
     if (value % 2 != 0) place = evens + __popc(odd & before);
     y[place] = value;

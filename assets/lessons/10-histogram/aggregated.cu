@@ -1,4 +1,4 @@
-// A thread goes over a section, and adds runs of equal values at once.
+// Aggregation: a thread adds each run of equal values in its section with one atomic operation.
 __global__ void histogram(const int *x, int *bins, int n) {
     int threads = gridDim.x * blockDim.x;
     int each = (n + threads - 1) / threads;

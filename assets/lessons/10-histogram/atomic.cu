@@ -1,4 +1,4 @@
-// An atomic does the three at once, as far as anybody else can see.
+// An atomic operation reads, adds and writes without interruption.
 __global__ void histogram(const int *x, int *bins, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     // gap: count element i in its bin

@@ -1,4 +1,4 @@
-// Each block counts for itself in shared memory, and adds its bins to the common ones at the end.
+// Privatization: each block counts in shared memory, and adds its bins to the global ones at the end.
 __global__ void histogram(const int *x, int *bins, int n) {
     __shared__ int own[8];
     if (threadIdx.x < 8) own[threadIdx.x] = 0;

@@ -1,4 +1,4 @@
-// Each thread counts a section of its own: as many letters side by side as there are for each thread.
+// Each thread counts a contiguous section of the letters.
 __global__ void histogram(const int *x, int *bins, int n) {
     int threads = gridDim.x * blockDim.x;
     int section = (n + threads - 1) / threads;

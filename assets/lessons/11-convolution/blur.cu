@@ -1,4 +1,4 @@
-// Three by three, weights in constant memory; outside of the picture is zero.
+// A 3 x 3 filter with weights in constant memory; pixels outside the image are zero.
 __constant__ float weights[9];
 
 __global__ void blur(const float *in, float *out, int width, int height) {
@@ -10,7 +10,7 @@ __global__ void blur(const float *in, float *out, int width, int height) {
         for (int dx = -1; dx <= 1; ++dx) {
             int x = column + dx;
             int y = row + dy;
-            // gap: add the neighbor at (y, x), times its weight, if it is in the picture
+            // gap: add the neighbor at (y, x), times its weight, if it is inside the image
             if (x >= 0 && x < width && y >= 0 && y < height) sum += in[y * width + x] * weights[(dy + 1) * 3 + dx + 1];
             // end
         }

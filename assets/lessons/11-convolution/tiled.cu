@@ -1,4 +1,4 @@
-// A block keeps its 8 x 8 part of the picture, and a border of one, in shared memory.
+// A block stores its 8 x 8 pixels, and a halo of one, in shared memory.
 __constant__ float weights[9];
 
 __global__ void blur(const float *in, float *out, int width, int height) {

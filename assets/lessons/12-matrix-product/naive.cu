@@ -1,4 +1,4 @@
-// Each thread one element of C: a row of A times a column of B.
+// One thread per element of C: a row of A times a column of B.
 __global__ void product(const float *A, const float *B, float *C, int m, int n, int k) {
     int column = blockIdx.x * blockDim.x + threadIdx.x;
     int row = blockIdx.y * blockDim.y + threadIdx.y;

@@ -1,4 +1,4 @@
-// Each thread has four elements of C, one below the other: an element of b that was read serves all four.
+// Register tiling: a thread computes four elements of a column of C, and reuses each element of B.
 __global__ void product(const float *A, const float *B, float *C, int m, int n, int k) {
     int column = blockIdx.x * 32 + threadIdx.x;
     int first = blockIdx.y * 4;

@@ -1,4 +1,4 @@
-// Tiles of A and B go through shared memory, so that each element is fetched once for a block, not once for a thread.
+// Shared-memory tiling: a block loads each element of A and B once, not once per thread.
 __global__ void product(const float *A, const float *B, float *C, int m, int n, int k) {
     __shared__ float a[8][8];
     __shared__ float b[8][8];
@@ -8,7 +8,7 @@ __global__ void product(const float *A, const float *B, float *C, int m, int n, 
     int row = blockIdx.y * 8 + y;
     float sum = 0.0f;
     for (int first = 0; first < k; first += 8) {
-        // lines: fetch both tiles, wait, multiply, wait
+        // lines: load both tiles, wait, multiply, wait
         a[y][x] = row < m && first + x < k ? A[row * k + first + x] : 0.0f;
         b[y][x] = column < n && first + y < k ? B[(first + y) * n + column] : 0.0f;
         __syncthreads();

@@ -1,4 +1,4 @@
-// Bitonic sort of 32 keys: in every step pairs are compared, and exchanged where they stand the wrong way round.
+// Bitonic sort of 32 keys: each step compares pairs, and swaps keys in the wrong order.
 __global__ void sort(int *keys) {
     __shared__ int s[32];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// One bit a pass: keys with a 0 go to the front, those with a 1 behind them, in their order. One warp, 32 keys.
+// Radix sort, one bit per pass: keys with a 0 come first, in their order. One warp, 32 keys.
 __global__ void sort(unsigned *keys, int bits) {
     __shared__ unsigned s[32];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// The block fetches 32 bodies at a time into shared memory, and every thread goes over them.
+// A block loads tiles of 32 bodies into shared memory, and every thread loops over them.
 __global__ void pull(const float *x, float *force, int n) {
     __shared__ float tile[32];
     int i = blockIdx.x * 32 + threadIdx.x;

@@ -1,8 +1,8 @@
-// A warp for each row of 32: lanes hand each other what they have, and all of them get the result.
+// One warp per row of 32: warp shuffles combine values of lanes, and all lanes get the result.
 __global__ void softmax(const float *x, float *y, int n) {
     int t = threadIdx.x;
     float value = t < n ? x[blockIdx.x * n + t] : -INFINITY;
-    // lines: the largest of all lanes, the powers, their sum, the quotient
+    // lines: the maximum of all lanes, the powers, their sum, the quotient
     float largest = value;
     for (int d = 16; d > 0; d /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, d));
     float power = t < n ? expf(value - largest) : 0.0f;

@@ -1,4 +1,4 @@
-// A block of 32 x 8 threads turns a tile of 32 x 32 elements: four a thread.
+// A block of 32 x 8 threads transposes a tile of 32 x 32 elements: four per thread.
 __global__ void transpose(const float *a, float *b, int rows, int columns) {
     __shared__ float tile[32][33];
     int x = threadIdx.x;

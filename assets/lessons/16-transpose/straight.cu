@@ -1,4 +1,4 @@
-// The tile as it is: lanes that read a column wait for each other.
+// A tile without padding: reading a column has bank conflicts.
 __global__ void transpose(const float *a, float *b, int rows, int columns) {
     __shared__ float tile[32][32];
     int x = threadIdx.x;

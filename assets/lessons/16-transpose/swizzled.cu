@@ -1,4 +1,4 @@
-// No padding: in row y of the tile, the element of column x stands at x ^ y.
+// Swizzled, without padding: in row y of the tile, the element of column x is stored at x ^ y.
 __global__ void transpose(const float *a, float *b, int rows, int columns) {
     __shared__ float tile[32][32];
     int x = threadIdx.x;

@@ -1,4 +1,4 @@
-// A cube of 4 x 4 x 4 points and the halo around it in shared memory, one point a thread.
+// A cube of 4 x 4 x 4 points and its halo in shared memory, one point per thread.
 __global__ void stencil(const int *a, int *b, int n) {
     __shared__ int s[6][6][6];
     int x = blockIdx.x * 4 + threadIdx.x - 1;

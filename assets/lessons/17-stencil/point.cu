@@ -1,4 +1,4 @@
-// Six times the point less its six neighbors, in a cube of n x n x n points; what is outside is zero.
+// Six times the point minus its six neighbors, in a cube of n x n x n points; points outside are zero.
 __global__ void stencil(const int *a, int *b, int n) {
     int x = threadIdx.x;
     int y = threadIdx.y;
@@ -6,7 +6,7 @@ __global__ void stencil(const int *a, int *b, int n) {
     if (x < n && y < n) {
         int place = (z * n + y) * n + x;
         int sum = 6 * a[place];
-        // gap: take off the six neighbors, each where it is inside of the cube
+        // gap: subtract the six neighbors, each only if it is inside the cube
         if (x > 0) sum -= a[place - 1];
         if (x + 1 < n) sum -= a[place + 1];
         if (y > 0) sum -= a[place - n];

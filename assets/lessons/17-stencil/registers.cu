@@ -1,4 +1,4 @@
-// A block walks along z: the points before and behind a thread's own are in its registers, the plane in shared memory.
+// A block loops along z: a thread's neighbors along z are in registers, the current plane in shared memory.
 __global__ void stencil(const int *a, int *b, int n) {
     __shared__ int here[10][10];
     int x = threadIdx.x - 1;
@@ -7,7 +7,7 @@ __global__ void stencil(const int *a, int *b, int n) {
     int below = 0;
     int own = inside ? a[y * n + x] : 0;
     for (int z = 0; z < n; ++z) {
-        // lines: what is done for each plane
+        // lines: the work for each plane
         here[threadIdx.y][threadIdx.x] = own;
         int above = inside && z + 1 < n ? a[((z + 1) * n + y) * n + x] : 0;
         __syncthreads();

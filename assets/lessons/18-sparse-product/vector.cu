@@ -1,4 +1,4 @@
-// A warp a row: its lanes read entries side by side, and hand each other their sums.
+// CSR, one warp per row: lanes read consecutive entries, and warp shuffles combine their sums.
 __global__ void multiply(const int *offsets, const int *columns, const int *entries, const int *x, int *y, int n) {
     int row = (blockIdx.x * 64 + threadIdx.x) / 32;
     int lane = threadIdx.x % 32;

@@ -453,7 +453,7 @@ def test_a_rungs_limit_leads_to_the_lesson_that_lifts_it(student):
     assert not window.page.idea.lesson.isVisible()  # nobody has read the lessons yet
     student.lessons.preload_builtin_lessons()
     student.wait_until(lambda: window.page.idea.lesson.isVisible())
-    assert window.page.idea.lesson.text() == "Lesson: Coalescing: what a warp fetches"
+    assert window.page.idea.lesson.text() == "Lesson: Coalesced access: sectors per request"
     window.choose_variant("peak")
     assert not window.page.idea.lesson.isVisible()
     window.choose_variant("neighbored")
