@@ -193,7 +193,7 @@ def format_study(
     for title, counts, time in zip(titles, study_result.counts, times, strict=True):
         modeled = model_atomics(counts, latencies)
         lines.append(f"  {title:<26}{modeled.time_ms:>9.4f} ms{time:>11.4f} ms  {modeled.bound_by or 'none'}")
-    clock = f"{SIMULATION_TIME_LABEL}, no GPU's time:" if simulated else "measured: kernel time of"
+    clock = f"{SIMULATION_TIME_LABEL}, not a GPU's time:" if simulated else "measured: kernel time of"
     lines += [f"  {clock} the whole input on {measured_on}", ""]
     for name, orders in (("read, add, write", study_result.racy), ("atomic", study_result.atomic)):
         correct = sum(order.is_correct for order in orders)

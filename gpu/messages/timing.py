@@ -70,7 +70,7 @@ class Timing:
             launches = "an empty launch" if self.launches == 1 else f"{self.launches} empty launches"
             overhead = self.launches * self.empty_launch
             bound = f"{launches} would take {_format_time(overhead)} of these {_format_time(self.median)}"
-            return f"Bound by launches: {bound}."
+            return f"Launch overhead: {bound}."
         if self.too_small:
             return "Too small to fill this GPU: the order of variants may differ at larger sizes."
         return ""

@@ -434,7 +434,7 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "Keep odd numbers",
-            "Flags of 1 and 0 are scanned: before each kept element stand as many kept ones as its new place says.",
+            "The scan of 0/1 flags gives each kept element its position: the number of kept elements before it.",
             {"input": "random", "n": 32, "predicate": "odd", "dtype": "int32"},
         ),
         Preset(

@@ -168,7 +168,7 @@ def write_results(folder: Path, stops: list[TourStop]) -> None:
     columns = [name for name in COLUMNS if name != "picture"]
     simulated = any(stop.report is not None and stop.report.simulated for stop in stops)
     origin = (
-        f"Times and throughput are {SIMULATION_TIME_LABEL}, no GPU's"
+        f"Times and throughput are {SIMULATION_TIME_LABEL}, not a GPU's"
         if simulated
         else "Times and throughput are measured"
     )

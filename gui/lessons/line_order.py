@@ -1,4 +1,4 @@
-"""A list of kernel lines to put into order by dragging or with keys."""
+"""A list of kernel lines to put in order by dragging or with keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LineOrder(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName("Lines to put into order")
+        self.setAccessibleName("Lines to put in order")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setToolTip("Drag a line, or move it with Alt+↑ and Alt+↓")

@@ -15,7 +15,7 @@ from gui.widgets.wrapping import WrappingLayout
 KINDS = {
     "gap": "Complete the kernel",
     "repair": "Fix the mistake",
-    "order": "Put the lines into order",
+    "order": "Put the lines in order",
     "rewrite": "Rewrite it within limits",
 }
 

@@ -1,4 +1,4 @@
-"""The editor of a task: a kernel's source, or lines of it to put into order."""
+"""The editor of a task: a kernel's source, or lines of it to put in order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TaskEditor(QWidget):
         self.assembled_pane.save.hide()
         self.line_order = LineOrder()
         self.shuffle_button = button("Shuffle", "flat", tip="Put the lines into a random order")
-        self.order_card = Card("Put these lines into order")
+        self.order_card = Card("Put these lines in order")
         self.order_card.head.addStretch(1)
         self.order_card.head.addWidget(self.shuffle_button)
         self.order_card.body.addWidget(self.line_order)

@@ -97,9 +97,9 @@ class SettingsFile:
             backup_path = next(name for name in names if not os.path.lexists(name))
             self._path.rename(backup_path)
             kept = f"The old file is kept as {format_path(backup_path)}."
-            self.problem_message = f"The settings could not be read, so defaults are used. {kept}"
+            self.problem_message = f"Cannot read the settings, so defaults are used. {kept}"
         except (OSError, ValueError, StopIteration):
             # A file that cannot be renamed is not overwritten either.
             self._can_write = False
-            self.problem_message = "The settings cannot be read, so defaults are used and changes are not saved."
+            self.problem_message = "Cannot read the settings, so defaults are used and changes are not saved."
         return {}

@@ -187,7 +187,7 @@ class Workbench(QObject):
                 on_diagnostics(event.diagnostics)
             elif event.kind not in ("cancelled", "engine"):
                 on_diagnostics(
-                    (Diagnostic(1, 1, 2, "error", f"The source cannot be checked. {event.message} {event.advice}"),)
+                    (Diagnostic(1, 1, 2, "error", f"Cannot check the source. {event.message} {event.advice}"),)
                 )
 
         self.side_jobs.post(f"check {file}", CheckSource(file, text), on_result, priority=3)

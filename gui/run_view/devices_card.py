@@ -62,7 +62,7 @@ class DevicesCard(Card):
 
 
 def _describe_loss(worker: LostWorker) -> str:
-    again = f"others repeated its {_format_count(worker.again, 'task')}" if worker.again else "it had no tasks"
+    again = f"other workers repeated its {_format_count(worker.again, 'task')}" if worker.again else "it had no tasks"
     return f"Worker {worker.address} was lost: {again}."
 
 

@@ -106,7 +106,7 @@ class ModeledCard(Card):
             tip = (
                 f"{error.cases} cases {cases}were measured on {name_with_article(model.name)} and "
                 f"modeled ({error.date}): nine of ten were within {error.percent} % of the measurement."
-                + ("" if error.includes_variant else " None was of this variant, which is newer.")
+                + ("" if error.includes_variant else " They do not include this variant, which is newer.")
             )
         else:
             tip = "The timing model has not been compared with measurements on such a GPU."

@@ -232,4 +232,4 @@ def _page_title(page: UserPage) -> str:
             return "Recording"
         case ProgramPage():
             return "Script" if page.path.suffix.lower() == SCRIPT_SUFFIX else "Program"
-    return "Own kernel"
+    return "Your kernel"

@@ -172,7 +172,7 @@ class Actions(QObject):
             assert clear is not None
             clear.triggered.connect(lambda _: self._saved_settings.clear_recent())
         else:
-            nothing = self.recent.addAction("Nothing yet")
+            nothing = self.recent.addAction("No recent files")
             assert nothing is not None
             nothing.setEnabled(False)
 

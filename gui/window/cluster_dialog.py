@@ -41,7 +41,7 @@ class ClusterDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Several devices")
-        self.location = Segments((THIS_MACHINE, REMOTE_SCHEDULER), "Where")
+        self.location = Segments((THIS_MACHINE, REMOTE_SCHEDULER), "Cluster")
         self.workers = NumberBox(0, _MAX_WORKERS, low_text=_AUTOMATIC)
         self.workers.setAccessibleName("Workers")
         self.workers.setValue(request.workers)

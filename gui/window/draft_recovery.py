@@ -77,7 +77,7 @@ class DraftRecovery:
         )
         advice = ""
         if changed:
-            advice = f"{_join_names(list(changed))} changed in the meantime: the edits do not include that."
+            advice = f"{_join_names(list(changed))} changed since then: the edits do not include these changes."
         self.banner.show_message(
             f"Edits of {_join_names(names)} from an earlier session were kept.",
             advice,

@@ -185,6 +185,6 @@ class Files:
             self._messages.status.show_message(f"Saved {path.name}")
             return True
         known = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
-        advice = "Choose a folder that you can write to." if known else "Use a file name that ends in .png."
+        advice = "Choose a writable folder." if known else "Use a file name that ends in .png."
         self._messages.banner.show_message(f"Cannot write {path.name}.", advice)
         return False

@@ -83,7 +83,7 @@ class Caution(QFrame):
     def show_reason(self, reason: str) -> None:
         """Show why a variant is wrong; an empty text hides the banner."""
         self.reason_label.setText(reason)
-        self.outcome_label.setText("Wrong on purpose")
+        self.outcome_label.setText("Wrong by design")
         self.setVisible(bool(reason))
 
     def show_outcome(self, outcome: FinishedRun) -> None:

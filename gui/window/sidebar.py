@@ -157,7 +157,7 @@ class Sidebar(QFrame):
             group.addButton(entry)
             layout.addWidget(entry)
             self.buttons[name] = entry
-        self.own = button("Own kernel", "nav", tip="The file you opened")
+        self.own = button("Your kernel", "nav", tip="The file you opened")
         self.own.setCheckable(True)
         self.own.clicked.connect(self.user_file_requested)
         self.own.hide()

@@ -246,7 +246,7 @@ PATTERN = Pattern(
     },
     distributed=DistributedProgram(
         local="Each device samples its chunk.",
-        exchange="The samples determine the buckets; each device sends every other its keys of that one's bucket.",
+        exchange="The samples determine one bucket per device; each device sends keys to their buckets' devices.",
         fix_up="Each device sorts its bucket, with the chunks' keys in order: the sort is stable.",
         plan=plan,
     ),

@@ -148,7 +148,7 @@ class Exports(QObject):
         """Return the tab's state, or report that there is nothing to save."""
         shown = self._export_state()
         if shown is None:
-            self.failed.emit("Nothing to save yet.", "")
+            self.failed.emit("There is no picture to save yet.", "")
         return shown
 
     def _choose_path(self, title: str, kinds: str) -> Path | None:

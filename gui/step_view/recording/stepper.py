@@ -146,4 +146,4 @@ def _try_load(read: Callable[[], RecordingModels]) -> object:
         return Failure("input", error.message, error.advice)
     except Exception as error:
         # An exception on this thread would be lost, and the page would wait forever.
-        return Failure("bug", f"The recording cannot be shown: {error!r}.", detail=traceback.format_exc())
+        return Failure("bug", f"Cannot show the recording: {error!r}.", detail=traceback.format_exc())

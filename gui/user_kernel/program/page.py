@@ -127,7 +127,7 @@ class ProgramPage(Ground):
         listed.head.setContentsMargins(12, 0, 8, 0)
         self.count = label("", "caption", name="Number of launches")
         listed.head.addWidget(self.count)
-        self.device = ElidedLabel("caption", "GPU that the program sees")
+        self.device = ElidedLabel("caption", "Device of the program")
         listed.head.addWidget(self.device, 1)
         listed.head.addWidget(self.step_button)
         self.hint = label(
@@ -314,7 +314,7 @@ class ProgramPage(Ground):
 
     def _show_device(self, name: str) -> None:
         gpu = name_with_article(name)
-        self.device.show_text(f"sees {gpu}")
+        self.device.show_text(f"device: {name}")
         self.device.setToolTip(
             f"The program's queries of its device are answered as for {gpu}: multiprocessors, clock, caches, limits."
             " The next run uses the GPU selected at the top"

@@ -49,7 +49,7 @@ def test_text_says_how_it_was_timed_and_what_to_take_instead(run) -> None:
 def test_launches_that_bind_are_said(run, monkeypatch) -> None:
     monkeypatch.setattr(FakeGpu, "launch_ms", lambda self: 1.0)
     text = run("--n", "64")
-    assert "Bound by launches: an empty launch would take 1 ms of these 6 ms." in text
+    assert "Launch overhead: an empty launch would take 1 ms of these 6 ms." in text
 
 
 def test_gaps_stand_apart(run) -> None:

@@ -42,10 +42,10 @@ def test_what_is_not_known_binds_nothing() -> None:
 
 def test_a_run_that_is_bound_by_launches_says_so_and_offers_another_size() -> None:
     bound = replace(ONE, median=0.0125)
-    assert bound.sentence == "Bound by launches: an empty launch would take 2 µs of these 12.5 µs."
+    assert bound.sentence == "Launch overhead: an empty launch would take 2 µs of these 12.5 µs."
     assert bound.recommended_size == 2**26
     several = replace(bound, launches=3)
-    assert several.sentence.startswith("Bound by launches: 3 empty launches would take 6 µs")
+    assert several.sentence.startswith("Launch overhead: 3 empty launches would take 6 µs")
 
 
 def test_a_run_that_leaves_the_gpu_empty_says_so() -> None:

@@ -130,7 +130,7 @@ def test_a_pickle_in_the_settings_of_old_is_not_executed(tmp_path, monkeypatch):
     saved_settings = SavedSettings()
     read_all_settings(saved_settings)
     assert not Path("harmed").exists()
-    assert "could not be read" in saved_settings.problem_message
+    assert "Cannot read" in saved_settings.problem_message
 
 
 def test_settings_are_where_the_platform_keeps_them(monkeypatch, tmp_path):
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_settings_is_renamed_and_not_lost(store, content):
     other = store.with_name("settings-unreadable-1.json")
     assert other.read_bytes() == content
     assert saved_settings.problem_message == (
-        f"The settings could not be read, so defaults are used. The old file is kept as {other}."
+        f"Cannot read the settings, so defaults are used. The old file is kept as {other}."
     )
     again = SavedSettings(store)
     assert (again.theme, again.problem_message) == ("light", "")
@@ -196,7 +196,7 @@ def test_what_is_no_file_is_renamed(tmp_path, monkeypatch, kind):
     read_all_settings(saved_settings)
     other = path.with_name("settings-unreadable-1.json")
     assert (other.lstat().st_ino, other.lstat().st_mode) == (before.st_ino, before.st_mode)
-    assert "could not be read" in saved_settings.problem_message
+    assert "Cannot read" in saved_settings.problem_message
     assert SavedSettings(path).theme == "light"
     assert kind != "folder" or (other / "precious").exists()
 

@@ -176,7 +176,7 @@ def test_what_takes_long_ran_once(card):
 
 def test_a_run_that_is_bound_by_launches_offers_a_size(card, qtbot):
     show_timing(card, replace(LARGE, median=0.012, size=2**20))
-    assert card.size_warning.text().startswith("Bound by launches: an empty launch would take 2 µs of these 12 µs")
+    assert card.size_warning.text().startswith("Launch overhead: an empty launch would take 2 µs of these 12 µs")
     assert card.larger_button.text() == "Run with n = 67\u2009108\u2009864"
     with qtbot.waitSignal(card.larger_size_requested) as wanted:
         card.larger_button.click()

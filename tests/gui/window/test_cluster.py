@@ -103,7 +103,7 @@ def test_a_run_says_who_was_busy_and_what_was_exchanged(window, qtbot):
     # 4.4 s of work in 3.4; a chunk's 4000 bytes to the totals, and these to the other worker.
     assert card.busy.toolTip().startswith("1.3 of 2 busy")
     assert card.exchanged.toolTip() == "4.01 kB exchanged, 8 kB gathered; 2 chunks, 5 tasks"
-    assert card.lost_label.text() == "Worker tcp://127.0.0.1:3 was lost: others repeated its 2 tasks."
+    assert card.lost_label.text() == "Worker tcp://127.0.0.1:3 was lost: other workers repeated its 2 tasks."
     assert not card.dashboard.isHidden()
     card.workers_button.click()
     assert window.page.tabs.tabText(window.page.tabs.currentIndex()) == "Workers"

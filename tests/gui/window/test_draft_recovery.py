@@ -106,7 +106,7 @@ def test_an_own_kernel_that_changed_meanwhile_or_is_gone_is_told(qtbot, make_win
     again.load_first_input()
     assert "saved.cu" not in offered_drafts(again)
     assert {draft.name for draft in drafts.read_drafts()} == {"changed.cu", "gone.cu"}
-    assert again.draft_recovery.banner.advice.text().startswith("changed.cu and gone.cu changed in the meantime")
+    assert again.draft_recovery.banner.advice.text().startswith("changed.cu and gone.cu changed since then:")
     again.draft_recovery.banner.action.click()
     assert again.bench.sources.document(str(paths[0])).text == "__global__ void f(int* a) { a[0] = 2; }\n"
     assert again.user_file.visible_page.path == paths[0]

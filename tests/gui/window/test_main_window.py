@@ -526,7 +526,7 @@ def test_the_title_bar_says_what_is_open(qtbot, window, color, tmp_path):
     mine = tmp_path / "mine.cu"
     mine.write_text("__global__ void k(int *a) { a[0] = 1; }")
     window.files.open_file(mine)
-    assert window.windowTitle() == "mine.cu – Own kernel – Lockstep"
+    assert window.windowTitle() == "mine.cu – Your kernel – Lockstep"
 
 
 def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, color):
@@ -912,7 +912,7 @@ def test_a_verdict_is_of_the_variant_that_is_shown(qtbot, window):
 @pytest.mark.parametrize("size", ["normal", "large", "lecture hall"])
 def test_no_word_of_the_sidebar_is_cut_in_a_low_window(qtbot, window, size):
     window.appearance.set_text_size(size)
-    window.sidebar.mark_user_file("Own kernel", "mine.cu")
+    window.sidebar.mark_user_file("Your kernel", "mine.cu")
     window.resize(1280, 720)
     qtbot.waitUntil(lambda: window.height() == 720)
     qtbot.wait(20)

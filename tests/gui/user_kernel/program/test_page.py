@@ -289,7 +289,7 @@ def test_a_cuda_file_with_main_is_a_program_and_its_kernels_can_be_had_alone(qtb
     opened = program(PROGRAM, "three.cu")
     assert program_window.header.title.text() == "Program"
     qtbot.mouseClick(opened.page.single_kernel_button, Qt.MouseButton.LeftButton)
-    assert program_window.header.title.text() == "Own kernel"
+    assert program_window.header.title.text() == "Your kernel"
     qtbot.mouseClick(program_window.user_file.page.program_button, Qt.MouseButton.LeftButton)
     assert program_window.header.title.text() == "Program"
 
