@@ -39,7 +39,16 @@ def pan(camera: Camera, right: float, down: float) -> Camera:
 
 
 def zoom(camera: Camera, factor: float, right: float = 0.0, down: float = 0.0) -> Camera:
-    """Zoom by a factor, keeping the point `right` and `down` of the center (shares of the shorter side) in place."""
+    """Return a camera that is zoomed by a factor around a point.
+
+    Parameters
+    ----------
+    camera : Camera
+    factor : float
+        Above 1 to zoom in.
+    right, down : float
+        Offset of the fixed point from the picture's center, as fractions of the shorter side.
+    """
     distance = min(max(camera.distance / factor, _NEAREST), _FARTHEST)
     length = 2 * (camera.distance - distance) / FOCAL
     return replace(_move_target(camera, length * right, -length * down), distance=distance)

@@ -136,15 +136,15 @@ class BodiesCanvas(QWidget):
 
     def _picture_rect(self, size: QSize) -> QRectF:
         """Return the rectangle of a picture: the whole widget, or as much as the aspect ratio allows."""
-        whole = QRectF(self.rect())
+        canvas_rect = QRectF(self.rect())
         missing = self.pixels - size
         if 0 <= missing.width() < 2 and 0 <= missing.height() < 2:
             # Drawn for this size, rounded to even sides: unscaled it is sharp and painted ten times faster.
             ratio = self.devicePixelRatioF()
             return QRectF(0, 0, size.width() / ratio, size.height() / ratio)
-        share = min(whole.width() / size.width(), whole.height() / size.height())
+        share = min(canvas_rect.width() / size.width(), canvas_rect.height() / size.height())
         across, down = share * size.width(), share * size.height()
-        return QRectF((whole.width() - across) / 2, (whole.height() - down) / 2, across, down)
+        return QRectF((canvas_rect.width() - across) / 2, (canvas_rect.height() - down) / 2, across, down)
 
     def _paint_texts(self, painter: QPainter) -> None:
         inner = QRectF(self.rect()).adjusted(14, 10, -14, -10)

@@ -42,8 +42,8 @@ class TimeSeries:
     def add(self, time: float, figures: tuple[float, ...]) -> None:
         """Add a row; it replaces the last row if that has the same time or follows too closely."""
         if self._count and (time <= self._times[self._count - 1] or self._skipped < self._stride):
-            at = self._count - 1
-            self._skipped += time > self._times[at]
+            row = self._count - 1
+            self._skipped += time > self._times[row]
         else:
             if self._count == CAPACITY:
                 half = CAPACITY // 2
@@ -51,11 +51,11 @@ class TimeSeries:
                 self._rows[:half] = self._rows[1::2].copy()
                 self._count = half
                 self._stride *= 2
-            at = self._count
+            row = self._count
             self._count += 1
             self._skipped = 1
-        self._times[at] = time
-        self._rows[at] = figures
+        self._times[row] = time
+        self._rows[row] = figures
 
     def find_nearest_row(self, time: float) -> int | None:
         """Return the index of the row nearest to a time, or None if there are no rows."""

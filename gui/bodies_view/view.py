@@ -267,8 +267,8 @@ class BodiesView(RunView):
             return
         available = self.canvas.pixels
         engine = self._jobs.device.engine if self._jobs.device is not None else ""
-        most = _MAX_PIXELS.get(engine, _MAX_PIXELS_ON_CPU)
-        share = min(1.0, (most / (available.width() * available.height())) ** 0.5)
+        max_pixels = _MAX_PIXELS.get(engine, _MAX_PIXELS_ON_CPU)
+        share = min(1.0, (max_pixels / (available.width() * available.height())) ** 0.5)
         # Films need frames with even sides.
         size = (int(share * available.width()) // 2 * 2, int(share * available.height()) // 2 * 2)
         if size != self.simulation.size:

@@ -118,8 +118,8 @@ class LimitsTable(QTableWidget):
             item = self.horizontalHeaderItem(column)
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
             widths.append(max(text + 18, look().px(44)))
-        most, least = round(_MAX_NAME_SHARE * view.width()), look().px(120)
-        names = max(min(most, view.width() - sum(widths)), least)
+        max_width, min_width = round(_MAX_NAME_SHARE * view.width()), look().px(120)
+        names = max(min(max_width, view.width() - sum(widths)), min_width)
         heads.resizeSection(0, names)
         more = max(view.width() - names - sum(widths), 0) // len(widths)
         for column, width in enumerate(widths, 1):

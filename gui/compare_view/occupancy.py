@@ -120,8 +120,8 @@ class OccupancyView(QWidget):
             self.occupancy_label.setText("This block exceeds the GPU's limits.")
             self.plot.show_occupancies({}, 0, self._gpu.warps)
             return
-        held = {size: compute_occupancy(self._gpu, size, registers, shared) for size in _BLOCK_SIZES}
-        self.plot.show_occupancies(held, -(-threads // 32) * 32, self._gpu.warps)
+        occupancies = {size: compute_occupancy(self._gpu, size, registers, shared) for size in _BLOCK_SIZES}
+        self.plot.show_occupancies(occupancies, -(-threads // 32) * 32, self._gpu.warps)
         self._show_occupancy(threads)
 
     def _show_occupancy(self, threads: int) -> None:

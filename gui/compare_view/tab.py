@@ -538,12 +538,12 @@ class CompareTab(QWidget):
         if modeled:
             self.clear_points()
         self._offer_comparisons()
-        place = next(
+        index = next(
             (index for index in range(self.quantity.count()) if modeled and self.quantity.itemData(index).modeled),
             max(self.quantity.findText(name), 0),
         )
         self.quantity.blockSignals(True)
-        self.quantity.setCurrentIndex(place)
+        self.quantity.setCurrentIndex(index)
         self.quantity.blockSignals(False)
         self._update_modeled_curves()
         self._show_status()

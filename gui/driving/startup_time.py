@@ -39,8 +39,8 @@ def measure_startups(repetitions: int) -> Sequence[StartupTime]:
 
 def _measure_startup() -> StartupTime:
     with tempfile.TemporaryDirectory(prefix="lockstep-opening-") as home:
-        own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, "QT_QPA_PLATFORM": "offscreen"}
-        environment = os.environ | own
+        overrides = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, "QT_QPA_PLATFORM": "offscreen"}
+        environment = os.environ | overrides
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # daily use has cached bytecode
         command = [sys.executable, "-m", __name__, str(time.time())]
         try:

@@ -267,9 +267,9 @@ class CodeEdit(QPlainTextEdit):
         painter = QPainter(self.viewport())
         document = self.document()
         left = self.contentOffset().x() + (document.documentMargin() if document is not None else 0)
-        lines = [(block.blockNumber(), place) for block, place in self._visible_lines()]
+        lines = [(block.blockNumber(), rect) for block, rect in self._visible_lines()]
         for first, last, color in self._backgrounds:
-            rectangles = [place for number, place in lines if first.blockNumber() <= number <= last.blockNumber()]
+            rectangles = [rect for number, rect in lines if first.blockNumber() <= number <= last.blockNumber()]
             if rectangles:
                 top, bottom = rectangles[0].top(), rectangles[-1].top() + rectangles[-1].height()
                 painter.fillRect(QRectF(left, top, self.width(), bottom - top), QColor(color))
@@ -281,8 +281,8 @@ class CodeEdit(QPlainTextEdit):
         document, viewport = self.document(), self.viewport()
         if line is not None and document is not None and viewport is not None:
             block = document.findBlockByNumber(line - 1)
-            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
-            top, height = int(place.top()) - 1, int(place.height()) + 3
+            block_rect = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            top, height = int(block_rect.top()) - 1, int(block_rect.height()) + 3
             self._gutter.update(0, top, self._gutter.width(), height)
             viewport.update(0, top, viewport.width(), height)
 
@@ -336,30 +336,30 @@ class CodeEdit(QPlainTextEdit):
         problem_colors = {problem.line: _problem_color(problem) for problem in by_severity}
         cursor_line = self.textCursor().blockNumber() if self.hasFocus() else -1
         radius, costs = look().px(3), self._cost_width()
-        for block, place in self._visible_lines():
-            if place.top() > area.bottom():
+        for block, rect in self._visible_lines():
+            if rect.top() > area.bottom():
                 break
-            if not region.intersects(QRect(0, place.top(), column.width(), place.height() + 2)):
+            if not region.intersects(QRect(0, rect.top(), column.width(), rect.height() + 2)):
                 continue
             number = block.blockNumber()
             inside = last > 0 and first <= number <= last
             marked = number + 1 == self._executing_line or number + 1 in self._highlighted_lines
             if marked:
-                painter.fillRect(0, place.top(), column.width(), place.height(), QColor(theme.accent_soft))
+                painter.fillRect(0, rect.top(), column.width(), rect.height(), QColor(theme.accent_soft))
             if inside or marked:
-                painter.fillRect(0, place.top(), 3, place.height() + 1, QColor(theme.accent))
+                painter.fillRect(0, rect.top(), 3, rect.height() + 1, QColor(theme.accent))
             dot = problem_colors.get(number + 1) or (theme.bad if number + 1 in self._markers else "")
             if dot:
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(QColor(dot))
-                painter.drawEllipse(QPoint(look().px(8), place.center().y()), radius, radius)
+                painter.drawEllipse(QPoint(look().px(8), rect.center().y()), radius, radius)
             bright = marked or number == cursor_line
             painter.setPen(QColor(dot or (theme.text if bright else theme.muted if inside else theme.faint)))
-            line = QRectF(place.adjusted(0, 0, column.width() - look().px(8), 0))
+            line = QRectF(rect.adjusted(0, 0, column.width() - look().px(8), 0))
             self._number_lettering.paint_right(painter, line, str(number + 1))
             if number + 1 in self._costs:
                 painter.setPen(QColor(theme.accent))
-                cost_area = QRectF(place.adjusted(0, 0, look().px(6) + costs, 0))
+                cost_area = QRectF(rect.adjusted(0, 0, look().px(6) + costs, 0))
                 self._number_lettering.paint_right(painter, cost_area, self._costs[number + 1][0])
         painter.end()
 

@@ -187,13 +187,13 @@ class KernelDocument(QTextDocument):
         """
         lines = {problem.line for problem in self._compiler_problems}
         error_lines = {problem.line for problem in self._compiler_problems if problem.diagnostic.severity == "error"}
-        new = (
+        run_problems = (
             problem
             for problem in self._run_problems
             if problem.line not in (error_lines if problem.diagnostic.severity == "error" else lines)
         )
-        both = (*self._compiler_problems, *new)
-        self.problems = tuple(sorted(both, key=lambda problem: problem.cursor.selectionStart()))
+        problems = (*self._compiler_problems, *run_problems)
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.cursor.selectionStart()))
         self.problems_changed.emit()
 
     def color(self, first: QTextBlock, last: int) -> None:

@@ -86,14 +86,16 @@ class Drafts:
         InputError
             If a draft cannot be written; the others are written anyway.
         """
-        paths, refused = set(), None
+        paths, first_error = set(), None
         for document in documents:
             try:
                 paths.add(self._write(document))
             except InputError as error:
-                refused = refused or InputError(f"The edits of {document.path.name} were not kept. {error.message}")
-        if refused is not None:
-            raise refused
+                first_error = first_error or InputError(
+                    f"The edits of {document.path.name} were not kept. {error.message}"
+                )
+        if first_error is not None:
+            raise first_error
         return paths
 
     def _write(self, document: KernelDocument) -> Path:
@@ -117,12 +119,12 @@ class Drafts:
 def _read_draft(path: Path) -> Draft | None:
     try:
         head, _, text = read_bytes(path, MAX_BYTES + _FIRST_LINE_BYTES).decode(errors="replace").partition("\n")
-        about = json.loads(head.removeprefix(_HEADER_PREFIX)) if head.startswith(_HEADER_PREFIX) else None
+        header = json.loads(head.removeprefix(_HEADER_PREFIX)) if head.startswith(_HEADER_PREFIX) else None
     except (InputError, ValueError, RecursionError):
         return None
-    if not isinstance(about, dict) or not all(isinstance(about.get(key), str) for key in ("file", "origin")):
+    if not isinstance(header, dict) or not all(isinstance(header.get(key), str) for key in ("file", "origin")):
         return None
-    return Draft(about["file"], about["origin"], text, path)
+    return Draft(header["file"], header["origin"], text, path)
 
 
 def _digest(text: str) -> str:

@@ -17,9 +17,9 @@ def insert_line_break(cursor: QTextCursor) -> None:
     closes = text[column:].lstrip().startswith("}")
     cursor.insertText("\n" + " " * (depth + INDENT * opens))
     if opens and closes:
-        here = cursor.position()
+        position = cursor.position()
         cursor.insertText("\n" + " " * depth)
-        cursor.setPosition(here)
+        cursor.setPosition(position)
     cursor.endEditBlock()
 
 

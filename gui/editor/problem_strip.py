@@ -56,8 +56,8 @@ class ProblemStrip(QFrame):
         problems = document.problems
         self.setVisible(document.edited or bool(problems))
         self.next_button.setVisible(bool(problems))
-        others = len(problems) - 1
-        self.next_button.setText(f"Next of {len(problems)}" if others > 0 else "Show")
+        other_count = len(problems) - 1
+        self.next_button.setText(f"Next of {len(problems)}" if other_count > 0 else "Show")
         remedy = document.remedy
         self.remedy.setVisible(remedy is not None)
         if remedy is not None:

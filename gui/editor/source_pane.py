@@ -123,26 +123,26 @@ class SourcePane(Card):
         Revert takes precedence over the other buttons once the source is edited.
         """
         name = self._name
-        rest = sum(each.sizeHint().width() for each in (self.edited_badge, self.revert, self.save, self.open))
-        wide = self.title.fontMetrics().horizontalAdvance(name) + 2
+        other_width = sum(each.sizeHint().width() for each in (self.edited_badge, self.revert, self.save, self.open))
+        name_width = self.title.fontMetrics().horizontalAdvance(name) + 2
         self.kernel.setVisible(
-            bool(self.kernel.text()) and self.kernel.sizeHint().width() + wide + rest < self.width() - 60
+            bool(self.kernel.text()) and self.kernel.sizeHint().width() + name_width + other_width < self.width() - 60
         )
-        room = self.width() - 24 - wide - 8
+        available_width = self.width() - 24 - name_width - 8
         if not self.edited_badge.isHidden():
-            room -= self.edited_badge.sizeHint().width() + 8
+            available_width -= self.edited_badge.sizeHint().width() + 8
         has_source = self.note.isHidden()
         can_edit = has_source and self.sources.editable
         edited = self.revert.isEnabled()
         buttons = [(self.save, has_source), (self.open, can_edit)]
         buttons.insert(0 if edited else 1, (self.revert, can_edit))
-        for each, possible in buttons:
+        for each, is_available in buttons:
             width = each.sizeHint().width() + 8
-            visible = possible and (width <= room or (edited and each is self.revert))
+            visible = is_available and (width <= available_width or (edited and each is self.revert))
             each.setVisible(visible)
-            room -= width * visible
-        narrow = wide + min(room, 0) if self.isVisible() else wide
-        self.title.setText(self.title.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, narrow))
+            available_width -= width * visible
+        title_width = name_width + min(available_width, 0) if self.isVisible() else name_width
+        self.title.setText(self.title.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, title_width))
 
     def event(self, event: QEvent | None) -> bool:
         # LayoutRequest: the contents have become wider, as with larger text.

@@ -61,10 +61,10 @@ def _format_code(document: QTextDocument) -> None:
     """Give code the font and background of kernel sources."""
     block = document.begin()
     while block.isValid():
-        spans, place = [], block.begin()
-        while not place.atEnd():
-            spans.append(place.fragment())
-            place += 1
+        spans, iterator = [], block.begin()
+        while not iterator.atEnd():
+            spans.append(iterator.fragment())
+            iterator += 1
         for span in spans:
             if not span.charFormat().fontFixedPitch():
                 continue

@@ -73,7 +73,17 @@ class FileJobs(QObject):
         self._jobs.post(f"thumbnail {path}", LoadImage(str(path)), on_result, priority=-1)
 
     def save_array(self, path: Path, handle: SharedArray, maxval: int | None, on_saved: Callable[[], None]) -> None:
-        """Write an array and call `on_saved`; `maxval` is the white level of an image, None for plain values."""
+        """Write an array to a file.
+
+        Parameters
+        ----------
+        path : Path
+        handle : SharedArray
+        maxval : int or None
+            The white level of an image; None for plain values.
+        on_saved : callable
+            Called after the file was written.
+        """
 
         def on_result(event: Result | Failure) -> None:
             if isinstance(event, Failure):

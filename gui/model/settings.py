@@ -217,8 +217,8 @@ class SavedSettings:
     def store_compiler_options(self, path: Path, options: str) -> None:
         """Save the compiler options for a user's file."""
         saved = self._store.get_value("compiler_options") or []
-        others = [each for each in saved if each.partition("\n")[0] != str(path)]
-        entries = [f"{path}\n{options}", *others] if options else others
+        other_entries = [each for each in saved if each.partition("\n")[0] != str(path)]
+        entries = [f"{path}\n{options}", *other_entries] if options else other_entries
         if entries != saved:
             self._save_value("compiler_options", entries[:_MAX_FILES])
 

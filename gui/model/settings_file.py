@@ -96,8 +96,8 @@ class SettingsFile:
         try:
             backup_path = next(name for name in names if not os.path.lexists(name))
             self._path.rename(backup_path)
-            kept = f"The old file is kept as {format_path(backup_path)}."
-            self.problem_message = f"Cannot read the settings, so defaults are used. {kept}"
+            backup_note = f"The old file is kept as {format_path(backup_path)}."
+            self.problem_message = f"Cannot read the settings, so defaults are used. {backup_note}"
         except (OSError, ValueError, StopIteration):
             # A file that cannot be renamed is not overwritten either.
             self._can_write = False

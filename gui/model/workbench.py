@@ -195,7 +195,15 @@ class Workbench(QObject):
     def restore(self, name: str, variant: str, params: Mapping[str, Any], chosen: Iterable[str] = ()) -> None:
         """Set a pattern's settings from the last session; a file of numbers is no longer open.
 
-        `chosen` are the names of the parameters that were saved; the others are defaults.
+        Parameters
+        ----------
+        name : str
+            The pattern's name.
+        variant : str
+        params : mapping
+            All parameters.
+        chosen : iterable of str
+            Names of the parameters that were saved; the others have defaults.
         """
         pattern = self.patterns[name]
         self.settings[name] = Settings(variant, pattern.check(drop_file_source(pattern, params)), set(chosen))

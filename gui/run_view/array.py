@@ -137,9 +137,9 @@ class ArrayView(RunView):
     def show_outcome(self, outcome: FinishedRun) -> None:
         arrays, params = outcome.arrays, outcome.params
         elements, result = int(arrays["elements"]), arrays[self._pattern.result]
-        kept = arrays.get("kept")
-        middle = arrays.get("middle") if kept is None else None
-        self.before.show_outline(arrays["input"], elements, highlighted=kept, quartiles=middle)
+        kept_flags = arrays.get("kept")
+        middle = arrays.get("middle") if kept_flags is None else None
+        self.before.show_outline(arrays["input"], elements, highlighted=kept_flags, quartiles=middle)
         description = self._describe_input(elements, params, outcome.file.name if outcome.file is not None else "")
         note = " · dark band: middle half of the values" if middle is not None else ""
         self._set_caption("input", description + note)
@@ -168,18 +168,18 @@ class ArrayView(RunView):
         """Show value histograms and a readable stretch of elements when the plots cannot show each element."""
         values = arrays.get("values")
         self._excerpt_length = 0 if values is None else len(values)
-        shown = values is not None
+        has_values = values is not None
         keys = (("levels", "level edges"), ("result levels", "result level edges"))
         for bar, (key, edges) in zip(self.bars, keys, strict=True):
             if key in arrays:
                 bar.show_counts(arrays[key], arrays[edges])
         self._has_histogram = tuple(key in arrays for key, _ in keys)
         self._update_bars()
-        self.before.show_index_axis(True, titled=not shown)
+        self.before.show_index_axis(True, titled=not has_values)
         result = arrays[self._pattern.result] if self.result_stack.currentIndex() == _PLOT else None
         for stretch, contents in zip(self.excerpts, (values, result), strict=True):
             stretch.show_values(contents, self._excerpt_length)
-            stretch.setVisible(shown and contents is not None)
+            stretch.setVisible(has_values and contents is not None)
         self._move_excerpts(min(self._first_excerpt_index, self._excerpt_length))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
@@ -207,8 +207,8 @@ class ArrayView(RunView):
         arrays = self._outcome.arrays
         ended = number == len(self._frames)
         self.excerpts[1].show_values(arrays[self._pattern.result] if ended else None, self._excerpt_length)
-        shown = outline(self._frames[number]) if number < len(self._frames) else arrays["output"]
-        self.after.show_outline(shown, int(arrays["elements"]), bar_base=float(self._frames.min()))
+        keys = outline(self._frames[number]) if number < len(self._frames) else arrays["output"]
+        self.after.show_outline(keys, int(arrays["elements"]), bar_base=float(self._frames.min()))
 
     def _request_writer(self, index: int, position: QPoint) -> None:
         """Request the thread that wrote an element of the result."""
@@ -237,8 +237,10 @@ class ArrayView(RunView):
     def _show_error(self, outcome: FinishedRun, elements: int) -> None:
         """Plot the error below the result; a run that was not verified leaves the plot unchanged."""
         error = outcome.arrays.get("error")
-        shown = error is not None and error.size and self.result_stack.currentIndex() == _PLOT and bool(error.max() > 0)
-        if error is not None and shown:
+        is_plotted = (
+            error is not None and error.size and self.result_stack.currentIndex() == _PLOT and bool(error.max() > 0)
+        )
+        if error is not None and is_plotted:
             finite = error[np.isfinite(error)]
             highest = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
             self.error.set_tone("muted" if outcome.report.verified else "bad")
@@ -246,8 +248,8 @@ class ArrayView(RunView):
                 np.minimum(error, 2 * highest), outcome.arrays[self._pattern.result].size, axis_length=elements
             )
         if outcome.report.deviation is not None or self.result_stack.currentIndex() != _PLOT:
-            self.error.setVisible(bool(shown))
-            self.after.show_index_axis(not shown, titled=not self._excerpt_length)
+            self.error.setVisible(bool(is_plotted))
+            self.after.show_index_axis(not is_plotted, titled=not self._excerpt_length)
 
     def _align(self, changed_plot: ArrayPlot, first: float, last: float) -> None:
         """Align the ranges of all plots, so that an element has the same x in each."""

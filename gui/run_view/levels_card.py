@@ -57,10 +57,18 @@ class LevelsCard(Card):
         self.legend.setVisible(self.width() > look().px(330))
 
     def show_counts(self, side: str, counts: Array, maxval: int, names: tuple[str, ...] = ()) -> None:
-        """Show the counts of one side; a card without sides has only "after".
+        """Show the counts of one side.
 
-        `names` are the bins' names, if the bins are not ranges of the levels 0 to `maxval`. A `maxval` of 0 means that
-        there are no levels: bins are numbered.
+        Parameters
+        ----------
+        side : str
+            "before", "after" or "reference"; a card without sides has only "after".
+        counts : array
+            Counts by channel and bin.
+        maxval : int
+            The highest level; 0 if there are no levels, so that bins are numbered.
+        names : tuple of str
+            Names of the bins, if they are not ranges of levels.
         """
         self._counts[side] = counts
         self._maxval = maxval

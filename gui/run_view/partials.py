@@ -65,11 +65,11 @@ class PartialsTree(QWidget):
     def _compute_areas(self) -> list[tuple[QRectF, PartialResults]]:
         """Return each row's rectangle below its caption, from top to bottom."""
         side, caption = look().px(10), look().px(18)
-        each = self.height() / max(len(self.rows), 1)
-        tops = (number * each for number in range(len(self.rows)))
-        rest = each - caption - look().px(6)
+        row_height = self.height() / max(len(self.rows), 1)
+        tops = (number * row_height for number in range(len(self.rows)))
+        bar_height = row_height - caption - look().px(6)
         return [
-            (QRectF(side, top + caption, self.width() - 2 * side, max(rest, 8)), row)
+            (QRectF(side, top + caption, self.width() - 2 * side, max(bar_height, 8)), row)
             for top, row in zip(tops, reversed(self.rows), strict=True)
         ]
 

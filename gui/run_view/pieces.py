@@ -83,14 +83,14 @@ class PiecesBar(QWidget):
         for begin, length in zip(starts.tolist(), self.lengths.tolist(), strict=True):
             text, width = str(length), length * scale
             if painter.fontMetrics().horizontalAdvance(text) < width - 3:
-                place = QRectF(area.x() + begin * scale, area.y(), width, area.height())
-                painter.drawText(place, Qt.AlignmentFlag.AlignCenter, text)
+                rect = QRectF(area.x() + begin * scale, area.y(), width, area.height())
+                painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, text)
         if self.unused_length:
-            place = QRectF(
+            rect = QRectF(
                 area.right() - self.unused_length * scale, area.y(), self.unused_length * scale, area.height()
             )
             painter.setPen(QColor(theme.muted))
-            painter.drawText(place, Qt.AlignmentFlag.AlignCenter, f"{self.unused_length} {self.pieces.remainder_label}")
+            painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, f"{self.unused_length} {self.pieces.remainder_label}")
         painter.setFont(small)
         metrics = painter.fontMetrics()
         self._draw_cut_positions(painter, area, scale, metrics.height() + 2)

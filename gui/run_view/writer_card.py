@@ -213,10 +213,10 @@ def _describe_other_writes(written: WrittenElement) -> str:
     assert writer is not None
     assert first is not None
     kind = "atomics" if writer.atomic else "writes"
-    least = "" if written.is_complete else "at least "
+    prefix = "" if written.is_complete else "at least "
     threads = f"{format_count(written.threads)} thread{'s' if written.threads > 1 else ''}"
     blocks = f"{format_count(written.blocks)} block{'s' if written.blocks > 1 else ''}"
-    text = f"In this launch: {least}{format_count(written.writes)} {kind} by {threads} of {blocks}; shown is the last"
+    text = f"In this launch: {prefix}{format_count(written.writes)} {kind} by {threads} of {blocks}; shown is the last"
     if (first.block, first.thread) != (writer.block, writer.thread):
         block, thread = _format_index(first.block, first.grid), _format_index(first.thread, first.block_shape)
         text += f", the first was block {block}, thread {thread}"

@@ -89,7 +89,18 @@ class ResultsCard(Card):
     def show_result(
         self, signature: Signature, text: str, result: SimulationResult, arrays: Mapping[str, Array]
     ) -> None:
-        """Show the result of a launch of a source text."""
+        """Show the result of a launch.
+
+        Parameters
+        ----------
+        signature : Signature
+            The kernel's signature.
+        text : str
+            The source text that ran.
+        result : SimulationResult
+        arrays : mapping
+            The arrays after the launch, by the key of their parameter.
+        """
         check = result.check
         verdict = decide_launch_verdict(check)
         self.verdict.show_text(verdict.words, "bad" if verdict.is_bad else "good", verdict.sentence)

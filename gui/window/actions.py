@@ -95,7 +95,7 @@ class Actions(QObject):
         saved_settings: SavedSettings,
         appearance: Appearance,
         files: Files,
-        own: UserFile,
+        user_file: UserFile,
         pages: Pages,
         running: RunActions,
         lecturing: LectureMode,
@@ -108,7 +108,7 @@ class Actions(QObject):
         self.actions_by_name: dict[str, QAction] = {}
         self._current_group = ""
         self._groups_by_action: dict[str, str] = {}
-        self._add_file_actions(own)
+        self._add_file_actions(user_file)
         self._add_run_actions(pages, running, lecturing)
         self._add_view_actions(appearance, pages, running, lecturing)
         self._add_lesson_actions(teaching)
@@ -145,10 +145,12 @@ class Actions(QObject):
         menu.addMenu(submenu)
         return submenu
 
-    def _add_file_actions(self, own: UserFile) -> None:
+    def _add_file_actions(self, user_file: UserFile) -> None:
         files, menu = self._files, self._start_group("File")
         self._add_action(menu, "open", "Open…", files.choose_and_open, "Ctrl+O")
-        self._add_action(menu, "open kernel", "Open kernel, program or recording…", own.choose_and_open, "Ctrl+Shift+O")
+        self._add_action(
+            menu, "open kernel", "Open kernel, program or recording…", user_file.choose_and_open, "Ctrl+Shift+O"
+        )
         self.recent = self._add_submenu(menu, "Open recent")
         self.recent.aboutToShow.connect(self._update_recent_menu)
         self.samples = self._add_submenu(menu, "Sample images")

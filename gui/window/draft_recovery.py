@@ -25,12 +25,12 @@ class DraftRecovery:
     bench : Workbench
         Has the edited sources.
     pages : Pages
-    own : UserFile
+    user_file : UserFile
         Show the kernels whose edits are restored.
     """
 
-    def __init__(self, drafts: Drafts, bench: Workbench, pages: Pages, own: UserFile) -> None:
-        self._drafts, self._bench, self._pages, self._own = drafts, bench, pages, own
+    def __init__(self, drafts: Drafts, bench: Workbench, pages: Pages, user_file: UserFile) -> None:
+        self._drafts, self._bench, self._pages, self._user_file = drafts, bench, pages, user_file
         self.banner = Banner()
         """A separate banner, so that the offer stays while other messages are shown."""
         self._drafted_texts: dict[str, str] = {}
@@ -100,7 +100,7 @@ class DraftRecovery:
     def _show_page(self, draft: Draft) -> None:
         """Show the page where the draft's file is edited."""
         if Path(draft.file).is_absolute():
-            self._own.open(Path(draft.file))
+            self._user_file.open(Path(draft.file))
             return
         for name, pattern in self._bench.patterns.items():
             if draft.file in pattern.kernel_files:
@@ -112,8 +112,8 @@ class DraftRecovery:
         path = Path(draft.file)
         if path.is_absolute():
             return path
-        known = any(draft.file in pattern.kernel_files for pattern in self._bench.patterns.values())
-        return KERNELS / draft.file if known else None
+        is_pattern_kernel = any(draft.file in pattern.kernel_files for pattern in self._bench.patterns.values())
+        return KERNELS / draft.file if is_pattern_kernel else None
 
 
 def _read_text(path: Path | None) -> str | None:

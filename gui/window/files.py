@@ -47,7 +47,7 @@ class Files:
     saved_settings : SavedSettings
         Has the most recently used folder.
     pages : Pages
-    own : UserFile
+    user_file : UserFile
         Opens kernels and recordings.
     teaching : LessonPresenter
         Opens lessons.
@@ -60,12 +60,12 @@ class Files:
         bench: Workbench,
         saved_settings: SavedSettings,
         pages: Pages,
-        own: UserFile,
+        user_file: UserFile,
         teaching: LessonPresenter,
         messages: Messages,
     ) -> None:
         self._window, self._bench, self._saved_settings = window, bench, saved_settings
-        self._pages, self._own, self._teaching, self._messages = pages, own, teaching, messages
+        self._pages, self._user_file, self._teaching, self._messages = pages, user_file, teaching, messages
 
     def _find_image_folder(self) -> Path:
         folder = self._saved_settings.recent[0].parent if self._saved_settings.recent else Path.home()
@@ -78,7 +78,7 @@ class Files:
             self._teaching.open_folder(path)
             return
         if path.suffix.lower() in KERNELS:
-            self._own.open(path)
+            self._user_file.open(path)
             return
         self._messages.status.show_message(f"Opening {path.name}…")
         pages.return_to_page()
@@ -127,9 +127,9 @@ class Files:
 
     def save_as(self) -> None:
         """Ask for a file name and save the result; if a user's kernel is shown, save its source."""
-        text = self._teaching.visible_page or self._own.visible_page
-        if text is not None:
-            text.source.save_as()
+        text_page = self._teaching.visible_page or self._user_file.visible_page
+        if text_page is not None:
+            text_page.source.save_as()
             return
         if self._pages.page.bodies is not None:
             self._pages.page.bodies.files.save_as()
@@ -156,14 +156,14 @@ class Files:
 
     def export_as(self) -> None:
         """Ask for a file name and save a picture of the results without the controls."""
-        user_page = self._teaching.visible_page or self._own.visible_page
-        shown, bodies = user_page or self._pages.page, self._pages.page.bodies
-        if user_page is None and bodies is not None:
+        open_page = self._teaching.visible_page or self._user_file.visible_page
+        visible_page, bodies = open_page or self._pages.page, self._pages.page.bodies
+        if open_page is None and bodies is not None:
             bodies.files.save_picture_as()
-        elif shown.stepping:
-            shown.step.exports.export_picture()
-        elif isinstance(user_page, UserKernelPage | ProgramPage):
-            self._save_picture_as("Export picture", user_page.results.grab(), user_page.path.stem)
+        elif visible_page.stepping:
+            visible_page.step.exports.export_picture()
+        elif isinstance(open_page, UserKernelPage | ProgramPage):
+            self._save_picture_as("Export picture", open_page.results.grab(), open_page.path.stem)
         else:
             self._save_picture_as("Export picture", self._pages.page.view.grab(), self._bench.pattern_name)
 
@@ -184,7 +184,7 @@ class Files:
         if pixmap.save(str(path)):
             self._messages.status.show_message(f"Saved {path.name}")
             return True
-        known = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
-        advice = "Choose a writable folder." if known else "Use a file name that ends in .png."
+        is_image_suffix = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
+        advice = "Choose a writable folder." if is_image_suffix else "Use a file name that ends in .png."
         self._messages.banner.show_message(f"Cannot write {path.name}.", advice)
         return False

@@ -78,11 +78,11 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.saved_settings = saved_settings or SavedSettings()
         set_folder_memory(self.saved_settings)
-        wanted = engine or self.saved_settings.engine
-        self.engine = CLUSTER if isinstance(wanted, ClusterSettings) else wanted
+        engine_setting = engine or self.saved_settings.engine
+        self.engine = CLUSTER if isinstance(engine_setting, ClusterSettings) else engine_setting
         self.jobs = RequestQueue(factory, self)
         # The engine's process takes a moment to start: it does so while the window is built.
-        self.jobs.start(wanted)
+        self.jobs.start(engine_setting)
         self._side_jobs = RequestQueue(factory, self)
         self.bench = Workbench(
             self.jobs,
@@ -144,8 +144,8 @@ class MainWindow(QMainWindow):
         self._connect_work()
         self._apply_look()
         self.header.show_engine(self.engine)
-        if isinstance(wanted, ClusterSettings):
-            self.status.show_start(describe_cluster_start(wanted))
+        if isinstance(engine_setting, ClusterSettings):
+            self.status.show_start(describe_cluster_start(engine_setting))
         self.header.show_gpu(self.bench.modeling.gpu)
         chosen = self.saved_settings.pattern
         self.pages.show_page(chosen if chosen in self.bench.patterns else self.bench.pattern_name)
@@ -168,14 +168,14 @@ class MainWindow(QMainWindow):
         body.addWidget(self.sidebar)
         body.addWidget(self.teaching.pane)
         body.addWidget(middle, 1)
-        whole = QWidget()
-        layout = QVBoxLayout(whole)
+        central_widget = QWidget()
+        layout = QVBoxLayout(central_widget)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.header)
         layout.addLayout(body, 1)
         layout.addWidget(self.status)
-        self.setCentralWidget(whole)
+        self.setCentralWidget(central_widget)
 
     def _connect_parts(self) -> None:
         self.header.engine_chosen.connect(self.set_engine)
@@ -281,8 +281,8 @@ class MainWindow(QMainWindow):
 
     def _find_step_tab(self) -> StepTab | None:
         """Return the Step tab if it is visible, else None."""
-        shown = self.teaching.visible_page or self.user_file.visible_page or self.page
-        return shown.step if shown.stepping else None
+        visible_page = self.teaching.visible_page or self.user_file.visible_page or self.page
+        return visible_page.step if visible_page.stepping else None
 
     def choose_pattern(self, name: str) -> None:
         """Show a pattern's page."""

@@ -281,8 +281,8 @@ class PatternPage(Ground):
     @property
     def bodies(self) -> BodiesView | None:
         """The view of bodies if it is visible, else None."""
-        shown = self.stack.currentIndex() == 0
-        return self.view if shown and isinstance(self.view, BodiesView) else None
+        is_result_tab = self.stack.currentIndex() == 0
+        return self.view if is_result_tab and isinstance(self.view, BodiesView) else None
 
     @property
     def comparing(self) -> CompareTab | None:

@@ -20,15 +20,15 @@ class RunActions:
     ----------
     bench : Workbench
     pages : Pages
-    own : UserFile
+    user_file : UserFile
     teaching : LessonPresenter
     messages : Messages
     """
 
     def __init__(
-        self, bench: Workbench, pages: Pages, own: UserFile, teaching: LessonPresenter, messages: Messages
+        self, bench: Workbench, pages: Pages, user_file: UserFile, teaching: LessonPresenter, messages: Messages
     ) -> None:
-        self._bench, self._pages, self._own, self._messages = bench, pages, own, messages
+        self._bench, self._pages, self._user_file, self._messages = bench, pages, user_file, messages
         self._teaching = teaching
 
     @property
@@ -47,8 +47,8 @@ class RunActions:
         page = self._pages.page
         if self._teaching.visible_page is not None:
             self._teaching.run()
-        elif self._own.visible_page is not None:
-            self._own.visible_page.run()
+        elif self._user_file.visible_page is not None:
+            self._user_file.visible_page.run()
         elif page.stepping:
             page.step.record()
         elif page.comparing is not None:
@@ -62,11 +62,11 @@ class RunActions:
 
     def stop(self) -> None:
         """Stop the running work; if there is none, leave the code, clear the selection, or close the banner."""
-        user_file, page, status = self._own, self._pages.page, self._messages.status
-        shown = self._teaching.visible_page or user_file.visible_page or page
+        user_file, page, status = self._user_file, self._pages.page, self._messages.status
+        visible_page = self._teaching.visible_page or user_file.visible_page or page
         if self._teaching.stop():
             status.show_message("Stopped")
-        elif shown is page and page.writer_search.stop():
+        elif visible_page is page and page.writer_search.stop():
             pass
         elif user_file.page is not None and user_file.page.busy:
             user_file.page.stop()
@@ -80,26 +80,26 @@ class RunActions:
         elif page.comparing is not None and page.comparing.busy:
             page.comparing.stop()
             status.show_message("Stopped")
-        elif shown.stepping and shown.step.stop():
+        elif visible_page.stepping and visible_page.step.stop():
             status.show_message("Stopped")
         elif isinstance(code := QApplication.focusWidget(), CodeEdit):
             code.exit_editor()
-        elif shown.stepping and shown.step.has_selection:
-            shown.step.clear_selection()
+        elif visible_page.stepping and visible_page.step.has_selection:
+            visible_page.step.clear_selection()
         else:
             self._messages.banner.hide()
 
     def select_tab(self, title: str) -> None:
         """Select the tab with this title on the visible page, if it exists."""
-        shown = self._teaching.visible_page or self._own.visible_page or self._pages.page
-        if isinstance(shown, RecordedPage):
+        visible_page = self._teaching.visible_page or self._user_file.visible_page or self._pages.page
+        if isinstance(visible_page, RecordedPage):
             return  # it has only a Step tab
-        tabs = shown.tabs
+        tabs = visible_page.tabs
         titles = [tabs.tabText(number) for number in range(tabs.count())]
         if title in titles and tabs.isTabVisible(titles.index(title)) and tabs.isTabEnabled(titles.index(title)):
             tabs.setCurrentIndex(titles.index(title))
 
     def go_to_next_problem(self) -> None:
         """Go to the next problem in the kernel's source."""
-        shown = self._teaching.visible_page or self._own.visible_page or self._pages.page
-        (shown.step if shown.stepping else shown).source.go_to_next_problem()
+        visible_page = self._teaching.visible_page or self._user_file.visible_page or self._pages.page
+        (visible_page.step if visible_page.stepping else visible_page).source.go_to_next_problem()

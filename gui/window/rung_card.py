@@ -52,12 +52,12 @@ class RungCard(Card):
     def show_variant(self, variant: Variant) -> None:
         """Show a variant of the pattern."""
         ladder = self._pattern.variants
-        place = ladder.index(variant)
-        self.title.setText(f"{place + 1}  {variant.title}")
+        number = ladder.index(variant)
+        self.title.setText(f"{number + 1}  {variant.title}")
         self.idea.setText(variant.idea)
         self.limit.setText(f"Limit: {variant.limit}")
         self._targets.clear()
-        for name, control, index in (("below", self.below, place - 1), ("above", self.above, place + 1)):
+        for name, control, index in (("below", self.below, number - 1), ("above", self.above, number + 1)):
             control.setEnabled(0 <= index < len(ladder))
             control.setToolTip(f"{index + 1}  {ladder[index].title}" if control.isEnabled() else "")
             if control.isEnabled():

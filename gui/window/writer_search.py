@@ -62,12 +62,12 @@ class WriterSearch(QObject):
 
     def stop(self) -> bool:
         """Cancel the search, or close the card; return whether either was open."""
-        shown = self.card.isVisible()
+        was_visible = self.card.isVisible()
         if self.under_way and self._jobs().has_request(_CHANNEL):
             self._jobs().stop()
-        if shown:
+        if was_visible:
             self.card.close_card()
-        return shown
+        return was_visible
 
     def _clear_query(self) -> None:
         if self._query is not None:

@@ -260,8 +260,8 @@ class MemoryView(QWidget):
             column = int((point.x() - x) // cell)
             row = int((point.y() - y - self._title_height()) // cell)
             if 0 <= column < panel.shape[1] and 0 <= row < panel.shape[0]:
-                place = row * panel.shape[1] + column
-                return (panel, place)
+                cell_index = row * panel.shape[1] + column
+                return (panel, cell_index)
         return None
 
     def _value_at(self, point: QPointF) -> tuple[Panel, int] | None:

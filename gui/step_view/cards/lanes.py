@@ -192,7 +192,19 @@ class LanesCard(Card):
             self.body.addWidget(widget)
 
     def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
-        """Show the lanes of one of `blocks` blocks of `threads` threads; `followed` is a thread or -1."""
+        """Show the lanes of a block.
+
+        Parameters
+        ----------
+        lanes : Lanes or None
+        block : int
+        blocks : int
+            Number of blocks of the launch.
+        threads : int
+            Threads per block.
+        followed : int
+            The followed thread, or -1.
+        """
         self.grid.show_lanes(lanes, block, threads, followed)
         parts = [f"block {block} of {blocks}"] if blocks > 1 else []
         if lanes is not None and self.grid.rows < (warps := lanes.state.shape[1]):

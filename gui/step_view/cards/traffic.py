@@ -128,8 +128,8 @@ class AddressBars(QWidget):
         for row, (each, name) in enumerate(zip(visible, names, strict=True)):
             top = row * height
             painter.setPen(QColor(theme.muted))
-            elided = metric.elidedText(name, Qt.TextElideMode.ElideLeft, left - look().px(6))
-            painter.drawText(QRectF(0, top, left, height), center, elided)
+            short_name = metric.elidedText(name, Qt.TextElideMode.ElideLeft, left - look().px(6))
+            painter.drawText(QRectF(0, top, left, height), center, short_name)
             # Lanes are sorted by warp, so that each warp is one run of its color.
             lane_warps = np.sort(each.blocks * self._warps + each.threads // WARP)
             for index, warp in enumerate(lane_warps.tolist()):
@@ -141,11 +141,11 @@ class AddressBars(QWidget):
             end = left + each.threads.size * lane_width
             painter.drawText(QRectF(end + look().px(5), top, right, height), center, str(each.threads.size))
         if len(visible) < len(self.addresses):
-            rest = self.addresses[len(visible) :]
-            lanes = sum(each.threads.size for each in rest)
+            hidden = self.addresses[len(visible) :]
+            lanes = sum(each.threads.size for each in hidden)
             painter.setPen(QColor(theme.faint))
             box = QRectF(0, len(visible) * height, self.width(), height)
-            painter.drawText(box, center, f"{len(rest)} more addresses, {lanes} lanes")
+            painter.drawText(box, center, f"{len(hidden)} more addresses, {lanes} lanes")
         painter.end()
 
 

@@ -119,6 +119,6 @@ def group_bands(number: int, bands_to_row: Sequence[Band], sizes: Metrics) -> li
 
 def _make_group(look: tuple[int, bool, bool], sizes: Metrics, rows: Array, starts: Array, ends: Array) -> BandGroup:
     x0, x1 = starts * sizes.column, ends * sizes.column
-    least, most = np.minimum(x0, x1), np.maximum(x0, x1)
+    x_min, x_max = np.minimum(x0, x1), np.maximum(x0, x1)
     y0 = sizes.head + rows * sizes.pitch + sizes.cell
-    return BandGroup(*look, float(least.min()), float(most.max()), x0, y0, x1)
+    return BandGroup(*look, float(x_min.min()), float(x_max.max()), x0, y0, x1)

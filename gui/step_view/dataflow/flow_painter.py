@@ -584,9 +584,12 @@ class FlowPainter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             self._paint_highlight_texts(painter, number, np.asarray(cells, np.int64))
             return
-        kept = self.layout.unchanged_edges[number]
-        here = np.isin(kept.cell, cells)
-        x, y = (kept.column[here] + 0.5) * sizes.column, sizes.head + kept.row[here] * sizes.pitch + sizes.cell
+        origins = self.layout.unchanged_edges[number]
+        listed = np.isin(origins.cell, cells)
+        x, y = (
+            (origins.column[listed] + 0.5) * sizes.column,
+            sizes.head + origins.row[listed] * sizes.pitch + sizes.cell,
+        )
         self._draw_lines(painter, QPen(QColor(theme.faint), 1.4), x, y, x, sizes.top(number))
         chosen = np.asarray(cells, np.int64)
         is_written = row.computed[chosen]

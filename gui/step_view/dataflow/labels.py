@@ -70,8 +70,8 @@ class FlowLabels:
         if number not in self._titles:
             room = self.sizes.label - self.look.px(18)
             metric = QFontMetricsF(self._current_label.font)
-            elided = metric.elidedText(row_title(self.layout.rows[number]), Qt.TextElideMode.ElideRight, room)
-            self._titles[number] = elided
+            title = metric.elidedText(row_title(self.layout.rows[number]), Qt.TextElideMode.ElideRight, room)
+            self._titles[number] = title
         return self._titles[number]
 
     def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:

@@ -261,7 +261,20 @@ def plan_frames(end: int, steps_per_second: float) -> tuple[list[int], float]:
 
 
 def paint_footer(painter: QPainter, box: QRectF, code: str, effect: str, step: str) -> None:
-    """Paint the last executed source line, its effect and the step number below a frame's picture."""
+    """Paint the footer of a frame.
+
+    Parameters
+    ----------
+    painter : QPainter
+    box : QRectF
+        The footer's box, below the frame's picture.
+    code : str
+        The last executed source line.
+    effect : str
+        The values that the line read and wrote.
+    step : str
+        The step number.
+    """
     theme, current_look = look().theme, look()
     painter.fillRect(box, QColor(theme.raised))
     painter.setFont(code_font(current_look.px(16)))

@@ -139,24 +139,24 @@ class Exports(QObject):
 
     def open(self, anchor: QWidget) -> None:
         """Show the menu below a widget, right-aligned with it."""
-        own = self._static_picture() is not None
+        has_static_picture = self._static_picture() is not None
         for action in self.menu.actions():
-            action.setVisible(not own or action.text() in (_PICTURE, _COPY))
+            action.setVisible(not has_static_picture or action.text() in (_PICTURE, _COPY))
         self.menu.popup(anchor.mapToGlobal(QPoint(anchor.width() - self.menu.sizeHint().width(), anchor.height())))
 
     def _require_state(self) -> ExportState | None:
         """Return the tab's state, or report that there is nothing to save."""
-        shown = self._export_state()
-        if shown is None:
+        state = self._export_state()
+        if state is None:
             self.failed.emit("There is no picture to save yet.", "")
-        return shown
+        return state
 
     def _choose_path(self, title: str, kinds: str) -> Path | None:
-        shown = self._static_picture() or self._require_state()
-        if shown is None:
+        picture = self._static_picture() or self._require_state()
+        if picture is None:
             return None
         suffix = kinds.split("*")[1].split(")")[0]
-        choice = choose_new_file(self._tab, title, f"{shown.stem}{suffix}", kinds, "pictures")
+        choice = choose_new_file(self._tab, title, f"{picture.stem}{suffix}", kinds, "pictures")
         if choice is None:
             return None
         path, filter_name = choice
@@ -173,15 +173,15 @@ class Exports(QObject):
 
     def write_picture(self, path: Path) -> bool:
         """Write the current picture, and report success or failure; return whether it was written."""
-        shown = self._static_picture() or self._require_state()
-        if shown is None:
+        picture = self._static_picture() or self._require_state()
+        if picture is None:
             return False
-        if isinstance(shown, StaticPicture):
-            succeeded = _write_painting(shown.size, shown.paint, path)
-        elif isinstance(shown.picture, FlowView):
-            succeeded = _make_flow_picture(shown).write(path, shown.moment, shown.picture.marks.highlighted)
+        if isinstance(picture, StaticPicture):
+            succeeded = _write_painting(picture.size, picture.paint, path)
+        elif isinstance(picture.picture, FlowView):
+            succeeded = _make_flow_picture(picture).write(path, picture.moment, picture.picture.marks.highlighted)
         else:
-            succeeded = _write_widget(shown.picture, path)
+            succeeded = _write_widget(picture.picture, path)
         if succeeded:
             self.status_message.emit(f"Saved {path.name}")
         else:
@@ -211,11 +211,11 @@ class Exports(QObject):
 
     def write_handout(self, path: Path) -> bool:
         """Write a handout of all phases, and report success or failure; return whether it was written."""
-        shown = self._require_state()
-        if shown is None:
+        state = self._require_state()
+        if state is None:
             return False
         is_supported = path.suffix.lower() in (".pdf", ".svg")
-        if not is_supported or not Handout(_visible_layout(shown), shown.models, shown.caption).write(path):
+        if not is_supported or not Handout(_visible_layout(state), state.models, state.caption).write(path):
             self.failed.emit(f"Cannot write {path.name}.", f"{_FOLDER_ADVICE} and a name that ends in .pdf or .svg.")
             return False
         self.status_message.emit(f"Saved {path.name}")
@@ -231,17 +231,17 @@ class Exports(QObject):
 
     def write_player(self, path: Path) -> None:
         """Start writing a page that plays the recording; it is assembled in the background."""
-        shown = self._require_state()
-        if shown is None:
+        state = self._require_state()
+        if state is None:
             return
         self.progressed.emit("saving the player")
-        layout = _visible_layout(shown)
+        layout = _visible_layout(state)
         in_symbols = layout.symbols is not None
 
         def write() -> None:
             problem = ""
             try:
-                path.write_text(write_page(shown.models, shown.caption, shown.text, in_symbols=in_symbols), "utf-8")
+                path.write_text(write_page(state.models, state.caption, state.text, in_symbols=in_symbols), "utf-8")
             except OSError as error:
                 problem = f"Cannot write {path.name}: {error.strerror}."
             with suppress(RuntimeError):  # the tab may have been deleted in the meantime
@@ -266,11 +266,11 @@ class Exports(QObject):
 
     def write_recording(self, path: Path) -> bool:
         """Copy the recording's file, and report success or failure; return whether it was copied."""
-        shown = self._require_state()
-        if shown is None:
+        state = self._require_state()
+        if state is None:
             return False
         try:
-            shutil.copyfile(shown.file, path)
+            shutil.copyfile(state.file, path)
         except OSError as error:
             self.failed.emit(f"Cannot write {path.name}: {error.strerror}.", f"{_FOLDER_ADVICE}.")
             return False
@@ -290,14 +290,14 @@ class Exports(QObject):
         if self.film is not None:
             self.failed.emit("Another animation is still being saved.", "")
             return
-        shown = self._require_state()
-        if shown is None:
+        state = self._require_state()
+        if state is None:
             return
         if path.suffix.lower() not in (".gif", ".mp4"):
             self.failed.emit(f"Cannot write {path.name}.", "Choose a name that ends in .gif or .mp4.")
             return
-        moments, rate = plan_frames(shown.end, shown.steps_per_second)
-        self.film = Film(path, moments, _make_frame_painter(shown), rate, self)
+        moments, rate = plan_frames(state.end, state.steps_per_second)
+        self.film = Film(path, moments, _make_frame_painter(state), rate, self)
         self.film.progressed.connect(lambda share: self.progressed.emit(f"saving {share:.0%}"))
         self.film.finished.connect(lambda problem: self._report_film(path, problem))
         self.film.start()

@@ -135,9 +135,9 @@ class TilesView(QWidget):
         ):
             painter.setFont(font)
             painter.setPen(QColor(color))
-            elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(width))
+            shortened = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(width))
             line = QRectF(_SIDE, number * line_height, width, line_height)
-            painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), elided)
+            painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), shortened)
         places = self._tile_boxes()
         letters = _choose_fonts(*_cell_size(places), look())
         for tile, box in places:

@@ -140,7 +140,17 @@ class VariantCounts(QWidget):
         grid.setColumnStretch(0, 1)
 
     def show_counts(self, index: int, name: str, so_far: Counts, total: Counts) -> None:
-        """Show the counts of a variant: `index` is 0 or 1, `name` its title, `so_far` and `total` the two columns."""
+        """Show the counts of a variant.
+
+        Parameters
+        ----------
+        index : int
+            0 for the first variant, 1 for the second.
+        name : str
+            The variant's title.
+        so_far, total : Counts
+            Counts up to the current moment, and of the whole recording.
+        """
         self.names[index].show_text(name)
         for figure, (_, count, as_words) in _COUNT_COLUMNS.items():
             values = (count(so_far), count(total))
@@ -203,10 +213,10 @@ class VariantsView(QWidget):
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(4)
         page.addLayout(head)
-        both = row(*self.sides, spacing=4)
-        for place in (0, 1):
-            both.setStretch(place, 1)
-        page.addLayout(both, 1)
+        sides_row = row(*self.sides, spacing=4)
+        for column in (0, 1):
+            sides_row.setStretch(column, 1)
+        page.addLayout(sides_row, 1)
         page.addWidget(self.counts)
         self.other_variants.activated.connect(lambda _: self._record())
         self.alignment_kinds.picked.connect(lambda _: self._align())
@@ -289,11 +299,11 @@ class VariantsView(QWidget):
         """Show the first variant at a moment, and the other one at the aligned moment."""
         self._moment = moment
         moments = (moment, self.alignment.map_moment(moment) if self.alignment is not None else 0)
-        for index, (side, own_moment) in enumerate(zip(self.sides, moments, strict=True)):
+        for side_index, (side, side_moment) in enumerate(zip(self.sides, moments, strict=True)):
             if side.models is None:
                 continue
-            side.show_moment(own_moment)
+            side.show_moment(side_moment)
             tally, end = side.models.tally, side.models.recording.event_count
             self.counts.show_counts(
-                index, side.title.text().partition("  ·  ")[0], tally.counts_at(own_moment), tally.counts_at(end)
+                side_index, side.title.text().partition("  ·  ")[0], tally.counts_at(side_moment), tally.counts_at(end)
             )

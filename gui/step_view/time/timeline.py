@@ -34,8 +34,8 @@ def shorten_label(label: str, metric: QFontMetricsF, max_width: float) -> str:
     if metric.horizontalAdvance(label) <= max_width:
         return label
     text = metric.elidedText(label.rpartition(" = ")[2], Qt.TextElideMode.ElideRight, max_width)
-    rest = text.removesuffix("…").strip()
-    return text if rest == text or rest.isdigit() or len(rest) >= _MIN_CHARACTERS else ""
+    visible_part = text.removesuffix("…").strip()
+    return text if visible_part == text or visible_part.isdigit() or len(visible_part) >= _MIN_CHARACTERS else ""
 
 
 class Timeline(QWidget):

@@ -35,9 +35,9 @@ class ResidencyBars(QWidget):
         """Set the launch, and the selected number of resident blocks."""
         self.launch, self.resident = launch, resident
         if launch is not None:
-            most = len(launch.timelines)
+            max_resident = len(launch.timelines)
             cycles = format_count(launch.timelines[resident - 1].cycles)
-            self.setAccessibleDescription(f"{resident} of at most {most} resident blocks: {cycles} cycles")
+            self.setAccessibleDescription(f"{resident} of at most {max_resident} resident blocks: {cycles} cycles")
         self.update()
 
     def sizeHint(self) -> QSize:

@@ -151,7 +151,7 @@ class WarpRows:
 
     def spans_at(self, cycle: float) -> list[WarpSpan]:
         """Return the states of all present warps in a cycle."""
-        return [self._make_span(place) for place in self._current_spans(cycle).tolist() if place >= 0]
+        return [self._make_span(span) for span in self._current_spans(cycle).tolist() if span >= 0]
 
     def spans_between(self, warp: int, first: float, last: float) -> Array:
         """Return the spans of a warp that overlap a range of cycles."""

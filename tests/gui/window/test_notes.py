@@ -29,7 +29,7 @@ def test_the_window_opens_on_damaged_settings_and_says_so_once(qtbot, open_windo
     store.write_text('{"image": ' + "[" * 100_000)
     window = open_window()
     assert window.banner.isVisible()
-    assert "could not be read" in window.banner.message.text()
+    assert "Cannot read" in window.banner.message.text()
     assert "settings-unreadable-1.json" in window.banner.message.text()
     assert window.appearance is not None
     assert window.saved_settings.theme == "dark"
