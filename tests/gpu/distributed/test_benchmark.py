@@ -1,4 +1,4 @@
-"""Each case of `bench cluster` on one simulator and on two: the same result, and what was exchanged by which way."""
+"""Cases of `bench cluster` on one simulator and on two: equal results, and bytes exchanged by each transport."""
 
 from __future__ import annotations
 
@@ -25,23 +25,25 @@ from tests.gpu.distributed.conftest import PLAIN
 SIZES = {"matmul": 24, "sort": 700, "scan": 1024, "reduction": 1024, "histogram": 1024, "convolution": 1024}
 
 
-def test_cases_are_right_on_one_and_on_two(cluster):
+def test_cases_are_correct_on_one_worker_and_on_two(cluster):
     cases = [CASES[name](SIZES[name]) for name in ("matmul", "sort", "convolution")]
-    cases.append(replace(CASES["scan"](1024), min_chunks=3))  # of which each worker scans several
+    cases.append(replace(CASES["scan"](1024), min_chunks=3))  # so that each worker scans several chunks
     rows = [*measure.measure(cluster.limit_workers(2), cases, 1, raise_error)]
     assert [row.workers for row in rows] == [1, 2] * len(cases)
     assert [row.work for row in rows if not row.correct] == []
-    of = {(row.work.split()[0], row.workers): row for row in rows}
-    assert of["sort,", 2].device_bytes == pytest.approx(700 * 4 / 2, rel=0.2), "all but what each has already"
-    assert of["matmul,", 2].device_bytes == 24 * 24 * 4, "to each worker half of B"
-    assert of["scan", 2].socket_bytes == 2 * 4, "the totals of the first worker's chunks"
-    assert [*of["scan", 1].steps] == ["scan chunk"]
+    row_of = {(row.work.split()[0], row.workers): row for row in rows}
+    assert row_of["sort,", 2].device_bytes == pytest.approx(700 * 4 / 2, rel=0.2), (
+        "half of the keys change their worker"
+    )
+    assert row_of["matmul,", 2].device_bytes == 24 * 24 * 4, "each worker receives half of B"
+    assert row_of["scan", 2].socket_bytes == 2 * 4, "the totals of the first worker's chunks"
+    assert [*row_of["scan", 1].steps] == ["scan chunk"]
     assert {row.device_bytes + row.socket_bytes for row in rows if row.workers == 1} == {0}
     assert all(row.steps and row.median_device_ms > 0 for row in rows)
-    assert not any(cluster.call_on_each_worker(call_with_engine, is_held)), "they go on as they were"
+    assert not any(cluster.call_on_each_worker(call_with_engine, is_held)), "the engines of the workers are restored"
 
 
-def test_bodies_are_brought_to_the_devices_and_back(cluster):
+def test_bodies_are_transferred_to_the_devices_and_back(cluster):
     (row,) = measure.measure(cluster.limit_workers(1), [CASES["nbody"](32)], 1, raise_error)
     assert row.correct
     assert row.time_steps == 4
@@ -58,33 +60,36 @@ def is_held(engine):
 
 
 @pytest.mark.parametrize("name", [*SIZES])
-def test_a_result_of_another_input_is_wrong(cluster, name):
+def test_the_result_of_another_input_is_wrong(cluster, name):
     case = CASES[name](SIZES[name])
-    other = {key: replace(made, salt=made.salt + 1) for key, made in case.divided_inputs.items()}
+    other = {key: replace(generated, salt=generated.salt + 1) for key, generated in case.divided_inputs.items()}
     rows = measure.measure(cluster.limit_workers(1), [replace(case, divided_inputs=other)], 1, raise_error)
-    assert [row.correct for row in rows] == [name in ("reduction", "sort", "histogram")], "these know sums of any input"
+    assert [row.correct for row in rows] == [name in ("reduction", "sort", "histogram")], (
+        "these compare with sums of the given input"
+    )
 
 
-def test_what_cannot_be_run_is_told_and_the_others_go_on(cluster):
-    cases, told = [replace(CASES["reduction"](64), params={"dtype": "int32", "blocks": -1}), CASES["reduction"](64)], []
-    rows = measure.measure(cluster.limit_workers(1), cases, 1, lambda case, error: told.append(error.message))
+def test_a_failing_case_is_reported_and_the_others_run(cluster):
+    cases = [replace(CASES["reduction"](64), params={"dtype": "int32", "blocks": -1}), CASES["reduction"](64)]
+    messages = []
+    rows = measure.measure(cluster.limit_workers(1), cases, 1, lambda case, error: messages.append(error.message))
     assert [row.correct for row in rows] == [True]
-    assert "blocks" in told[0].lower()
+    assert "blocks" in messages[0].lower()
 
 
-def test_an_element_is_made_of_its_place():
-    made = GeneratedInput(rows=1, row_shape=(), dtype="int32", bits=32)
-    # MurmurHash3's last step, by its author's own numbers of 64 bits cut down.
-    places = np.arange(2**16)
-    found = generate_elements(made, places)
-    assert len({*found.tolist()}) == places.size, "each stands for another"
-    assert abs(int(found.astype(np.int64).mean())) < 2**24
-    few = generate_elements(replace(made, bits=3, dtype="float32"), places)
+def test_an_element_is_a_hash_of_its_index():
+    generated = GeneratedInput(rows=1, row_shape=(), dtype="int32", bits=32)
+    # The 32-bit finalizer of MurmurHash3 is a bijection.
+    indices = np.arange(2**16)
+    elements = generate_elements(generated, indices)
+    assert len({*elements.tolist()}) == indices.size, "all elements differ"
+    assert abs(int(elements.astype(np.int64).mean())) < 2**24
+    few = generate_elements(replace(generated, bits=3, dtype="float32"), indices)
     assert np.bincount(few.astype(int)).min() > 7000
     assert few.max() == 7
 
 
-def test_what_fits_one_device_is_run_without_dask_too(cluster):
+def test_a_case_that_fits_one_device_also_runs_without_dask(cluster):
     rows = [*overhead.measure(cluster.limit_workers(2), overhead.make_overhead_works(64)[:1], 1, PLAIN)]
     assert all(row.correct for row in rows)
     assert rows[0].work == "Scan, 64 elements"
@@ -104,25 +109,25 @@ def test_an_image_on_a_disk_is_read_counted_and_filtered(cluster, tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
-def test_simulators_are_told_of_and_written_nowhere(cluster, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(command, "open_cluster", lambda asked, engine: nullcontext(cluster.limit_workers(1)))
-    asked, page = dict.fromkeys(sizes.NAMES, 0) | {"reduction": 256}, tmp_path / "page.md"
-    assert command.run(ClusterSettings(), asked, 1, page, tmp_path) == 0
-    said = capsys.readouterr().out
-    assert "simulated: their times are not a GPU's" in said
-    assert re.search(r"reduction \(sum\), 256 int32 \| 1 .* \| verified", said)
+def test_a_run_on_simulators_is_labeled_and_not_saved(cluster, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(command, "open_cluster", lambda settings, engine: nullcontext(cluster.limit_workers(1)))
+    chosen_sizes, page = dict.fromkeys(sizes.NAMES, 0) | {"reduction": 256}, tmp_path / "page.md"
+    assert command.run(ClusterSettings(), chosen_sizes, 1, page, tmp_path) == 0
+    output = capsys.readouterr().out
+    assert "simulated: their times are not a GPU's" in output
+    assert re.search(r"reduction \(sum\), 256 int32 \| 1 .* \| verified", output)
     assert not page.exists()
 
 
 def test_gpus_have_a_section_of_the_page(cluster, monkeypatch, tmp_path):
     gpus = cluster.limit_workers(2)
     gpus.workers = tuple(replace(each, device=replace(each.device, engine="cuda", name="H")) for each in gpus.workers)
-    monkeypatch.setattr(command, "open_cluster", lambda asked, engine: nullcontext(gpus))
-    asked, page = dict.fromkeys(sizes.NAMES, 0) | {"scan": 64, "disk": 400}, tmp_path / "page.md"
-    assert command.run(ClusterSettings(), asked, 1, page, tmp_path) == 0
-    shown = page.read_text("utf-8")
-    assert "## Several devices: 2 x H, " in shown
-    assert "## Streamed from a disk: 2 x H, " in shown
+    monkeypatch.setattr(command, "open_cluster", lambda settings, engine: nullcontext(gpus))
+    chosen_sizes, page = dict.fromkeys(sizes.NAMES, 0) | {"scan": 64, "disk": 400}, tmp_path / "page.md"
+    assert command.run(ClusterSettings(), chosen_sizes, 1, page, tmp_path) == 0
+    saved = page.read_text("utf-8")
+    assert "## Several devices: 2 x H, " in saved
+    assert "## Streamed from a disk: 2 x H, " in saved
     text = "\n\n".join(section.markdown() for section in find_sections(page, ""))
     assert re.search(
         r"\| scan \(inclusive sum\), 64 int32 \| 2 \| .*reduce chunk .*, scan chunk .* \| 0 B \| 4 B \| verified \|",
@@ -140,10 +145,10 @@ def test_a_size_has_a_name_and_a_number(text):
     assert sizes.parse_size("disk=0") == ("disk", 0)
 
 
-def test_workers_that_take_turns_on_a_gpu_are_not_measured(tmp_path, monkeypatch):
+def test_workers_that_share_a_gpu_are_not_measured(tmp_path, monkeypatch):
     device = Device("cuda", "NVIDIA H200", "gpu", 1024, 49152, 132, place="0000:01:00.0")
     workers = tuple(WorkerStatus(str(n), f"tcp://127.0.0.1:{n}", "127.0.0.1", device) for n in (1, 2))
-    monkeypatch.setattr(command, "open_cluster", lambda asked, engine: nullcontext(SimpleNamespace(workers=workers)))
+    monkeypatch.setattr(command, "open_cluster", lambda settings, engine: nullcontext(SimpleNamespace(workers=workers)))
     page = tmp_path / "page.md"
     with pytest.raises(InputError, match=r"2 workers on 1 x NVIDIA H200: .* do not show the speedup of several GPUs"):
         command.run(ClusterSettings(workers=2), {}, 1, page, tmp_path)

@@ -1,4 +1,4 @@
-"""Where what the teaching texts work out is asked, and what their listings do wrong is repaired: in which lesson."""
+"""Coverage of the teaching texts: each worked example is a lesson's question, each faulty listing a task's mistake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests import needs
 
 LISTINGS = Path(__file__).parents[4] / "shared" / "listings"
 
-MET = {
+STEPS_OF_EXAMPLES = {
     "0": [
         "06-reduction: Idle lanes, counted", "06-reduction: Whole warps finish", "06-reduction: Any number of values",
     ],
@@ -67,9 +67,9 @@ MET = {
         "15-softmax: What is a share?",
     ],
 }  # fmt: skip
-"""For each text its worked examples in their order, and the step where they are met; "" for one of host code."""
+"""The steps about each text's worked examples, in order; "" for an example of host code."""
 
-REPAIRED = {
+TASKS_OF_LISTINGS = {
     "0-neighbored": [
         ("06-reduction/guard", "the number in the block is compared with the length of the array"),
         ("06-reduction/ninety-six", "halves are rounded down, so leftover elements are not added"),
@@ -114,16 +114,16 @@ REPAIRED = {
     "4-texture-histogram": [("10-histogram/private", "some bins are not initialized")],
     "4-warp-radix": [("13-sort/radix", "no __syncwarp() before the next reads")],
 }  # fmt: skip
-"""Listings that do something wrong, and the tasks whose listed mistakes those are."""
+"""The mistakes of tasks that correspond to faulty listings."""
 
-NOT_A_STUDENTS = {
+EXCLUDED_LISTINGS = {
     "0-recursive-cpu": "host code",
-    "2-scan-inefficient": "signs of another language, and a macro that is left out",
+    "2-scan-inefficient": "signs of another language, and a missing macro",
     "3-fig-9-2": "host code",
     "3-fig-9-6": "a name that is not declared",
-    "3-fig-9-8-numbered": "line numbers among the code",
-    "4-conv-v3": "what a launch leaves out: the filter is never set",
-    "4-quicksort": "dots for what is left out",
+    "3-fig-9-8-numbered": "line numbers in the code",
+    "4-conv-v3": "the host program never sets the filter",
+    "4-quicksort": "dots instead of code",
     "4-thrust-sort": "host code",
 }
 
@@ -140,61 +140,61 @@ def _shared(name: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _places() -> Iterator[tuple[str, str]]:
-    for steps in MET.values():
-        for place in filter(None, steps):
-            name, _, title = place.partition(": ")
+def _list_steps() -> Iterator[tuple[str, str]]:
+    for steps in STEPS_OF_EXAMPLES.values():
+        for step in filter(None, steps):
+            name, _, title = step.partition(": ")
             yield name, title
 
 
-def test_each_place_of_the_table_is_there(lessons: dict[str, Lesson]) -> None:
-    for name, title in _places():
+def test_all_listed_steps_and_mistakes_exist(lessons: dict[str, Lesson]) -> None:
+    for name, title in _list_steps():
         step = next((each for each in lessons[name].steps if each.title == title), None)
         assert step is not None, f"{name}: {title}"
         assert step.question or step.task
-    for places in REPAIRED.values():
+    for places in TASKS_OF_LISTINGS.values():
         for task, says in places:
-            name, _, own = task.partition("/")
-            assert says in [each.says for each in lessons[name].task(own).mistakes], f"{task}: {says}"
+            name, _, task_name = task.partition("/")
+            assert says in [each.says for each in lessons[name].task(task_name).mistakes], f"{task}: {says}"
 
 
-def test_each_worked_example_of_the_texts_is_met_somewhere() -> None:
+def test_each_worked_example_has_a_step() -> None:
     examples = _shared("examples.json")
-    for text, steps in MET.items():
+    for text, steps in STEPS_OF_EXAMPLES.items():
         found = [each for each in examples if each["text"] == int(text)]
         assert len(found) == len(steps), f"text {text}"
-    assert len(examples) == sum(map(len, MET.values()))
+    assert len(examples) == sum(map(len, STEPS_OF_EXAMPLES.values()))
 
 
-def test_each_mistake_of_the_listings_is_one_of_a_task() -> None:
+def test_each_faulty_listing_has_a_task() -> None:
     wrong = {
         Path(each["file"]).stem
         for each in _shared("expected.json")
         if each["as_printed_outcome"]["outcome"] != "runs" or "notes" in each["as_printed_outcome"]
     }
-    assert wrong == REPAIRED.keys() | NOT_A_STUDENTS.keys()
+    assert wrong == TASKS_OF_LISTINGS.keys() | EXCLUDED_LISTINGS.keys()
 
 
 @pytest.mark.parametrize(
-    ("place", "examples", "ours"),
+    ("place", "examples", "additional"),
     [
         ("07-scan: Cut the sausage", [(2, 12)], []),
         ("06-reduction: Any number of values", [(0, 2)], [39]),
         ("07-scan: Inclusive or exclusive?", [(2, 21), (2, 22), (4, 8)], [0]),
-        ("10-histogram: Letters of a text", [(3, 1)], [3]),  # and three blanks, behind the letters' bins
+        ("10-histogram: Letters of a text", [(3, 1)], [3]),  # and three spaces, in the bin after the letters' bins
         ("15-softmax: What is a share?", [(4, 30)], []),
     ],
 )
-def test_what_is_answered_is_what_the_text_should_say(
-    lessons: dict[str, Lesson], place: str, examples: list[tuple[int, int]], ours: list[float]
+def test_answers_agree_with_the_texts(
+    lessons: dict[str, Lesson], place: str, examples: list[tuple[int, int]], additional: list[float]
 ) -> None:
-    right = list(ours)
+    answers = list(additional)
     for text, number in examples:
         of_text = [each for each in _shared("examples.json") if each["text"] == text]
-        said = of_text[number]["numbers"]["right"]
-        right += said["cuts"] if isinstance(said, dict) else said
+        numbers = of_text[number]["numbers"]["right"]
+        answers += numbers["cuts"] if isinstance(numbers, dict) else numbers
     name, _, title = place.partition(": ")
     step = next(each for each in lessons[name].steps if each.title == title)
-    for seed in (2,) if title == "What is a share?" else (0, 1, 2):  # a row of four, as the text has it
+    for seed in (2,) if title == "What is a share?" else (0, 1, 2):  # a row of four elements, as in the text
         answer = ask_question(lessons[name], step, seed)[1].answer
-        assert any(answer == pytest.approx(each, abs=1e-6) for each in right)
+        assert any(answer == pytest.approx(each, abs=1e-6) for each in answers)

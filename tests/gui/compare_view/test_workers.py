@@ -1,4 +1,4 @@
-"""Speed over the number of workers: what is asked of the cluster, what is drawn of it, and whose speed it is not."""
+"""Speedup over the number of workers: requests to the cluster, the plot, and the label of simulators."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SIMULATOR = replace(DEVICE, engine="simulator", name="2 x a CPU")
 
 
 @pytest.fixture
-def on_two(make_window, qtbot):
-    """The Compare tab of a scan, on two workers that simulate."""
+def two_workers(make_window, qtbot):
+    """The window, its Compare tab of a scan, and the host of two simulators."""
     window = make_window()
     window.choose_pattern("scan")
     host = FakeHost.instances[0]
@@ -31,7 +31,7 @@ def on_two(make_window, qtbot):
 
 
 def answer_pending(host, seconds, *, verified=True):
-    """Answer what waits, each number of workers with a time of its own."""
+    """Answer the pending requests, with the seconds for each number of workers."""
     while any(isinstance(each, RunPattern) and each.chunks for each in host.pending.values()):
         request = next(iter(host.pending.values()))
         result = host.result_of(request)
@@ -44,32 +44,32 @@ def answer_pending(host, seconds, *, verified=True):
 def measure_workers(window, tab, host, qtbot, seconds, **options):
     host.answers_later = True
     tab.measure()
-    asked = []
+    chunk_counts = []
     while tab.busy:
         qtbot.waitUntil(lambda: bool(host.pending) or not tab.busy)
-        asked += [each.chunks for each in host.pending.values() if isinstance(each, RunPattern)]
+        chunk_counts += [each.chunks for each in host.pending.values() if isinstance(each, RunPattern)]
         answer_pending(host, seconds, **options)
         qtbot.wait(1)
     host.answers_later = False
-    return asked
+    return chunk_counts
 
 
-def test_each_number_of_workers_is_run_and_the_first_run_does_not_count(on_two, qtbot):
-    window, tab, host = on_two
+def test_each_number_of_workers_runs_after_one_uncounted_run(two_workers, qtbot):
+    window, tab, host = two_workers
     assert measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0}) == [(2,), *[(1,)] * REPEATS, *[(2,)] * REPEATS]
     assert tab.workers.plot.speedups == {1: 1.0, 2: 1.5}
     assert tab.workers.speedup_label.text().startswith("2 workers: speedup 1.50; 2\u2009000 ms, median of 3")
 
 
-def test_what_simulators_take_is_never_said_to_be_a_gpus(on_two, qtbot):
-    window, tab, host = on_two
+def test_times_of_simulators_are_labeled(two_workers, qtbot):
+    window, tab, host = two_workers
     measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
     assert tab.workers.badge.text() == "simulated"
     assert tab.workers.speedup_label.text().endswith("this does not predict GPUs.")
 
 
-def test_a_wrong_result_and_a_failure_end_it(on_two, qtbot):
-    window, tab, host = on_two
+def test_a_wrong_result_and_a_failure_end_the_measurement(two_workers, qtbot):
+    window, tab, host = two_workers
     measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0}, verified=False)
     assert window.banner.message.text() == "The result is wrong, so its time is not shown."
     host.answers_later = True
@@ -81,8 +81,8 @@ def test_a_wrong_result_and_a_failure_end_it(on_two, qtbot):
     assert tab.workers.plot.speedups == {}
 
 
-def test_it_goes_with_the_cluster(on_two, qtbot):
-    window, tab, host = on_two
+def test_the_workers_view_disappears_with_the_cluster(two_workers, qtbot):
+    window, tab, host = two_workers
     assert tab.listed.isHidden(), "nothing to tick: the chosen variant is measured"
     measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
     window.set_engine("simulator")
@@ -92,12 +92,12 @@ def test_it_goes_with_the_cluster(on_two, qtbot):
 
 
 @pytest.mark.parametrize(("workers", "counts"), [(1, [1]), (4, [1, 2, 3, 4]), (12, [1, 2, 4, 8, 12])])
-def test_of_many_workers_powers_of_two_are_measured(workers, counts):
+def test_many_workers_are_measured_at_powers_of_two(workers, counts):
     assert list_worker_counts(workers) == counts
 
 
-def test_beside_the_plot_stand_the_figures_in_place_of_variants(on_two, qtbot):
-    window, tab, host = on_two
+def test_figures_next_to_the_plot_replace_the_variants(two_workers, qtbot):
+    window, tab, host = two_workers
     figures = tab.workers.figures
     assert (tab.variants_card.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Over workers", False, True)
     assert {*figures.texts} >= {"1 worker", "2 workers", "–"}, "nothing is measured yet"

@@ -1,4 +1,4 @@
-"""How long the window takes to open: in a process of its own, from the command to its first picture."""
+"""Startup time of the window: in a separate process, from the command to the first painted picture."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from gui.driving import startup_time
 
 
-def test_an_opening_takes_its_time_and_leaves(monkeypatch) -> None:
-    begun = time.time()
+def test_a_startup_is_measured_and_ends(monkeypatch) -> None:
+    start = time.time()
     monkeypatch.setattr(startup_time, "_WARM_UP_COUNT", 0)
-    (found,) = startup_time.measure_startups(1)
-    assert found.cpu_ms > 100
-    assert found.wall_ms <= 1e3 * (time.time() - begun)
+    (startup,) = startup_time.measure_startups(1)
+    assert startup.cpu_ms > 100
+    assert startup.wall_ms <= 1e3 * (time.time() - start)
 
 
-def test_a_window_that_does_not_open_says_why(monkeypatch, tmp_path) -> None:
+def test_a_failed_startup_reports_its_reason(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(startup_time, "_ROOT", tmp_path)
     with pytest.raises(RuntimeError, match="gui"):
         startup_time.measure_startups(1)

@@ -1,4 +1,4 @@
-"""What nobody has chosen goes by the device, and by the rung that is chosen."""
+"""Defaults of parameters depend on the device and the selected variant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gui.model.records import Settings
 GPU = Device("cuda", "some GPU", "gpu", 1024, 49152, 132)
 
 
-def test_a_quadratic_rung_does_not_begin_with_what_a_gpu_wants():
+def test_a_quadratic_variant_has_a_smaller_default_size_on_a_gpu():
     sort = find_pattern("sort")
     settings = {"sort": Settings(sort.first_rung.name, sort.check({}))}
     assert sort.first_rung.max_default_size
@@ -24,7 +24,7 @@ def test_a_quadratic_rung_does_not_begin_with_what_a_gpu_wants():
     assert settings["sort"].params["n"] == sort.first_rung.max_default_size
 
 
-def test_what_was_chosen_stays():
+def test_a_chosen_value_is_kept():
     sort = find_pattern("sort")
     settings = {"sort": Settings(sort.first_rung.name, sort.check({"n": 2**20}))}
     settings["sort"].chosen.add("n")

@@ -1,4 +1,4 @@
-"""What a simulated run does is counted beside it; a GPU's run is timed, and nothing else."""
+"""Counts of runs: simulated runs are counted in a side process; runs on a GPU are only timed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.gui.conftest import FakeHost, wait_until_idle
 
 @pytest.fixture
 def simulated(qtbot, monkeypatch, make_window, gray):
-    """A window whose engine says that it simulates."""
+    """A window whose engine is a simulator."""
     monkeypatch.setattr(conftest, "DEVICE", replace(conftest.DEVICE, engine="simulator"))
-    made = make_window()
-    made.bench.open_image(gray)
-    wait_until_idle(qtbot, made)
-    made.host, made.side = FakeHost.instances[0], FakeHost.instances[-1]
-    return made
+    window = make_window()
+    window.bench.open_image(gray)
+    wait_until_idle(qtbot, window)
+    window.host, window.side = FakeHost.instances[0], FakeHost.instances[-1]
+    return window
 
 
 def count_requests(host):
@@ -32,13 +32,13 @@ def select_variant(qtbot, window, variant):
     return window.page.numbers
 
 
-def test_a_simulated_run_is_counted_by_the_other_process_and_once(qtbot, simulated):
+def test_a_simulated_run_is_counted_once_by_the_side_process(qtbot, simulated):
     numbers = select_variant(qtbot, simulated, "constant")
     assert numbers.source.text() == "counted"
     assert numbers.counts_view.figure.text() == "12"
-    asked = count_requests(simulated.side)[-1]
-    ran = simulated.host.runs("convolution")[-1]
-    assert (asked.variant, asked.params, asked.inputs) == (ran.variant, ran.params, ran.inputs)
+    request = count_requests(simulated.side)[-1]
+    run = simulated.host.runs("convolution")[-1]
+    assert (request.variant, request.params, request.inputs) == (run.variant, run.params, run.inputs)
     assert not count_requests(simulated.host)
     assert select_variant(qtbot, simulated, "tiled").counts_view.figure.text() == "16"
     before = len(count_requests(simulated.side))
@@ -46,7 +46,7 @@ def test_a_simulated_run_is_counted_by_the_other_process_and_once(qtbot, simulat
     assert len(count_requests(simulated.side)) == before
 
 
-def test_counts_that_come_late_are_not_shown_of_another_variant(qtbot, simulated):
+def test_late_counts_are_not_shown_for_another_variant(qtbot, simulated):
     simulated.side.answers_later = True
     simulated.choose_variant("constant")
     qtbot.waitUntil(lambda: len(simulated.side.pending) == 1 and bool(count_requests(simulated.side)))
@@ -60,7 +60,7 @@ def test_counts_that_come_late_are_not_shown_of_another_variant(qtbot, simulated
     assert simulated.page.numbers.counts_view.figure.text() == "20"
 
 
-def test_what_cannot_be_counted_says_why(qtbot, simulated):
+def test_a_failed_count_shows_its_reason(qtbot, simulated):
     simulated.side.answers_later = True
     simulated.choose_variant("constant")
     qtbot.waitUntil(lambda: any(isinstance(each, CountPattern) for each in simulated.side.pending.values()))
@@ -69,7 +69,7 @@ def test_what_cannot_be_counted_says_why(qtbot, simulated):
     assert simulated.page.numbers.source.toolTip() == "It never ends."
 
 
-def test_nothing_is_counted_where_the_engine_does_not_simulate(qtbot, window):
+def test_a_run_on_a_gpu_is_not_counted(qtbot, window):
     select_variant(qtbot, window, "constant")
     assert not any(count_requests(host) for host in FakeHost.instances)
     assert window.page.numbers.source.text() == "measured"

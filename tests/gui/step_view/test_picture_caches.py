@@ -1,4 +1,4 @@
-"""A picture that went through time, put together from what it kept, is that of one made for the moment alone."""
+"""Pictures painted from caches after many steps equal new pictures of the same moment."""
 
 from __future__ import annotations
 
@@ -26,74 +26,74 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 
 def fresh_flow(tab):
-    made, models, seen = FlowView(), tab.models, tab.panes.flow.viewport
-    _place_like(made, tab, tab.panes.flow)
-    made.open(DataflowLayout(models.layout.dataflow), models.warps, several_blocks=models.several_blocks)
-    if not seen.fitted:
-        made.zoom(seen.sizes.column / made.viewport.sizes.column)
-    made.show_moment(tab.player.moment)
-    made.follow_thread(tab.followed)
-    made.select(tab.panes.flow.marks.selected)
-    made.viewport.offset = tab.panes.flow.viewport.offset  # where it was scrolled to on its way
-    return made
+    view, models, old_viewport = FlowView(), tab.models, tab.panes.flow.viewport
+    _place_like(view, tab, tab.panes.flow)
+    view.open(DataflowLayout(models.layout.dataflow), models.warps, several_blocks=models.several_blocks)
+    if not old_viewport.fitted:
+        view.zoom(old_viewport.sizes.column / view.viewport.sizes.column)
+    view.show_moment(tab.player.moment)
+    view.follow_thread(tab.followed)
+    view.select(tab.panes.flow.marks.selected)
+    view.viewport.offset = tab.panes.flow.viewport.offset  # the same scroll position
+    return view
 
 
 def fresh_arrays(tab):
-    made = MemoryView()
-    _place_like(made, tab, tab.panes.arrays)
-    made.open(tab.models)
-    made.show_moment(tab.player.moment, fresh_snapshot(tab).block, tab.followed)
-    return made
+    view = MemoryView()
+    _place_like(view, tab, tab.panes.arrays)
+    view.open(tab.models)
+    view.show_moment(tab.player.moment, fresh_snapshot(tab).block, tab.followed)
+    return view
 
 
 def fresh_variables(tab):
-    made, there = VariablesView(), fresh_snapshot(tab)
-    _place_like(made, tab, tab.panes.variables_view)
-    warp = there.thread // WARP
-    variables = find_warp_variables(tab.models.recording, tab.player.moment, there.block, warp)
-    active = there.lanes.state[there.block, warp] == LaneState.ACTIVE
-    made.show_warp(variables, active.tolist(), there.block * there.lanes.state.shape[1] + warp)
-    return made
+    view, snapshot = VariablesView(), fresh_snapshot(tab)
+    _place_like(view, tab, tab.panes.variables_view)
+    warp = snapshot.thread // WARP
+    variables = find_warp_variables(tab.models.recording, tab.player.moment, snapshot.block, warp)
+    active = snapshot.lanes.state[snapshot.block, warp] == LaneState.ACTIVE
+    view.show_warp(variables, active.tolist(), snapshot.block * snapshot.lanes.state.shape[1] + warp)
+    return view
 
 
 def fresh_launches(tab):
-    made = LaunchesView()
-    _place_like(made, tab, tab.panes.launches)
-    made.open(tab.models.grids)
-    made.show_moment(tab.player.moment)
-    return made
+    view = LaunchesView()
+    _place_like(view, tab, tab.panes.launches)
+    view.open(tab.models.grids)
+    view.show_moment(tab.player.moment)
+    return view
 
 
 def fresh_timeline(tab):
-    made, models = Timeline(), tab.models
-    _place_like(made, tab, tab.panes.timeline)
+    view, models = Timeline(), tab.models
+    _place_like(view, tab, tab.panes.timeline)
     kernels = [launch.trace.kernel for launch in models.recording.launches]
-    made.open(models.segments, tab.panes.timeline.findings, kernels, models.phases.intervals)
-    made.show_moment(tab.player.moment)
-    return made
+    view.open(models.segments, tab.panes.timeline.findings, kernels, models.phases.intervals)
+    view.show_moment(tab.player.moment)
+    return view
 
 
 def fresh_lanes(tab):
-    made, there = LaneGrid(), fresh_snapshot(tab)
-    _place_like(made, tab, tab.panes.lanes.grid)
-    made.first_warp, made.max_rows = (
+    view, snapshot = LaneGrid(), fresh_snapshot(tab)
+    _place_like(view, tab, tab.panes.lanes.grid)
+    view.first_warp, view.max_rows = (
         tab.panes.lanes.grid.first_warp,
         tab.panes.lanes.grid.max_rows,
-    )  # as far as it was scrolled
-    made.show_lanes(there.lanes, there.block, there.threads, there.thread if tab.followed else -1)
-    return made
+    )  # the same scroll position
+    view.show_lanes(snapshot.lanes, snapshot.block, snapshot.threads, snapshot.thread if tab.followed else -1)
+    return view
 
 
 def fresh_snapshot(tab):
-    """Return what there is beside the pictures, worked out from the recording alone."""
+    """Return the snapshot of the moment, computed from the recording without caches."""
     models = replace(tab.models, lanes=LaneStates(tab.models.recording))
     return make_snapshots(models)(tab.player.moment, tab.followed)
 
 
-def _place_like(made, tab, like):
-    made.setParent(tab)
-    made.resize(like.size())
-    made.show()  # a hidden one is given its size again for each picture
+def _place_like(view, tab, model_view):
+    view.setParent(tab)
+    view.resize(model_view.size())
+    view.show()  # Qt resizes a hidden widget for each picture
 
 
 PICTURES = {
@@ -105,7 +105,7 @@ PICTURES = {
 
 
 def grab_complete(view):
-    """Return a view's picture when nothing of it is left for the next frame."""
+    """Return a view's picture once no part of it is delayed to the next frame."""
     for _ in range(500):
         image = view.grab().toImage()
         if getattr(view, "complete", True):
@@ -114,35 +114,35 @@ def grab_complete(view):
 
 
 def wait_until_idle(qtbot, tab):
-    """Let the picture come to rest, and all be prepared that is worked out ahead."""
+    """Wait for the layout, animations and prefetching."""
     before = None
     while before != (before := [each.geometry() for each in tab.findChildren(QWidget)]):
-        qtbot.wait(20)  # what is laid out anew may break its lines anew
+        qtbot.wait(20)  # a new layout may wrap texts differently
     qtbot.waitUntil(lambda: not (tab.prefetcher.busy or tab.panes.flow.gliding))
 
 
 def compare_picture(qtbot, tab, kind):
     wait_until_idle(qtbot, tab)
     name, make = PICTURES[kind]
-    kept = {
+    views = {
         kind: (getattr(tab.panes, name), make),
         "time": (tab.panes.timeline, fresh_timeline),
         "lanes": (tab.panes.lanes.grid, fresh_lanes),
     }
-    for what, (seen, make_one) in kept.items():
+    for name, (view, make_one) in views.items():
         fresh = make_one(tab)
-        assert grab_complete(seen) == grab_complete(fresh), f"{what} at {tab.player.moment}"
+        assert grab_complete(view) == grab_complete(fresh), f"{name} at {tab.player.moment}"
         fresh.setParent(None)
         fresh.deleteLater()
-    there = fresh_snapshot(tab)
-    said = tab.panes.statement, tab.panes.variables, tab.panes.phase
-    assert [each._full_text for each in said] == [there.effect, there.variables, there.phase]
-    groups = "  ·  ".join(group.text for group in there.lanes.groups(there.block))
+    snapshot = fresh_snapshot(tab)
+    labels = tab.panes.statement, tab.panes.variables, tab.panes.phase
+    assert [each._full_text for each in labels] == [snapshot.effect, snapshot.variables, snapshot.phase]
+    groups = "  ·  ".join(group.text for group in snapshot.lanes.groups(snapshot.block))
     assert tab.panes.lanes.lane_states._full_text.endswith(groups)
 
 
 def compare_at_moments(qtbot, tab, kind, moments):
-    """Go to moments with a few steps from each, as keys do; compare where each few end."""
+    """Go to moments and step from each; compare the pictures after the steps."""
     for moment, step in zip(moments, itertools.cycle((1, 1, -1))):
         tab.panes.timeline.moment_requested.emit(moment % (tab.player.end + 1))
         getattr(tab.panes, PICTURES[kind][0]).grab()
@@ -163,7 +163,7 @@ def compare_at_moments(qtbot, tab, kind, moments):
         ("sort", "quicksort", {"n": 8}, ("Launches",)),
     ],
 )
-def test_it_does_not_matter_how_a_moment_was_come_to(qtbot, open_step_tab, pattern, variant, params, kinds):
+def test_a_picture_does_not_depend_on_earlier_moments(qtbot, open_step_tab, pattern, variant, params, kinds):
     window = open_step_tab(pattern, variant, **params)
     tab, end = window.page.step, window.page.step.player.end
     for kind in kinds:
@@ -177,23 +177,23 @@ def test_it_does_not_matter_how_a_moment_was_come_to(qtbot, open_step_tab, patte
         compare_picture(qtbot, tab, kind)
 
 
-def test_a_zoomed_dataflow_goes_through_time_too(qtbot, open_step_tab):
+def test_a_zoomed_dataflow_does_not_depend_on_earlier_moments(qtbot, open_step_tab):
     tab = open_step_tab("sort", "bitonic", n=16).page.step
     tab.panes.kinds.choose("Flow")
-    # Cells that carry text, and those that are patches of color.
+    # Cells with text, and cells without.
     for zooms, share in (("++", 3), ("−" * 8, 2)):
         tab.player.go_to(tab.player.end // share)
         tab.panes.flow.fit()
         for each in zooms:
             tab.panes.zoom_buttons[each].click()
         compare_at_moments(qtbot, tab, "Flow", (tab.player.end // share,))
-    told = tab.snapshot(tab.player.moment)
-    tab.panes.lanes.grid.thread_clicked.emit(told.block, told.thread)
+    snapshot = tab.snapshot(tab.player.moment)
+    tab.panes.lanes.grid.thread_clicked.emit(snapshot.block, snapshot.thread)
     compare_picture(qtbot, tab, "Flow")
 
 
 def change_repeatedly(qtbot, window, tab):
-    """Yield after each of many things that are done to a picture, so that what it kept meets all that it shows next."""
+    """Yield after each of many changes that may invalidate a cache."""
     player, form, end = tab.player, tab.settings.form, tab.player.end
     for moment in (1, end // 2, end // 2 - 1, end, 3):
         player.go_to(moment)
@@ -203,8 +203,8 @@ def change_repeatedly(qtbot, window, tab):
     player.step(1)
     player.step(1)
     yield
-    there = tab.snapshot(player.moment)
-    tab.panes.lanes.grid.thread_clicked.emit(there.block, there.thread)
+    snapshot = tab.snapshot(player.moment)
+    tab.panes.lanes.grid.thread_clicked.emit(snapshot.block, snapshot.thread)
     yield
     player.go_to_border(1)
     yield
@@ -223,7 +223,7 @@ def change_repeatedly(qtbot, window, tab):
     yield
     window.resize(window.width() + 60, window.height() + 30)
     yield
-    # The same shapes with other values, then other shapes, then as at first.
+    # The same shapes with other values, then other shapes, then the initial ones.
     tab.settings.new_input_button.click()
     wait_for_recording(qtbot, tab)
     yield
@@ -246,7 +246,7 @@ def change_repeatedly(qtbot, window, tab):
 
 @pytest.mark.parametrize("kind", ["Flow", "Arrays", "Variables"])
 @pytest.mark.parametrize(("pattern", "variant", "params"), [("scan", "brent-kung", {}), ("reduction", "atomic", {})])
-def test_nothing_that_was_kept_is_shown_for_something_else(qtbot, open_step_tab, pattern, variant, params, kind):
+def test_no_change_leaves_an_outdated_picture(qtbot, open_step_tab, pattern, variant, params, kind):
     window = open_step_tab(pattern, variant, **params)
     tab = window.page.step
     tab.panes.kinds.choose(kind)

@@ -1,4 +1,4 @@
-"""Which lines threads have come to: of what is edited there nothing is said where none has."""
+"""Executed lines: an edit at a line that no thread executed is reported as unchecked."""
 
 from __future__ import annotations
 
@@ -63,22 +63,22 @@ extern "C" __global__ void counted(int *out,
 """
 
 
-def test_the_lines_are_told_that_no_thread_came_to() -> None:
+def test_lines_that_no_thread_executed_are_found() -> None:
     lines = TEXT.split("\n")
     with closing(CheckingEngine()) as engine:
         engine.sources = {"scan.cu": TEXT}
         kernel = engine.build("scan.cu").kernel("counted")
         engine.launch(kernel, (1, 1, 1), (32, 1, 1), engine.upload(np.zeros(32, np.int32)), np.int32(8))
         assert engine.findings == []
-        found = engine.find_unreached_lines("scan.cu", range(1, len(lines) + 1), ("counted",))
-        assert found == {number for number, line in enumerate(lines, 1) if "// not" in line}
+        unreached = engine.find_unreached_lines("scan.cu", range(1, len(lines) + 1), ("counted",))
+        assert unreached == {number for number, line in enumerate(lines, 1) if "// not" in line}
         assert engine.find_unreached_lines("scan.cu", [9], ("counted", "other")) == {9}, (
             "a kernel that was not launched"
         )
         assert engine.find_unreached_lines("sort.cu", [9], ("counted",)) == set()
 
 
-def test_what_one_build_leaves_out_and_another_runs_is_reached() -> None:
+def test_a_line_that_one_of_two_builds_executes_is_reached() -> None:
     text = 'extern "C" __global__ void k(int *out) {\n    if (SIZE > 8) {\n        out[0] = 1;\n    }\n}\n'
     with closing(CheckingEngine()) as engine:
         engine.sources = {"scan.cu": text}
