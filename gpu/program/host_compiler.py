@@ -131,7 +131,9 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
     return target
 
 
-_LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs") if sys.platform == "linux" else ()
+_LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--exclude-libs,ALL") if sys.platform == "linux" else ()
+"""Where g++ links a static C++ library, its symbols are hidden: half of them would be those of the library that this
+process has loaded, and `std::cout` would crash."""
 
 
 def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path) -> bytes:

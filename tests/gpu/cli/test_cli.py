@@ -661,9 +661,9 @@ def test_a_pattern_runs_with_another_text_and_is_checked(command, edited):
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_right_result_of_a_kernel_that_races_fails(command, edited, as_json):
     source = edited("__syncthreads();", "")
-    done = command(
-        "run", "reduction", "--variant", "interleaved", "--n", "5000", "--source", source, *(["--json"] * as_json)
-    )
+    # On a GPU the result of a race is right in some runs only.
+    options = ("--engine", "simulator", "--variant", "interleaved", "--n", "5000", "--source", source)
+    done = command("run", "reduction", *options, *(["--json"] * as_json))
     assert done.code == 1
     assert done.err == ""
     if as_json:
