@@ -168,10 +168,10 @@ def describe_latency_chain(contention: ContentionCounts, latencies: Latencies) -
     few = contention.addresses
     return (
         (f"{_format_rate(rates.on_one)} atomics/s", f"one address, {2 * latencies.global_cycles:g} cycles"),
-        (f"{_format_rate(rates.evenly)} atomics/s", f"evenly on {few} address{'es' if few > 1 else ''}"),
-        (f"{_format_rate(rates.skewed)} atomics/s", f"as here, {contention.hottest} on one"),
-        (f"{_format_rate(rates.in_cache)} atomics/s", f"in a cache, × {CACHE_SPEEDUP}"),
-        (f"{_format_rate(rates.operations)} operations/s", f"{OPERATIONS} for each, evenly"),
+        (f"{_format_rate(rates.evenly)} atomics/s", f"spread over {few} address{'es' if few > 1 else ''}"),
+        (f"{_format_rate(rates.skewed)} atomics/s", f"this input, {contention.hottest} on one"),
+        (f"{_format_rate(rates.in_cache)} atomics/s", f"one address in the L2, × {CACHE_SPEEDUP}"),
+        (f"{_format_rate(rates.operations)} operations/s", f"spread, {OPERATIONS} per atomic"),
         (f"{rates.bytes / 1e9:.3g} GB/s", f"{_format_rate(rates.elements)} elements/s"),
     )
 

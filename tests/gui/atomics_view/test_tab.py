@@ -149,6 +149,6 @@ def test_the_chapter_s_chain_follows_from_the_phrase(qtbot, window, tab):
     assert [figure.text() for figure, _ in tab.chain] == [
         "2.5 M atomics/s", "17.5 M atomics/s", "9.5 M atomics/s", "25 M atomics/s", "105 M operations/s", "128 GB/s",
     ]  # fmt: skip
-    assert [about.text() for _, about in tab.chain][2::3] == ["as here, 10 on one", "32 G elements/s"]
+    assert [about.text() for _, about in tab.chain][2::3] == ["this input, 10 on one", "32 G elements/s"]
     tab.global_latency.setValue(100)
     assert tab.chain[0][0].text() == "5 M atomics/s"
