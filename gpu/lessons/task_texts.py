@@ -63,11 +63,6 @@ def line_frame(lesson: Lesson, task: Task) -> LineFrame:
     return LineFrame(solution[: match.start()], match["indent"], solution[match.end() :])
 
 
-def assemble_solution(lesson: Lesson, task: Task, lines: tuple[str, ...]) -> str:
-    """Return the solution with a task's lines in the given order and indentation."""
-    return line_frame(lesson, task).fill(lines)
-
-
 def shuffle_lines(body: str, seed: int) -> str:
     """Permute lines by a seed so that, if possible, every line moves."""
     lines = body.rstrip("\n").split("\n")

@@ -64,11 +64,6 @@ def explain(recording: Recording, moment: int, block: int, thread: int) -> Expla
     )
 
 
-def find_thread_variables(recording: Recording, moment: int, block: int, thread: int) -> tuple[tuple[str, str], ...]:
-    """Return a thread's variables and their values after the event at a moment, or nothing if it is not active."""
-    return explain(recording, moment, block, thread).variables
-
-
 def _explain_statement(thread_event: ThreadEvent, statement: ExecutedStatement, kind: str) -> str:
     match kind, statement.terms:
         case "barrier", _:

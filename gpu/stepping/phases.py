@@ -62,11 +62,6 @@ class Phases:
         """The moments at which named phases begin."""
         return tuple(stretch.first for stretch in self.intervals if stretch.name)
 
-    def find_dominant_phase(self, first: int, last: int) -> str:
-        """Return the phase of most events between two moments."""
-        phase_numbers = self.event_phases[first:last]
-        return self.names[int(np.bincount(phase_numbers).argmax())] if phase_numbers.size else ""
-
 
 def find_phases(recording: Recording) -> Phases:
     """Return the phases of a recording."""

@@ -200,15 +200,6 @@ class Lessons(QObject):
         self._saved_settings.store_lesson_steps(key, [*self._saved_settings.lesson_steps(key), self.step.title])
         self.shelf_changed.emit()
 
-    def reset_progress(self, lesson: LessonOutline) -> None:
-        """Reset a lesson's progress and the submissions for its tasks."""
-        key = self._storage_key(lesson)
-        self._saved_settings.store_lesson_steps(key, [])
-        for step in lesson.steps:
-            if step.task is not None:
-                self._saved_settings.store_submission(key, step.task.name, "")
-        self.shelf_changed.emit()
-
     @property
     def for_class(self) -> bool:
         """Whether questions are shown to a class, without marking answers."""
@@ -286,11 +277,6 @@ class Lessons(QObject):
             return
         self._set_busy(judging=False, showing=True)
         self._post_request(_SHOW_CHANNEL, ShowStep(lesson.folder, self.step_number, self.seed), self._on_scene)
-
-    def request_scene_again(self) -> None:
-        """Request the step's scene again."""
-        self._request_number += 1
-        self._request_scene()
 
     def _on_scene(self, event: Result) -> None:
         self._set_busy(judging=False, showing=False)

@@ -53,11 +53,6 @@ class TimeModeler(QObject):
         """The key of the GPU that times are modeled for: the selected, the local, or the default one."""
         return self._selected_gpu or self._local_gpu or DEFAULT_GPU
 
-    @property
-    def local_gpu(self) -> str:
-        """The key of the local GPU; "" if there is none that is described."""
-        return self._local_gpu
-
     def select_gpu(self, gpu: str) -> None:
         """Select the GPU that times are modeled for."""
         self._change_gpu(gpu, self._local_gpu)

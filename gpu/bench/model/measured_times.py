@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,10 +152,3 @@ def combine_launches(
 
 def _make_group(launch: MeasuredLaunch, times_us: Sequence[float]) -> MeasuredLaunch:
     return MeasuredLaunch(**{**asdict(launch), "launches": len(times_us), "time_us": math.fsum(times_us)})
-
-
-def iterate_launches(cases: Sequence[MeasuredCase]) -> Iterator[tuple[MeasuredCase, MeasuredLaunch]]:
-    """Yield each case's groups of launches."""
-    for case in cases:
-        for launch in case.launches:
-            yield case, launch

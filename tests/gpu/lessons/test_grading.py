@@ -11,7 +11,7 @@ from gpu.errors import InputError
 from gpu.lessons.grading import grade_submission, record_failure
 from gpu.lessons.lesson import Lesson
 from gpu.lessons.lesson_reader import LIBRARY, read_lesson
-from gpu.lessons.task_texts import assemble_solution, initial_text, reference_solution, shuffled_lines
+from gpu.lessons.task_texts import initial_text, line_frame, reference_solution, shuffled_lines
 from gpu.messages.judgments import Judgment
 from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson
 
@@ -142,9 +142,9 @@ def test_lines_are_shuffled_and_put_together() -> None:
     task = lesson.task("reverse")
     lines = shuffled_lines(lesson, task)
     assert sorted(lines) == sorted(each.strip() for each in reference_solution(lesson, task).split("\n")[6:9])
-    assert not grade_submission(lesson, task, assemble_solution(lesson, task, lines)).accepted
+    assert not grade_submission(lesson, task, line_frame(lesson, task).fill(lines)).accepted
     whole = [each.strip() for each in reference_solution(lesson, task).split("\n")[6:9]]
-    assert grade_submission(lesson, task, assemble_solution(lesson, task, tuple(whole))).accepted
+    assert grade_submission(lesson, task, line_frame(lesson, task).fill(tuple(whole))).accepted
 
 
 def test_a_model_says_how_long_it_takes(tmp_path: Path) -> None:

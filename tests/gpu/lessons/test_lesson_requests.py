@@ -12,7 +12,7 @@ from gpu.errors import InputError
 from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders, read_lesson
 from gpu.lessons.lesson_requests import execute_lesson, read_shelf
 from gpu.lessons.questions.evaluation import mark_answer
-from gpu.lessons.task_texts import assemble_solution, reference_solution
+from gpu.lessons.task_texts import line_frame, reference_solution
 from gpu.messages.lessons import JudgeTask, ReadLessons, ShowStep, StepFailure
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import all_patterns
@@ -158,7 +158,7 @@ def test_lines_are_put_into_their_frame(tmp_path: Path) -> None:
     assert task.frame is not None
     lesson = read_lesson(tmp_path)
     assert task.frame.fill(task.pieces) == task.start
-    whole = assemble_solution(lesson, lesson.task("lines"), task.pieces[::-1])
+    whole = line_frame(lesson, lesson.task("lines")).fill(task.pieces[::-1])
     assert whole == task.frame.fill(task.pieces[::-1])
     lines = [line.strip() for line in reference_solution(lesson, lesson.task("lines")).split("\n") if "//" not in line]
     assert [line.strip() for line in task.frame.fill(task.pieces[::-1]).split("\n")] == lines

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.stepping.explanation import explain, find_thread_variables
+from gpu.stepping.explanation import explain
 from gpu.stepping.recording import Recording
 from tests.gpu.simulator import statements
 from tests.gpu.stepping.recordings import record, record_launch
@@ -39,7 +39,7 @@ def test_brent_kung_as_a_lecturer_wants_it():
     assert "__syncthreads(): waits" in texts
     assert texts[:2] == ["t = 0", "s[0] = a[0] = 3"]
     moment = texts.index("s[11] = 17 + 25 = 42")
-    assert dict(find_thread_variables(recording, moment, 0, 0)) == {"t": "0", "stride": "4", "i": "7"}
+    assert dict(explain(recording, moment, 0, 0).variables) == {"t": "0", "stride": "4", "i": "7"}
     assert explain(recording, moment, 0, 1).text == "", "it takes no part"
     assert explain(recording, moment, 1, 0).text == "", "there is no such block"
     assert explain(recording, recording.event_count, 0, 0).text == ""

@@ -71,7 +71,6 @@ def test_stretches_follow_each_other_without_gaps():
     assert phases.starts == tuple(stretch.first for stretch in phases.intervals[1:])
     for stretch in phases.intervals:
         assert {phases.phase_at(moment) for moment in range(stretch.first + 1, stretch.last + 1)} == {stretch.name}
-        assert phases.find_dominant_phase(stretch.first, stretch.last) == stretch.name
     assert phases.phase_at(0) == ""
 
 

@@ -133,21 +133,21 @@ def test_nothing_seen_is_nothing_modeled(qtbot, host, modeling_probe) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "name", "gpu", "here"),
+    ("chosen", "name", "gpu"),
     [
-        ("", "NVIDIA H100 80GB HBM3", "h100", "h100"),
-        ("t4", "NVIDIA H100 80GB HBM3", "t4", "h100"),
-        ("", "NVIDIA GeForce 256", "h200", ""),
+        ("", "NVIDIA H100 80GB HBM3", "h100"),
+        ("t4", "NVIDIA H100 80GB HBM3", "t4"),
+        ("", "NVIDIA GeForce 256", "h200"),
     ],
 )
-def test_the_default_is_the_gpu_that_is_here(qapp, chosen, name, gpu, here) -> None:
+def test_the_default_is_the_gpu_that_is_here(qapp, chosen, name, gpu) -> None:
     jobs = RequestQueue(FakeHost)
     modeling = TimeModeler(jobs, chosen, jobs)
     heard = []
     modeling.gpu_changed.connect(heard.append)
     before = modeling.gpu
     modeling.set_device(Device("cuda", name, "gpu", 1024, 49152, 132))
-    assert (modeling.gpu, modeling.local_gpu) == (gpu, here)
+    assert modeling.gpu == gpu
     assert heard == ([gpu] if gpu != before else [])
 
 
@@ -155,7 +155,7 @@ def test_a_simulator_is_no_gpu_that_is_here(qapp) -> None:
     jobs = RequestQueue(FakeHost)
     modeling = TimeModeler(jobs, "", jobs)
     modeling.set_device(Device("simulator", "H100 in name only", "compiled", 1024, 49152, 1))
-    assert (modeling.gpu, modeling.local_gpu) == ("h200", "")
+    assert modeling.gpu == "h200"
 
 
 def test_validated_gpus_stand_first() -> None:
