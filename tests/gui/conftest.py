@@ -100,7 +100,7 @@ def pytest_runtest_teardown(item):
     for widget in _SHOWN:
         if not sip.isdeleted(widget) and widget.parent() is None:
             widget.hide()
-    dialog = QApplication.activeModalWidget()
+    dialog = QApplication.activeModalWidget() if QApplication.instance() is not None else None
     if dialog is not None:
         dialog.close()
         pytest.fail(f"a {type(dialog).__name__} is left open", pytrace=False)
