@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpu.timing import native
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.memory import WINDOW_BITS
-from gpu.timing.ptx.path import PERIOD, RepeatedIterations, Request, SampledPath, Step, Visit
+from gpu.timing.ptx.path import PERIOD, MemoryRequest, RepeatedIterations, SampledPath, Step, Visit
 
 Array = npt.NDArray[Any]
 
@@ -30,14 +30,14 @@ class CachedRequest:
 
     Parameters
     ----------
-    request : Request
+    request : MemoryRequest
     misses : array
         Sectors that miss.
     unpaired_misses : array
         Missing sectors without a request for the other half of their 64-byte pair.
     """
 
-    request: Request
+    request: MemoryRequest
     misses: Array
     unpaired_misses: Array
 
@@ -134,7 +134,7 @@ def simulate_l1_cache(
     dict of int to CachedRequest
         Each request's misses, by the request's id.
     """
-    requests: list[tuple[Request, int]] = []
+    requests: list[tuple[MemoryRequest, int]] = []
     pieces: list[Array] = []
     kinds: list[Array] = []
     turns: list[Array] = []
@@ -265,7 +265,7 @@ def count_missed_sectors(
     return dict(sectors)
 
 
-def window_of(request: Request) -> int:
+def window_of(request: MemoryRequest) -> int:
     """Return the number of the array that a request accesses."""
     return int(request.sectors[0] >> _WINDOW_SHIFT)
 

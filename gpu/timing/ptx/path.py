@@ -15,7 +15,7 @@ PERIOD = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class MemoryRequest:
     """A memory instruction's requests in one visit; each array has one entry per entry of `warps`.
 
     Parameters
@@ -65,14 +65,14 @@ class Visit:
     block : int
     lanes : array
         The active lanes of each warp of the sample: uint8.
-    requests : tuple of Request
+    requests : tuple of MemoryRequest
     instruction_indices : tuple of int
         For each request, the index of its instruction in the block.
     """
 
     block: int
     lanes: Array
-    requests: tuple[Request, ...]
+    requests: tuple[MemoryRequest, ...]
     instruction_indices: tuple[int, ...]
 
 

@@ -14,7 +14,7 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.timing.ptx.control_flow import NaturalLoop
 from gpu.timing.ptx.lanes import SampleLanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
-from gpu.timing.ptx.path import Request, SampledPath
+from gpu.timing.ptx.path import MemoryRequest, SampledPath
 from gpu.timing.ptx.requests import (
     count_bank_passes,
     count_contending_lanes,
@@ -106,7 +106,7 @@ class SampledBlocks:
         self.lanes = lanes_per_block * len(blocks)
         self.registers: dict[str, Value] = {}
         self.loops: dict[NaturalLoop, LoopState] = {}
-        self.requests: list[tuple[int, Request]] = []
+        self.requests: list[tuple[int, MemoryRequest]] = []
         thread = np.tile(np.arange(lanes_per_block), len(blocks))
         self._thread = thread
         self._block = np.repeat(np.asarray(blocks, np.int64), lanes_per_block)
@@ -393,7 +393,7 @@ class SampledBlocks:
             starts, sectors = find_distinct_sectors(rows, mask.rows, scalar=not places.ndim and kind == "global")
         conflicts = passes - minimum if kind == "shared" else np.zeros(warps.size, np.int64)
         self.requests.append(
-            (place, Request(kind, operation, warps, lanes, passes, starts, sectors, conflicts, volatile))
+            (place, MemoryRequest(kind, operation, warps, lanes, passes, starts, sectors, conflicts, volatile))
         )
 
     def record_bulk_copy(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
@@ -410,7 +410,9 @@ class SampledBlocks:
         ]
         starts = np.concatenate([[0], np.cumsum([sectors.size for sectors in sectors_by_warp])]).astype(np.int64)
         sectors = np.concatenate([_NO_SECTORS, *sectors_by_warp])
-        request = Request("global", "ld", warps, mask.lanes_per_warp[warps], ones, starts, sectors, ones - 1, True)
+        request = MemoryRequest(
+            "global", "ld", warps, mask.lanes_per_warp[warps], ones, starts, sectors, ones - 1, True
+        )
         self.requests.append((place, request))
 
 
