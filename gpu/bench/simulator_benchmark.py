@@ -44,7 +44,7 @@ import re, resource, sys
 from pathlib import Path
 import numpy as np
 from gpu import engines
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from gpu.patterns import find_pattern
 pattern = find_pattern("convolution")
 image = np.random.default_rng(int(sys.argv[1])).integers(0, 256, (4096, 4096), np.uint8)

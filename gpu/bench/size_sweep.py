@@ -15,7 +15,7 @@ from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import Engine, PhaseTimes
 from gpu.errors import CompileError, LaunchError
-from gpu.run.engine_requests import compute_throughput
+from gpu.run.pattern_run import compute_throughput
 
 LIMIT_S = 180.0
 """Time limit in seconds for all patterns together, without their smallest sizes, where kernels are compiled."""

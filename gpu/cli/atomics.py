@@ -17,7 +17,7 @@ from gpu.declaration.presentation import ATOMICS
 from gpu.declaration.roles import Role
 from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.errors import InputError
-from gpu.messages.atomics import (
+from gpu.messages.runs.atomics import (
     VARIANTS,
     AtomicsStudy,
     Interleaving,
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
     from gpu.patterns import pattern_with_lesson
     from gpu.patterns.histogram.counting_input import strip_to_letters
     from gpu.run.atomics import study_atomics
-    from gpu.run.engine_requests import run_pattern
+    from gpu.run.pattern_run import run_pattern
 
     pattern = pattern_with_lesson(ATOMICS)
     latencies = Latencies(*(_parse_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))

@@ -19,13 +19,13 @@ from gpu.engines.base import SIMULATION_TIME_LABEL, Engine
 from gpu.errors import InputError
 from gpu.files import file_access, images
 from gpu.messages.bodies import BodyFigures, Camera, compute_body_figures
-from gpu.messages.distributed_run import DistributedRun
+from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody.forces import Motion, motion_from_params
 from gpu.patterns.nbody.multi_device import CONSERVED, TIME_STEP_NAMES
 from gpu.patterns.nbody.physics import half_mass_radius
 from gpu.patterns.nbody.simulation import BodySimulation, conserved_quantities, total_energy
-from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.pattern_run import Outcome, run_pattern
 
 _FRAME_SIZE = (1280, 720)
 _CAMERA_RADII = 3.5

@@ -14,8 +14,8 @@ from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.distributed.dask_import import load_dask
 from gpu.distributed.picture import draw_task_graph
 from gpu.files import file_access
-from gpu.messages.distributed_run import DistributedRun, WorkerStatus, is_loss
-from gpu.run.engine_requests import Outcome
+from gpu.messages.runs.distributed_run import DistributedRun, WorkerStatus, is_loss
+from gpu.run.pattern_run import Outcome
 
 _BAR_WIDTH = 30
 

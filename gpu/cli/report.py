@@ -13,10 +13,10 @@ from gpu.declaration.text_parameters import BinEdges, Text, format_edges
 from gpu.devices.survey import DeviceStatus
 from gpu.engines import libraries
 from gpu.engines.base import SIMULATION_TIME_LABEL
-from gpu.messages.distributed_run import DistributedRun
-from gpu.messages.requests import Report
 from gpu.messages.run_counts import RunCounts, format_figure, list_figures
-from gpu.messages.timing import Timing
+from gpu.messages.runs.distributed_run import DistributedRun
+from gpu.messages.runs.pattern_runs import Report
+from gpu.messages.runs.timing import Timing
 from gpu.messages.verdicts import Verdict
 
 _NAME_WIDTH = 12

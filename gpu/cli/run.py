@@ -20,13 +20,13 @@ from gpu.errors import InputError, KernelError
 from gpu.files import arrays as array_files
 from gpu.files import images
 from gpu.files import text as text_files
-from gpu.messages.distributed_run import DistributedRun
-from gpu.messages.requests import Report
 from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.distributed_run import DistributedRun
+from gpu.messages.runs.pattern_runs import Report
 from gpu.messages.verdicts import Verdict
 from gpu.run import chart, export
-from gpu.run.engine_requests import Outcome, run_pattern
 from gpu.run.host_program import ProgressCallback
+from gpu.run.pattern_run import Outcome, run_pattern
 
 RunVariant = Callable[[Pattern, Variant, Inputs, Params, Mapping[str, str]], tuple[Outcome, DistributedRun | None]]
 

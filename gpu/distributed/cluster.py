@@ -24,7 +24,7 @@ from gpu.distributed.cluster_settings import MAX_SIMULATORS, ClusterSettings, Tl
 from gpu.distributed.dask_import import load_dask
 from gpu.distributed.run_events import RunEventListener
 from gpu.errors import EngineUnavailableError, InputError, LockstepError
-from gpu.messages.distributed_run import WorkerStatus
+from gpu.messages.runs.distributed_run import WorkerStatus
 
 LOOPBACK_ADDRESS = "127.0.0.1"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 from gpu.distributed.cluster import Cluster, open_cluster
 from gpu.distributed.cluster_settings import ClusterSettings
@@ -11,13 +12,17 @@ from gpu.distributed.cluster_simulation import ClusterSimulation
 from gpu.distributed.distributed_run import count_devices, describe_devices, run_distributed
 from gpu.engines import create_engine
 from gpu.errors import EngineUnavailableError, KernelError
-from gpu.messages.requests import AdvanceBodies, EngineRequest, PickBody, Ready, Result, RunPattern, SaveBodies
+from gpu.messages.bodies import AdvanceBodies, BodiesResult, PickBody, PickedBody, SaveBodies
+from gpu.messages.events import Ready
+from gpu.messages.requests import Acknowledgment, R, Request
+from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import find_pattern
-from gpu.run.bodies import save_or_pick_bodies
-from gpu.run.engine_requests import execute_request, share_arrays
+from gpu.run.handlers.bodies import pick_from_simulation, write_simulation
+from gpu.run.handlers.execution import execute_request
+from gpu.run.handlers.registry import Handler, RequestContext
 from gpu.run.host_program import ProgressCallback
-from gpu.run.request_inputs import open_inputs as opened_inputs
+from gpu.run.request_inputs import open_inputs
 from gpu.simulator.disk import find_problem
 
 
@@ -42,6 +47,12 @@ class ClusterSession:
         self._null_engine = create_engine("null")
         self._cluster: Cluster | None = None
         self._simulation: ClusterSimulation | None = None
+        self._handlers: dict[type[Request[Any]], Handler[Any]] = {
+            RunPattern: self._run_pattern,
+            AdvanceBodies: self._advance_bodies,
+            SaveBodies: self._save_bodies,
+            PickBody: self._pick_body,
+        }
         self._ensure_open()
 
     @property
@@ -54,7 +65,7 @@ class ClusterSession:
         )
         return Ready(device, find_problem(), cluster.workers, cluster.dashboard)
 
-    def execute(self, request: EngineRequest, folder: SharedFolder, report_progress: ProgressCallback) -> Result:
+    def execute(self, request: Request[R], folder: SharedFolder, report_progress: ProgressCallback) -> R:
         """Execute a request; the result's arrays are created in `folder`.
 
         Raises
@@ -62,17 +73,11 @@ class ClusterSession:
         LockstepError
             As `run_distributed`.
         """
-        match request:
-            case RunPattern():
-                return self._run_pattern(request, folder, report_progress)
-            case AdvanceBodies():
-                return self._advance(request, folder, report_progress)
-            case SaveBodies() | PickBody():
-                played = self._simulation
-                return save_or_pick_bodies(
-                    played if played and played.number == request.simulation else None, request, folder
-                )
-        return execute_request(self._null_engine, request, folder, report_progress)
+        handler = self._handlers.get(type(request))
+        if handler is None:
+            return execute_request(self._null_engine, request, folder, report_progress)
+        result: R = handler(RequestContext(self._null_engine, folder, report_progress), request)
+        return result
 
     def close(self) -> None:
         """Stop a cluster on this machine, or disconnect from another."""
@@ -90,25 +95,34 @@ class ClusterSession:
         if played is not None:
             played.close()
 
-    def _advance(self, request: AdvanceBodies, folder: SharedFolder, report_progress: ProgressCallback) -> Result:
+    def _advance_bodies(self, context: RequestContext, request: AdvanceBodies) -> BodiesResult:
         """Start or continue a simulation of bodies; there is only one at a time."""
         try:
             if self._simulation is None or self._simulation.number != request.simulation:
                 self._discard_simulation()
                 self._simulation = ClusterSimulation(self._ensure_open(), request)
-            picture, figures = self._simulation.advance(request, report_progress)
+            picture, figures = self._simulation.advance(request, context.report_progress)
         except EngineUnavailableError:
             self.close()
             raise
         except KernelError:
             self._discard_simulation()
             raise
-        return Result({} if picture is None else {"picture": folder.put(picture)}, bodies=figures)
+        return BodiesResult({} if picture is None else {"picture": context.folder.put(picture)}, figures)
 
-    def _run_pattern(self, request: RunPattern, folder: SharedFolder, report_progress: ProgressCallback) -> Result:
+    def _save_bodies(self, context: RequestContext, request: SaveBodies) -> Acknowledgment:
+        return write_simulation(self._find_simulation(request.simulation), request)
+
+    def _pick_body(self, context: RequestContext, request: PickBody) -> PickedBody:
+        return pick_from_simulation(self._find_simulation(request.simulation), request, context.folder)
+
+    def _find_simulation(self, number: int) -> ClusterSimulation | None:
+        return self._simulation if self._simulation is not None and self._simulation.number == number else None
+
+    def _run_pattern(self, context: RequestContext, request: RunPattern) -> RunResult:
         pattern = find_pattern(request.pattern)
         params = pattern.check(request.params)
-        inputs = pattern.prepare_inputs(opened_inputs(request.inputs, request.side), params, request.seed)
+        inputs = pattern.prepare_inputs(open_inputs(request.inputs, request.side), params, request.seed)
         variant = pattern.variant(request.variant)
         try:
             outcome, done = run_distributed(
@@ -117,11 +131,12 @@ class ClusterSession:
                 variant,
                 inputs,
                 params,
-                report_progress,
+                context.report_progress,
                 chunks=request.chunks,
                 sources=request.sources,
             )
         except EngineUnavailableError:
             self.close()  # the next request opens another
             raise
-        return Result(share_arrays({**outcome.outputs, **outcome.presented_arrays}, folder), outcome.report, done)
+        arrays = context.folder.put_all({**outcome.outputs, **outcome.presented_arrays})
+        return RunResult(arrays, outcome.report, done)

@@ -14,16 +14,15 @@ from gpu.declaration.pattern import Array, Inputs, Params, Progress
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.distributed_run import compute_chunk_lengths, divide_input, find_distributed_program
 from gpu.distributed.tasks import NamedResult, RunTasks
-from gpu.messages.bodies import BodyFigures, ConservedQuantities, compute_body_figures
-from gpu.messages.distributed_run import DistributedRun
-from gpu.messages.requests import AdvanceBodies
+from gpu.messages.bodies import AdvanceBodies, BodyFigures, ConservedQuantities, compute_body_figures
+from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.patterns.nbody import multi_device
 from gpu.patterns.nbody.forces import motion_from_params
 from gpu.patterns.nbody.pattern import PATTERN
 from gpu.patterns.nbody.physics import half_mass_radius, square_softening
 from gpu.patterns.nbody.presets import distance_quarters
 from gpu.patterns.nbody.simulation import conserved_quantities, palette_speed, total_energy
-from gpu.run.bodies import build_initial_inputs, check_advance_request
+from gpu.run.handlers.bodies import build_initial_inputs, check_advance_request
 from gpu.run.host_program import ProgressCallback
 
 _MAX_TASKS_SINCE_DIVISION = 2**12

@@ -23,11 +23,11 @@ from gpu.distributed.sources import EmbeddedSource, Excerpt, write_source
 from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.errors import InputError
 from gpu.files.scratch import MEMORY_FOLDER, ScratchFolder
-from gpu.messages.distributed_run import DistributedRun, WorkerStatus
-from gpu.messages.requests import Report
+from gpu.messages.runs.distributed_run import DistributedRun, WorkerStatus
+from gpu.messages.runs.pattern_runs import Report
 from gpu.run import verification
-from gpu.run.engine_requests import Outcome, compute_throughput
 from gpu.run.host_program import OTHER_VARIANT_ADVICE, ProgressCallback, refuse_missing_features, validate_inputs
+from gpu.run.pattern_run import Outcome, compute_throughput
 
 _FREE_BYTES = 2**31
 """Bytes of the in-memory file system that are left for other programs."""

@@ -15,7 +15,7 @@ from gpu.distributed.task_layout import (
     worker_name,
 )
 from gpu.drawing import THEMES, format_svg, format_text
-from gpu.messages.distributed_run import DistributedRun
+from gpu.messages.runs.distributed_run import DistributedRun
 
 MAX_CELLS = 256
 

@@ -33,7 +33,7 @@ from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.distributed.zarr_arrays import ZARR
 from gpu.engines.base import Buffer
 from gpu.errors import InputError
-from gpu.messages.distributed_run import DistributedRun
+from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.run.host_program import ProgressCallback
 
 CHUNK_BYTES = 2**26

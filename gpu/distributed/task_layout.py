@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpu.messages.distributed_run import TaskRecord
+from gpu.messages.runs.distributed_run import TaskRecord
 
 _KILO = 1000
 

@@ -23,7 +23,7 @@ from gpu.distributed.watchdog import WorkerWatchdog
 from gpu.distributed.worker import TaskCall, pick_part, run_task
 from gpu.engines.base import Array
 from gpu.errors import EngineUnavailableError, KernelError, LockstepError
-from gpu.messages.distributed_run import LostWorker, TaskDependency, TaskRecord
+from gpu.messages.runs.distributed_run import LostWorker, TaskDependency, TaskRecord
 from gpu.run.host_program import ProgressCallback
 
 _POLL_S = 0.2

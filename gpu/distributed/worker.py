@@ -26,7 +26,7 @@ from gpu.distributed.resident_arrays import ResidentArray, set_local_owner
 from gpu.distributed.run_events import publish_run_event
 from gpu.engines.base import Buffer, Device, Engine, PoolingEngine, SharingEngine
 from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
-from gpu.messages.distributed_run import TaskDependency, TaskRecord, Transfer
+from gpu.messages.runs.distributed_run import TaskDependency, TaskRecord, Transfer
 from gpu.patterns import find_pattern
 
 PLUGIN = "lockstep"

@@ -1,4 +1,4 @@
-"""Execution of the window's requests about lessons, in the engine's process."""
+"""Outlines of lessons, and recordings of their steps and of failing submissions."""
 
 from __future__ import annotations
 
@@ -7,43 +7,26 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpu.errors import InputError
-from gpu.lessons.grading import grade_submission, record_failure
+from gpu.lessons.grading import record_failure
 from gpu.lessons.lesson import Lesson, LessonStep, Scene, Task
-from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders, read_lesson
+from gpu.lessons.lesson_reader import find_lesson_folders, read_lesson
 from gpu.lessons.questions.generation import generate_question
 from gpu.lessons.questions.run_questions import DEFAULT_GPU
 from gpu.lessons.scenes import choose_parameters, record_scene
 from gpu.lessons.task_texts import initial_text, line_frame, shuffled_lines
 from gpu.messages.lessons import (
-    JudgeTask,
     LessonOutline,
-    LessonRequest,
     LessonShelf,
-    ReadLessons,
+    SceneRecording,
     ShowStep,
     StepFailure,
     StepOutline,
     StepScene,
     TaskOutline,
 )
-from gpu.messages.requests import Result
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import share_recording
-
-
-def execute_lesson(request: LessonRequest, folder: SharedFolder) -> Result:
-    """Execute a request; a recording is a new file in `folder`."""
-    match request:
-        case ReadLessons(where):
-            return Result({}, shelf=read_shelf(Path(where) if where else LIBRARY))
-        case ShowStep():
-            return _execute_show_step(request, folder)
-        case JudgeTask(where, name, text):
-            lesson = read_lesson(Path(where))
-            return Result({}, judgment=grade_submission(lesson, lesson.task(name), text))
-        case StepFailure():
-            return _execute_step_judged(request, folder)
+from gpu.run.handlers.recordings import share_recording
 
 
 def read_shelf(folder: Path) -> LessonShelf:
@@ -119,7 +102,14 @@ def _format_limits(task: Task) -> Iterator[str]:
         yield f"modeled time on {gpu}, n = {size:,}: at most {times:g} times the reference solution's"
 
 
-def _execute_show_step(request: ShowStep, folder: SharedFolder) -> Result:
+def show_step(request: ShowStep, folder: SharedFolder) -> SceneRecording:
+    """Return a step's scene; record it if the step has a question or shows the recording.
+
+    Raises
+    ------
+    InputError
+        If there is no such step, it has no scene, or its question does not apply to the recording.
+    """
     lesson = read_lesson(Path(request.folder))
     if not 0 <= request.step < len(lesson.steps):
         raise InputError(
@@ -130,7 +120,7 @@ def _execute_show_step(request: ShowStep, folder: SharedFolder) -> Result:
         raise InputError(f"The step {step.title!r} has no scene.")
     scene = _describe_scene(lesson, step.scene, request.seed)
     if step.question is None and scene.tab != "step":
-        return Result({}, scene=scene)
+        return SceneRecording({}, scene)
     try:
         recorded_scene = record_scene(lesson, step.scene, request.seed)
         generated = generate_question(lesson, step.question, recorded_scene) if step.question is not None else None
@@ -138,7 +128,7 @@ def _execute_show_step(request: ShowStep, folder: SharedFolder) -> Result:
         line = step.question.line if step.question is not None else step.line
         raise InputError(f"{lesson.name}/lesson.md:{line}: {error.message}", advice=error.advice) from None
     shown = replace(scene, moment=recorded_scene.moment, question=generated)
-    return replace(share_recording(recorded_scene.recording, folder), scene=shown)
+    return SceneRecording(share_recording(recorded_scene.recording, folder).arrays, shown)
 
 
 def _describe_scene(lesson: Lesson, scene: Scene, seed: int) -> StepScene:
@@ -157,7 +147,8 @@ def _describe_scene(lesson: Lesson, scene: Scene, seed: int) -> StepScene:
     )
 
 
-def _execute_step_judged(request: StepFailure, folder: SharedFolder) -> Result:
+def step_failure(request: StepFailure, folder: SharedFolder) -> SceneRecording:
+    """Record the smallest failing input of a submission; raise InputError if there is none."""
     lesson = read_lesson(Path(request.task.folder))
     task = lesson.task(request.task.task)
     failure = record_failure(lesson, task, request.task.text, request.judgment)
@@ -168,4 +159,4 @@ def _execute_step_judged(request: StepFailure, folder: SharedFolder) -> Result:
     parameters = {"n": request.judgment.case.n}
     title = f"{stage.file}: {request.judgment.case}"
     scene = StepScene("step", "", "", parameters, title, stage.file, stage.launches[0].kernel, moment)
-    return replace(share_recording(failure.recording, folder), scene=scene)
+    return SceneRecording(share_recording(failure.recording, folder).arrays, scene)

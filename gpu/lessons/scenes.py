@@ -15,7 +15,7 @@ from gpu.lessons.lesson_reader import plain_text
 from gpu.lessons.stage import Stage
 from gpu.messages.judgments import GradingCase
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.schedules import ROUND_ROBIN
 from gpu.stepping.phases import find_phases
 from gpu.stepping.recording import Recording

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from gpu.messages.requests import Acknowledgment, ArrayResult, Request
+from gpu.messages.shared_arrays import SharedArray
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class BodyFigures:
         Distance from the center of mass that contained half of the bodies when the simulation began; the initial
         camera depends on it.
     executor, fallback : str
-        As in `gpu.messages.requests.Report`.
+        As in `gpu.messages.runs.pattern_runs.Report`.
     conserved : ConservedQuantities or None
         None if not requested.
     measuring_ms : float
@@ -86,6 +90,110 @@ class BodyFigures:
     fallback: str = ""
     conserved: ConservedQuantities | None = None
     measuring_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class BodiesResult(ArrayResult):
+    """Result of advancing a simulation; the array `picture`, if requested, is uint8 (height, width, 3)."""
+
+    figures: BodyFigures
+
+
+@dataclass(frozen=True)
+class PickedBody(ArrayResult):
+    """Body at a position; the array `bodies` has the current bodies, as from LoadBodies.
+
+    `number` is the body's number, or -1 if none is near.
+    """
+
+    number: int
+
+
+@dataclass(frozen=True)
+class LoadBodies(Request[ArrayResult]):
+    """Read a file of bodies: .csv, or tipsy (.tipsy, .bin).
+
+    The array is `bodies`: float32, shape (n, 7), in columns x y z vx vy vz m.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class SaveBodies(Request[Acknowledgment]):
+    """Write the current bodies of the simulation to a file: .csv, .tipsy, .bin or .npy."""
+
+    path: str
+    simulation: int
+
+
+@dataclass(frozen=True)
+class AdvanceBodies(Request[BodiesResult]):
+    """Advance a simulation of bodies by `steps` time steps, then draw it.
+
+    Parameters
+    ----------
+    simulation : int
+        A number that the engine's process does not know starts a new simulation, of which there is one at a time; the
+        same number continues it. Everything else may change between requests.
+    variant : str
+        Force kernel: a variant of the pattern `nbody`.
+    params : mapping
+        Values of the pattern's parameters; omitted ones have their defaults. `dt` and `softening` apply to these
+        steps; parameters that generate bodies (`preset`, `bodies`) apply when a simulation starts.
+    bodies : SharedArray or None
+        Initial bodies: float32, shape (n, 7), in columns x y z vx vy vz m, from LoadBodies; None generates them from
+        `params` and `seed`.
+    steps : int
+        0 only draws the bodies.
+    camera : Camera
+    width, height : int
+        Size of the picture in pixels; 0 draws none.
+    color : {"speed", "origin"}
+        Quantity that determines the colors.
+    exposure : float
+        Factor of the brightness.
+    measure : bool
+        Whether to measure conserved quantities; the potential energy costs as much as a step.
+    seed : int
+        Random seed of generated bodies.
+    sources : mapping of str to str
+        Text of edited kernel files, by file name.
+    """
+
+    simulation: int
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    bodies: SharedArray | None = None
+    steps: int = 1
+    camera: Camera = field(default_factory=Camera)
+    width: int = 0
+    height: int = 0
+    color: str = "speed"
+    exposure: float = 1.0
+    measure: bool = False
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PickBody(Request[PickedBody]):
+    """Find the body at a position of the simulation's picture.
+
+    Parameters
+    ----------
+    simulation, camera, width, height
+        As in the AdvanceBodies that drew the picture.
+    x, y : float
+        Pixels from the picture's top left.
+    """
+
+    simulation: int
+    camera: Camera
+    width: int
+    height: int
+    x: float
+    y: float
 
 
 def interactions_per_s(bodies: int, steps: int, kernel_ms: float) -> float:

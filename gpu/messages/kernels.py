@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.errors import Diagnostic
+from gpu.messages.requests import ArrayResult, Request
 from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.recordings import RecordingFile
 from gpu.messages.verdicts import Check, Mistake
+from gpu.schedules import ROUND_ROBIN
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,70 @@ class CountedLaunch:
     counts: RunCounts
     mistakes: tuple[Mistake, ...]
     simulated_ms: float
+
+
+@dataclass(frozen=True)
+class KernelResult(ArrayResult):
+    """Result of running a kernel; the arrays have the numbers of the kernel's arguments as names."""
+
+    simulation: SimulationResult
+
+
+@dataclass(frozen=True)
+class KernelCounts(ArrayResult):
+    """Result of counting a kernel's launch; the arrays are as in KernelResult."""
+
+    counted_launch: CountedLaunch
+
+
+@dataclass(frozen=True)
+class CheckSource(Request[tuple[Diagnostic, ...]]):
+    """Check a kernel's text without running anything.
+
+    `file` is a name under `kernels/` or an absolute path; `text` replaces its content. The result contains clang's
+    errors and warnings and, without errors, features that the simulator does not support. It runs in the simulator's
+    process for every engine.
+    """
+
+    file: str
+    text: str
+    defines: Mapping[str, int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DescribeKernels(Request[tuple[Signature, ...]]):
+    """List a text's kernels with their parameters.
+
+    `instances` are template instantiations to include.
+    """
+
+    file: str
+    text: str
+    defines: Mapping[str, str] = field(default_factory=dict)
+    instances: tuple[str, ...] = ()
+    include_dirs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunKernel(Request[KernelResult]):
+    """Run any kernel in the simulator."""
+
+    launch: KernelLaunch
+
+
+@dataclass(frozen=True)
+class CountKernel(Request[KernelCounts]):
+    """Run any kernel in the simulator with counters."""
+
+    launch: KernelLaunch
+
+
+@dataclass(frozen=True)
+class StepKernel(Request[RecordingFile]):
+    """Run any kernel in the simulator and record every step."""
+
+    launch: KernelLaunch
+    schedule: str = ROUND_ROBIN
 
 
 def are_results_equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:

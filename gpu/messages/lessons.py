@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu.messages.judgments import Judgment
+from gpu.messages.requests import Request
+from gpu.messages.runs.recordings import RecordingFile
 
 
 @dataclass(frozen=True)
@@ -222,8 +224,15 @@ class StepScene:
 
 
 @dataclass(frozen=True)
-class ReadLessons:
-    """Read the lessons in a folder, or the lesson that the folder is; the Result has `shelf`.
+class SceneRecording(RecordingFile):
+    """A step's scene, and its recording if it has one."""
+
+    scene: StepScene
+
+
+@dataclass(frozen=True)
+class ReadLessons(Request[LessonShelf]):
+    """Read the lessons in a folder, or the lesson that the folder is.
 
     `folder` is "" for Lockstep's own.
     """
@@ -232,8 +241,8 @@ class ReadLessons:
 
 
 @dataclass(frozen=True)
-class ShowStep:
-    """Record a step's scene and ask its question; the Result has `scene`, and `path` as for StepPattern.
+class ShowStep(Request[SceneRecording]):
+    """Record a step's scene and ask its question.
 
     Parameters
     ----------
@@ -251,8 +260,8 @@ class ShowStep:
 
 
 @dataclass(frozen=True)
-class JudgeTask:
-    """Grade a submission; the Result has `judgment`.
+class JudgeTask(Request[Judgment]):
+    """Grade a submission.
 
     Parameters
     ----------
@@ -268,11 +277,8 @@ class JudgeTask:
 
 
 @dataclass(frozen=True)
-class StepFailure:
-    """Record the smallest failing input of a submission; the Result has `path`, and the failure's place as `scene`."""
+class StepFailure(Request[SceneRecording]):
+    """Record the smallest failing input of a submission; the scene is the failure's place."""
 
     task: JudgeTask
     judgment: Judgment
-
-
-LessonRequest = ReadLessons | ShowStep | JudgeTask | StepFailure

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from gpu.messages.kernels import KernelLaunch
+from gpu.messages.requests import Request
+from gpu.messages.shared_arrays import SharedArray
+from gpu.timing.gpus import UNSCALED, GpuScaling
 from gpu.timing.validation import ErrorBound
 
 LIMITS = {
@@ -179,6 +184,47 @@ class ModeledTime:
     def longest_kernel(self) -> KernelTime | None:
         """The kernel with the longest time; None if there were no launches."""
         return self.kernels[0] if self.kernels else None
+
+
+@dataclass(frozen=True)
+class ModelPattern(Request[ModeledTime]):
+    """Model the time of one variant of a pattern on a described GPU.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources, side
+        As in RunPattern.
+    gpu : str
+        A key of `gpu.timing.gpus`.
+    gpu_scaling : GpuScaling
+        Changes to the GPU description.
+    count_operations : bool
+        Whether to count operations if the pattern does not declare them.
+    """
+
+    pattern: str
+    variant: str
+    gpu: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+    side: int = 0
+    gpu_scaling: GpuScaling = UNSCALED
+    count_operations: bool = False
+
+
+@dataclass(frozen=True)
+class ModelKernel(Request[ModeledTime]):
+    """Model the time of any kernel's launch on a described GPU.
+
+    `gpu_scaling` and `count_operations` are as in ModelPattern.
+    """
+
+    launch: KernelLaunch
+    gpu: str
+    gpu_scaling: GpuScaling = UNSCALED
+    count_operations: bool = False
 
 
 def short_name(name: str) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 from gpu.declaration.pattern import Progress
 from gpu.errors import Diagnostic
 from gpu.messages.compiler_options import CompilerOptions
+from gpu.messages.requests import Request
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Mistake
+from gpu.schedules import ROUND_ROBIN
 
 SCRIPT_SUFFIX = ".py"
 """File name extension of a PyCUDA script."""
@@ -143,3 +145,28 @@ class ProgramEnd:
         if name == "SIGKILL":
             return "It was killed from outside (SIGKILL), most likely because memory ran out."
         return f"It crashed: {name}."
+
+
+@dataclass(frozen=True)
+class RunProgram(Request[ProgramEnd]):
+    """Run a whole program in the simulator; its output arrives as ProgramProgress.
+
+    Parameters
+    ----------
+    program : WholeProgram
+    folder : str
+        An existing, empty folder for generated files and recordings.
+    schedule : str
+        One of `gpu.schedules.NAMES`.
+    recorded_launch : int or None
+        Number of the only launch to record, without checking the others; None checks all, and records small ones.
+    gpu : str
+        Key, as in `gpu.timing.gpus.find_gpu`, of the GPU for which launches are modeled and whose attributes the
+        device reports; "" models none, and the device reports the simulator's.
+    """
+
+    program: WholeProgram
+    folder: str
+    schedule: str = ROUND_ROBIN
+    recorded_launch: int | None = None
+    gpu: str = ""

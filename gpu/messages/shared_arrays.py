@@ -13,7 +13,7 @@ import math
 import os
 import shutil
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,19 @@ class SharedFolder:
         if values.size:
             handle.open(writable=True)[...] = values
         return handle
+
+    def put_all(self, arrays: Mapping[str, Array]) -> dict[str, SharedArray]:
+        """Return shared copies, of an array with two names only one; on an error, remove all copies."""
+        handles: dict[int, SharedArray] = {}
+        try:
+            for values in arrays.values():
+                if id(values) not in handles:
+                    handles[id(values)] = self.put(values)
+        except BaseException:
+            for handle in handles.values():
+                self.discard(handle)
+            raise
+        return {name: handles[id(values)] for name, values in arrays.items()}
 
     def adopt(self, handle: SharedArray) -> SharedArray:
         """Delete the array's file together with the returned handle, which is the same for all adoptions of a file."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gpu.messages.kernels import KernelLaunch
 from gpu.messages.modeled_time import LineCode
+from gpu.messages.requests import ArrayResult, Request
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.timeline import SPAN, LaunchTimelines
 
@@ -36,7 +38,7 @@ class RunTimelines:
     launch_index : int
         `LaunchSummary.index` of the launch with the timelines.
     timelines : LaunchTimelines
-        Between processes it has no spans; these are the Result's array `spans`.
+        Between processes it has no spans; these are the array `spans` of TimelineResult.
     lines : mapping of str to mapping of int to LineCode
         Machine instructions by file name and line, for that launch's kernel; empty without an assembler.
     """
@@ -55,3 +57,45 @@ class RunTimelines:
     def join_spans(self, arrays: Mapping[str, SharedArray]) -> RunTimelines:
         """Rejoin the spans."""
         return replace(self, timelines=replace(self.timelines, spans=arrays["spans"].open().view(SPAN)))
+
+
+@dataclass(frozen=True)
+class TimelineResult(ArrayResult):
+    """Result of modeling timelines, with their spans in the array `spans`."""
+
+    timelines: RunTimelines
+
+
+@dataclass(frozen=True)
+class TimelinePattern(Request[TimelineResult]):
+    """Model when the warps of a run issue on a GPU.
+
+    It runs in the simulator's process for every engine.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources, side
+        As in RunPattern.
+    gpu : str
+        Key, as in `gpu.timing.gpus.find_gpu`.
+    launch : int or None
+        Index of the launch, with fills counted; None for the longest.
+    """
+
+    pattern: str
+    variant: str
+    gpu: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+    side: int = 0
+    launch: int | None = None
+
+
+@dataclass(frozen=True)
+class TimelineKernel(Request[TimelineResult]):
+    """Model when the warps of any kernel's launch issue on a GPU."""
+
+    kernel: KernelLaunch
+    gpu: str

@@ -22,7 +22,8 @@ from typing import Any
 from gpu.child_processes import shield_children_from_ctrl_c
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
-from gpu.messages.requests import EngineHalt, Event, Failure, Ready, Request, Result
+from gpu.messages.events import EngineHalt, Event, Failure, Ready
+from gpu.messages.requests import ArrayResult, Request
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process import engine_process
 from gpu.process.crash import describe_death
@@ -46,7 +47,7 @@ _SPAWN = multiprocessing.get_context("spawn")
 class _Job:
     number: int
     payload: bytes
-    request: Request  # keeps its arrays alive
+    request: Request[Any]  # keeps its arrays alive
 
 
 @dataclass
@@ -122,7 +123,7 @@ class EngineHost:
             self._ensure_started()
         self._wake()
 
-    def submit(self, request: Request) -> int:
+    def submit(self, request: Request[Any]) -> int:
         """Queue a request and return its number, which its events have; start the process if necessary."""
         payload = pickle.dumps(request)
         with self._lock:
@@ -322,7 +323,7 @@ class EngineHost:
                     self._futile_starts = 0
                 elif self._stop_request is not None and self._stop_request.number == number:
                     self._stop_request = None
-        if isinstance(event, Result):
+        if isinstance(event, ArrayResult):
             event = replace(event, arrays={name: self.folder.adopt(array) for name, array in event.arrays.items()})
         if current:
             self._deliver_event(number, event)

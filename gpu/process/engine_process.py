@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from gpu import resource_limits
 from gpu.declaration.pattern import Progress
 from gpu.errors import EngineLostError, LockstepError
-from gpu.messages.lessons import LessonRequest
+from gpu.messages.events import Event, Failure, Ready
 from gpu.messages.programs import ProgramProgress
-from gpu.messages.requests import EngineRequest, Event, Failure, Ready, Request, Result
+from gpu.messages.requests import Request
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process.privileges import drop_privileges, limit_memory
 from gpu.process.temporary_files import set_temporary_folder
@@ -78,7 +78,8 @@ def _create_temporary_folder(folder_path: str, label: str) -> str:
 def _serve_requests(connection: Any, folder: SharedFolder, engine_choice: str | ClusterSettings) -> None:
     with contextlib.ExitStack() as stack:
         try:
-            from gpu.run.engine_requests import to_failure
+            from gpu.lessons import handlers  # noqa: F401 - registers them
+            from gpu.run.handlers.execution import to_failure
 
             opened = _open_engine(engine_choice) if isinstance(engine_choice, str) else _open_cluster(engine_choice)
             ready, carry_out = stack.enter_context(opened)
@@ -109,14 +110,14 @@ def _serve_requests(connection: Any, folder: SharedFolder, engine_choice: str | 
                 os._exit(0)
 
 
-RequestExecutor = Callable[[Request, SharedFolder, "_Throttle"], Result]
+RequestExecutor = Callable[[Request[Any], SharedFolder, "_Throttle"], object]
 
 
 @contextlib.contextmanager
 def _open_engine(name: str) -> Iterator[tuple[Ready, RequestExecutor]]:
     from gpu import engines
-    from gpu.run.bodies import discard_simulation
-    from gpu.run.engine_requests import execute_request
+    from gpu.run.handlers.bodies import discard_simulation
+    from gpu.run.handlers.execution import execute_request
     from gpu.simulator.disk import find_problem
 
     engine = engines.create_engine(name)
@@ -124,7 +125,7 @@ def _open_engine(name: str) -> Iterator[tuple[Ready, RequestExecutor]]:
         limit_memory()
     with contextlib.closing(engine):
         try:
-            yield Ready(engine.device, find_problem()), partial(_execute_request, partial(execute_request, engine))
+            yield Ready(engine.device, find_problem()), partial(execute_request, engine)
         finally:
             discard_simulation(engine)
 
@@ -135,23 +136,10 @@ def _open_cluster(settings: ClusterSettings) -> Iterator[tuple[Ready, RequestExe
 
     with contextlib.closing(ClusterSession(settings)) as session:
 
-        def execute_on_cluster(request: Request, folder: SharedFolder, throttle: _Throttle) -> Result:
-            return _execute_request(session.execute, request, folder, throttle.forward_or_stop)
+        def execute_on_cluster(request: Request[Any], folder: SharedFolder, throttle: _Throttle) -> object:
+            return session.execute(request, folder, throttle.forward_or_stop)
 
         yield session.ready, execute_on_cluster
-
-
-def _execute_request(
-    execute: Callable[[EngineRequest, SharedFolder, Callable[[Progress], None]], Result],
-    request: Request,
-    folder: SharedFolder,
-    report_progress: Callable[[Progress], None],
-) -> Result:
-    if isinstance(request, LessonRequest):
-        from gpu.lessons.lesson_requests import execute_lesson
-
-        return execute_lesson(request, folder)
-    return execute(request, folder, report_progress)
 
 
 def _to_start_failure(error: Exception) -> Failure:

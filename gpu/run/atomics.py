@@ -12,7 +12,7 @@ from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
 from gpu.declaration.roles import Role
 from gpu.engines.base import KERNELS
 from gpu.engines.counting_engine import ObservedEngine
-from gpu.messages.atomics import (
+from gpu.messages.runs.atomics import (
     MAX_ELEMENTS,
     VARIANTS,
     AtomicCounts,

@@ -14,7 +14,7 @@ from gpu.declaration.pattern import Array, Inputs, Integer, Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.engines.base import KERNELS, kernel_text
 from gpu.errors import KernelError, LaunchError
-from gpu.messages.requests import CheckPattern
+from gpu.messages.runs.pattern_runs import CheckPattern
 from gpu.messages.verdicts import Check, Mistake, Remedy, collect_mistakes
 from gpu.patterns import find_pattern
 from gpu.run import verification

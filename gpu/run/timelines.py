@@ -8,8 +8,7 @@ from pathlib import Path
 from gpu.engines.modeling_engine import LONGEST_LAUNCH, ModelingEngine
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
-from gpu.messages.requests import TimelinePattern
-from gpu.messages.timelines import LaunchSummary, RunTimelines
+from gpu.messages.timelines import LaunchSummary, RunTimelines, TimelinePattern
 from gpu.patterns import find_pattern
 from gpu.run.host_program import validate_inputs
 from gpu.run.line_codes import collect_line_codes

@@ -10,8 +10,7 @@ import numpy as np
 
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.modeling_engine import ModeledLaunch
-from gpu.messages.modeled_time import LIMITS, KernelTime, ModeledTime, TimeExplanation
-from gpu.messages.requests import ModelKernel, ModelPattern
+from gpu.messages.modeled_time import LIMITS, KernelTime, ModeledTime, ModelKernel, ModelPattern, TimeExplanation
 from gpu.patterns import find_pattern
 from gpu.run.host_program import ProgressCallback, validate_inputs
 from gpu.run.kernel_launch import count_kernel

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpu.declaration.pattern import Inputs, Outputs, Pattern, Variant
 from gpu.declaration.rounding import RoundingBound
-from gpu.messages.requests import Deviation
+from gpu.messages.runs.pattern_runs import Deviation
 
 Array = npt.NDArray[Any]
 

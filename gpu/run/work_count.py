@@ -18,8 +18,8 @@ from gpu.kernel.figures import (
     WAVEFRONTS,
     sum_counters,
 )
-from gpu.messages.requests import CountPattern
 from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.pattern_runs import CountPattern
 from gpu.patterns import find_pattern
 from gpu.run.host_program import ProgressCallback, refuse_library, run_host_program, validate_inputs
 from gpu.run.kernel_check import SizeLimits, limit_inputs, limit_params
@@ -48,7 +48,7 @@ def count_pattern(
     Parameters
     ----------
     pattern, variant, inputs, param_values, report_progress, sources, seed
-        As in `gpu.run.engine_requests.run_pattern`.
+        As in `gpu.run.pattern_run.run_pattern`.
     full_input : bool
         Count the whole input instead of a small part.
 

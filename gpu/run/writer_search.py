@@ -19,8 +19,7 @@ from gpu.engines.rewinding_engine import BufferFill, Origin, RewindingEngine, Re
 from gpu.engines.simulator import SimulatedBuffer
 from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import InputError, KernelError, LaunchError
-from gpu.messages.requests import FindWriter, StepWriter
-from gpu.messages.writer import MAX_STATEMENTS, Writer, WrittenElement
+from gpu.messages.runs.writer import MAX_STATEMENTS, FindWriter, StepWriter, Writer, WrittenElement
 from gpu.patterns import find_pattern
 from gpu.run.host_program import ProgressCallback, run_host_program, validate_inputs
 from gpu.run.request_inputs import open_inputs

@@ -6,7 +6,7 @@ from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
-from gpu.messages.atomics import AtomicsStudy, Interleaving, ThreadStep
+from gpu.messages.runs.atomics import AtomicsStudy, Interleaving, ThreadStep
 from gui.qt.events import is_event_type
 from gui.widgets.basic import Badge, Card, Segments, label
 

@@ -13,17 +13,19 @@ from PyQt6.QtWidgets import QBoxLayout, QDoubleSpinBox, QGridLayout, QLabel, QSc
 
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import SIMULATION_TIME_LABEL
-from gpu.messages.atomics import (
+from gpu.messages.events import Failure
+from gpu.messages.runs.atomics import (
     MAX_ELEMENTS,
     VARIANTS,
     AtomicCounts,
     AtomicsStudy,
     ContentionCounts,
     Latencies,
+    StudyAtomics,
     describe_latency_chain,
     model_atomics,
 )
-from gpu.messages.requests import Failure, Result, RunPattern, StudyAtomics
+from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.patterns.histogram.counting_input import strip_to_letters
 from gui.atomics_view.lost_updates import LostUpdates
 from gui.model.records import OpenImage
@@ -264,7 +266,7 @@ class AtomicsTab(QWidget):
             side_jobs.folder.adopt(handle)
         return handles
 
-    def _on_study(self, request_number: int, event: Result | Failure) -> None:
+    def _on_study(self, request_number: int, event: AtomicsStudy | Failure) -> None:
         if request_number != self._request_number:
             return
         if isinstance(event, Failure):
@@ -272,8 +274,7 @@ class AtomicsTab(QWidget):
             if event.kind != "cancelled":
                 self.failed.emit(event.message, event.advice)
             return
-        assert event.atomics is not None
-        self.study = event.atomics
+        self.study = event
         self.succeeded.emit()
         self.lost_updates.show_study(self.study)
         self._arrange()
@@ -282,8 +283,8 @@ class AtomicsTab(QWidget):
         self._describe_input(self.study)
         self._show_times()
 
-    def _on_time(self, request_number: int, variant: str, event: Result | Failure) -> None:
-        if request_number != self._request_number or isinstance(event, Failure) or event.report is None:
+    def _on_time(self, request_number: int, variant: str, event: RunResult | Failure) -> None:
+        if request_number != self._request_number or isinstance(event, Failure):
             return
         self.times[variant] = event.report.time_ms.kernel
         simulated = event.report.simulated

@@ -8,7 +8,10 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QMenu, QWidget
 
 from gpu.declaration.roles import Role
-from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBodies
+from gpu.messages.bodies import LoadBodies, SaveBodies
+from gpu.messages.events import Failure
+from gpu.messages.files import SaveArray
+from gpu.messages.requests import Acknowledgment, ArrayResult, Request
 from gpu.messages.shared_arrays import SharedArray
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.model.request_queue import RequestQueue
@@ -111,9 +114,9 @@ class BodyFiles(QObject):
         """Save the current bodies."""
         self._request_save(path, SaveBodies(str(path), self._simulation.number))
 
-    def _request_save(self, path: Path, request: SaveArray | SaveBodies) -> None:
-        def on_result(event: Result | Failure) -> None:
-            if isinstance(event, Result):
+    def _request_save(self, path: Path, request: Request[Acknowledgment]) -> None:
+        def on_result(event: Acknowledgment | Failure) -> None:
+            if not isinstance(event, Failure):
                 self.status_message.emit(f"Saved {path.name}")
             elif event.kind != "cancelled":
                 self.failed.emit(event)
@@ -136,7 +139,7 @@ class BodyFiles(QObject):
     def open(self, path: Path) -> None:
         """Restart with a file's bodies; if it cannot be read, nothing changes."""
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: ArrayResult | Failure) -> None:
             if isinstance(event, Failure):
                 if event.kind != "cancelled":
                     self.failed.emit(event)

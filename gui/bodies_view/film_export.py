@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.messages.requests import Failure
+from gpu.messages.events import Failure
 from gui.bodies_view.recorder import FilmRecorder
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 

@@ -13,8 +13,8 @@ from PyQt6.QtCore import QObject, Qt, pyqtSignal
 
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.roles import Role
-from gpu.messages.bodies import BodyFigures, Camera
-from gpu.messages.requests import AdvanceBodies, Failure, Result
+from gpu.messages.bodies import AdvanceBodies, BodiesResult, BodyFigures, Camera
+from gpu.messages.events import Failure
 from gpu.messages.shared_arrays import SharedArray
 from gui.model.request_queue import RequestQueue
 from gui.qt.timers import create_single_shot_timer
@@ -248,7 +248,7 @@ class LiveSimulation(QObject):
             CHANNEL, request, lambda event: self._on_result(number, request, event), self.progressed.emit, priority=1
         )
 
-    def _on_result(self, number: int, request: AdvanceBodies, event: Result | Failure) -> None:
+    def _on_result(self, number: int, request: AdvanceBodies, event: BodiesResult | Failure) -> None:
         if number != self.number:
             self.request_next_frame()
             return
@@ -262,15 +262,14 @@ class LiveSimulation(QObject):
             self.failed.emit(event)
             return
         self._failed = False
-        assert event.bodies is not None
-        self._update_costs(request, event.bodies)
+        self._update_costs(request, event.figures)
         # Requested before this frame is shown, so that the engine works while the window paints.
         self.request_next_frame()
         handle = event.arrays.get("picture")
         if handle is not None:
             self._frame_unpainted = True
         self.frame_arrived.emit(
-            BodiesFrame(None if handle is None else handle.open(), handle, event.bodies, request.steps > 0)
+            BodiesFrame(None if handle is None else handle.open(), handle, event.figures, request.steps > 0)
         )
 
     def _update_costs(self, request: AdvanceBodies, figures: BodyFigures) -> None:

@@ -14,8 +14,9 @@ from gpu.declaration.pattern import Pattern, Preset, Progress
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import Role
 from gpu.engines.base import SIMULATION_TIME_LABEL
-from gpu.messages.bodies import Camera
-from gpu.messages.requests import Failure, PickBody, Result, RunPattern
+from gpu.messages.bodies import Camera, PickBody, PickedBody
+from gpu.messages.events import Failure
+from gpu.messages.runs.pattern_runs import RunPattern
 from gui.bodies_view import camera as cameras
 from gui.bodies_view.canvas import BodiesCanvas
 from gui.bodies_view.controls import Controls
@@ -227,18 +228,16 @@ class BodiesView(RunView):
         where = self.canvas.mapToGlobal(position.toPoint())
         request = PickBody(simulation.number, simulation.camera, *simulation.size, *pixel)
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: PickedBody | Failure) -> None:
             if isinstance(event, Failure):
                 return  # the simulation was restarted
-            picked = int(event.arrays["picked"].open())
-            if picked < 0:
+            if event.number < 0:
                 self.status_message.emit("No body at this position")
                 return
             params = {**simulation.params, **self._pattern.params_for_role(Role.STEPS, 0)}
-            bodies = {"bodies": event.arrays["bodies"]}
-            run = RunPattern(self._pattern.name, simulation.variant, params, bodies, sources=simulation.sources)
+            run = RunPattern(self._pattern.name, simulation.variant, params, event.arrays, sources=simulation.sources)
             self.element_selected.emit(
-                PointedElement(self._forces_array, (picked, 0), f"Body {format_count(picked)}", run), where
+                PointedElement(self._forces_array, (event.number, 0), f"Body {format_count(event.number)}", run), where
             )
 
         self._jobs.post("pick body", request, on_result, priority=2)

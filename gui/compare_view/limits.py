@@ -15,8 +15,8 @@ from PyQt6.QtWidgets import (
     QTableWidgetItem,
 )
 
+from gpu.messages.events import Failure
 from gpu.messages.modeled_time import LIMITS, ModeledTime
-from gpu.messages.requests import Failure
 from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
 from gui.run_view.modeled_card import limit_colors

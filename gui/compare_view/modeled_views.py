@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from PyQt6.QtCore import QEvent, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
+from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModeledTime, format_duration, name_with_article
-from gpu.messages.requests import Failure
 from gpu.timing.gpus import GpuScaling, find_gpu
 from gui.compare_view.hypothetical_gpu import HypotheticalGpuSliders
 from gui.compare_view.limits import LimitsTable

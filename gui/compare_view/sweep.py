@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -12,9 +12,11 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
-from gpu.messages.modeled_time import ModeledTime
-from gpu.messages.requests import CountPattern, Failure, ModelPattern, Report, Result, RunPattern
+from gpu.messages.events import Failure
+from gpu.messages.modeled_time import ModeledTime, ModelPattern
+from gpu.messages.requests import R, Request
 from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.pattern_runs import CountPattern, Report, RunPattern, RunResult
 from gpu.messages.shared_arrays import SharedArray
 from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
@@ -165,25 +167,35 @@ class Sweep(QObject):
     def _request_next(self) -> None:
         n, variant = self._todo[0]
         self.measurement_started.emit(variant, n)
-        turn, verify, pattern = self._request_number, self._runs.report is None, self._pattern
+        verify, pattern = self._runs.report is None, self._pattern
         assert pattern is not None
         params = {**self._params, **pattern.params_for_role(Role.SIZE, n)}
         side = n if self._inputs else 0
         if self._gpu:
             self._request_model(variant, n, params, side)
-            return
-        request = (
-            CountPattern(pattern.name, variant, params, self._inputs, n, self._sources, full_input=True, side=side)
-            if self._counts_only
-            else RunPattern(
+        elif self._counts_only:
+            count = CountPattern(
+                pattern.name, variant, params, self._inputs, n, self._sources, full_input=True, side=side
+            )
+            self._post(count, self._on_counts)
+        else:
+            run = RunPattern(
                 pattern.name, variant, params, self._inputs, n, verify=verify, sources=self._sources, side=side
             )
-        )
+            self._post(run, self._on_run)
+
+    def _post(self, request: Request[R], on_success: Callable[[R, float], None]) -> None:
+        """Post a request, and pass its result and duration in seconds to `on_success`."""
+        turn = self._request_number
         started: list[float] = []
 
-        def on_result(event: Result | Failure) -> None:
-            if turn == self._request_number:
-                self._on_result(event, time.perf_counter() - (started[0] if started else posted))
+        def on_result(event: R | Failure) -> None:
+            if turn != self._request_number:
+                return
+            if isinstance(event, Failure):
+                self._on_failure(event)
+            else:
+                on_success(event, time.perf_counter() - (started[0] if started else posted))
 
         def on_progress(_: Any) -> None:
             # Other requests may run first, so the run's own time starts with its first progress message.
@@ -201,7 +213,7 @@ class Sweep(QObject):
             if turn != self._request_number:
                 return
             if isinstance(model, Failure):
-                self._on_result(model, 0.0)
+                self._on_failure(model)
                 return
             seconds = model.time_us / 1e6
             self.added.emit(
@@ -215,23 +227,23 @@ class Sweep(QObject):
         request = ModelPattern(pattern.name, variant, self._gpu, params, self._inputs, n, self._sources, side)
         self._modeling.request_model(self._channel, request, on_result)
 
-    def _on_result(self, event: Result | Failure, wall_s: float) -> None:
+    def _on_failure(self, failure: Failure) -> None:
+        if failure.kind == "cancelled":
+            self.stop()
+        else:
+            self._skip_variant(self._todo[0][1], failure.message)
+
+    def _on_counts(self, counts: RunCounts, wall_s: float) -> None:
         n, variant = self._todo[0]
-        if isinstance(event, Failure):
-            if event.kind == "cancelled":
-                self.stop()
-                return
-            self._skip_variant(variant, event.message)
-            return
-        if event.counts is not None:
-            self.added.emit(Point(variant, n, 0.0, 0.0, 0.0, "simulator", "", counts=event.counts))
-            if wall_s > DEFAULT_BUDGET_S:
-                self._skip_variant(variant, f"counting takes more than {DEFAULT_BUDGET_S:g} s")
-            else:
-                self._advance()
-            return
-        report = event.report
-        assert report is not None
+        self.added.emit(Point(variant, n, 0.0, 0.0, 0.0, "simulator", "", counts=counts))
+        if wall_s > DEFAULT_BUDGET_S:
+            self._skip_variant(variant, f"counting takes more than {DEFAULT_BUDGET_S:g} s")
+        else:
+            self._advance()
+
+    def _on_run(self, result: RunResult, wall_s: float) -> None:
+        n, variant = self._todo[0]
+        report = result.report
         if self._runs.report is None and not report.verified:
             self._skip_variant(variant, "its result is wrong")
             return

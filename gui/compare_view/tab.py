@@ -24,8 +24,8 @@ from gpu.declaration.pattern import Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.engines.base import SIMULATION_TIME_LABEL, Device
 from gpu.errors import InputError
-from gpu.messages.modeled_time import format_duration, name_with_article
-from gpu.messages.requests import ModelPattern, RunPattern
+from gpu.messages.modeled_time import ModelPattern, format_duration, name_with_article
+from gpu.messages.runs.pattern_runs import RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import GpuScaling, find_gpu
 from gui.compare_view.comparisons import (

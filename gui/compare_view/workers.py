@@ -9,7 +9,8 @@ from statistics import median
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
 
-from gpu.messages.requests import Failure, Report, Result, RunPattern
+from gpu.messages.events import Failure
+from gpu.messages.runs.pattern_runs import Report, RunPattern, RunResult
 from gui.model.request_queue import RequestQueue
 from gui.plots.scaling_plot import ScalingPlot
 from gui.widgets.basic import Badge, Card, ElidedLabel, format_figure, label
@@ -143,19 +144,18 @@ class WorkersView(Card):
         turn, request = self._request_number, self._request
         assert request is not None
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: RunResult | Failure) -> None:
             if turn == self._request_number:
                 self._on_result(event, counts=counts)
 
         self._jobs.post(CHANNEL, replace(request, chunks=(self._todo[0],)), on_result)
 
-    def _on_result(self, event: Result | Failure, *, counts: bool) -> None:
+    def _on_result(self, event: RunResult | Failure, *, counts: bool) -> None:
         if isinstance(event, Failure):
             self.stop()
             if event.kind != "cancelled":
                 self.failed.emit(event.message, event.advice)
             return
-        assert event.report is not None
         assert event.distributed is not None
         if not event.report.verified:
             self.stop()

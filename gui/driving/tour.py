@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.files import file_access
-from gpu.messages.requests import Failure, Report
+from gpu.messages.events import Failure
+from gpu.messages.runs.pattern_runs import Report
 from gui.driving.window_session import are_flows_complete, open_window, wait_until
 
 if TYPE_CHECKING:

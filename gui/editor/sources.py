@@ -8,7 +8,7 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import Diagnostic
-from gpu.messages.requests import Failure
+from gpu.messages.events import Failure
 from gpu.messages.verdicts import Remedy
 from gui.editor.document import KernelDocument
 

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget, QTabBar, QVBoxLayout
 
-from gpu.messages.lessons import TaskOutline
-from gpu.messages.requests import Failure
+from gpu.messages.events import Failure
+from gpu.messages.lessons import SceneRecording, TaskOutline
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import SourceChecker
 from gui.lessons.scene import LessonStepTab
 from gui.lessons.task_editor import TaskEditor
-from gui.model.lessons import PlayableScene
 from gui.model.request_queue import RequestQueue
 from gui.widgets.basic import ElidedLabel, Ground, button, label, row
 
@@ -89,7 +88,7 @@ class LessonPage(Ground):
         self.scene_label.show_text(task.file)
         self._show_tab(0)
 
-    def play_step(self, playable: PlayableScene, *, explored: bool) -> None:
+    def play_step(self, playable: SceneRecording, *, explored: bool) -> None:
         """Play a step's scene, or an input on which a submission fails."""
         self.step.play_scene(playable)
         self.tabs.show()
@@ -117,7 +116,7 @@ class LessonPage(Ground):
         self.show_message(f"{failure.message}\n{failure.advice}".strip())
 
 
-def _format_title(playable: PlayableScene) -> str:
+def _format_title(playable: SceneRecording) -> str:
     scene = playable.scene
     parameters = ", ".join(f"{name} = {value}" for name, value in scene.parameters.items()) if scene.pattern else ""
     return f"{scene.title}  ·  {parameters}" if parameters else scene.title

@@ -10,13 +10,14 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from gpu.errors import Diagnostic
+from gpu.messages.events import Failure
 from gpu.messages.judgments import Judgment
-from gpu.messages.lessons import LessonOutline, LessonShelf, StepScene
-from gpu.messages.requests import CheckSource, Failure, Result
+from gpu.messages.kernels import CheckSource
+from gpu.messages.lessons import LessonOutline, LessonShelf, SceneRecording, StepScene
 from gui.lessons.page import LessonPage
 from gui.lessons.pane import LessonPane
 from gui.lessons.shelf import ShelfView
-from gui.model.lessons import Lessons, PlayableScene
+from gui.model.lessons import Lessons
 from gui.model.request_queue import RequestQueue
 from gui.model.settings import SavedSettings
 from gui.qt.timers import create_single_shot_timer
@@ -205,7 +206,7 @@ class LessonPresenter(QObject):
         self._update_pane_visibility()
         self.lesson_shown.emit(lesson.title)
 
-    def _play_step(self, playable: PlayableScene) -> None:
+    def _play_step(self, playable: SceneRecording) -> None:
         self._scene = playable.scene
         if playable.scene.tab == "step":
             self.page.play_step(playable, explored=bool(playable.scene.pattern))
@@ -242,7 +243,7 @@ class LessonPresenter(QObject):
             self.pane.task.show_judgment(judgment, text)
             self.pane.scroll_to_verdict()
 
-    def _play_failing_input(self, playable: PlayableScene) -> None:
+    def _play_failing_input(self, playable: SceneRecording) -> None:
         self.page.play_step(playable, explored=False)
 
     def _on_edit(self) -> None:
@@ -258,9 +259,9 @@ class LessonPresenter(QObject):
     def _check_source(self, file: str, text: str, on_diagnostics: Callable[[tuple[Diagnostic, ...]], None]) -> None:
         """Check a submission's source like any kernel's."""
 
-        def on_result(event: Result | Failure) -> None:
-            if isinstance(event, Result):
-                on_diagnostics(event.diagnostics)
+        def on_result(event: tuple[Diagnostic, ...] | Failure) -> None:
+            if not isinstance(event, Failure):
+                on_diagnostics(event)
 
         self._jobs().post("check lesson", CheckSource(file, text), on_result, priority=3)
 

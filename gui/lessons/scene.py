@@ -7,9 +7,8 @@ from pathlib import Path
 
 from PyQt6.QtCore import pyqtSignal
 
-from gpu.messages.lessons import StepScene
+from gpu.messages.lessons import SceneRecording, StepScene
 from gui.lessons.texts import LessonTexts
-from gui.model.lessons import PlayableScene
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.step_view.recording.models import RecordingModels
@@ -26,7 +25,7 @@ def _reject_request(chosen: StepSettings) -> StepRequest:
     raise AssertionError("a lesson's tab plays only scenes")
 
 
-def create_steppable(playable: PlayableScene) -> Steppable:
+def create_steppable(playable: SceneRecording) -> Steppable:
     """Return a step's scene as a subject of the Step tab."""
     scene, path = playable.scene, Path(playable.path)
     return Steppable(
@@ -74,10 +73,10 @@ class LessonStepTab(StepTab):
         self.panes.lanes.grid.thread_clicked.connect(self.lane_clicked)
         self.scene: StepScene | None = None
 
-    def play_scene(self, playable: PlayableScene) -> None:
+    def play_scene(self, playable: SceneRecording) -> None:
         """Play a scene from its moment."""
         question = playable.scene.question
-        self._moment, self._recording_handle, self.scene = playable.scene.moment, playable.handle, playable.scene
+        self._moment, self._recording_handle, self.scene = playable.scene.moment, playable.arrays, playable.scene
         self._hides_answer = question is not None
         if question is not None and question.answer_type == "cells":
             self._picture_changed = self._picture_changed or self.panes.kinds.chosen != "Arrays"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.messages.requests import CheckPattern, Failure, Result, RunPattern
+from gpu.messages.events import Failure
+from gpu.messages.runs.pattern_runs import CheckPattern, RunPattern
 from gpu.messages.verdicts import Check, describe_mistakes
 from gui.model.records import FinishedRun
 from gui.model.request_queue import RequestQueue
@@ -94,7 +95,7 @@ class Clearance(QObject):
         self._post_check(_BACKGROUND_CHANNEL, request, self._on_background_check)
 
     def _post_check(
-        self, channel: str, request: RunPattern, on_check: Callable[[RunPattern, Result | Failure], None]
+        self, channel: str, request: RunPattern, on_check: Callable[[RunPattern, Check | Failure], None]
     ) -> None:
         check = CheckPattern(
             request.pattern, request.variant, request.params, request.inputs, request.seed, request.sources
@@ -125,10 +126,9 @@ class Clearance(QObject):
         self._checks[_compute_key(request)] = check
         self.checked.emit(request, check)
 
-    def _on_check(self, request: RunPattern, event: Result | Failure) -> None:
-        if isinstance(event, Result):
-            assert event.check is not None
-            self._store_check(request, event.check)
+    def _on_check(self, request: RunPattern, event: Check | Failure) -> None:
+        if isinstance(event, Check):
+            self._store_check(request, event)
         if request is not self._pending:
             return
         self._set_pending(None)
@@ -140,10 +140,9 @@ class Clearance(QObject):
         else:
             self.refused.emit(Refusal(request, self._checks[_compute_key(request)]))
 
-    def _on_background_check(self, request: RunPattern, event: Result | Failure) -> None:
-        if isinstance(event, Result):
-            assert event.check is not None
-            self._store_check(request, event.check)
+    def _on_background_check(self, request: RunPattern, event: Check | Failure) -> None:
+        if isinstance(event, Check):
+            self._store_check(request, event)
         elif event.kind != "cancelled":
             self.checked.emit(request, Check(failure=event.message))
 

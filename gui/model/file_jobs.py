@@ -9,7 +9,9 @@ import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Array
-from gpu.messages.requests import Failure, LoadArray, LoadImage, LoadText, Request, Result, SaveArray
+from gpu.messages.events import Failure
+from gpu.messages.files import LoadArray, LoadImage, LoadText, SaveArray
+from gpu.messages.requests import Acknowledgment, ArrayResult, Request
 from gpu.messages.shared_arrays import SharedArray
 from gui.model.records import OpenImage, OpenValues
 from gui.model.request_queue import RequestQueue
@@ -34,7 +36,7 @@ class FileJobs(QObject):
     def read_image(self, path: Path, on_image: Callable[[OpenImage], None], on_failure: Callable[[], None]) -> None:
         """Read an image and pass it to `on_image`; on failure call `on_failure`."""
 
-        def on_loaded(result: Result) -> None:
+        def on_loaded(result: ArrayResult) -> None:
             handles = result.arrays
             on_image(
                 OpenImage(
@@ -51,7 +53,7 @@ class FileJobs(QObject):
     def read_values(self, path: Path, dimensions: int, on_values: Callable[[OpenValues], None]) -> None:
         """Read numbers with a number of dimensions and pass them to `on_image`."""
 
-        def on_loaded(result: Result) -> None:
+        def on_loaded(result: ArrayResult) -> None:
             handle = result.arrays["values"]
             on_values(OpenValues(path, {"values": handle}, handle.open()))
 
@@ -66,8 +68,8 @@ class FileJobs(QObject):
     def read_thumbnail(self, path: Path, on_picture: Callable[[Array], None]) -> None:
         """Read an image for a thumbnail, at low priority."""
 
-        def on_result(event: Result | Failure) -> None:
-            if isinstance(event, Result):
+        def on_result(event: ArrayResult | Failure) -> None:
+            if not isinstance(event, Failure):
                 on_picture(event.arrays["picture"].open())
 
         self._jobs.post(f"thumbnail {path}", LoadImage(str(path)), on_result, priority=-1)
@@ -85,7 +87,7 @@ class FileJobs(QObject):
             Called after the file was written.
         """
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: Acknowledgment | Failure) -> None:
             if isinstance(event, Failure):
                 self.failed.emit(event)
             else:
@@ -94,10 +96,13 @@ class FileJobs(QObject):
         self._jobs.post("save", SaveArray(str(path), handle, maxval), on_result, priority=3)
 
     def _post_read(
-        self, request: Request, on_success: Callable[[Result], None], on_failure: Callable[[], None] | None = None
+        self,
+        request: Request[ArrayResult],
+        on_success: Callable[[ArrayResult], None],
+        on_failure: Callable[[], None] | None = None,
     ) -> None:
-        def on_result(event: Result | Failure) -> None:
-            if isinstance(event, Result):
+        def on_result(event: ArrayResult | Failure) -> None:
+            if not isinstance(event, Failure):
                 on_success(event)
                 return
             if event.kind != "cancelled":

@@ -6,12 +6,12 @@ Reading, recording and grading run in the simulator's side process.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.lessons.questions.evaluation import mark_answer
+from gpu.messages.events import Failure
 from gpu.messages.judgments import Judgment
 from gpu.messages.lessons import (
     AnswerMark,
@@ -19,35 +19,18 @@ from gpu.messages.lessons import (
     LessonOutline,
     LessonShelf,
     ReadLessons,
+    SceneRecording,
     ShowStep,
     StepFailure,
     StepOutline,
     StepScene,
     TaskOutline,
 )
-from gpu.messages.requests import Failure, Request, Result
+from gpu.messages.requests import R, Request
 from gui.model.request_queue import RequestQueue
 from gui.model.settings import SavedSettings
 
 _READ_CHANNEL, _SHOW_CHANNEL, _JUDGE_CHANNEL = "lessons", "lesson step", "lesson task"
-
-
-@dataclass(frozen=True, eq=False)
-class PlayableScene:
-    """A scene of a step, with the recording that the Step tab plays.
-
-    Parameters
-    ----------
-    scene : StepScene
-    path : str
-        The recording's file; "" without a recording.
-    handle : object
-        Keeps the file alive.
-    """
-
-    scene: StepScene
-    path: str
-    handle: object
 
 
 class Lessons(QObject):
@@ -65,11 +48,11 @@ class Lessons(QObject):
     step_opened = pyqtSignal()
     """A step was opened, or opened again: see `lesson`, `step_number` and `step`."""
     scene_ready = pyqtSignal(object)
-    """PlayableScene: the scene of the current step."""
+    """SceneRecording: the scene of the current step."""
     submission_graded = pyqtSignal(object, str)
     """Judgment, and the submission that it is about."""
     failing_input_recorded = pyqtSignal(object)
-    """PlayableScene: the recording of the input on which a submission fails, at the moment of the failure."""
+    """SceneRecording: the recording of the input on which a submission fails, at the moment of the failure."""
     failed = pyqtSignal(object)
     """Failure of reading lessons, of a step, or of grading."""
     busy_changed = pyqtSignal(bool)
@@ -125,18 +108,17 @@ class Lessons(QObject):
         if folder in self.shelves and not reload:
             return
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: LessonShelf | Failure) -> None:
             if isinstance(event, Failure):
                 self._report_failure(event)
                 return
-            assert event.shelf is not None
             if folder:
                 self._saved_settings.add_lesson_folder(folder)
-            self.shelves[folder] = event.shelf
-            self._update_open_lesson(event.shelf)
+            self.shelves[folder] = event
+            self._update_open_lesson(event)
             self.shelf_changed.emit()
             if on_read is not None:
-                on_read(event.shelf)
+                on_read(event)
 
         self._jobs().post(f"{_READ_CHANNEL} {folder}", ReadLessons(folder), on_result, priority=priority)
         if not folder:
@@ -146,11 +128,11 @@ class Lessons(QObject):
     def _restore_folder(self, folder: str) -> None:
         """Read a folder that was opened in an earlier session; if it no longer exists, forget it silently."""
 
-        def on_result(event: Result | Failure) -> None:
-            if isinstance(event, Result) and event.shelf is not None:
-                self.shelves.setdefault(folder, event.shelf)
+        def on_result(event: LessonShelf | Failure) -> None:
+            if isinstance(event, LessonShelf):
+                self.shelves.setdefault(folder, event)
                 self.shelf_changed.emit()
-            elif isinstance(event, Failure) and event.kind == "input":
+            elif event.kind == "input":
                 self._saved_settings.remove_lesson_folder(folder)
 
         self._jobs().post(f"{_READ_CHANNEL} {folder}", ReadLessons(folder), on_result, priority=-1)
@@ -278,10 +260,9 @@ class Lessons(QObject):
         self._set_busy(judging=False, showing=True)
         self._post_request(_SHOW_CHANNEL, ShowStep(lesson.folder, self.step_number, self.seed), self._on_scene)
 
-    def _on_scene(self, event: Result) -> None:
+    def _on_scene(self, scene_recording: SceneRecording) -> None:
         self._set_busy(judging=False, showing=False)
-        assert event.scene is not None
-        self.scene_ready.emit(PlayableScene(event.scene, event.path, event.arrays))
+        self.scene_ready.emit(scene_recording)
 
     # --- answers and tasks
 
@@ -313,12 +294,11 @@ class Lessons(QObject):
         self._request_number += 1
         self._set_busy(judging=True, showing=False)
 
-        def on_judgment(event: Result) -> None:
+        def on_judgment(judgment: Judgment) -> None:
             self._set_busy(judging=False, showing=False)
-            assert event.judgment is not None
-            if event.judgment.accepted:
+            if judgment.accepted:
                 self.finish_step()
-            self.submission_graded.emit(event.judgment, text)
+            self.submission_graded.emit(judgment, text)
 
         self._post_request(_JUDGE_CHANNEL, JudgeTask(lesson.folder, task.name, text), on_judgment)
 
@@ -330,10 +310,9 @@ class Lessons(QObject):
         self._request_number += 1
         self._set_busy(judging=True, showing=False)
 
-        def on_recording(event: Result) -> None:
+        def on_recording(scene_recording: SceneRecording) -> None:
             self._set_busy(judging=False, showing=False)
-            assert event.scene is not None
-            self.failing_input_recorded.emit(PlayableScene(event.scene, event.path, event.arrays))
+            self.failing_input_recorded.emit(scene_recording)
 
         self._post_request(
             _JUDGE_CHANNEL, StepFailure(JudgeTask(lesson.folder, task.name, text), judgment), on_recording
@@ -353,17 +332,17 @@ class Lessons(QObject):
         self._set_busy(judging=False, showing=False)
         return True
 
-    def _post_request(self, channel: str, request: Request, on_success: Callable[[Result], None]) -> None:
+    def _post_request(self, channel: str, request: Request[R], on_success: Callable[[R], None]) -> None:
         number = self._request_number
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: R | Failure) -> None:
             if number != self._request_number:
                 return
-            if isinstance(event, Result):
-                on_success(event)
-            else:
+            if isinstance(event, Failure):
                 self._set_busy(judging=False, showing=False)
                 self._report_failure(event)
+            else:
+                on_success(event)
 
         self._jobs().post(channel, request, on_result, priority=2)
 

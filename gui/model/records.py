@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu.declaration.pattern import Array
-from gpu.messages.distributed_run import DistributedRun
-from gpu.messages.requests import Report, RunPattern
 from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.distributed_run import DistributedRun
+from gpu.messages.runs.pattern_runs import Report, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check, Verdict, decide_verdict
 

@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Generic, Protocol
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.engines.base import Device
-from gpu.messages.distributed_run import WorkerStatus
-from gpu.messages.requests import EngineHalt, Event, Failure, Ready, Request, Result
+from gpu.messages.events import EngineHalt, Event, Failure, Ready
+from gpu.messages.requests import R, Request
+from gpu.messages.runs.distributed_run import WorkerStatus
 from gpu.messages.shared_arrays import SharedFolder
 from gui.qt.background import run_in_background
 from gui.qt.timers import connect_queued
@@ -31,7 +32,6 @@ def describe_progress(progress: Progress) -> str:
 
 
 EventReceiver = Callable[[int, Event], None]
-ResultCallback = Callable[[Result | Failure], None]
 
 
 class Host(Protocol):
@@ -40,7 +40,7 @@ class Host(Protocol):
     folder: SharedFolder
 
     def start(self) -> None: ...
-    def submit(self, request: Request) -> int: ...
+    def submit(self, request: Request[Any]) -> int: ...
     def cancel(self) -> None: ...
     def close(self) -> None: ...
 
@@ -56,10 +56,10 @@ def create_engine_host(engine: str | ClusterSettings, deliver: EventReceiver) ->
 
 
 @dataclass(frozen=True)
-class _QueuedRequest:
+class _QueuedRequest(Generic[R]):
     channel: str
-    request: Request
-    on_done: ResultCallback
+    request: Request[R]
+    on_done: Callable[[R | Failure], None]
     on_progress: Callable[[Progress], None] | None
     priority: int
 
@@ -89,9 +89,9 @@ class RequestQueue(QObject):
         self._factory = factory
         self._host: Host | None = None
         self._generation = 0
-        self._running: tuple[int, _QueuedRequest] | None = None
+        self._running: tuple[int, _QueuedRequest[Any]] | None = None
         self._start_time = 0.0
-        self._queued: dict[str, _QueuedRequest] = {}
+        self._queued: dict[str, _QueuedRequest[Any]] = {}
         self._busy = False
         self._reported_warnings: list[str] = []
         self.device: Device | None = None
@@ -143,8 +143,8 @@ class RequestQueue(QObject):
     def post(
         self,
         channel: str,
-        request: Request,
-        on_done: ResultCallback,
+        request: Request[R],
+        on_done: Callable[[R | Failure], None],
         on_progress: Callable[[Progress], None] | None = None,
         priority: int = 0,
     ) -> None:
@@ -155,7 +155,7 @@ class RequestQueue(QObject):
         channel : str
         request : Request
         on_done : callable
-            Receives the Result or Failure.
+            Receives the request's result or a Failure.
         on_progress : callable or None
             Receives each Progress.
         priority : int
@@ -227,7 +227,7 @@ class RequestQueue(QObject):
         if isinstance(event, Progress):
             if job.on_progress is not None:
                 job.on_progress(event)
-        elif isinstance(event, Result | Failure):
+        else:
             self._running = None
             try:
                 job.on_done(event)

@@ -7,8 +7,10 @@ from collections.abc import Callable, Hashable
 import numpy as np
 from PyQt6.QtCore import QObject
 
-from gpu.messages.requests import CountPattern, Failure, ModelPattern, Result, RunPattern
+from gpu.messages.events import Failure
+from gpu.messages.modeled_time import ModelPattern
 from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.pattern_runs import CountPattern, RunPattern
 from gui.model.request_queue import RequestQueue
 
 _CHANNEL = "count run"
@@ -44,15 +46,12 @@ class RunCounter(QObject):
         """Count a run; an earlier request that has not started yet is replaced."""
         self._pending = run
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: RunCounts | Failure) -> None:
             if self._pending is run:
                 self._pending = None
-            if isinstance(event, Failure):
-                on_counts(event)
-                return
-            assert event.counts is not None
-            self._counts[compute_run_key(run)] = event.counts
-            on_counts(event.counts)
+            if isinstance(event, RunCounts):
+                self._counts[compute_run_key(run)] = event
+            on_counts(event)
 
         request = CountPattern(run.pattern, run.variant, run.params, run.inputs, run.seed, run.sources)
         self._jobs().post(_CHANNEL, request, on_result, priority=-1)

@@ -9,8 +9,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.engines.base import Device
 from gpu.errors import InputError
-from gpu.messages.modeled_time import ModeledTime
-from gpu.messages.requests import Failure, ModelKernel, ModelPattern, Result
+from gpu.messages.events import Failure
+from gpu.messages.modeled_time import ModeledTime, ModelKernel, ModelPattern
 from gpu.timing.gpus import find_gpu, list_gpu_keys
 from gui.model.request_queue import RequestQueue
 from gui.model.run_counter import compute_run_key
@@ -106,9 +106,7 @@ class TimeModeler(QObject):
             on_model(cached)
             return
 
-        def on_result(event: Result | Failure) -> None:
-            model = event if isinstance(event, Failure) else event.modeled_time
-            assert model is not None
+        def on_result(model: ModeledTime | Failure) -> None:
             if isinstance(model, ModeledTime) or model.kind in ("input", "compile", "launch"):
                 self._cache[_compute_key(request)] = model
                 if len(self._cache) > _MAX_CACHED:

@@ -16,9 +16,13 @@ from gpu.declaration.roles import FROM_FILE, Role
 from gpu.engines.base import Device
 from gpu.errors import Diagnostic, InputError
 from gpu.files import arrays as array_files
-from gpu.messages.requests import CheckSource, Failure, ModelPattern, Report, Result, RunPattern, TimelinePattern
+from gpu.messages.events import Failure
+from gpu.messages.kernels import CheckSource
+from gpu.messages.modeled_time import ModelPattern
 from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.pattern_runs import Report, RunPattern, RunResult
 from gpu.messages.shared_arrays import SharedArray
+from gpu.messages.timelines import TimelinePattern
 from gpu.messages.verdicts import Check
 from gpu.patterns import all_patterns
 from gui.editor.sources import KernelSources
@@ -182,9 +186,9 @@ class Workbench(QObject):
         self.run(verify=True)
 
     def _check_source(self, file: str, text: str, on_diagnostics: Callable[[tuple[Diagnostic, ...]], None]) -> None:
-        def on_result(event: Result | Failure) -> None:
-            if isinstance(event, Result):
-                on_diagnostics(event.diagnostics)
+        def on_result(event: tuple[Diagnostic, ...] | Failure) -> None:
+            if not isinstance(event, Failure):
+                on_diagnostics(event)
             elif event.kind not in ("cancelled", "engine"):
                 on_diagnostics(
                     (Diagnostic(1, 1, 2, "error", f"Cannot check the source. {event.message} {event.advice}"),)
@@ -490,7 +494,9 @@ class Workbench(QObject):
         self.clearance.stop()
         self.jobs.stop()
 
-    def _on_run(self, request: RunPattern, image: OpenImage | None, event: Result | Failure, file: Path | None) -> None:
+    def _on_run(
+        self, request: RunPattern, image: OpenImage | None, event: RunResult | Failure, file: Path | None
+    ) -> None:
         kernels = self.patterns[request.pattern].kernel_file_of(request.variant)
         if isinstance(event, Failure):
             self.sources.show_failure(kernels, request.sources, event)
@@ -503,7 +509,6 @@ class Workbench(QObject):
             self.sources.show_run(kernels, request.sources, check.diagnostics, check.remedy)
         if image is not None and image is not self.image:
             return
-        assert event.report is not None
         outcome = FinishedRun(
             request.pattern,
             request.variant,
@@ -564,11 +569,11 @@ class Workbench(QObject):
         if counter is None:
             return
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: RunResult | Failure) -> None:
             if isinstance(event, Failure):
                 if event.kind != "cancelled":
                     self.failed.emit(event)
-            elif image is self.image and event.report is not None:
+            elif image is self.image:
                 counts = event.arrays[counter.result].open()
                 self.levels_counted.emit(LevelCounts(side, counts, image.maxval, event.report))
 

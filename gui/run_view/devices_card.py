@@ -5,8 +5,8 @@ from __future__ import annotations
 from PyQt6.QtCore import QUrl, pyqtSignal
 from PyQt6.QtGui import QDesktopServices
 
-from gpu.messages.distributed_run import DistributedRun, LostWorker
 from gpu.messages.modeled_time import format_bytes
+from gpu.messages.runs.distributed_run import DistributedRun, LostWorker
 from gui.widgets.basic import Badge, Card, ElidedLabel, button, label
 
 _BUSY_TIP = "Averaged from the first task's submission to the last result."

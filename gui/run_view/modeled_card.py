@@ -8,8 +8,8 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QHBoxLayout
 
+from gpu.messages.events import Failure
 from gpu.messages.modeled_time import LIMITS, LineCode, ModeledTime, format_duration, name_with_article
-from gpu.messages.requests import Failure
 from gpu.timing.gpus import find_gpu
 from gui.painting.colors import warp_color
 from gui.painting.theme import look

@@ -8,9 +8,9 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from gpu.engines.base import SIMULATION_TIME_LABEL
-from gpu.messages.requests import Report
 from gpu.messages.run_counts import RunCounts
-from gpu.messages.timing import Timing
+from gpu.messages.runs.pattern_runs import Report
+from gpu.messages.runs.timing import Timing
 from gpu.messages.verdicts import Verdict
 from gui.painting.theme import look
 from gui.run_view.run_counts import RunCountsView

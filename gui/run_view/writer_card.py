@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QEvent, QObject, QPoint, pyqtSignal
 from PyQt6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
-from gpu.messages.writer import MAX_STATEMENTS, Index3, Writer, WrittenElement
+from gpu.messages.runs.writer import MAX_STATEMENTS, Index3, Writer, WrittenElement
 from gui.painting.theme import look
 from gui.plots.histogram_plot import CHANNELS
 from gui.qt.events import is_event_type

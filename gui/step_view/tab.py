@@ -15,7 +15,9 @@ from gpu.declaration.pattern import Inputs
 from gpu.declaration.presentation import InputKind
 from gpu.engines.base import KERNELS
 from gpu.errors import InputError
-from gpu.messages.requests import Failure, StepPattern, StepWriter
+from gpu.messages.events import Failure
+from gpu.messages.runs.recordings import StepPattern
+from gpu.messages.runs.writer import StepWriter
 from gpu.messages.timelines import RunTimelines
 from gpu.warp import WARP
 from gui.editor.source_pane import SourcePane

@@ -13,8 +13,9 @@ from PyQt6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayou
 
 from gpu.declaration.pattern import Array
 from gpu.errors import InputError
-from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, are_results_equal
-from gpu.messages.requests import CountKernel, Failure, ModelKernel, Result
+from gpu.messages.events import Failure
+from gpu.messages.kernels import CountedLaunch, CountKernel, KernelCounts, KernelLaunch, Signature, are_results_equal
+from gpu.messages.modeled_time import ModelKernel
 from gpu.messages.verdicts import describe_mistakes
 from gpu.timing.gpus import GpuScaling
 from gui.compare_view.modeled_views import VIEWS, Modelable, ModeledViews
@@ -269,16 +270,15 @@ class UserCompareTab(QWidget):
         contender, request_number = self._todo[0], self._request_number
         self.status_label.show_text(f"counting {contender.title} …")
 
-        def on_result(event: Result | Failure) -> None:
+        def on_result(event: KernelCounts | Failure) -> None:
             if request_number == self._request_number:
                 self._on_counts(contender, event)
 
         self._jobs().post(_CHANNEL, CountKernel(contender.launch), on_result, priority=1)
 
-    def _on_counts(self, contender: Contender, event: Result | Failure) -> None:
-        if isinstance(event, Result):
-            assert event.kernel_counts is not None
-            self.counts[contender.title] = event.kernel_counts
+    def _on_counts(self, contender: Contender, event: KernelCounts | Failure) -> None:
+        if isinstance(event, KernelCounts):
+            self.counts[contender.title] = event.counted_launch
             self._compare_arrays(contender.title, {name: handle.open() for name, handle in event.arrays.items()})
         elif event.kind in ("input", "compile", "launch"):
             self.counts[contender.title] = f"{event.message} {event.advice}".strip()

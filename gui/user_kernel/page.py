@@ -9,9 +9,11 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
-from gpu.messages.kernels import KernelLaunch
+from gpu.messages.events import Failure
+from gpu.messages.kernels import DescribeKernels, KernelLaunch, KernelResult, RunKernel, Signature
+from gpu.messages.modeled_time import ModelKernel
 from gpu.messages.programs import has_main
-from gpu.messages.requests import DescribeKernels, Failure, ModelKernel, Result, RunKernel, TimelineKernel
+from gpu.messages.timelines import TimelineKernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.request_queue import RequestQueue
@@ -198,7 +200,7 @@ class UserKernelPage(Ground):
         request = DescribeKernels(self.file, self.document.text, options.defines, instances, options.include_dirs)
         self._jobs().post(_DESCRIBE, request, self._on_kernels, priority=2)
 
-    def _on_kernels(self, event: Result | Failure) -> None:
+    def _on_kernels(self, event: tuple[Signature, ...] | Failure) -> None:
         if self._closed:
             return  # the page has been replaced
         if isinstance(event, Failure):
@@ -207,7 +209,7 @@ class UserKernelPage(Ground):
                 self._update_status()
             return
         before = self.form.signature
-        self.form.show_kernels(event.kernels)
+        self.form.show_kernels(event)
         signature = self.form.signature
         name = signature.name if signature is not None else ""
         if before is None or before.name != name:
@@ -250,14 +252,13 @@ class UserKernelPage(Ground):
             self._set_running(None)
             self._jobs().stop()
 
-    def _on_run(self, launch: KernelLaunch, event: Result | Failure) -> None:
+    def _on_run(self, launch: KernelLaunch, event: KernelResult | Failure) -> None:
         if launch is not self._running:
             return
         self._set_running(None)
         self.model_follower.update_model()
         ran = {self.file: launch.text}
-        if isinstance(event, Result):
-            assert event.simulation is not None
+        if isinstance(event, KernelResult):
             assert self.form.signature is not None
             arrays = {name: handle.open() for name, handle in event.arrays.items()}
             check = event.simulation.check

@@ -9,7 +9,7 @@ from pathlib import Path
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QTabBar, QVBoxLayout
 
-from gpu.messages.requests import Failure
+from gpu.messages.events import Failure
 from gui.editor.sources import RecordedSources
 from gui.model.request_queue import RequestQueue
 from gui.step_view.recording.models import RecordingModels

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from gpu.messages.kernels import KernelLaunch
-from gpu.messages.requests import StepKernel
+from gpu.messages.kernels import KernelLaunch, StepKernel
 from gui.step_view.recording.steppable import Steppable
 
 

@@ -9,8 +9,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
 from gpu.errors import InputError
+from gpu.messages.events import Failure
 from gpu.messages.programs import SCRIPT_SUFFIX, has_main
-from gpu.messages.requests import Failure
 from gpu.process.inspector import Inspector
 from gui.editor.files import KERNEL_FILE_FILTER, read_kernel
 from gui.editor.source_pane import SourcePane

@@ -12,8 +12,8 @@ from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayou
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.distributed.dask_import import INSTALL_ADVICE, is_installed
-from gpu.messages.distributed_run import is_loss
-from gpu.messages.requests import Failure
+from gpu.messages.events import Failure
+from gpu.messages.runs.distributed_run import is_loss
 from gui.editor.drafts import Drafts
 from gui.editor.files import choose_save_target
 from gui.editor.unsaved_dialog import UnsavedDialog

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.messages.requests import Failure
+from gpu.messages.events import Failure
 from gui.model.clearance import Refusal
 from gui.widgets.banner import Banner
 from gui.window.status_line import StatusLine

@@ -8,7 +8,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import Failure, ModelPattern
+from gpu.messages.events import Failure
+from gpu.messages.modeled_time import ModelPattern
 from gui.bodies_view.view import BodiesView
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.request_queue import describe_progress

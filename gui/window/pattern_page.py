@@ -21,9 +21,10 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
-from gpu.messages.distributed_run import DistributedRun
+from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModeledTime
-from gpu.messages.requests import Failure, StepWriter
+from gpu.messages.runs.distributed_run import DistributedRun
+from gpu.messages.runs.writer import StepWriter
 from gpu.messages.shared_arrays import SharedArray
 from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from PyQt6.QtCore import QObject, QPoint, pyqtSignal
 
-from gpu.messages.requests import Failure, FindWriter, Result, RunPattern, StepWriter
-from gpu.messages.writer import WrittenElement
+from gpu.messages.events import Failure
+from gpu.messages.runs.pattern_runs import RunPattern
+from gpu.messages.runs.writer import FindWriter, StepWriter, WrittenElement
 from gui.model.records import PointedElement
 from gui.model.request_queue import RequestQueue
 from gui.run_view.view import RunView
@@ -86,15 +87,14 @@ class WriterSearch(QObject):
         self.card.show_search(selected.title, position, has_planes=colored)
         self._jobs().post(_CHANNEL, query, lambda event: self._on_answer(query, event), priority=2)
 
-    def _on_answer(self, query: FindWriter, event: Result | Failure) -> None:
+    def _on_answer(self, query: FindWriter, event: WrittenElement | Failure) -> None:
         if query is not self._query:
             return
         if isinstance(event, Failure):
             self.card.show_unknown(f"{event.message} {event.advice}".strip())
             return
-        assert event.written_element is not None
-        self._answer = event.written_element
-        self.card.show_writer(event.written_element)
+        self._answer = event
+        self.card.show_writer(event)
 
     def _request_line(self) -> None:
         if self._answer is not None and self._answer.writer is not None:

@@ -16,48 +16,43 @@ from pytestqt.qtbot import QtBot
 from gpu.engines.base import Device, PhaseTimes
 from gpu.engines.null import NullEngine
 from gpu.errors import Diagnostic, InputError
-from gpu.lessons.lesson_requests import execute_lesson
-from gpu.messages.bodies import BodyFigures, ConservedQuantities
-from gpu.messages.lessons import LessonRequest, ReadLessons
-from gpu.messages.modeled_time import LIMITS, KernelTime, LineCode, ModeledTime
-from gpu.messages.requests import (
+from gpu.lessons import handlers  # noqa: F401 - registers them
+from gpu.messages.bodies import (
     AdvanceBodies,
-    CheckPattern,
-    CheckSource,
-    CountKernel,
-    CountPattern,
-    DescribeKernels,
-    Deviation,
-    Failure,
-    FindWriter,
-    LoadArray,
+    BodiesResult,
+    BodyFigures,
+    ConservedQuantities,
     LoadBodies,
-    LoadImage,
-    LoadText,
-    ModelKernel,
-    ModelPattern,
     PickBody,
-    Ready,
-    Report,
-    Result,
-    RunKernel,
-    RunPattern,
-    RunProgram,
-    SaveArray,
+    PickedBody,
     SaveBodies,
-    StepKernel,
-    StepPattern,
-    StepWriter,
-    StudyAtomics,
+)
+from gpu.messages.events import Failure, Ready
+from gpu.messages.files import LoadArray, LoadImage, LoadText, SaveArray
+from gpu.messages.kernels import CheckSource, CountKernel, DescribeKernels, RunKernel, StepKernel
+from gpu.messages.lessons import JudgeTask, ReadLessons, ShowStep, StepFailure
+from gpu.messages.modeled_time import LIMITS, KernelTime, LineCode, ModeledTime, ModelKernel, ModelPattern
+from gpu.messages.programs import RunProgram
+from gpu.messages.requests import Acknowledgment, ArrayResult
+from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.atomics import StudyAtomics
+from gpu.messages.runs.pattern_runs import (
+    CheckPattern,
+    CountPattern,
+    Deviation,
+    Report,
+    RunPattern,
+    RunResult,
     Throughput,
 )
-from gpu.messages.run_counts import RunCounts
+from gpu.messages.runs.recordings import StepPattern
+from gpu.messages.runs.writer import FindWriter, StepWriter
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Check, Mistake
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.files import read_bodies
 from gpu.patterns.nbody.presets import generate
-from gpu.run.engine_requests import execute_request, to_failure
+from gpu.run.handlers.execution import execute_request, to_failure
 from gpu.timing.gpus import find_gpu
 from gpu.timing.validation import ErrorBound
 
@@ -242,16 +237,16 @@ class FakeHost:
         if isinstance(request, LoadImage):
             return self._load(Path(request.path))
         if isinstance(request, CheckSource):
-            return Result({}, diagnostics=find_marks(request.text, "BAD"))
+            return find_marks(request.text, "BAD")
         if isinstance(request, CheckPattern):
             found = find_marks("".join(request.sources.values()), "RACE")
             mistakes = tuple(Mistake("race", (each.line,)) for each in found)
-            return Result({}, check=Check(mistakes, found, input="n = 4999", orders=("shuffle:1", "shuffle:2")))
+            return Check(mistakes, found, input="n = 4999", orders=("shuffle:1", "shuffle:2"))
         if isinstance(request, CountPattern):
             place = [each.name for each in find_pattern(request.pattern).variants].index(request.variant)
-            return Result({}, counts=RunCounts("n = 8", 8, "element", 64, requests=1, sectors=place + 2))
+            return RunCounts("n = 8", 8, "element", 64, requests=1, sectors=place + 2)
         if isinstance(request, ModelPattern | ModelKernel):
-            return Result({}, modeled_time=make_modeled_time(request))
+            return make_modeled_time(request)
         if isinstance(
             request, DescribeKernels | RunKernel | CountKernel | StepKernel | FindWriter | StepWriter | RunProgram
         ):
@@ -259,13 +254,13 @@ class FakeHost:
                 return execute_request(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:
                 return to_failure(error)
-        if isinstance(request, LessonRequest):
+        if isinstance(request, ReadLessons | ShowStep | JudgeTask | StepFailure):
             return self._answer_lesson(request)
         if isinstance(request, StepPattern):
             return Failure("input", "Nothing is recorded here.")
         if isinstance(request, SaveArray):
             Path(request.path).write_bytes(b"saved")
-            return Result({})
+            return Acknowledgment()
         if isinstance(request, StudyAtomics):
             shapes = tuple((name, handle.shape) for name, handle in request.inputs.items())
             key = (request.params["of"], request.params["text"], shapes)
@@ -273,15 +268,15 @@ class FakeHost:
                 STUDIES[key] = execute_request(NullEngine(), request, self.folder, lambda progress: None)
             return STUDIES[key]
         if isinstance(request, LoadText):
-            return Result({"text": self.share_array(np.frombuffer(Path(request.path).read_bytes(), np.uint8))})
+            return ArrayResult({"text": self.share_array(np.frombuffer(Path(request.path).read_bytes(), np.uint8))})
         if isinstance(request, LoadArray):
             return self._load_values(Path(request.path))
         if isinstance(request, LoadBodies | SaveBodies | AdvanceBodies):
             return self._run_bodies(request)
         if isinstance(request, PickBody):
             # Of the left half of the picture the one body, of the right none.
-            picked = self.share_array(np.array(3 if request.x < request.width / 2 else -1))
-            return Result({"picked": picked, "bodies": self.share_array(generate("plummer", 300, 0))})
+            picked = 3 if request.x < request.width / 2 else -1
+            return PickedBody({"bodies": self.share_array(generate("plummer", 300, 0))}, picked)
         pattern = find_pattern(request.pattern)
         if pattern.input_kind(pattern.check(request.params)) != "image":
             return self._run_array(request)
@@ -302,12 +297,12 @@ class FakeHost:
                 "image": self.share_array(darker),
                 "picture": self.share_array(darker),
             }
-        return Result(arrays, self._report(request, wrong))
+        return RunResult(arrays, self._report(request, wrong))
 
     def _answer_lesson(self, request):
         if not isinstance(request, ReadLessons) or request not in SHELVES:
             try:
-                result = execute_lesson(request, self.folder)
+                result = execute_request(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:
                 return to_failure(error)
             if request != ReadLessons():
@@ -328,15 +323,15 @@ class FakeHost:
             arrays = (_reference_result if inputs else _reference_of_params)(request.pattern, request.params, inputs)
         except InputError as error:
             return Failure("input", error.message, error.advice)
-        return Result({name: self.share_array(values) for name, values in arrays.items()}, self._report(request))
+        return RunResult({name: self.share_array(values) for name, values in arrays.items()}, self._report(request))
 
     def _run_bodies(self, request):
         if isinstance(request, SaveBodies):
             Path(request.path).write_text(f"simulation {request.simulation}")
-            return Result({})
+            return Acknowledgment()
         if isinstance(request, LoadBodies):
             try:
-                return Result({"bodies": self.share_array(read_bodies(request.path))})
+                return ArrayResult({"bodies": self.share_array(read_bodies(request.path))})
             except InputError as error:
                 return to_failure(error)
         steps, time = self.simulations.get(request.simulation, (0, 0.0))
@@ -350,13 +345,13 @@ class FakeHost:
             measuring_ms=self.measuring_ms if request.measure else 0.0,
         )  # fmt: skip
         picture = np.full((request.height, request.width, 3), 12 * steps % 256, np.uint8)
-        return Result({"picture": self.share_array(picture)} if picture.size else {}, bodies=figures)
+        return BodiesResult({"picture": self.share_array(picture)} if picture.size else {}, figures)
 
     def _load_values(self, path):
         if not path.is_file():
             return Failure("input", f"There is no file {path}.")
         values = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, ndmin=1)
-        return Result({"values": self.share_array(values)})
+        return ArrayResult({"values": self.share_array(values)})
 
     def _load(self, path):
         if not path.is_file() or path.suffix == ".pdf":
@@ -364,7 +359,7 @@ class FakeHost:
         shape = (30, 40) if path.suffix == ".pgm" else (30, 40, 3)
         values = np.random.default_rng(1).integers(0, 256, shape, np.uint8)
         handles = {"image": values, "maxval": np.array(255, np.uint32), "picture": values}
-        return Result({name: self.share_array(array) for name, array in handles.items()})
+        return ArrayResult({name: self.share_array(array) for name, array in handles.items()})
 
 
 def make_modeled_time(request):

@@ -33,7 +33,7 @@ from gpu.distributed.tasks import NamedResult, RunTasks, find_home
 from gpu.distributed.worker import call_with_engine, replace_engine
 from gpu.engines.base import Array, Engine
 from gpu.errors import LockstepError
-from gpu.messages.distributed_run import DistributedRun
+from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.patterns import find_pattern
 
 _MIN_REPETITIONS = 3

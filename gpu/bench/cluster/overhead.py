@@ -20,7 +20,7 @@ from gpu.distributed.distributed_run import run_distributed
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from gpu.run import verification
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 
 
 @dataclass(frozen=True)

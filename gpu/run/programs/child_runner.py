@@ -18,8 +18,7 @@ from typing import IO
 from gpu.declaration.pattern import Progress
 from gpu.driver.journal import Journal, append_received_entries
 from gpu.errors import CompileError, EngineUnavailableError, InputError, SourcePosition
-from gpu.messages.programs import ProgramEnd, ProgramProgress
-from gpu.messages.requests import RunProgram
+from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram
 from gpu.run.programs.child import CURRENT_LAUNCH_FILE, FAILURE_FILE, JOURNAL_FILE, REQUEST_FILE
 from gpu.run.programs.launch_messages import LaunchConverter
 

@@ -6,7 +6,7 @@ from PyQt6.QtCore import QPointF, QRectF, QSize, Qt
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPen, QWheelEvent
 
 from gpu.distributed.task_layout import format_short_time
-from gpu.messages.distributed_run import TaskRecord
+from gpu.messages.runs.distributed_run import TaskRecord
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.theme import look
 from gui.step_view.machines.canvas import LABEL_WIDTH, TaskCanvas

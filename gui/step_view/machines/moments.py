@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu.distributed.task_layout import TaskLayout, format_short_bytes, format_short_time, lay_out_tasks, worker_name
-from gpu.messages.distributed_run import DistributedRun, TaskRecord
+from gpu.messages.runs.distributed_run import DistributedRun, TaskRecord
 from gui.widgets.basic import format_count
 
 

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidg
 
 from gpu.declaration.distributed_program import DistributedProgram
 from gpu.distributed.task_layout import format_short_time
-from gpu.messages.distributed_run import DistributedRun
+from gpu.messages.runs.distributed_run import DistributedRun
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.qt.events import is_event_type

@@ -12,7 +12,8 @@ from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Integer, Parameter, Params, find_by_role
 from gpu.declaration.roles import Role
-from gpu.messages.requests import Failure, StepPattern
+from gpu.messages.events import Failure
+from gpu.messages.runs.recordings import StepPattern
 from gpu.schedules import KINDS, Schedule
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look

@@ -25,7 +25,9 @@ from gpu.declaration.presentation import InputKind
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import Text
 from gpu.errors import InputError
-from gpu.messages.requests import StepKernel, StepPattern, StepWriter
+from gpu.messages.kernels import StepKernel
+from gpu.messages.runs.recordings import StepPattern
+from gpu.messages.runs.writer import StepWriter
 from gpu.messages.shared_arrays import SharedArray
 
 MAX_ELEMENTS = 2048

@@ -10,7 +10,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import CountedText
 from gpu.errors import LockstepError
-from gpu.messages.requests import Failure, Result
+from gpu.messages.events import Failure
+from gpu.messages.runs.recordings import RecordingFile
 from gui.model.request_queue import RequestQueue
 from gui.qt.background import run_in_background
 from gui.step_view.recording import models
@@ -81,8 +82,8 @@ class Stepper(QObject):
     def warm_up(self, request: RunRequest) -> None:
         """Record and read a run at low priority to warm up the process, and discard the result."""
 
-        def read(event: Result | Failure) -> None:
-            if isinstance(event, Result):
+        def read(event: RecordingFile | Failure) -> None:
+            if isinstance(event, RecordingFile):
                 run_in_background(lambda: _try_load(lambda: models.load_models(event.path)))
 
         self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
@@ -101,7 +102,7 @@ class Stepper(QObject):
         return False
 
     def _read_result(
-        self, number: int, request: StepRequest, text: CountedText | None, event: Result | Failure
+        self, number: int, request: StepRequest, text: CountedText | None, event: RecordingFile | Failure
     ) -> None:
         if number != self._last_number:
             return

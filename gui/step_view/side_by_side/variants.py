@@ -10,7 +10,8 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
 
-from gpu.messages.requests import Failure, StepPattern
+from gpu.messages.events import Failure
+from gpu.messages.runs.recordings import StepPattern
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.step_view.cards.lanes import LaneGrid

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import InputError
-from gpu.messages.requests import Failure, Result, TimelineKernel, TimelinePattern
-from gpu.messages.timelines import RunTimelines
+from gpu.messages.events import Failure
+from gpu.messages.timelines import TimelineKernel, TimelinePattern, TimelineResult
 from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
 
@@ -114,7 +114,7 @@ class TimelineJobs(QObject):
             return True
         return False
 
-    def _receive_timelines(self, key: bytes, event: Result | Failure) -> None:
+    def _receive_timelines(self, key: bytes, event: TimelineResult | Failure) -> None:
         if key != self._last_request:
             return
         self._set_busy(False)
@@ -122,9 +122,7 @@ class TimelineJobs(QObject):
             self._last_request = b""
             self.failed.emit(event)
             return
-        assert event.timelines is not None
-        timelines: RunTimelines = event.timelines.join_spans(event.arrays)
-        self.timelines_ready.emit(timelines)
+        self.timelines_ready.emit(event.timelines.join_spans(event.arrays))
 
     def _set_busy(self, busy: bool) -> None:
         if busy != self.busy:

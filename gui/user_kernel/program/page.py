@@ -14,9 +14,9 @@ from gpu.declaration.pattern import Progress
 from gpu.errors import InputError
 from gpu.files import scratch
 from gpu.messages.compiler_options import parse_compiler_options
+from gpu.messages.events import Failure
 from gpu.messages.modeled_time import name_with_article
-from gpu.messages.programs import SCRIPT_SUFFIX, ProgramLaunch, ProgramProgress, WholeProgram
-from gpu.messages.requests import Failure, Result, RunProgram
+from gpu.messages.programs import SCRIPT_SUFFIX, ProgramEnd, ProgramLaunch, ProgramProgress, RunProgram, WholeProgram
 from gpu.timing.gpus import find_gpu
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
@@ -283,7 +283,7 @@ class ProgramPage(Ground):
         if any(launch.file_diagnostics for launch in news.launches):
             self.document.show_run(request.program.text, self.results.located_findings)
 
-    def _on_program_ended(self, request: RunProgram, event: Result | Failure) -> None:
+    def _on_program_ended(self, request: RunProgram, event: ProgramEnd | Failure) -> None:
         if request is not self._running_request:
             return
         self._set_running(None)
@@ -294,16 +294,14 @@ class ProgramPage(Ground):
                 self.sources.show_failure(self.file, {self.file: request.program.text}, event)
                 self.failed.emit(event)
             return
-        assert event.program_end is not None
         if request.recorded_launch is not None:
             self._open_recording(request.recorded_launch)
             return
-        end = event.program_end
-        nothing = " It launched no kernel." if not end.launches else ""
+        nothing = " It launched no kernel." if not event.launches else ""
         if nothing and request.program.is_script:
             nothing = " It launched no kernel; only PyCUDA scripts are run here."
-        self.results.show_end(f"{end.sentence}{nothing}", bad=end.code != 0)
-        self._set_status(f"ran {end.seconds:.1f} s: {_format_launch_count(end.launches)}. {end.sentence}")
+        self.results.show_end(f"{event.sentence}{nothing}", bad=event.code != 0)
+        self._set_status(f"ran {event.seconds:.1f} s: {_format_launch_count(event.launches)}. {event.sentence}")
 
     def _set_running(self, request: RunProgram | None) -> None:
         self._running_request = request

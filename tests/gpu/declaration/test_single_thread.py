@@ -13,8 +13,8 @@ from gpu.engines.base import KERNELS
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.engine_requests import record_pattern, run_pattern
 from gpu.run.kernel_check import check_variant
+from gpu.run.pattern_run import record_pattern, run_pattern
 from gpu.run.work_count import count_pattern
 
 ALONE = [pattern.name for pattern in all_patterns().values() if any(each.is_single_thread for each in pattern.variants)]

@@ -19,7 +19,7 @@ from gpu.distributed.cluster_settings import ClusterSettings
 from gpu.distributed.worker import call_with_engine
 from gpu.engines.base import Device
 from gpu.errors import InputError
-from gpu.messages.distributed_run import WorkerStatus
+from gpu.messages.runs.distributed_run import WorkerStatus
 from tests.gpu.distributed.conftest import PLAIN
 
 SIZES = {"matmul": 24, "sort": 700, "scan": 1024, "reduction": 1024, "histogram": 1024, "convolution": 1024}

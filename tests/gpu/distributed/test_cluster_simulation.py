@@ -13,8 +13,7 @@ from gpu import engines
 from gpu.distributed import cluster_simulation
 from gpu.distributed.cluster_simulation import ClusterSimulation
 from gpu.errors import InputError
-from gpu.messages.bodies import Camera
-from gpu.messages.requests import AdvanceBodies
+from gpu.messages.bodies import AdvanceBodies, Camera
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.forces import motion_from_params
 from gpu.patterns.nbody.simulation import BodySimulation

@@ -27,9 +27,9 @@ from gpu.distributed.sources import write_source
 from gpu.distributed.streaming import run_streamed
 from gpu.engines.base import Device
 from gpu.errors import InputError
-from gpu.messages.distributed_run import WorkerStatus
+from gpu.messages.runs.distributed_run import WorkerStatus
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from tests.gpu.distributed.lockstep_engines import count_copies, count_shares
 
 

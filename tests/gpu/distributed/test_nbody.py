@@ -15,7 +15,7 @@ from gpu.patterns import find_pattern
 from gpu.patterns.nbody.forces import motion_from_params
 from gpu.patterns.nbody.multi_device import CONSERVED
 from gpu.patterns.nbody.simulation import BodySimulation, conserved_quantities, total_energy
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from tests.gpu.distributed.test_distributed_run import ignore_progress, prepare_run, run_on_cluster
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from gpu.distributed.picture import MAX_CELLS, WORKER_COLORS, draw_task_graph
 from gpu.drawing import THEMES
 from gpu.engines.base import Device, PhaseTimes
-from gpu.messages.distributed_run import DistributedRun, TaskDependency, TaskRecord, WorkerStatus
+from gpu.messages.runs.distributed_run import DistributedRun, TaskDependency, TaskRecord, WorkerStatus
 
 DEVICE = Device("simulator", "a CPU", "compiled", 1024, 49152, 4)
 SPACE = "{http://www.w3.org/2000/svg}"

@@ -12,7 +12,7 @@ from gpu.engines.base import KERNELS, Engine, inline_headers
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import CompileError, EngineUnavailableError, KernelError, LaunchError
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 
 SCALE = """
 __constant__ float FACTOR[2];

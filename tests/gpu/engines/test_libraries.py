@@ -20,8 +20,8 @@ from gpu.engines import libraries
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns
-from gpu.run.engine_requests import record_pattern, run_pattern
 from gpu.run.kernel_check import check_variant
+from gpu.run.pattern_run import record_pattern, run_pattern
 from tests import needs
 from tests.gpu.fake_libraries import LibraryEngine
 

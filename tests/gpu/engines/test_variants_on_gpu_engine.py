@@ -11,7 +11,7 @@ from gpu import engines
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import Engine
 from gpu.patterns import all_patterns
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 
 pytestmark = pytest.mark.gpu
 

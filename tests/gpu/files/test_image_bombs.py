@@ -18,7 +18,7 @@ import pytest
 from gpu.errors import InputError
 from gpu.files import decoder, netpbm, pillow
 from gpu.files.images import read_image
-from gpu.messages.requests import LoadImage
+from gpu.messages.files import LoadImage
 from tests import needs
 from tests.gpu.files.image_files import RANDOM, png, refusal, write_file
 from tests.gpu.process.host_listener import listening, wait_until
@@ -31,7 +31,7 @@ _MEASURED = """
 import resource, sys
 from gpu.errors import InputError
 from gpu.files.images import read_image
-from gpu.messages.requests import LoadImage
+from gpu.messages.files import LoadImage
 for path in sys.argv[1:]:
     try:
         print(read_image(path).pixels.shape)

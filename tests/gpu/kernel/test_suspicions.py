@@ -11,7 +11,7 @@ from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.patterns import all_patterns
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from gpu.simulator.simulated_module import SimulatedModule
 
 PATTERNS = list(all_patterns().values())

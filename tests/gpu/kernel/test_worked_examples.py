@@ -16,10 +16,10 @@ import pytest
 
 from gpu.declaration.pattern import Textbook
 from gpu.errors import LaunchError, LockstepError
-from gpu.messages.atomics import ContentionCounts, Interleaving, Latencies, LatencyChain, compute_latency_chain
+from gpu.messages.runs.atomics import ContentionCounts, Interleaving, Latencies, LatencyChain, compute_latency_chain
 from gpu.patterns import find_pattern
 from gpu.run.atomics import enumerate_interleavings, study_atomics
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.stepping.binned_elements import match_binned_elements
 from gpu.stepping.derived_data import derive_data
 from gpu.stepping.recording import Recording

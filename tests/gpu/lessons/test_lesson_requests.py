@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from gpu.engines.null import NullEngine
 from gpu.errors import InputError
+from gpu.lessons import handlers  # noqa: F401 - registers them
 from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders, read_lesson
-from gpu.lessons.lesson_requests import execute_lesson, read_shelf
+from gpu.lessons.lesson_requests import read_shelf
 from gpu.lessons.questions.evaluation import mark_answer
 from gpu.lessons.task_texts import line_frame, reference_solution
 from gpu.messages.lessons import JudgeTask, ReadLessons, ShowStep, StepFailure
+from gpu.messages.requests import R, Request
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import all_patterns
+from gpu.run.handlers.execution import execute_request
 from gpu.stepping.recording import Recording
 from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, write_lesson
 
@@ -31,9 +35,12 @@ def folder() -> Iterator[SharedFolder]:
     made.close()
 
 
+def execute(request: Request[R], folder: SharedFolder) -> R:
+    return execute_request(NullEngine(), request, folder, lambda progress: None)
+
+
 def test_our_lessons_are_read_in_their_order(folder: SharedFolder) -> None:
-    shelf = execute_lesson(ReadLessons(), folder).shelf
-    assert shelf is not None
+    shelf = execute(ReadLessons(), folder)
     assert not shelf.errors
     assert [lesson.name[:2] for lesson in shelf.lessons] == [
         f"{number:02}" for number in range(1, 1 + len(find_lesson_folders(LIBRARY)))
@@ -91,9 +98,8 @@ def test_a_rung_that_is_not_there_is_told_with_its_line(tmp_path: Path) -> None:
 
 def test_a_step_is_recorded_and_asked(tmp_path: Path, folder: SharedFolder) -> None:
     write_lesson(tmp_path, ASK)
-    result = execute_lesson(ShowStep(str(tmp_path), 0), folder)
+    result = execute(ShowStep(str(tmp_path), 0), folder)
     scene = result.scene
-    assert scene is not None
     assert (scene.tab, scene.pattern, scene.parameters, scene.file, scene.kernel) == (
         "step", "", {"n": 11}, "add.cu", "add",
     )  # fmt: skip
@@ -106,17 +112,14 @@ def test_a_step_is_recorded_and_asked(tmp_path: Path, folder: SharedFolder) -> N
 def test_another_seed_asks_anew(folder: SharedFolder) -> None:
     lesson = read_lesson(LIBRARY / "06-reduction")
     step = next(number for number, each in enumerate(lesson.steps) if each.title == "Idle lanes, counted")
-    asked = {
-        execute_lesson(ShowStep(str(lesson.folder), step, seed), folder).scene.question.answer for seed in range(6)
-    }  # type: ignore[union-attr]
+    asked = {execute(ShowStep(str(lesson.folder), step, seed), folder).scene.question.answer for seed in range(6)}  # type: ignore[union-attr]
     assert len(asked) > 1
 
 
 def test_a_step_of_another_tab_is_not_recorded(tmp_path: Path, folder: SharedFolder) -> None:
     write_lesson(tmp_path, '[show]\npattern = "reduction"\nparameters = { n = [64, 128] }\ntab = "compare"\n')
-    result = execute_lesson(ShowStep(str(tmp_path), 0, seed=1), folder)
+    result = execute(ShowStep(str(tmp_path), 0, seed=1), folder)
     assert not result.path
-    assert result.scene is not None
     assert (result.scene.tab, result.scene.pattern) == ("compare", "reduction")
     assert result.scene.parameters["n"] in (64, 128)
 
@@ -124,30 +127,27 @@ def test_a_step_of_another_tab_is_not_recorded(tmp_path: Path, folder: SharedFol
 def test_what_a_step_cannot_show_is_told_with_its_line(tmp_path: Path, folder: SharedFolder) -> None:
     write_lesson(tmp_path, ASK.replace("c[i] =", "d[i] ="))
     with pytest.raises(InputError, match=rf"{tmp_path.name}/lesson\.md:\d+: 'd\[i\] =' is not in add\.cu"):
-        execute_lesson(ShowStep(str(tmp_path), 0), folder)
+        execute(ShowStep(str(tmp_path), 0), folder)
     with pytest.raises(InputError, match="no step 8"):
-        execute_lesson(ShowStep(str(tmp_path), 7), folder)
+        execute(ShowStep(str(tmp_path), 7), folder)
     write_lesson(tmp_path, TASK)
     with pytest.raises(InputError, match="has no scene"):
-        execute_lesson(ShowStep(str(tmp_path), 0), folder)
+        execute(ShowStep(str(tmp_path), 0), folder)
 
 
 def test_a_text_is_judged_and_its_failing_input_recorded(tmp_path: Path, folder: SharedFolder) -> None:
     write_lesson(tmp_path, TASK)
-    right = execute_lesson(JudgeTask(str(tmp_path), "add", KERNEL), folder).judgment
-    assert right is not None
+    right = execute(JudgeTask(str(tmp_path), "add", KERNEL), folder)
     assert right.accepted
     wrong = JudgeTask(str(tmp_path), "add", KERNEL.replace("if (i < n) ", ""))
-    judgment = execute_lesson(wrong, folder).judgment
-    assert judgment is not None
+    judgment = execute(wrong, folder)
     assert not judgment.accepted
-    result = execute_lesson(StepFailure(wrong, judgment), folder)
+    result = execute(StepFailure(wrong, judgment), folder)
     recording = Recording.load(result.path)
-    assert result.scene is not None
     assert recording.findings[0][0] + 1 == result.scene.moment
     assert str(judgment.case) in result.scene.title
     with pytest.raises(InputError, match="does not fail on any input"):
-        execute_lesson(StepFailure(wrong, replace(judgment, case=None)), folder)
+        execute(StepFailure(wrong, replace(judgment, case=None)), folder)
 
 
 def test_lines_are_put_into_their_frame(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpu.engines.base import KERNELS, Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.pattern_run import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 

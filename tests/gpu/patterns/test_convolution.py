@@ -14,7 +14,7 @@ from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filters
 from gpu.patterns.convolution.filters import filter_from_params
 from gpu.patterns.convolution.pattern import factor_filter
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.stepping.moment.array_accesses import find_array_accesses
 from tests.gpu.patterns.variant_runner import run_variant
 

@@ -15,7 +15,7 @@ from gpu.engines.null import NullEngine
 from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from gpu.simulator.simulated_module import SimulatedModule
 
 _KERNEL = r"__global__ void\s+(?:__(?:launch_bounds|cluster_dims)__\([^)]+\)\s+|CLUSTER\s+)*(\w+)"

@@ -13,8 +13,8 @@ from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run import verification
-from gpu.run.engine_requests import Outcome, run_pattern
 from gpu.run.host_program import run_host_program
+from gpu.run.pattern_run import Outcome, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]

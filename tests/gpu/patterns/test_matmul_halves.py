@@ -13,7 +13,7 @@ from gpu.engines.base import Engine
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.verification import compare_results
 from tests.gpu.fake_libraries import LibraryEngine
 

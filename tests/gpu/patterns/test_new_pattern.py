@@ -14,8 +14,8 @@ from gpu import engines
 from gpu.bench import gpu_benchmark, simulator_benchmark
 from gpu.cli import main as cli
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.engine_requests import record_pattern
 from gpu.run.kernel_check import check_variant
+from gpu.run.pattern_run import record_pattern
 from tests.gpu.cli.no_desktop import NO_WINDOW
 from tests.new_pattern import declare_pattern
 

@@ -15,7 +15,7 @@ from gpu.declaration.arrays import make_values
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.pattern_run import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ import pytest
 from gpu.engines.base import Argument, Extent, Kernel
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 
 
 class _RepeatingEngine(SimulatorEngine):

@@ -16,7 +16,7 @@ from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, record_pattern, run_pattern
+from gpu.run.pattern_run import Outcome, record_pattern, run_pattern
 from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
 from tests.gpu.simulator.watched_launch import WatchedEngine

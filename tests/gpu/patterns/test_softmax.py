@@ -12,7 +12,7 @@ from scipy import special
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.pattern_run import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 

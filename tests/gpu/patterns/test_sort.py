@@ -17,8 +17,8 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_keys
-from gpu.run.engine_requests import Outcome, run_pattern
 from gpu.run.frames import Frames
+from gpu.run.pattern_run import Outcome, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ from gpu.engines.base import KERNELS, Engine
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from gpu.run.work_count import count_pattern
 
 Array = np.ndarray[Any, Any]

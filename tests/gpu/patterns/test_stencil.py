@@ -11,7 +11,7 @@ from scipy import ndimage
 from gpu.engines.base import KERNELS, Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.work_count import count_pattern
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ import pytest
 
 from gpu.declaration.pattern import Textbook
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.stepping.tally import Tally
 from tests import needs
 

@@ -12,7 +12,7 @@ from gpu.declaration.pattern import Pattern
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import record_pattern, run_pattern
+from gpu.run.pattern_run import record_pattern, run_pattern
 from gpu.stepping.tally import Tally
 
 EIGHT = "3 1 7 0 4 1 6 3"

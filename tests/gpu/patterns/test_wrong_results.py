@@ -13,7 +13,7 @@ import pytest
 from gpu.declaration.pattern import Array, Pattern, Variant
 from gpu.engines.null import NullEngine
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 
 # The settings under which results are bent: each kind of number, of bound and of reference that a pattern has.
 SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {

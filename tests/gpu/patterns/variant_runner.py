@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.pattern_run import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import Event, Failure, RunPattern
+from gpu.messages.events import Event, Failure
+from gpu.messages.runs.pattern_runs import RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.process.engine_host import EngineHost
 

@@ -16,17 +16,11 @@ pytest.importorskip("distributed", reason=needs.skip_reason(needs.DASK))
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings
-from gpu.messages.distributed_run import is_loss
-from gpu.messages.requests import (
-    AdvanceBodies,
-    Failure,
-    LoadBodies,
-    PickBody,
-    Ready,
-    Result,
-    RunPattern,
-    SaveBodies,
-)
+from gpu.messages.bodies import AdvanceBodies, LoadBodies, PickBody, SaveBodies
+from gpu.messages.events import EngineHalt, Failure, Ready
+from gpu.messages.requests import Acknowledgment
+from gpu.messages.runs.distributed_run import is_loss
+from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.patterns import find_pattern
 from gpu.process.engine_host import EngineHost
 
@@ -50,7 +44,7 @@ class ClusterHost:
         while True:
             found, event = self.events.get(timeout=PATIENCE_S)
             self.events_by_job.append(event)
-            if found == number and isinstance(event, (Ready, Result, Failure, *kinds)):
+            if found == number and (isinstance(event, kinds) or not isinstance(event, (Progress, EngineHalt))):
                 return event
 
     def run(self, request):
@@ -107,17 +101,17 @@ def test_bodies_are_played_saved_and_picked(two, tmp_path):
     frame = AdvanceBodies(1, "tiled", {"preset": "plummer", "bodies": 64}, steps=0, width=64, height=48)
     assert two.run(frame).arrays["picture"].open().any()
     played = two.run(replace(frame, steps=2))
-    assert (played.bodies.steps, played.bodies.bodies) == (2, 64)
+    assert (played.figures.steps, played.figures.bodies) == (2, 64)
     number = two.host.submit(replace(frame, steps=200))
     two.wait_for_event(number, Progress)
     two.host.cancel()
     assert two.wait_for_event(number, Failure).kind == "cancelled"
-    assert two.run(replace(frame, steps=1)).bodies.steps == 3
-    assert isinstance(two.run(SaveBodies(str(tmp_path / "bodies.npy"), 1)), Result)
+    assert two.run(replace(frame, steps=1)).figures.steps == 3
+    assert two.run(SaveBodies(str(tmp_path / "bodies.npy"), 1)) == Acknowledgment()
     saved = two.run(LoadBodies(str(tmp_path / "bodies.npy"))).arrays["bodies"].open()
     picked = two.run(PickBody(1, frame.camera, 64, 48, 32, 24))
     assert np.array_equal(picked.arrays["bodies"].open(), saved)
-    assert -1 <= int(picked.arrays["picked"].open()) < 64
+    assert -1 <= picked.number < 64
     ended = two.run(PickBody(9, frame.camera, 64, 48, 32, 24))
     assert ended.message == "This simulation has ended, and its bodies were deleted."
 
@@ -134,7 +128,7 @@ def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two):
     two.wait_for_event(number, Progress)
     worker.kill()
     done = two.wait_for_event(number)
-    assert isinstance(done, Result)
+    assert isinstance(done, RunResult)
     assert done.report.verified
     (lost,) = done.distributed.lost_workers
     assert (lost.address, lost.again > 0) == (address, True)

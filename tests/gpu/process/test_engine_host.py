@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import EngineHalt, Failure, LoadImage, Ready, Result, RunPattern
+from gpu.messages.events import EngineHalt, Failure, Ready
+from gpu.messages.files import LoadImage
+from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.process import engine_host, engine_process
 from gpu.process.engine_host import MAX_FUTILE_STARTS, EngineHost
 from tests import needs
@@ -51,7 +53,7 @@ def assert_engine_works(listener: Listener) -> None:
         if not isinstance(event, Ready):
             break
     assert answered == number
-    assert isinstance(event, Result), event
+    assert isinstance(event, RunResult), event
     assert np.array_equal(event.arrays["result"].open(), np.arange(12).reshape(3, 4))
 
 
@@ -86,8 +88,7 @@ def test_a_run_reports_progress_then_the_result(fake: Listener):
     first = fake.next_event(progress=True)
     assert first == (number, Progress(0.0, "copy"))
     _, event = fake.next_event()
-    assert isinstance(event, Result)
-    assert event.report is not None
+    assert isinstance(event, RunResult)
     assert event.report.verified is True
     assert event.report.time_ms.kernel == 2.0
     assert event.report.throughput.value == pytest.approx(12 / 0.002 / 1e6)
@@ -110,7 +111,7 @@ def test_result_files_go_with_their_handles(fake: Listener):
     image = fake.host.folder.adopt(fake.image())
     fake.run_action("copy", image)
     _, event = fake.next_event()
-    assert isinstance(event, Result)
+    assert isinstance(event, RunResult)
     array = event.arrays["result"].open()
     # Input, result (which is the picture as well); and the places for temporary files and for a crash's stack.
     assert len(files(fake)) == 2 + 2
@@ -168,7 +169,7 @@ def test_a_crash_is_told_and_the_next_run_works(fake: Listener, deed: str, messa
     assert isinstance(fake.next_event()[1], Ready)
     number, event = fake.next_event()
     assert number == waiting
-    assert isinstance(event, Result)
+    assert isinstance(event, RunResult)
     assert_engine_works(fake)
 
 
@@ -245,7 +246,7 @@ def test_a_job_submitted_right_after_cancel_is_served(fake: Listener):
         while isinstance(events[-1][1], Ready):
             events.append(fake.next_event())
         assert events[-1][0] == after
-        assert isinstance(events[-1][1], Result)
+        assert isinstance(events[-1][1], RunResult)
 
 
 @posix
@@ -261,7 +262,7 @@ def test_a_process_that_is_stopped_from_outside_is_told(fake: Listener, goes_on:
     if goes_on:
         os.kill(process, signal.SIGCONT)
         assert fake.next_event() == (0, EngineHalt(None))
-        assert isinstance(fake.next_event()[1], Result)
+        assert isinstance(fake.next_event()[1], RunResult)
         number = fake.run_action("endless")
     fake.host.cancel()
     events = [fake.next_event() for _ in range(2 + (not goes_on))]
@@ -316,7 +317,7 @@ def test_cancel_ends_the_compilers_of_the_process_too(tmp_path: Path, monkeypatc
 def test_what_a_killed_process_left_is_removed_and_results_stay(fake: Listener):
     fake.run_action("copy")
     _, event = fake.next_event()
-    assert isinstance(event, Result)
+    assert isinstance(event, RunResult)
     left = Path(fake.host.folder.path, "engine1-99")
     left.write_bytes(b"half a result")
     fake.host.cancel()

@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 
 from gpu.declaration.pattern import Progress
+from gpu.messages.events import Failure, Ready
+from gpu.messages.files import LoadImage
 from gpu.messages.programs import ProgramProgress
-from gpu.messages.requests import Failure, LoadImage, Ready, Request, Result, RunPattern
+from gpu.messages.requests import Request
+from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process import engine_process
 from tests import needs
@@ -71,7 +74,7 @@ def test_it_is_ready_then_serves_until_the_connection_closes():
         line.run_action(5, "copy")
         job, event, leaving = line.receive()
         assert (job, leaving) == (5, False)
-        assert isinstance(event, Result)
+        assert isinstance(event, RunResult)
         assert Path(event.arrays["result"].path).name.startswith("engine1-")
         line.connection.close()
         line.process.join(10)
@@ -103,7 +106,7 @@ def test_a_failure_is_told_and_the_process_stays(deed: str, kind: str, message: 
         assert isinstance(event, Failure)
         assert (event.kind, event.message) == (kind, message)
         line.run_action(2, "copy")
-        assert isinstance(line.receive()[1], Result)
+        assert isinstance(line.receive()[1], RunResult)
 
 
 def test_a_lost_engine_is_told_and_the_process_ends():

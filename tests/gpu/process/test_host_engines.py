@@ -12,7 +12,10 @@ import pytest
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import KERNELS
 from gpu.files import images
-from gpu.messages.requests import Failure, LoadImage, Ready, Result, RunPattern
+from gpu.messages.events import Failure, Ready
+from gpu.messages.files import LoadImage
+from gpu.messages.requests import ArrayResult
+from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.messages.shared_arrays import SharedArray
 from tests.gpu.process.host_listener import Listener, listening
 
@@ -62,13 +65,12 @@ def test_a_file_is_loaded_run_and_verified(engine: Listener, tmp_path: Path):
     images.write_image(path, noise(40))
     engine.host.submit(LoadImage(str(path)))
     _, loaded = engine.next_event()
-    assert isinstance(loaded, Result)
+    assert isinstance(loaded, ArrayResult)
     inputs = {name: loaded.arrays[name] for name in ("image", "maxval")}
     for pattern, variant in (("convolution", "tiled"), ("histogram", "privatized")):
         engine.host.submit(RunPattern(pattern, variant, inputs=inputs))
         _, event = engine.next_event()
-        assert isinstance(event, Result), event
-        assert event.report is not None
+        assert isinstance(event, RunResult), event
         assert event.report.verified is True
         assert event.report.time_ms.kernel > 0
         assert event.arrays["picture"].open().shape == (40, 40)
@@ -88,7 +90,7 @@ def test_an_endless_kernel_is_cancelled_within_two_seconds(engine: Listener):
     assert isinstance(engine.next_event()[1], Ready)
     assert time.monotonic() - began < 2.0
     engine.host.submit(RunPattern("convolution", "tiled", inputs=submit_image(engine, noise(8))))
-    assert isinstance(engine.next_event()[1], Result)
+    assert isinstance(engine.next_event()[1], RunResult)
 
 
 @pytest.fixture
@@ -129,8 +131,7 @@ def test_machine_code_that_writes_anywhere_harms_its_own_process_alone(machine_c
 def assert_runs_as_machine_code(listener: Listener) -> None:
     listener.host.submit(RunPattern("convolution", "naive", inputs=submit_image(listener, noise(8))))
     _, event = listener.next_event()
-    assert isinstance(event, Result)
-    assert event.report is not None
+    assert isinstance(event, RunResult)
     assert (event.report.executor, event.report.verified) == ("compiled", True)
 
 
@@ -144,7 +145,7 @@ def test_an_edit_that_does_not_compile_is_told_with_its_place(engine: Listener):
     assert event.position is not None
     assert event.position.file == "convolution.cu"
     engine.host.submit(RunPattern("convolution", "naive", inputs=submit_image(engine, noise(8))))
-    assert isinstance(engine.next_event()[1], Result), "the edit was for one run"
+    assert isinstance(engine.next_event()[1], RunResult), "the edit was for one run"
 
 
 def test_an_edit_that_reads_out_of_bounds_is_told_and_the_next_run_works(engine: Listener):
@@ -161,8 +162,7 @@ def test_an_edit_that_reads_out_of_bounds_is_told_and_the_next_run_works(engine:
     if isinstance(event, Ready):  # the GPU's context was lost, and with it the process
         answered, event = engine.next_event()
         assert answered == number + 1
-    assert isinstance(event, Result)
-    assert event.report is not None
+    assert isinstance(event, RunResult)
     assert event.report.verified is True
 
 

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gpu.messages.requests import Ready, Result, RunPattern
+from gpu.messages.events import Ready
+from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.patterns import find_pattern
 from tests import needs
 from tests.gpu.process.host_listener import children, listening
@@ -149,4 +150,4 @@ def test_the_engines_process_has_these_limits_and_works():
         assert "NoNewPrivs:\t1" in status
         assert "Seccomp:\t2" in status or "Seccomp:\t2" not in run_limited("print(open('/proc/self/status').read())")
         event = listener.next_event()[1]
-        assert isinstance(event, Result), event
+        assert isinstance(event, RunResult), event

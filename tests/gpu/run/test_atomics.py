@@ -11,7 +11,7 @@ import pytest
 
 from gpu.cli import main as cli
 from gpu.errors import InputError
-from gpu.messages.atomics import (
+from gpu.messages.runs.atomics import (
     AtomicCounts,
     ContentionCounts,
     Latencies,

@@ -13,11 +13,10 @@ import pytest
 from gpu.engines.base import KERNELS, Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
-from gpu.messages.bodies import Camera
-from gpu.messages.requests import AdvanceBodies, LoadBodies, PickBody, Result, SaveBodies
+from gpu.messages.bodies import AdvanceBodies, BodiesResult, Camera, LoadBodies, PickBody, SaveBodies
 from gpu.messages.shared_arrays import SharedFolder
-from gpu.run import bodies as execute_bodies
-from gpu.run.engine_requests import execute_request
+from gpu.run.handlers.bodies import discard_simulation
+from gpu.run.handlers.execution import execute_request
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +34,7 @@ def folder() -> Iterator[SharedFolder]:
 @pytest.fixture
 def ask(engine: Engine, folder: SharedFolder) -> Iterator[Any]:
     yield lambda request: execute_request(engine, request, folder, lambda progress: None)
-    execute_bodies.discard_simulation(engine)
+    discard_simulation(engine)
 
 
 def read_bodies(ask: Any, simulation: int, tmp_path: Path) -> Array:
@@ -47,9 +46,9 @@ def read_bodies(ask: Any, simulation: int, tmp_path: Path) -> Array:
 def test_a_simulation_goes_on_where_it_was(ask: Any, tmp_path: Path) -> None:
     for _ in range(2):
         result = ask(ASKED)
-    assert result.bodies.steps == 6
-    assert result.bodies.time == pytest.approx(0.06)
-    assert result.bodies.bodies == 60
+    assert result.figures.steps == 6
+    assert result.figures.time == pytest.approx(0.06)
+    assert result.figures.bodies == 60
     at_once = read_bodies(ask, 1, tmp_path)
     ask(replace(ASKED, simulation=2, steps=6))
     np.testing.assert_array_equal(read_bodies(ask, 2, tmp_path), at_once)
@@ -61,7 +60,7 @@ def test_what_is_compiled_is_told_and_only_while_the_request_runs(folder, tmp_pa
     said: list[str] = []
     for _ in range(2):
         execute_request(engine, ASKED, folder, lambda progress: said.append(progress.message))
-    execute_bodies.discard_simulation(engine)
+    discard_simulation(engine)
     told = [message for message in said if message.startswith("compiling")]
     assert "compiling nbody_tiled for this processor" in told
     assert len(set(told)) == len(told), "the second time all is there"
@@ -71,7 +70,7 @@ def test_what_is_compiled_is_told_and_only_while_the_request_runs(folder, tmp_pa
 
 def test_another_number_begins_anew_and_the_old_one_is_gone(ask: Any, tmp_path: Path) -> None:
     ask(ASKED)
-    assert ask(replace(ASKED, simulation=2, steps=0)).bodies.time == 0
+    assert ask(replace(ASKED, simulation=2, steps=0)).figures.time == 0
     with pytest.raises(InputError, match="This simulation has ended"):
         ask(SaveBodies(str(tmp_path / "old.csv"), 1))
     assert not (tmp_path / "old.csv").exists()
@@ -81,30 +80,30 @@ def test_kernel_time_step_and_softening_change_on_the_way(ask: Any) -> None:
     ask(ASKED)
     changed = {**SMALL, "dt": 0.02, "softening": 0.2}
     result = ask(replace(ASKED, variant="naive", params=changed, measure=True))
-    assert result.bodies.time == pytest.approx(0.09)
-    assert result.bodies.conserved.drift == 0, "another softening is another energy"
-    assert abs(ask(replace(ASKED, variant="split", params=changed, measure=True)).bodies.conserved.drift) < 1e-3
+    assert result.figures.time == pytest.approx(0.09)
+    assert result.figures.conserved.drift == 0, "another softening is another energy"
+    assert abs(ask(replace(ASKED, variant="split", params=changed, measure=True)).figures.conserved.drift) < 1e-3
 
 
 def test_no_steps_draw_only(ask: Any) -> None:
     ask(replace(ASKED, width=0, height=0))
     result = ask(replace(ASKED, steps=0))
-    assert result.bodies.steps == 3
-    assert result.bodies.kernel_ms == result.bodies.interactions_per_s == result.bodies.gflops == 0
-    assert result.bodies.conserved is None
+    assert result.figures.steps == 3
+    assert result.figures.kernel_ms == result.figures.interactions_per_s == result.figures.gflops == 0
+    assert result.figures.conserved is None
     picture = result.arrays["picture"].open()
     assert (picture.shape, picture.dtype) == ((60, 90, 3), np.uint8)
     assert picture.max() > 100
 
 
 def test_steps_are_timed_and_the_rest_is_not(ask: Any) -> None:
-    figures = ask(replace(ASKED, measure=True)).bodies
+    figures = ask(replace(ASKED, measure=True)).figures
     assert figures.kernel_ms > 0
     assert figures.interactions_per_s == pytest.approx(3 * 60**2 / figures.kernel_ms * 1e3)
     assert figures.gflops == pytest.approx(20e-9 * figures.interactions_per_s)
     assert figures.conserved.total == pytest.approx(figures.conserved.kinetic + figures.conserved.potential)
     assert figures.measuring_ms > 0
-    assert ask(ASKED).bodies.measuring_ms == 0
+    assert ask(ASKED).figures.measuring_ms == 0
 
 
 def test_given_bodies_are_simulated(ask: Any, folder: SharedFolder, tmp_path: Path) -> None:
@@ -130,7 +129,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_lost(ask: Any, wrong: dict[str
     ask(ASKED)
     with pytest.raises(InputError, match=message):
         ask(replace(ASKED, **wrong))
-    assert ask(replace(ASKED, steps=0)).bodies.steps == 3
+    assert ask(replace(ASKED, steps=0)).figures.steps == 3
 
 
 def test_bodies_that_are_none_are_refused(ask: Any, folder: SharedFolder) -> None:
@@ -142,23 +141,21 @@ def test_bodies_that_are_none_are_refused(ask: Any, folder: SharedFolder) -> Non
     ):
         with pytest.raises(InputError, match=message):
             ask(replace(ASKED, simulation=2, bodies=folder.put(given)))
-    assert ask(replace(ASKED, steps=0)).bodies.steps == 3
+    assert ask(replace(ASKED, steps=0)).figures.steps == 3
 
 
 def test_a_kernel_that_fails_ends_the_simulation(folder: SharedFolder) -> None:
     engine = SimulatorEngine("lockstep")
     edited = (KERNELS / "nbody.cu").read_text().replace("accelerations[i] = ", "accelerations[i + n] = ")
 
-    def ask(request: AdvanceBodies) -> Result:
+    def ask(request: AdvanceBodies) -> BodiesResult:
         return execute_request(engine, request, folder, lambda progress: None)
 
     ask(ASKED)
     with pytest.raises(LaunchError):
         ask(replace(ASKED, sources={"nbody.cu": edited}))
-    figures = ask(ASKED).bodies
-    assert figures is not None
-    assert figures.steps == 3, "it begins anew"
-    execute_bodies.discard_simulation(engine)
+    assert ask(ASKED).figures.steps == 3, "it begins anew"
+    discard_simulation(engine)
 
 
 def test_the_body_is_picked_that_the_picture_shows(ask: Any, folder: SharedFolder) -> None:
@@ -173,10 +170,10 @@ def test_the_body_is_picked_that_the_picture_shows(ask: Any, folder: SharedFolde
         y, x = np.unravel_index(half.argmax(), half.shape)
         place = PickBody(9, drawn.camera, 120, 90, float(x + columns.start), float(y))
         answer = ask(place)
-        found.append(int(answer.arrays["picked"].open()))
+        found.append(answer.number)
         assert np.array_equal(answer.arrays["bodies"].open(), bodies)
     # The third is behind the camera.
     assert sorted(found) == [0, 1]
-    assert int(ask(PickBody(9, drawn.camera, 120, 90, 2.0, 2.0)).arrays["picked"].open()) == -1
+    assert ask(PickBody(9, drawn.camera, 120, 90, 2.0, 2.0)).number == -1
     with pytest.raises(InputError, match="This simulation has ended"):
         ask(PickBody(8, drawn.camera, 120, 90, 2.0, 2.0))

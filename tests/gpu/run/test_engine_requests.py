@@ -22,23 +22,18 @@ from gpu.errors import (
     SourcePosition,
 )
 from gpu.files import images
-from gpu.messages.requests import (
-    CheckPattern,
-    CheckSource,
-    Failure,
-    LoadArray,
-    LoadImage,
-    Result,
-    RunPattern,
-    SaveArray,
-    StepPattern,
-    Throughput,
-)
+from gpu.messages.events import Failure
+from gpu.messages.files import LoadArray, LoadImage, SaveArray
+from gpu.messages.kernels import CheckSource
+from gpu.messages.requests import Acknowledgment
+from gpu.messages.runs.pattern_runs import CheckPattern, RunPattern, Throughput
+from gpu.messages.runs.recordings import RecordingFile, StepPattern
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Remedy, decide_verdict
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.engine_requests import compute_throughput, execute_request, run_pattern, to_failure
+from gpu.run.handlers.execution import execute_request, to_failure
 from gpu.run.kernel_check import check_variant
+from gpu.run.pattern_run import compute_throughput, run_pattern
 from gpu.stepping.recording import Recording
 from tests.gpu.fake_engines import FAKE
 
@@ -83,7 +78,6 @@ def test_a_run_gives_the_result_what_is_presented_and_the_report(folder: SharedF
     assert result.arrays["result"] is result.arrays["picture"], "the same array is shared once"
     assert np.array_equal(result.arrays["result"].open(), IMAGE)
     report = result.report
-    assert report is not None
     assert (report.pattern, report.engine, report.executor) == ("fake", "null", "null")
     assert (report.device, report.variant) == ("no device", "only")
     assert report.time_ms == PhaseTimes(1, 2, 3), "what was spent before this run does not count"
@@ -95,7 +89,6 @@ def test_a_run_gives_the_result_what_is_presented_and_the_report(folder: SharedF
 def test_no_reference_is_computed_where_none_is_asked_for(folder: SharedFolder):
     request = RunPattern("fake", "only", inputs={"image": folder.put(IMAGE)}, verify=False)
     report = execute_request(NullEngine(), request, folder, ignore_progress).report
-    assert report is not None
     assert report.deviation is None
     assert report.verified is None
 
@@ -199,7 +192,6 @@ def test_an_image_is_loaded_with_its_values_its_white_and_its_picture(folder: Sh
     path = tmp_path / "deep.pgm"
     images.write_image(path, np.array([[0, 500], [1000, 250]], np.uint16), 1000)
     result = execute_request(NullEngine(), LoadImage(str(path)), folder, ignore_progress)
-    assert result.report is None
     assert result.arrays["image"].open().tolist() == [[0, 500], [1000, 250]]
     assert result.arrays["maxval"].open() == 1000
     assert result.arrays["picture"].open().dtype == np.uint8
@@ -237,7 +229,8 @@ def test_a_pattern_that_makes_no_input_says_that_it_needs_one(folder: SharedFold
 @pytest.mark.parametrize("ending", ["png", "npy", "csv", "pgm"])
 def test_an_array_is_saved(folder: SharedFolder, tmp_path: Path, ending: str):
     path = tmp_path / f"out.{ending}"
-    assert execute_request(NullEngine(), SaveArray(str(path), folder.put(IMAGE)), folder, ignore_progress) == Result({})
+    request = SaveArray(str(path), folder.put(IMAGE))
+    assert execute_request(NullEngine(), request, folder, ignore_progress) == Acknowledgment()
     match ending:
         case "npy":
             found = np.load(path)
@@ -308,13 +301,10 @@ def test_too_little_memory_is_told_in_a_sentence():
 def test_a_text_is_checked_as_if_it_were_the_file(folder) -> None:
     request = CheckSource("histogram.cu", "__global__ void f(int *a) {\n    a[0] = tix;\n}\n")
     result = execute_request(NullEngine(), request, folder, ignore_progress)
-    assert [(each.line, each.message) for each in result.diagnostics] == [(2, "use of undeclared identifier 'tix'")]
-    assert execute_request(
-        NullEngine(), CheckSource("mine.cu", "#ifdef N\n#error N\n#endif\n"), folder, ignore_progress
-    ) == Result({})
-    assert execute_request(
-        NullEngine(), CheckSource("mine.cu", "#ifdef N\n#error N\n#endif\n", {"N": 1}), folder, ignore_progress
-    ).diagnostics
+    assert [(each.line, each.message) for each in result] == [(2, "use of undeclared identifier 'tix'")]
+    text = "#ifdef N\n#error N\n#endif\n"
+    assert execute_request(NullEngine(), CheckSource("mine.cu", text), folder, ignore_progress) == ()
+    assert execute_request(NullEngine(), CheckSource("mine.cu", text, {"N": 1}), folder, ignore_progress)
 
 
 def test_stepping_gives_a_recording_whose_file_is_one_of_the_results(folder: SharedFolder):
@@ -332,7 +322,7 @@ def test_stepping_gives_a_recording_whose_file_is_one_of_the_results(folder: Sha
     assert recording.launches[0].trace.kernel
 
 
-def step_histogram(folder: SharedFolder, change: str) -> Result:
+def step_histogram(folder: SharedFolder, change: str) -> RecordingFile:
     """Step a histogram of which the line before the counting is changed."""
     inputs = {"image": folder.put(IMAGE), "maxval": folder.put(np.array(255, np.uint8))}
     text = kernel_text("histogram.cu", {}).replace("    int start =", f"    {change}\n    int start =")
@@ -373,8 +363,7 @@ def test_a_pattern_is_checked_before_an_edited_kernel_runs_on_a_gpu(folder, edit
     inputs = {"image": folder.put(image), "maxval": folder.put(np.array(255, np.uint8))}
     edited = text.replace(edit[0], edit[1]) if edit[0] else text
     request = CheckPattern("convolution", "naive", {"size": 3}, inputs, sources={"convolution.cu": edited})
-    check = execute_request(NullEngine(), request, folder, ignore_progress).check
-    assert check is not None
+    check = execute_request(NullEngine(), request, folder, ignore_progress)
     found = check.diagnostics
     if kind is None:
         assert check.clean

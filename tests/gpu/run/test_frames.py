@@ -11,8 +11,8 @@ import pytest
 from gpu import engines
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, run_pattern
 from gpu.run.frames import Frames
+from gpu.run.pattern_run import Outcome, run_pattern
 
 REDUCTION = find_pattern("reduction")
 KEEP_NONE = ("one-thread", "atomic")

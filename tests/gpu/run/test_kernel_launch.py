@@ -9,11 +9,18 @@ import pytest
 
 from gpu.engines.null import NullEngine
 from gpu.errors import CompileError, InputError, KernelError, LaunchError
-from gpu.messages.kernels import KernelLaunch, KernelParameter, are_results_equal
-from gpu.messages.requests import CountKernel, DescribeKernels, RunKernel, StepKernel
+from gpu.messages.kernels import (
+    CountKernel,
+    DescribeKernels,
+    KernelLaunch,
+    KernelParameter,
+    RunKernel,
+    StepKernel,
+    are_results_equal,
+)
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Mistake, Remedy, decide_launch_verdict
-from gpu.run.engine_requests import execute_request
+from gpu.run.handlers.execution import execute_request
 from gpu.run.kernel_launch import run_kernel
 from gpu.stepping.recording import Recording
 
@@ -45,7 +52,7 @@ def launch_request(kernel, *arguments, text=TEXT, block=(32,), **options):
 
 def test_the_kernels_of_a_file_and_what_they_take(folder):
     request = DescribeKernels("/nowhere/mine.cu", TEXT, {}, ("fill<int, 3>",))
-    shift, strange, instance, template = run_request(request, folder).kernels
+    shift, strange, instance, template = run_request(request, folder)
     assert shift.name == "shift"
     assert shift.parameters == (
         KernelParameter("data", "float32 *", "pointer", False, 0),
@@ -61,7 +68,7 @@ def test_the_kernels_of_a_file_and_what_they_take(folder):
 
 def test_macros_count_and_a_text_that_does_not_compile_is_told(folder):
     text = "__global__ void k(REAL *a) { }"
-    (kernel,) = run_request(DescribeKernels("/x.cu", text, {"REAL": "double"}), folder).kernels
+    (kernel,) = run_request(DescribeKernels("/x.cu", text, {"REAL": "double"}), folder)
     assert kernel.parameters[0].type == "float64 *"
     with pytest.raises(CompileError):
         run_request(DescribeKernels("/x.cu", "int x = ;", {}), folder)
@@ -179,7 +186,7 @@ def test_a_launch_is_counted_as_a_whole(folder):
     result = run_request(
         CountKernel(launch_request("add", "arange:64", "zeros:65", "40", text=COUNTED, block=(64,))), folder
     )
-    counts = result.kernel_counts.counts
+    counts = result.counted_launch.counts
     assert (counts.elements, counts.per_element_unit, counts.input) == (1, "per launch", "64 threads")
     # 64 ints are read and 40 written, of 32 bytes a sector; each atomic on one address wants its own.
     assert counts.sectors == 8 + 5 + 64
@@ -187,8 +194,8 @@ def test_a_launch_is_counted_as_a_whole(folder):
     assert counts.operations == 40 + 64
     assert (counts.barriers, counts.atomics, counts.conflicts) == (1, 2, 0)
     assert (counts.branches, counts.divergent_branches) == (2, 1)
-    assert result.kernel_counts.mistakes == ()
-    assert result.kernel_counts.simulated_ms > 0
+    assert result.counted_launch.mistakes == ()
+    assert result.counted_launch.simulated_ms > 0
     out = result.arrays["1"].open()
     assert out[:40].tolist() == [63] * 40
     assert out[64] == 64
@@ -197,7 +204,7 @@ def test_a_launch_is_counted_as_a_whole(folder):
 def test_what_is_wrong_with_a_launch_is_counted_with_it(folder):
     racing = CountKernel(launch_request("add", "arange:64", "zeros:65", "40", block=(64,),
                                 text=COUNTED.replace("__syncthreads();", "")))  # fmt: skip
-    assert run_request(racing, folder).kernel_counts.mistakes == (Mistake("race", (4, 6)),)
+    assert run_request(racing, folder).counted_launch.mistakes == (Mistake("race", (4, 6)),)
 
 
 def test_a_launch_that_a_mistake_ends_is_not_counted(folder):

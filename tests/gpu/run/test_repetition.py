@@ -10,7 +10,7 @@ import pytest
 from gpu.engines.base import PhaseTimes
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from gpu.run.repetition import BUDGET_S, MAX_REPETITIONS, MIN_REPETITIONS, compute_median_times, repeat_run
 from tests.gpu.fake_gpu import FakeGpu
 

@@ -8,11 +8,10 @@ import pytest
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError, KernelError
 from gpu.messages.kernels import KernelLaunch
-from gpu.messages.modeled_time import LineCode
-from gpu.messages.requests import ModelKernel, TimelineKernel, TimelinePattern
+from gpu.messages.modeled_time import LineCode, ModelKernel
 from gpu.messages.shared_arrays import SharedFolder
-from gpu.messages.timelines import RunTimelines
-from gpu.run.engine_requests import execute_request
+from gpu.messages.timelines import RunTimelines, TimelineKernel, TimelinePattern
+from gpu.run.handlers.execution import execute_request
 from gpu.timing import compiler
 from gpu.timing.kernels import ModeledFile
 from gpu.timing.sass.machine_lines import MachineLine
@@ -38,7 +37,6 @@ def folder():
 
 def run_request(request, folder) -> RunTimelines:
     result = execute_request(NullEngine(), request, folder, lambda progress: None)
-    assert result.timelines is not None
     assert result.timelines.timelines.spans.size == 0  # they are in a file that both processes map
     return result.timelines.join_spans(result.arrays)
 

@@ -6,9 +6,8 @@ import pytest
 
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
-from gpu.messages.modeled_time import LIMITS, format_duration, short_name
-from gpu.messages.requests import ModelKernel, ModelPattern, Result
-from gpu.run.engine_requests import execute_request
+from gpu.messages.modeled_time import LIMITS, ModelKernel, ModelPattern, format_duration, short_name
+from gpu.run.handlers.execution import execute_request
 from gpu.timing.gpus import UNSCALED, GpuScaling
 
 N = 1 << 20
@@ -18,9 +17,7 @@ def model_pattern(
     variant="grid-stride", *, pattern="reduction", gpu="h200", supposed=UNSCALED, operations=False, **params
 ):
     request = ModelPattern(pattern, variant, gpu, {"n": N, **params}, gpu_scaling=supposed, count_operations=operations)
-    result = execute_request(None, request, None, lambda progress: None)
-    assert isinstance(result, Result)
-    return result.modeled_time
+    return execute_request(None, request, None, lambda progress: None)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +94,7 @@ def test_a_launch_of_any_kernel_is_modeled(tmp_path) -> None:
     path = tmp_path / "own.cu"
     path.write_text(text)
     launch = KernelLaunch(str(path), text, "twice", (64, 1, 1), (256, 1, 1), ("random:16384", "16384"))
-    found = execute_request(None, ModelKernel(launch, "h200", count_operations=True), None, print).modeled_time
+    found = execute_request(None, ModelKernel(launch, "h200", count_operations=True), None, print)
     assert found.operations == 16384
     assert [(each.kernel, each.grid) for each in found.kernels] == [("twice", (64, 1, 1))]
     if found.source == "sass":

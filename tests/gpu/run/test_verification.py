@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from gpu.messages.requests import Deviation
+from gpu.messages.runs.pattern_runs import Deviation
 from gpu.run import verification
 
 

@@ -12,11 +12,11 @@ import pytest
 from gpu import engines
 from gpu.engines.base import KERNELS
 from gpu.errors import InputError
-from gpu.messages.requests import FindWriter, RunPattern, StepWriter
+from gpu.messages.runs.pattern_runs import RunPattern
+from gpu.messages.runs.writer import MAX_STATEMENTS, FindWriter, StepWriter, WrittenElement
 from gpu.messages.shared_arrays import SharedFolder
-from gpu.messages.writer import MAX_STATEMENTS, WrittenElement
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.engine_requests import execute_request
+from gpu.run.handlers.execution import execute_request
 from gpu.run.writer_search import find_writer, record_writer
 from gpu.simulator.trace.tables import BatchRow
 from gpu.stepping.recording import Recording
@@ -206,8 +206,7 @@ def test_a_recording_of_the_block_says_the_same(folder: SharedFolder, name: str,
 def test_both_requests_are_carried_out(folder: SharedFolder) -> None:
     engine = engines.create_engine("simulator")
     request = make_request(folder, "convolution", "tiled", (41, 77))
-    written = execute_request(engine, request, folder, lambda progress: None).written_element
-    assert written is not None
+    written = execute_request(engine, request, folder, lambda progress: None)
     stepped = StepWriter(request, written)
     recording = Recording.load(execute_request(engine, stepped, folder, lambda progress: None).path)
     moment = recording.find_write_moment("out", written.index)

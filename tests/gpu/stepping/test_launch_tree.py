@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.stepping.launch_tree import build_launch_tree
 from tests.gpu.stepping.recordings import record as record_program
 from tests.gpu.stepping.recordings import record_launch

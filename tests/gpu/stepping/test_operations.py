@@ -7,7 +7,7 @@ import pytest
 
 from gpu.declaration.pattern import Pattern, Variant
 from gpu.patterns import all_patterns
-from gpu.run.engine_requests import record_pattern, run_pattern
+from gpu.run.pattern_run import record_pattern, run_pattern
 from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
 from tests.gpu.simulator.watched_launch import WatchedEngine

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.declaration.pattern import Array
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.stepping.derived_data import DerivedData, derive_data
 
 

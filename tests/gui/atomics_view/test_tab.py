@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.messages.requests import StudyAtomics
+from gpu.messages.runs.atomics import StudyAtomics
 from gui.atomics_view.lost_updates import KINDS
 from gui.widgets.basic import Badge
 from tests.gui import conftest

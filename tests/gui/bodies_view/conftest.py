@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.messages.requests import AdvanceBodies
+from gpu.messages.bodies import AdvanceBodies
 from tests.gui.conftest import FakeHost
 
 

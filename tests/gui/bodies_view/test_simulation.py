@@ -7,7 +7,8 @@ import time
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.messages.requests import Failure, Ready, RunPattern
+from gpu.messages.events import Failure, Ready
+from gpu.messages.runs.pattern_runs import RunPattern
 from gui.bodies_view.simulation import FRAME_S
 from tests.gui.bodies_view.conftest import body_requests, wait_for_simulation
 from tests.gui.conftest import DEVICE, wait_until_idle

@@ -9,7 +9,9 @@ from PyQt6.QtGui import QColor, QWheelEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import Failure, LoadBodies, SaveArray, SaveBodies
+from gpu.messages.bodies import LoadBodies, SaveBodies
+from gpu.messages.events import Failure
+from gpu.messages.files import SaveArray
 from gui.bodies_view.canvas import BodiesCanvas
 from gui.painting.theme import look
 from tests.gui.bodies_view.conftest import body_requests, wait_for_simulation

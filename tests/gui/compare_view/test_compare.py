@@ -11,8 +11,10 @@ import pytest
 from PyQt6.QtCore import QPointF, Qt
 
 from gpu.bench import device_records
-from gpu.messages.requests import CountPattern, Failure, LoadArray, Ready, RunPattern
-from gpu.messages.timing import Timing
+from gpu.messages.events import Failure, Ready
+from gpu.messages.files import LoadArray
+from gpu.messages.runs.pattern_runs import CountPattern, RunPattern
+from gpu.messages.runs.timing import Timing
 from gui.compare_view import sweep
 from gui.compare_view.comparisons import describe_setting_differences
 from gui.painting.theme import look

@@ -10,7 +10,8 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QLabel
 
-from gpu.messages.requests import Failure, ModelPattern
+from gpu.messages.events import Failure
+from gpu.messages.modeled_time import ModelPattern
 from gpu.timing.gpus import GpuScaling
 from gui.compare_view.modeled_views import LIMITS_VIEW, OCCUPANCY, ROOFLINE
 from gui.compare_view.tab import CURVES

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.messages.requests import Failure, Ready, RunPattern
+from gpu.messages.events import Failure, Ready
+from gpu.messages.runs.pattern_runs import RunPattern
 from gui.compare_view.tab import CURVES, WORKERS
 from gui.compare_view.workers import REPEATS, list_worker_counts
 from tests.gui.conftest import DEVICE, FakeHost

@@ -11,7 +11,8 @@ from PyQt6.QtWidgets import QFileDialog, QLabel
 
 from gpu.engines.base import KERNELS
 from gpu.errors import SourcePosition
-from gpu.messages.requests import CheckSource, Failure
+from gpu.messages.events import Failure
+from gpu.messages.kernels import CheckSource
 from gui.editor.source_pane import SourcePane
 from gui.editor.unsaved_dialog import UnsavedDialog
 from gui.model.request_queue import RequestQueue

@@ -12,8 +12,8 @@ from PyQt6.QtWidgets import QFileDialog
 
 from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders
 from gpu.lessons.lesson_requests import read_shelf
+from gpu.messages.events import Failure
 from gpu.messages.lessons import JudgeTask, ReadLessons, ShowStep
-from gpu.messages.requests import Failure
 from gui.model.settings import SavedSettings
 from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, write_lesson
 from tests.gui.conftest import FakeHost, close_window

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.messages.requests import CheckPattern, Failure, Ready
+from gpu.messages.events import Failure, Ready
+from gpu.messages.runs.pattern_runs import CheckPattern
 from tests.gui.conftest import DEVICE, FakeHost, wait_until_idle
 from tests.gui.editor.test_editing import type_at
 

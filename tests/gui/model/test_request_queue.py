@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import Failure, LoadImage, Ready, Result
+from gpu.messages.events import Failure, Ready
+from gpu.messages.files import LoadImage
+from gpu.messages.requests import ArrayResult
 from gui.model.request_queue import RequestQueue
 from tests.gui.conftest import FakeHost
 
@@ -32,10 +34,10 @@ def test_only_the_newest_of_a_channel_waits(qtbot, jobs):
     for name in "abcde":
         post_request(jobs, "run", name, got)
     assert requested_paths(jobs.host) == ["a"]
-    jobs.host.answer(Result({}))
+    jobs.host.answer(ArrayResult({}))
     qtbot.waitUntil(lambda: len(jobs.host.requests) == 2)
     assert requested_paths(jobs.host) == ["a", "e"]
-    jobs.host.answer(Result({}))
+    jobs.host.answer(ArrayResult({}))
     qtbot.waitUntil(lambda: len(got) == 2)
     assert [name for name, _ in got] == ["a", "e"]
 
@@ -49,7 +51,7 @@ def test_channels_wait_their_turn_and_priority_goes_first(qtbot, jobs):
     post_request(jobs, "urgent", "urgent", got, priority=2)
     for served in range(1, 6):
         qtbot.waitUntil(lambda served=served: len(jobs.host.requests) == served)
-        jobs.host.answer(Result({}))
+        jobs.host.answer(ArrayResult({}))
     qtbot.waitUntil(lambda: len(got) == 5)
     assert requested_paths(jobs.host) == ["first", "urgent", "usual", "later", "idle"]
 
@@ -61,7 +63,7 @@ def test_a_dropped_channel_is_never_asked_for(qtbot, jobs):
     assert jobs.has_request("a")
     assert jobs.has_request("b")
     jobs.drop("b")
-    jobs.host.answer(Result({}))
+    jobs.host.answer(ArrayResult({}))
     qtbot.waitUntil(lambda: bool(got))
     assert requested_paths(jobs.host) == ["a"]
     assert not jobs.has_request("a")
@@ -98,12 +100,12 @@ def test_events_of_an_engine_that_was_replaced_are_ignored(qtbot, jobs):
     post_request(jobs, "a", "a", got)
     old = jobs.host
     jobs.start("simulator")
-    old.deliver(1, Result({}))
+    old.deliver(1, ArrayResult({}))
     old.deliver(0, Failure("engine", "gone"))
     new = FakeHost.instances[-1]
     new.answers_later = True
     post_request(jobs, "a", "b", got)
-    new.answer(Result({}))
+    new.answer(ArrayResult({}))
     qtbot.waitUntil(lambda: bool(got))
     assert [name for name, _ in got] == ["b"]
     qtbot.waitUntil(lambda: old.closed)  # a process takes a while to end
@@ -122,9 +124,9 @@ def test_busy_is_told_once_a_change(qtbot, jobs):
     jobs.busy_changed.connect(seen.append)
     post_request(jobs, "a", "a", [])
     post_request(jobs, "b", "b", [])
-    jobs.host.answer(Result({}))
+    jobs.host.answer(ArrayResult({}))
     qtbot.waitUntil(lambda: len(jobs.host.requests) == 2)
-    jobs.host.answer(Result({}))
+    jobs.host.answer(ArrayResult({}))
     qtbot.waitUntil(lambda: seen[-1:] == [False])
     assert seen == [True, False]
 
@@ -138,10 +140,10 @@ def test_a_mistake_in_one_answer_does_not_hold_up_the_next(qtbot, jobs):
     jobs.post("a", LoadImage("a"), fail)
     post_request(jobs, "b", "b", got)
     with qtbot.captureExceptions() as caught:
-        jobs.host.answer(Result({}))
+        jobs.host.answer(ArrayResult({}))
         qtbot.waitUntil(lambda: len(jobs.host.requests) == 2)
     assert "a mistake" in str(caught[0][1])
-    jobs.host.answer(Result({}))
+    jobs.host.answer(ArrayResult({}))
     qtbot.waitUntil(lambda: len(got) == 1)
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.messages.requests import CountPattern, Failure
+from gpu.messages.events import Failure
+from gpu.messages.runs.pattern_runs import CountPattern
 from tests.gui import conftest
 from tests.gui.conftest import FakeHost, wait_until_idle
 

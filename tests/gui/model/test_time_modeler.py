@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpu.engines.base import Device
-from gpu.messages.requests import Failure, ModelPattern, Result
+from gpu.messages.events import Failure
+from gpu.messages.modeled_time import ModelPattern
 from gui.model import time_modeler as subject
 from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import ModelFollower, TimeModeler, list_gpus
@@ -48,7 +49,7 @@ def modeling_probe(modeling):
 def answer(host, event=None):
     (request,) = host.pending.values()
     found = make_modeled_time(request)
-    host.answer(event or Result({}, modeled_time=found))
+    host.answer(event or found)
     return found
 
 

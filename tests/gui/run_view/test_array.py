@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QFileDialog
 
 from gpu.declaration.arrays import make_values, outline
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.messages.requests import LoadArray, SaveArray
+from gpu.messages.files import LoadArray, SaveArray
 from gpu.patterns import find_pattern
 from gui.painting.theme import look
 from gui.plots.array_plot import ArrayPlot

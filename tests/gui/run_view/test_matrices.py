@@ -9,7 +9,7 @@ import pytest
 from PyQt6.QtCore import QPointF, QRectF
 
 from gpu.declaration.matrices import color_matrix, present
-from gpu.messages.requests import LoadArray
+from gpu.messages.files import LoadArray
 from tests.gui.conftest import FakeHost, wait_until_idle
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gpu.engines.base import PhaseTimes
-from gpu.messages.requests import Deviation, Report, Throughput
 from gpu.messages.run_counts import RunCounts, list_figures
-from gpu.messages.timing import Timing
+from gpu.messages.runs.pattern_runs import Deviation, Report, Throughput
+from gpu.messages.runs.timing import Timing
 from gpu.messages.verdicts import decide_verdict
 from gui.run_view.numbers import NumbersCard, format_time
 from gui.widgets.basic import format_figure

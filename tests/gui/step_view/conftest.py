@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.messages.requests import Failure, StepPattern, TimelinePattern
+from gpu.messages.events import Failure
+from gpu.messages.runs.recordings import StepPattern
+from gpu.messages.timelines import TimelinePattern
 from tests.gui.conftest import FakeHost
 
 
@@ -13,7 +15,7 @@ def open_step_tab(qtbot, make_window, saved_settings, monkeypatch, gray):
     """Return a function that opens the window at the Step tab of a pattern and waits for its picture."""
     from gpu.engines.null import NullEngine
     from gpu.errors import LockstepError
-    from gpu.run.engine_requests import execute_request
+    from gpu.run.handlers.execution import execute_request
 
     answered = FakeHost.result_of
 

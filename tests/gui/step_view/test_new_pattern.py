@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu.declaration.roles import Role
-from gpu.messages.requests import StepPattern
+from gpu.messages.runs.recordings import StepPattern
 from gui.run_view.array import ArrayView
 from tests.gui.conftest import FakeHost, wait_until_idle
 from tests.gui.step_view.conftest import wait_for_recording

@@ -10,7 +10,8 @@ from PyQt6.QtCore import QPoint, QPointF, QRect, Qt
 from PyQt6.QtGui import QImage
 from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 
-from gpu.messages.requests import Failure, StepPattern
+from gpu.messages.events import Failure
+from gpu.messages.runs.recordings import StepPattern
 from gpu.patterns import find_pattern
 from gpu.stepping.recording import Recording
 from gui.editor.kernel_lines import find_kernel_lines

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.messages.requests import CountKernel, Failure
+from gpu.messages.events import Failure
+from gpu.messages.kernels import CountKernel
 from gui.user_kernel.counts_table import FINDINGS, LINES, RESULT
 from tests.gui.conftest import FakeHost
 from tests.gui.window.test_main_window import drop_path, press_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.messages.requests import ModelKernel
+from gpu.messages.modeled_time import ModelKernel
 from gui.user_kernel.compare import BLOCKS, COUNTS
 from tests.gui.conftest import wait_until_idle
 

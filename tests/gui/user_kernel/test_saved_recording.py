@@ -11,7 +11,7 @@ from PyQt6.QtCore import Qt
 
 from gpu.kernel.simulate import simulate
 from gpu.messages.kernels import KernelLaunch
-from gpu.messages.requests import ModelPattern
+from gpu.messages.modeled_time import ModelPattern
 from gpu.run.kernel_launch import record_kernel
 from gui.user_kernel.saved_recording import RecordedPage
 from tests.attacks.recordings import change_members

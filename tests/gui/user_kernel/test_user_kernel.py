@@ -7,7 +7,7 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFileDialog
 
-from gpu.messages.requests import DescribeKernels, RunKernel, StepKernel
+from gpu.messages.kernels import DescribeKernels, RunKernel, StepKernel
 from tests.gui.conftest import FakeHost, wait_until_idle
 from tests.gui.window.test_main_window import drop_path, press_key
 

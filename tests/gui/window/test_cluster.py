@@ -6,8 +6,8 @@ import pytest
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster_settings import ClusterSettings, Tls
-from gpu.messages.distributed_run import LostWorker
-from gpu.messages.requests import Failure, Ready
+from gpu.messages.events import Failure, Ready
+from gpu.messages.runs.distributed_run import LostWorker
 from gui.window.cluster_dialog import REMOTE_SCHEDULER, THIS_MACHINE, ClusterDialog
 from tests.gui.conftest import DEVICE, FakeHost
 from tests.gui.step_view.machines.sample_run import WORKERS, make_run

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.messages.requests import Ready
-from gpu.messages.timing import Timing
+from gpu.messages.events import Ready
+from gpu.messages.runs.timing import Timing
 from gui.model.settings import SavedSettings
 from tests.gui import conftest
 from tests.gui.conftest import FakeHost, wait_until_idle

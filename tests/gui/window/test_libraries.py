@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.messages.requests import StepPattern
+from gpu.messages.runs.recordings import StepPattern
 from tests.gui import conftest
 from tests.gui.conftest import FakeHost, wait_until_idle
 

@@ -19,7 +19,9 @@ from gpu.cli.main import main as command_line
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.errors import InputError, SourcePosition
-from gpu.messages.requests import EngineHalt, Failure, LoadImage, SaveArray, StepPattern
+from gpu.messages.events import EngineHalt, Failure
+from gpu.messages.files import LoadImage, SaveArray
+from gpu.messages.runs.recordings import StepPattern
 from gui.model.settings import SavedSettings
 from gui.painting.theme import look
 from gui.window.ladder import _RUNG_ROLE

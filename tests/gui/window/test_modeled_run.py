@@ -6,7 +6,8 @@ import pytest
 from PyQt6.QtCore import Qt
 
 from gpu.engines.base import Device
-from gpu.messages.requests import Failure, ModelKernel, ModelPattern, Ready
+from gpu.messages.events import Failure, Ready
+from gpu.messages.modeled_time import ModelKernel, ModelPattern
 from tests.gui.conftest import FakeHost, wait_until_idle
 
 

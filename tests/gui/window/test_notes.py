@@ -7,7 +7,7 @@ from queue import Queue
 
 import pytest
 
-from gpu.messages.requests import Ready
+from gpu.messages.events import Ready
 from gpu.process.engine_host import EngineHost
 from gpu.simulator.disk import find_problem
 from gui.model.settings import SavedSettings

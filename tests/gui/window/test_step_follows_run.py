@@ -8,7 +8,7 @@ import pytest
 from gpu.declaration.pattern import Choice, Integer, Matrix, Real
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text
-from gpu.messages.requests import StepPattern
+from gpu.messages.runs.recordings import StepPattern
 from gpu.patterns import all_patterns
 from tests.gui.conftest import wait_until_idle
 from tests.gui.step_view.conftest import open_step_tab, wait_for_recording  # noqa: F401

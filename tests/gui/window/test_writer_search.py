@@ -7,7 +7,9 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QApplication, QLabel, QScrollBar
 
-from gpu.messages.requests import Failure, FindWriter, PickBody, StepWriter
+from gpu.messages.bodies import PickBody
+from gpu.messages.events import Failure
+from gpu.messages.runs.writer import FindWriter, StepWriter
 from gui.widgets.notice import Notice
 from tests.gui.conftest import FakeHost, wait_until_idle
 

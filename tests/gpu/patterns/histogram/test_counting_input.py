@@ -13,7 +13,7 @@ from gpu.engines.base import Argument, Engine, Extent, Kernel
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import Outcome, run_pattern
+from gpu.run.pattern_run import Outcome, run_pattern
 
 PATTERN = find_pattern("histogram")
 CORRECT = [variant.name for variant in PATTERN.variants if not variant.deliberate_error]

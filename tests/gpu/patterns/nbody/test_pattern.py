@@ -16,8 +16,8 @@ from gpu.patterns.nbody.pattern import PATTERN
 from gpu.patterns.nbody.physics import verified_bodies
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import BodySimulation
-from gpu.run.engine_requests import Outcome, record_pattern, run_pattern
 from gpu.run.kernel_check import check_variant
+from gpu.run.pattern_run import Outcome, record_pattern, run_pattern
 
 Array = np.ndarray[Any, Any]
 

@@ -10,12 +10,12 @@ import pytest
 from gpu.driver.journal import Journal, JournalPacker, LaunchEntry, append_received_entries
 from gpu.engines.null import NullEngine
 from gpu.errors import EngineUnavailableError
-from gpu.messages.programs import ProgramEnd, ProgramProgress, WholeProgram, has_main
-from gpu.messages.requests import CheckSource, RunProgram
+from gpu.messages.kernels import CheckSource
+from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram, WholeProgram, has_main
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.program import host_compiler
 from gpu.pycuda import driver
-from gpu.run.engine_requests import execute_request
+from gpu.run.handlers.execution import execute_request
 from gpu.run.programs import child_runner
 from gpu.run.programs.child_runner import run_program
 from gpu.run.programs.launch_messages import match_script_lines
@@ -127,7 +127,7 @@ def test_what_python_cannot_read_is_told_at_its_line(text, line, words):
         result = execute_request(NullEngine(), CheckSource("/some/script.py", text), folder, lambda progress: None)
     finally:
         folder.close()
-    (found,) = result.diagnostics
+    (found,) = result
     assert found.line == line
     assert words in found.message
     assert 1 <= found.column < found.end

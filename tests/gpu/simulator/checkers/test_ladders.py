@@ -7,7 +7,7 @@ import pytest
 
 from gpu.engines.base import KERNELS
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule

@@ -20,7 +20,7 @@ from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, 
 from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import all_patterns
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from gpu.simulator.compiled import masks, native_code
 from gpu.simulator.compiled.assembly import UnsupportedKernel
 from gpu.simulator.compiled.kernel import compile_kernel

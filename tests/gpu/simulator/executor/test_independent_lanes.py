@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpu.errors import LaunchError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.stepping.moment.lanes import LaneState, LaneStates

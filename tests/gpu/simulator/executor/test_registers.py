@@ -10,7 +10,7 @@ import pytest
 from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.trace import Trace

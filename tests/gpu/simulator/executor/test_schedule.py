@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.engine_requests import run_pattern
+from gpu.run.pattern_run import run_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.simulated_module import SimulatedModule

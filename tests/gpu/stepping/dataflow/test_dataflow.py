@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.tally import Tally
 from tests.gpu.stepping.dataflow.flow_checks import check_flow, computed_columns, edges_by_column, source_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpu.patterns import find_pattern
-from gpu.run.engine_requests import record_pattern
+from gpu.run.pattern_run import record_pattern
 from gpu.stepping.moment.warp_variables import WarpVariable, find_warp_variables
 from gpu.stepping.recording import Recording
 from tests.gpu.stepping.recordings import record_launch

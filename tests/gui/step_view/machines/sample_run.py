@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu.engines.base import Device, PhaseTimes
-from gpu.messages.distributed_run import DistributedRun, TaskDependency, TaskRecord, Transfer, WorkerStatus
+from gpu.messages.runs.distributed_run import DistributedRun, TaskDependency, TaskRecord, Transfer, WorkerStatus
 
 DEVICE = Device("simulator", "a CPU", "compiled", 1024, 49152, 4)
 WORKERS = tuple(WorkerStatus(str(each), f"tcp://127.0.0.1:{each}", "127.0.0.1", DEVICE) for each in (1, 2))

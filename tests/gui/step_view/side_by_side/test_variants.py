@@ -142,7 +142,7 @@ def test_a_rung_begins_beside_the_one_that_it_improves_on(qtbot, open_step_tab):
 
 
 def test_what_cannot_be_recorded_beside_it_is_said(qtbot, open_side_by_side):
-    from gpu.messages.requests import Failure
+    from gpu.messages.events import Failure
 
     tab = open_side_by_side()
     tab.variants_view._show_failure(Failure("input", "A block has at most 1024 threads."))

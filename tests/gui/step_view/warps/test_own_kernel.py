@@ -6,8 +6,9 @@ import pytest
 from PyQt6.QtCore import Qt
 
 from gpu.engines.null import NullEngine
-from gpu.messages.requests import StepKernel, TimelineKernel
-from gpu.run.engine_requests import execute_request
+from gpu.messages.kernels import StepKernel
+from gpu.messages.timelines import TimelineKernel
+from gpu.run.handlers.execution import execute_request
 from gpu.timing import compiler
 from tests.gui.conftest import FakeHost
 from tests.gui.window.test_main_window import drop_path

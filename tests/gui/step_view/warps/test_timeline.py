@@ -7,8 +7,9 @@ import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QImage
 
+from gpu.messages.events import Failure
 from gpu.messages.modeled_time import LineCode
-from gpu.messages.requests import Failure, TimelineKernel, TimelinePattern
+from gpu.messages.timelines import TimelineKernel, TimelinePattern
 from gpu.timing import compiler
 from gpu.timing.timeline import WarpState
 from gui.painting.theme import look

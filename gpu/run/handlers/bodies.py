@@ -1,25 +1,24 @@
-"""Execute requests about bodies; each engine keeps its current simulation between requests."""
+"""Handlers of requests about bodies; each engine keeps its current simulation between requests."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from gpu.declaration.pattern import Array, Inputs, Params, Progress, Variant, compiling_progress
 from gpu.engines.base import Engine
 from gpu.errors import InputError, KernelError
-from gpu.messages.requests import AdvanceBodies, LoadBodies, PickBody, Result, SaveBodies
+from gpu.messages.bodies import AdvanceBodies, BodiesResult, LoadBodies, PickBody, PickedBody, SaveBodies
+from gpu.messages.requests import Acknowledgment, ArrayResult
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody import picture as nbody_picture
 from gpu.patterns.nbody.forces import motion_from_params
 from gpu.patterns.nbody.pattern import PATTERN
 from gpu.patterns.nbody.simulation import BodySimulation
+from gpu.run.handlers.registry import RequestContext, handles
 
 _MAX_STEPS = 1_000_000
 
@@ -33,24 +32,6 @@ class _CurrentSimulation:
 _CURRENT_SIMULATIONS: WeakKeyDictionary[Engine, _CurrentSimulation] = WeakKeyDictionary()
 
 
-def execute_body_request(
-    engine: Engine,
-    request: LoadBodies | SaveBodies | AdvanceBodies | PickBody,
-    folder: SharedFolder,
-    report_progress: Callable[[Progress], None],
-) -> Result:
-    """Execute a request; the result's arrays are new ones in `folder`."""
-    match request:
-        case LoadBodies(path):
-            return Result({"bodies": folder.put(nbody_files.read_bodies(path))})
-        case SaveBodies() | PickBody():
-            current = _CURRENT_SIMULATIONS.get(engine)
-            return save_or_pick_bodies(
-                current.simulation if current and current.number == request.simulation else None, request, folder
-            )
-    return _advance(engine, request, folder, report_progress)
-
-
 class CurrentBodies(Protocol):
     """The current state of a simulation."""
 
@@ -60,18 +41,44 @@ class CurrentBodies(Protocol):
     def download_bodies(self) -> Array: ...
 
 
-def save_or_pick_bodies(
-    simulation: CurrentBodies | None, request: SaveBodies | PickBody, folder: SharedFolder
-) -> Result:
-    """Save the bodies of a simulation, or find one of them; raise InputError if there is no simulation."""
+@handles(LoadBodies)
+def _load_bodies(context: RequestContext, request: LoadBodies) -> ArrayResult:
+    return ArrayResult({"bodies": context.folder.put(nbody_files.read_bodies(request.path))})
+
+
+@handles(SaveBodies)
+def _save_bodies(context: RequestContext, request: SaveBodies) -> Acknowledgment:
+    return write_simulation(_find_current(context.engine, request.simulation), request)
+
+
+@handles(PickBody)
+def _pick_body(context: RequestContext, request: PickBody) -> PickedBody:
+    return pick_from_simulation(_find_current(context.engine, request.simulation), request, context.folder)
+
+
+def write_simulation(simulation: CurrentBodies | None, request: SaveBodies) -> Acknowledgment:
+    """Write the bodies of a simulation to a file; raise InputError if there is no simulation."""
+    simulation = _require_simulation(simulation)
+    nbody_files.write_bodies(request.path, simulation.download_bodies(), simulation.time)
+    return Acknowledgment()
+
+
+def pick_from_simulation(simulation: CurrentBodies | None, request: PickBody, folder: SharedFolder) -> PickedBody:
+    """Find a body of a simulation; raise InputError if there is no simulation."""
+    bodies = _require_simulation(simulation).download_bodies()
+    picked = nbody_picture.nearest_body(bodies, request.camera, request.width, request.height, request.x, request.y)
+    return PickedBody({"bodies": folder.put(bodies)}, picked)
+
+
+def _require_simulation(simulation: CurrentBodies | None) -> CurrentBodies:
     if simulation is None:
         raise InputError("This simulation has ended, and its bodies were deleted.", advice="Start it again.")
-    bodies = simulation.download_bodies()
-    if isinstance(request, SaveBodies):
-        nbody_files.write_bodies(request.path, bodies, simulation.time)
-        return Result({})
-    picked = nbody_picture.nearest_body(bodies, request.camera, request.width, request.height, request.x, request.y)
-    return Result({"picked": folder.put(np.array(picked)), "bodies": folder.put(bodies)})
+    return simulation
+
+
+def _find_current(engine: Engine, number: int) -> BodySimulation | None:
+    current = _CURRENT_SIMULATIONS.get(engine)
+    return current.simulation if current is not None and current.number == number else None
 
 
 def check_advance_request(request: AdvanceBodies) -> tuple[Variant, Params, bool]:
@@ -99,10 +106,9 @@ def discard_simulation(engine: Engine) -> None:
         current.simulation.close()
 
 
-def _advance(
-    engine: Engine, request: AdvanceBodies, folder: SharedFolder, report_progress: Callable[[Progress], None]
-) -> Result:
-    """Start or continue a simulation, and draw it."""
+@handles(AdvanceBodies)
+def _advance_bodies(context: RequestContext, request: AdvanceBodies) -> BodiesResult:
+    engine, report_progress = context.engine, context.report_progress
     variant, params, drawn = check_advance_request(request)
     motion = motion_from_params(params)
     engine.sources = dict(request.sources)
@@ -134,14 +140,14 @@ def _advance(
     finally:
         engine.sources = {}
         engine.on_compiling = previous_callback
-    arrays = {} if picture is None else {"picture": folder.put(picture)}
-    return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved, measuring_ms))
+    arrays = {} if picture is None else {"picture": context.folder.put(picture)}
+    return BodiesResult(arrays, simulation.figures(request.steps, kernel_ms, executed, conserved, measuring_ms))
 
 
 def _find_simulation(engine: Engine, request: AdvanceBodies, params: Params) -> BodySimulation:
-    current = _CURRENT_SIMULATIONS.get(engine)
-    if current is not None and current.number == request.simulation:
-        return current.simulation
+    current = _find_current(engine, request.simulation)
+    if current is not None:
+        return current
     inputs = build_initial_inputs(request, params)
     discard_simulation(engine)
     simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu.engines.base import Device, PhaseTimes
-from gpu.messages.distributed_run import DistributedRun, LostWorker, TaskRecord, WorkerStatus
+from gpu.messages.runs.distributed_run import DistributedRun, LostWorker, TaskRecord, WorkerStatus
 
 DEVICE = Device("simulator", "a CPU", "compiled", 1024, 49152, 4)
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu.messages.requests import Request
+from gpu.messages.shared_arrays import SharedArray
 
 VARIANTS = ("block-partition", "interleaved", "privatized", "aggregated", "peak")
 """Variants of the histogram that are compared: in global memory with a section per block, and interleaved; privatized
@@ -240,3 +245,20 @@ class AtomicsStudy:
     def global_memory_counts(self) -> ContentionCounts:
         """Counts of a variant with all its atomic operations in global memory."""
         return next(counts.global_counts for counts in self.counts if counts.variant == "interleaved")
+
+
+@dataclass(frozen=True)
+class StudyAtomics(Request[AtomicsStudy]):
+    """Count the atomic operations of the histogram's variants, and run two threads in all interleavings.
+
+    It runs in the simulator's process for every engine.
+
+    Parameters
+    ----------
+    params, inputs, seed
+        As in RunPattern, for the histogram.
+    """
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpu.engines.base import PhaseTimes
-from gpu.messages.timing import LAUNCH_BOUND_RATIO, Timing, summarize_timing
+from gpu.messages.runs.timing import LAUNCH_BOUND_RATIO, Timing, summarize_timing
 
 ONE = Timing(
     0.030, 0.029, 0.034, 9, launches=1, empty_launch=0.002, comparable_from=2**26, size=2**20, size_parameter="n"

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu.engines.base import Device
+from gpu.messages.requests import Request
+from gpu.messages.runs.pattern_runs import RunPattern
+from gpu.messages.runs.recordings import RecordingFile
+
 Index3 = tuple[int, int, int]
 
 MAX_STATEMENTS = 500_000
@@ -114,6 +119,52 @@ class WrittenElement:
     def is_steppable(self) -> bool:
         """Whether its block is small enough to be stepped through at full size."""
         return self.statements <= MAX_STATEMENTS
+
+
+@dataclass(frozen=True)
+class FindWriter(Request[WrittenElement]):
+    """Find the thread that wrote an element of a run's result.
+
+    It runs in the simulator's process.
+
+    Parameters
+    ----------
+    run : RunPattern
+        The run that computed the result.
+    output : str
+        One of its outputs.
+    element : tuple of int
+        Index of the element.
+    device : Device or None
+        Device of the run, which determines the host program's launches; None for the simulator.
+    """
+
+    run: RunPattern
+    output: str
+    element: tuple[int, ...]
+    device: Device | None = None
+
+
+@dataclass(frozen=True)
+class StepWriter(Request[RecordingFile]):
+    """Record the block that wrote an element, in its launch at full size.
+
+    Parameters
+    ----------
+    request : FindWriter
+        The request that found the writer.
+    written_element : WrittenElement
+        Its result, with a known writer.
+    """
+
+    request: FindWriter
+    written_element: WrittenElement
+
+    @property
+    def writer(self) -> Writer:
+        """The thread that wrote the element."""
+        assert self.written_element.writer is not None
+        return self.written_element.writer
 
 
 def _linear_index(index: Index3, extents: Index3) -> int:

@@ -1,0 +1,1 @@
+"""Messages about runs of patterns: requests, results, recordings, measured times, and writers of elements."""
