@@ -137,7 +137,7 @@ class ProgramEnd:
     def sentence(self) -> str:
         """Description of how it ended."""
         if self.code >= 0:
-            return "It ended." if self.code == 0 else f"It ended with exit code {self.code}."
+            return "Finished." if self.code == 0 else f"Finished with exit code {self.code}."
         try:
             name = signal.Signals(-self.code).name
         except ValueError:

@@ -23,8 +23,7 @@ class LessonTile(Card):
         self.lesson = lesson
         self.body.removeItem(self.head)
         self.title.hide()
-        heading = ElidedLabel("card-title", "Lesson")
-        heading.show_text(f"{number}  {lesson.title}")
+        heading = label(f"{number}  {lesson.title}", "card-title", wrap=True, name="Lesson")
         asks, tasks = (sum(bool(part) for part in parts) for parts in _describe_contents(lesson))
         about = f"{lesson.minutes} min  ·  {_format_count(asks, 'question')}  ·  {_format_count(tasks, 'task')}"
         words = ElidedLabel("caption", "Length")
@@ -41,7 +40,9 @@ class LessonTile(Card):
         self.open = button(text, "" if is_complete else "primary", name=f"{text}: {lesson.title}")
         self.count = label(f"{completed_count} of {len(lesson.steps)}", "caption")
         self.body.setSpacing(look().px(6))
-        for each in (heading, words, bar):
+        self.body.addWidget(heading)
+        self.body.addStretch()  # where a neighbor's title has two lines
+        for each in (words, bar):
             self.body.addWidget(each)
         self.body.addLayout(row(self.count, 0, self.open))
 

@@ -58,8 +58,8 @@ def test_news_of_a_journal_are_taken_down_as_far_as_they_came():
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        (0, "It ended."),
-        (3, "It ended with exit code 3."),
+        (0, "Finished."),
+        (3, "Finished with exit code 3."),
         (-11, "It crashed: SIGSEGV."),
         (-9, "It was killed from outside (SIGKILL), most likely because memory ran out."),
         (-99, "It crashed: signal 99."),

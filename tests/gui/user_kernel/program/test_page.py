@@ -84,7 +84,7 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, program
     opened.bot.keyClicks(page.arguments, "'two words'")
     opened.run()
     assert opened.output == "sum 4032.0 two words\n"
-    assert opened.end == "It ended."
+    assert opened.end == "Finished."
     first, second = line_of(text, "tile[i] = data"), line_of(text, "data[i] = tile")
     assert [(row[1], row[2], row[3], row[8]) for row in opened.rows] == [
         ("scale", "2", "32", "none"),
@@ -193,10 +193,10 @@ def _is_running(process):
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("print(1)\n", "It ended. It launched no kernel; only PyCUDA scripts are run here."),
-        ("import sys\nsys.exit(3)\n", "It ended with exit code 3."),
+        ("print(1)\n", "Finished. It launched no kernel; only PyCUDA scripts are run here."),
+        ("import sys\nsys.exit(3)\n", "Finished with exit code 3."),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "It crashed: SIGSEGV."),
-        ("1 / 0\n", "It ended with exit code 1."),
+        ("1 / 0\n", "Finished with exit code 1."),
     ],
 )
 def test_how_a_script_ended_is_a_sentence(program, text, end):
