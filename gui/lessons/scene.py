@@ -66,6 +66,9 @@ class LessonStepTab(StepTab):
         # Another schedule, size or variant would need another recording than the question's.
         for name in ("Two schedules", "Side by side"):
             self.panes.kinds.buttons[name].hide()
+        # A stack has room for all its views, also for those that a lesson never shows.
+        for view in (self.schedules_view, self.variants_view, self.panes.warps):
+            view.setMinimumWidth(1)
         self.panes.arrays.element_clicked.connect(self._emit_element)
         self.panes.flow.cell_clicked.connect(self._emit_cell)
         self.panes.flow.future_clicked.connect(self._emit_cell)

@@ -77,6 +77,12 @@ def test_the_sidebar_leads_to_all_lessons_and_says_how_far_one_is(qtbot, student
     assert student.lessons.step_number == 0
 
 
+def test_a_step_has_room_in_a_small_window(student, lesson):
+    student.window.resize(1024, 700)
+    step = student.lesson_page.step
+    student.wait_until(lambda: student.window.width() == 1024 and step.width() >= step.minimumSizeHint().width())
+
+
 def test_f7_opens_lessons_and_alt_goes_on_and_back(student, lesson):
     student.press(Key.Key_Right, modifier=ALT)
     assert student.lessons.step_number == 1
