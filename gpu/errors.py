@@ -94,7 +94,7 @@ class LaunchError(KernelError):
     Parameters
     ----------
     kind : str
-        The kind of error, as in `gpu.simulator.checkers.findings.Finding.kind`; "" if not known or not the kernel's.
+        The kind of error, as in `gpu.findings.Finding.kind`; "" if not known or not the kernel's.
     thread : str
         The thread that failed, with its block; may be empty.
     """

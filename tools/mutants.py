@@ -83,9 +83,10 @@ SUBJECTS = (
     ),
     MutationSubject(
         "checkers",
-        ("gpu/simulator/checkers/*.py",),
+        ("gpu/findings.py", "gpu/simulator/checkers/*.py"),
         (
-            "tests/gpu/simulator/checkers/test_findings.py",
+            "tests/gpu/test_findings.py",
+            "tests/gpu/simulator/checkers/test_report.py",
             "tests/gpu/simulator/checkers/test_uninitialized_reads.py",
             "tests/gpu/simulator/checkers/test_races.py",
             "tests/gpu/simulator/checkers/test_launches.py",
@@ -98,8 +99,9 @@ SUBJECTS = (
     ),
     MutationSubject(
         "trace",
-        ("gpu/simulator/trace/*.py",),
+        ("gpu/recording/*.py", "gpu/simulator/trace/*.py"),
         (
+            "tests/gpu/recording/test_*.py",
             "tests/gpu/simulator/trace/test_*.py",
             "tests/gpu/simulator/executor/test_child_launches.py",
             "tests/gpu/stepping/**/test_[dlrtw]*.py",

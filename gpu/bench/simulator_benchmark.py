@@ -20,8 +20,8 @@ from gpu.bench.recording_engine import MIN_REPETITIONS
 from gpu.declaration.benchmark import Benchmark, Case
 from gpu.declaration.pattern import Pattern
 from gpu.patterns import all_patterns
+from gpu.recording.trace import Trace
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.trace import Trace
 
 _TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256
 _TRACED_KERNEL = """

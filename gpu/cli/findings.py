@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu.errors import SourcePosition
 from gpu.files.sources import SourceLines
-from gpu.simulator.checkers.findings import Finding
+from gpu.findings import Finding
 
 _WIDTH = 100
 # Most characters shown of a source line, around the position of the finding.

@@ -11,8 +11,8 @@ from gpu.cli.findings import findings_data, format_finding
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.base import KERNELS, kernel_text
 from gpu.files.sources import SourceLines, read_source
+from gpu.findings import Finding
 from gpu.messages.verdicts import Check, Verdict, decide_verdict
-from gpu.simulator.checkers.findings import Finding
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from gpu.errors import InputError
 
 if TYPE_CHECKING:
     from gpu.driver.journal import Journal, LaunchEntry
-    from gpu.simulator.checkers.findings import Finding
+    from gpu.findings import Finding
 
 _MAX_LINES = 60
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu.findings import Finding
 from gpu.schedules import ROUND_ROBIN
-from gpu.simulator.checkers.findings import Finding
 
 Counts = Mapping[str, int | float]
 

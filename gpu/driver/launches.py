@@ -17,8 +17,8 @@ from gpu.driver.journal import Journal, LaunchEntry, current_journal
 from gpu.driver.memory import GlobalMemory
 from gpu.errors import LaunchError, LockstepError
 from gpu.files import file_access
+from gpu.findings import Finding, build_error_finding, sort_findings
 from gpu.simulator.checkers.checker_set import create_checkers
-from gpu.simulator.checkers.findings import Finding, build_error_finding, sort_findings
 from gpu.simulator.checkers.heap import HeapRecords
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel

@@ -11,14 +11,14 @@ import numpy.typing as npt
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import LaunchError, SourcePosition
+from gpu.findings import Finding, build_error_finding
+from gpu.lane_mask import LaneMask
 from gpu.resource_limits import CPU_SECONDS
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.checker_set import create_checkers
-from gpu.simulator.checkers.findings import Finding, build_error_finding
 from gpu.simulator.checkers.heap import HeapRecords
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.observer import IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule
 

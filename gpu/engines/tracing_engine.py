@@ -13,11 +13,11 @@ import numpy.typing as npt
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, kernel_text
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorModule
 from gpu.errors import KernelError, LaunchError
+from gpu.recording.recording import RecordedLaunch, Recording, Shape
+from gpu.recording.trace import Trace
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.trace import Trace
-from gpu.stepping.recording import RecordedLaunch, Recording, Shape
 
 MAXIMUM_LANE_EVENTS = 4_000_000
 """Limit on recorded statements of single lanes per host program: about 100 MB."""

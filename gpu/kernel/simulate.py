@@ -14,21 +14,21 @@ import numpy.typing as npt
 
 from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
+from gpu.findings import Finding, build_error_finding, sort_findings
 from gpu.kernel.arguments import bind_arguments, dtype_of
 from gpu.kernel.host_launches import find_host_launch
 from gpu.kernel.suspicions import collect_warnings, create_kernel_checkers
 from gpu.kernel.textures import read_texture
 from gpu.kernel.variables import set_variables
 from gpu.kernel.written_arrays import FirstWriteObserver, WrittenArray
+from gpu.recording.trace import Trace
 from gpu.resource_limits import CPU_SECONDS, MEMORY_BYTES, limit_resources
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.checker_set import create_checkers
-from gpu.simulator.checkers.findings import Finding, build_error_finding, sort_findings
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.observer import Observer
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.trace import Trace
 from gpu.simulator.types import ArrayOf, Pointer, Type
 
 Array = npt.NDArray[Any]

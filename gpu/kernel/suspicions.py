@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gpu.findings import Finding
 from gpu.kernel.arguments import BoundArguments
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.unset_constants import UnsetConstantChecker
 from gpu.simulator.checkers.unwritten_arrays import ResultArray, UnwrittenChecker
 from gpu.simulator.frontend.clang import UNUSED_PARAMETER, Diagnosis

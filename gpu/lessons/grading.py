@@ -15,6 +15,7 @@ import numpy as np
 from gpu.engines.base import KERNELS
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
+from gpu.findings import Finding
 from gpu.lessons.expressions import Array, evaluate
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
@@ -23,15 +24,14 @@ from gpu.lessons.stage import Stage
 from gpu.lessons.task_texts import reference_solution
 from gpu.messages.judgments import RANDOM_KIND, CounterLimit, GradingCase, Judgment, WrongElement
 from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict, describe_mistakes
+from gpu.recording.recording import Recording
 from gpu.resource_limits import limit_resources
 from gpu.run.work_count import collect_run_counts
 from gpu.schedules import ROUND_ROBIN
-from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.report import build_diagnostics
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.memory import POISON
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
-from gpu.stepping.recording import Recording
 
 _THOROUGH_SIZE = 65
 """Largest size for which every kind of input is tried; for larger sizes only `_EFFECTIVE_KINDS` kinds."""

@@ -15,10 +15,10 @@ from gpu.lessons.lesson_reader import plain_text
 from gpu.lessons.stage import Stage
 from gpu.messages.judgments import GradingCase
 from gpu.patterns import find_pattern
+from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
 from gpu.schedules import ROUND_ROBIN
 from gpu.stepping.phases import find_phases
-from gpu.stepping.recording import Recording
 
 MAX_LOOP_ITERATIONS = 3000
 """Loop-iteration limit of a recorded or graded launch; it makes endless loops reproducible on any machine."""

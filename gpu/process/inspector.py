@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpu.errors import InputError
 from gpu.files.file_access import format_path, read_bytes
-from gpu.stepping.player_file import extract_recording
+from gpu.recording.player_file import extract_recording
 
 _ROOT = Path(__file__).parents[2]
 _CPU_LIMIT_SIGNAL = getattr(signal, "SIGXCPU", 0)
@@ -51,7 +51,7 @@ class Inspector:
         """
         self.prepare()
         # Imported only now, while the process starts: a window without recordings does not need it.
-        from gpu.simulator.trace.file import MAX_BYTES
+        from gpu.recording.file import MAX_BYTES
 
         data = extract_recording(read_bytes(path, MAX_BYTES))
         with self._lock:
@@ -95,8 +95,8 @@ def _start_process() -> subprocess.Popen[bytes]:
 
 def _inspect_recording(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[str, str]:
     """Return the process's message and advice about a file; empty if it is valid."""
+    from gpu.recording.recording import build_damage_error
     from gpu.stepping.inspection import FILE_BYTES_PER_CPU_S, MAX_CPU_S
-    from gpu.stepping.recording import build_damage_error
 
     header = json.dumps([name, len(data)]).encode() + b"\n"
     seconds = MAX_CPU_S + len(data) // FILE_BYTES_PER_CPU_S

@@ -12,6 +12,7 @@ from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
 from gpu.declaration.roles import Role
 from gpu.engines.base import KERNELS
 from gpu.engines.counting_engine import ObservedEngine
+from gpu.lane_mask import LaneMask
 from gpu.messages.runs.atomics import (
     MAX_ELEMENTS,
     VARIANTS,
@@ -24,7 +25,6 @@ from gpu.messages.runs.atomics import (
 from gpu.patterns.histogram.counting_input import prepare_counting_input, strip_to_letters
 from gpu.simulator.counting.contention import AddressTally, Contention
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 from gpu.simulator.executor.schedule import Chooser
 from gpu.simulator.simulated_module import SimulatedModule

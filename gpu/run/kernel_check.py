@@ -22,7 +22,7 @@ from gpu.run.host_program import ProgressCallback, refuse_library, run_host_prog
 
 if TYPE_CHECKING:
     from gpu.engines.simulator import SimulatorEngine
-    from gpu.simulator.checkers.findings import Finding
+    from gpu.findings import Finding
 
 
 @dataclass(frozen=True)

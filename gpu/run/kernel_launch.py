@@ -16,10 +16,10 @@ from gpu.kernel.simulate import Simulation, simulate
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, SimulationResult, are_results_equal
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Check, collect_mistakes
+from gpu.recording.recording import Recording
 from gpu.run.kernel_check import SCHEDULES, find_remedy
 from gpu.run.work_count import collect_run_counts
 from gpu.simulator.checkers.report import build_diagnostics
-from gpu.stepping.recording import Recording
 
 Array = npt.NDArray[Any]
 

@@ -14,6 +14,7 @@ from gpu.engines.base import Engine, PhaseTimes
 from gpu.errors import LaunchError
 from gpu.messages.runs.pattern_runs import Report, Throughput
 from gpu.messages.runs.timing import Timing, summarize_timing
+from gpu.recording.recording import Recording
 from gpu.run import verification
 from gpu.run.frames import Frames
 from gpu.run.host_program import (
@@ -25,7 +26,6 @@ from gpu.run.host_program import (
 )
 from gpu.run.repetition import compute_median_times, repeat_run
 from gpu.schedules import ROUND_ROBIN
-from gpu.stepping.recording import Recording
 
 
 @dataclass(frozen=True)

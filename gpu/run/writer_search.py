@@ -21,10 +21,10 @@ from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import InputError, KernelError, LaunchError
 from gpu.messages.runs.writer import MAX_STATEMENTS, FindWriter, StepWriter, Writer, WrittenElement
 from gpu.patterns import find_pattern
+from gpu.recording.recording import Recording
 from gpu.run.host_program import ProgressCallback, run_host_program, validate_inputs
 from gpu.run.request_inputs import open_inputs
 from gpu.simulator.counting.writers import ObservedWrite, Writers
-from gpu.stepping.recording import Recording
 
 TIME_LIMIT_S = 2.0
 """Time limit of the rerun, and of the search: a user is waiting."""

@@ -11,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import CompileError, KernelError, LaunchError, SourcePosition
+from gpu.findings import build_error_finding
+from gpu.recording.data import LaunchRecord
+from gpu.recording.trace import Trace
+from gpu.recording.types import TraceFinding
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.checkers.checker_set import create_checkers
-from gpu.simulator.checkers.findings import build_error_finding
 from gpu.simulator.checkers.heap import HeapRecords
 from gpu.simulator.executor.launch import Argument, SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
@@ -25,12 +28,10 @@ from gpu.simulator.executor.textures import Texture
 from gpu.simulator.frontend.clang import Diagnosis
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.limits import LIMITS
-from gpu.simulator.trace.data import LaunchRecord, gather_trace_data
+from gpu.simulator.trace.conversion import gather_trace_data
 from gpu.simulator.trace.findings import FindingEvents
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
-from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.traced_values import TracedValues
-from gpu.simulator.trace.types import TraceFinding
 from gpu.simulator.types import Type
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
-from gpu.stepping.recording import Recording
+from gpu.recording.packing import Array
+from gpu.recording.recording import Recording
 
 
 def match_binned_elements(recording: Recording, source: str, bins: Collection[str]) -> Array:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu.recording.recording import Recording
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.launch_tree import Grid, build_launch_tree
 from gpu.stepping.moment.lanes import LaneStates
 from gpu.stepping.moment.traffic import find_max_address_count
 from gpu.stepping.phases import Phases, find_phases
 from gpu.stepping.races import Race, find_races
-from gpu.stepping.recording import Recording
 from gpu.stepping.segments import Segment, find_segments
 from gpu.stepping.tally import Tally
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.trace.terms import ExecutedStatement, Term
+from gpu.recording.recording import Recording
+from gpu.recording.statements import ExecutedStatement, Term
 from gpu.stepping.expression_text import FormattedTerm, TermFormatter, format_source
-from gpu.stepping.recording import Recording
 from gpu.stepping.thread_event import ThreadEvent, format_value
 
 _COMPUTATION = re.compile(r"(?<![\w.])[A-Za-z_]\w*|\s[-+*/%<>&|^]+\s")

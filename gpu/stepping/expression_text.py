@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpu.recording.statements import Term
 from gpu.simulator.intrinsics import INTRINSICS
 from gpu.simulator.operations import UNARY, get_binary_operation, get_cast
-from gpu.simulator.trace.terms import Term
 from gpu.simulator.types import BOOL, Scalar
 from gpu.stepping.thread_event import ThreadEvent, Value, format_value
 

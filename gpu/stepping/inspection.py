@@ -13,12 +13,12 @@ import warnings
 import zipfile
 
 from gpu.errors import InputError
-from gpu.simulator.trace.file import convert_read_errors
+from gpu.recording.file import convert_read_errors
+from gpu.recording.recording import Recording
 from gpu.stepping.derived_data import DerivedData, derive_data
 from gpu.stepping.explanation import explain
 from gpu.stepping.memory_demand import estimate_minimum_bytes
 from gpu.stepping.moment.traffic import traffic_at
-from gpu.stepping.recording import Recording
 
 MAX_BYTES = 2**30
 """Memory limit for a small file, in bytes; this process itself uses a third of it."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.trace import Trace
-from gpu.stepping.recording import LaunchSpan, Recording
+from gpu.recording.packing import Array
+from gpu.recording.recording import LaunchSpan, Recording
+from gpu.recording.trace import Trace
 from gpu.stepping.thread_event import ThreadEvent, format_value
 
 

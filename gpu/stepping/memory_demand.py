@@ -10,9 +10,9 @@ from math import prod
 
 import numpy as np
 
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import ACTIONS
+from gpu.recording.data import TraceData
+from gpu.recording.packing import Array
+from gpu.recording.tables import ACTIONS
 
 # Bytes per object, each slightly less than the real size.
 _BYTES_PER_ARRAY = 160

@@ -1,4 +1,4 @@
-"""The phases of a recording, which the comments of its kernels name: see `gpu.simulator.frontend.phase_comments`.
+"""The phases of a recording, which the comments of its kernels name: see `gpu.stepping.phase_comments`.
 
 A warp is in the phase of the last such comment before the statement that it executes. If the statement's function has
 none, or the statement is the head of a loop whose body names phases, the warp stays in its previous phase.
@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpu.simulator.frontend.phase_comments import LineAndColumn, PhaseMark, find_phase_marks
-from gpu.simulator.trace.functions import TraceFunction
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.trace import Trace
-from gpu.stepping.recording import LaunchSpan, Recording
+from gpu.recording.packing import Array
+from gpu.recording.recording import LaunchSpan, Recording
+from gpu.recording.statements import TraceFunction
+from gpu.recording.trace import Trace
+from gpu.stepping.phase_comments import LineAndColumn, PhaseMark, find_phase_marks
 from gpu.warp import WARP
 
 _MAX_VALUES = 3

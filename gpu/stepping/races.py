@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.trace.trace import Trace
+from gpu.findings import Finding
+from gpu.recording.recording import LaunchSpan, Recording
+from gpu.recording.trace import Trace
 from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
-from gpu.stepping.recording import LaunchSpan, Recording
 from gpu.warp import WARP
 
 _MAXIMUM_EVENTS = 1000

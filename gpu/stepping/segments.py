@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from gpu.simulator.trace.trace import Trace
+    from gpu.recording.recording import Recording
+    from gpu.recording.trace import Trace
     from gpu.stepping.dataflow.dataflow import Dataflow
     from gpu.stepping.provenance.provenance import Provenance
-    from gpu.stepping.recording import Recording
 
 _MINIMUM_ITERATIONS = 2
 

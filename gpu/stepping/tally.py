@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.trace.tables import NO_LANES, NOT_A_BRANCH
-from gpu.simulator.trace.trace import Trace
+from gpu.recording.recording import Recording
+from gpu.recording.tables import NO_LANES, NOT_A_BRANCH
+from gpu.recording.trace import Trace
 from gpu.stepping.moment.lane_traces import LaneTrace, build_lane_traces
 from gpu.stepping.moment.traffic import count_traffic
-from gpu.stepping.recording import Recording
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.trace.events import Event
-from gpu.simulator.trace.trace import Trace
+from gpu.recording.events import Event
+from gpu.recording.trace import Trace
 
 Value = Any
 """A NumPy scalar, a tuple of scalars for a vector value, or None if unknown."""

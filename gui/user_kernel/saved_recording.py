@@ -102,7 +102,7 @@ class RecordedStepTab(StepTab):
             yield
         except Exception as error:
             self.player.pause()
-            from gpu.stepping.recording import build_damage_error
+            from gpu.recording.recording import build_damage_error
 
             damage = build_damage_error(self._path)
             self.failed.emit(Failure("input", damage.message, damage.advice, detail=repr(error)))

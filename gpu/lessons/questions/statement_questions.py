@@ -14,12 +14,12 @@ from gpu.lessons.question_kinds import RUN_QUANTITIES, STATEMENT_QUANTITIES
 from gpu.lessons.questions.evaluation import format_numbers
 from gpu.lessons.scenes import RecordedScene, find_place, statement_text
 from gpu.messages.lessons import RecordingQuestion
-from gpu.simulator.trace.types import TraceArray
+from gpu.recording.recording import LaunchSpan
+from gpu.recording.types import TraceArray
 from gpu.stepping.explanation import explain
 from gpu.stepping.moment.array_accesses import find_array_accesses
 from gpu.stepping.moment.lanes import LaneStates
 from gpu.stepping.moment.traffic import traffic_at
-from gpu.stepping.recording import LaunchSpan
 from gpu.stepping.tally import Tally
 from gpu.warp import WARP
 

@@ -11,10 +11,10 @@ from gpu.messages.runs.recordings import RecordingFile, StepPattern
 from gpu.messages.runs.writer import StepWriter
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import find_pattern
+from gpu.recording.recording import Recording
 from gpu.run.handlers.registry import RequestContext, handles
 from gpu.run.pattern_run import record_pattern
 from gpu.run.request_inputs import open_inputs
-from gpu.stepping.recording import Recording
 
 
 def share_recording(recording: Recording, folder: SharedFolder) -> RecordingFile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu.simulator.checkers.findings import Finding
+from gpu.findings import Finding
 from gpu.simulator.executor.observer import Observer
 
 

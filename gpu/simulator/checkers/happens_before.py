@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import SourcePosition
+from gpu.findings import Finding
+from gpu.lane_mask import LaneMask
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.happens_before import HappensBefore
 from gpu.simulator.checkers.launch_tree import ArrayKey, LaunchTree
 from gpu.simulator.checkers.race_advice import RaceScope, format_race_advice
 from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, extract_threads, high_records, low_records
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, FlatMemory
 from gpu.simulator.executor.observer import Access, WarpSync
 from gpu.warp import WARP

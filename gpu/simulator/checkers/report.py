@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gpu.errors import Diagnostic, SourcePosition
-from gpu.simulator.checkers.findings import Finding
+from gpu.findings import Finding
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 
 

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from gpu.findings import Finding
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.heap import HEAP
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.memory import DeviceMemory, FlatMemory, LocalMemory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpu.errors import SourcePosition
+from gpu.findings import Finding
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.observer import Access
 

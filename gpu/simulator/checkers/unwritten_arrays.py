@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import SourcePosition
+from gpu.findings import Finding
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observer import Access

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator.counting.traffic import (
     SECTOR_BYTES,
     Warps,
@@ -23,7 +24,6 @@ from gpu.simulator.counting.traffic import (
     narrow_indices,
 )
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.counting.traffic import Warps, count_queued_sectors, count_sectors, narrow_indices
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 from gpu.warp import WARP

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.batch import Array
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observer import Access
 from gpu.simulator.executor.pointers import PointerValue

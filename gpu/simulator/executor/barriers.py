@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.batch import Array, BlockBatch
 from gpu.simulator.executor.call_frame import CallFrame
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.observer import IssuedStep
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.masks import LaneMask
+from gpu.lane_mask import LaneMask
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.pointers import PointerValue, merge_pointers
 from gpu.simulator.executor.running_batch import RunningBatch
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor.call_frame import CallFrame, Evaluator
 from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.observer import Observer
 from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.printf import PrintBuffer

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.call_frame import CallFrame
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.running_batch import RunningBatch
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask, union_masks
 from gpu.simulator.executor.call_frame import CallFrame
 from gpu.simulator.executor.exchanges import ALL_LANES, find_shuffle_sources
-from gpu.simulator.executor.masks import LaneMask, union_masks
 from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observer import HeapCall, WarpSync
 from gpu.simulator.executor.pointers import PointerValue, without_observer

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.intrinsics import MATRIX_PRODUCTS
 from gpu.warp import WARP
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.async_copies import ByteCopy, get_async_copies, group_by_value
@@ -25,7 +26,6 @@ from gpu.simulator.executor.effects import (
     report_heap_call,
     require_full_warp,
 )
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.phases import get_phases

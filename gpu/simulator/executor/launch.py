@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import LaunchError
+from gpu.lane_mask import LaneMask
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.executor.batch import Geometry
@@ -26,7 +27,6 @@ from gpu.simulator.executor.batches import (
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.lockstep import LockstepCompiler
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observer import Observer, Observers
 from gpu.simulator.executor.pointers import PointerValue, to_pointer

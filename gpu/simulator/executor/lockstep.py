@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask, union_masks
 from gpu.simulator import ir
 from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.expressions import ExpressionCompiler
-from gpu.simulator.executor.masks import LaneMask, union_masks
 from gpu.simulator.executor.memory import AccessSite, LocalMemory, SharedMemory
 from gpu.simulator.executor.observer import IssuedStep
 from gpu.simulator.executor.operation_counter import OperationCounter

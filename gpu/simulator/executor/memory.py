@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.atomics import apply_atomics
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.masks import LaneMask
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, DeviceMemory, LocalMemory
 
 Array = npt.NDArray[Any]

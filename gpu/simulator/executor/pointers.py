@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 from gpu.errors import LaunchError
-from gpu.simulator.executor.masks import LaneMask
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, observed_memory
 from gpu.simulator.executor.observer import Access
 from gpu.simulator.executor.running_batch import RunningBatch

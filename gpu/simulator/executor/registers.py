@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.batch import Array, BlockBatch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, FlatMemory, observed_memory
 from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.batch import BlockBatch, Geometry
 from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.observer import IssuedStep, Observer
 from gpu.simulator.executor.printf import PrintBuffer

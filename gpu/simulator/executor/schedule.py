@@ -19,10 +19,10 @@ import numpy as np
 from greenlet import greenlet
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.schedules import Schedule
 from gpu.simulator.executor.barriers import build_barrier_error, check_barrier
 from gpu.simulator.executor.batch import Array
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import LocalMemory
 from gpu.simulator.executor.observer import IssuedStep, WarpSync
 from gpu.simulator.executor.running_batch import RunningBatch, WarpOperation

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
-from gpu.simulator.executor.masks import LaneMask
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.memory import ClusterMemory, FlatMemory, SharedMemory
 from gpu.simulator.executor.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.running_batch import RunningBatch

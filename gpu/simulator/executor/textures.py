@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import LaunchError
+from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.running_batch import RunningBatch

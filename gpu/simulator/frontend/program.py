@@ -8,8 +8,9 @@ from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
+from gpu import nesting
 from gpu.errors import CompileError, KernelError, SourcePosition
-from gpu.simulator import ir, nesting
+from gpu.simulator import ir
 from gpu.simulator.frontend.addresses import is_reference_function
 from gpu.simulator.frontend.clang import (
     UNUSED_PARAMETER,

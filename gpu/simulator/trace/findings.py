@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu.errors import SourcePosition
+from gpu.lane_mask import LaneMask
+from gpu.recording.types import TraceFinding
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.observer import Access, HeapCall, Observer, WarpSync
 from gpu.simulator.trace.recorder import Recorder
-from gpu.simulator.trace.types import TraceFinding
 
 
 class FindingEvents(Observer):

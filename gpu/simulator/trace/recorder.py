@@ -13,16 +13,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpu.errors import SourcePosition
-from gpu.simulator import ir
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import DeviceMemory, FlatMemory, LocalMemory
-from gpu.simulator.executor.observer import Access, IssuedStep, Observer
-from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.trace.packing import Array, Numbering, Table, select_active
-from gpu.simulator.trace.recorded_memory import NO_NODE, RecordedMemory, shared_size
-from gpu.simulator.trace.tables import (
+from gpu.lane_mask import LaneMask
+from gpu.recording.packing import Array, IntegerVectors, MaskTable, Numbering, Table, ValueVectors, select_active
+from gpu.recording.tables import (
     ACCESS,
     ACTIONS,
     BARRIER,
@@ -37,8 +30,14 @@ from gpu.simulator.trace.tables import (
     POINTER,
     REGISTER,
 )
-from gpu.simulator.trace.types import TraceLaunch
-from gpu.simulator.trace.vectors import IntegerVectors, MaskTable, ValueVectors
+from gpu.recording.types import TraceLaunch
+from gpu.simulator import ir
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.memory import DeviceMemory, FlatMemory, LocalMemory
+from gpu.simulator.executor.observer import Access, IssuedStep, Observer
+from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.trace.recorded_memory import NO_NODE, RecordedMemory, shared_size
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 
 MAXIMUM_LANE_EVENTS = 20_000_000

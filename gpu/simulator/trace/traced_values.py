@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable, assign_local
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observer import Access
 from gpu.simulator.executor.pointers import PointerValue

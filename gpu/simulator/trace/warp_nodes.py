@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu.lane_mask import LaneMask
+from gpu.recording.packing import Array
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.exchanges import find_groups, find_product_operands
-from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorded_memory import NO_NODE
 from gpu.simulator.trace.recorder import Recorder
 from gpu.warp import WARP

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
+from gpu.recording.packing import Array
+from gpu.recording.recording import Recording
 from gpu.stepping.dataflow.columns import Columns
 from gpu.stepping.dataflow.edges import Edges
 from gpu.stepping.dataflow.labels import Labels
@@ -20,7 +21,6 @@ from gpu.stepping.dataflow.outlines import Outlines
 from gpu.stepping.dataflow.row import CellWriter, Row, RowSources
 from gpu.stepping.dataflow.value_graph import ValueGraph
 from gpu.stepping.provenance.provenance import Provenance
-from gpu.stepping.recording import Recording
 
 
 class CellTerm(NamedTuple):

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
+from gpu.recording.packing import Array
 from gpu.stepping.dataflow.columns import Columns
 from gpu.stepping.dataflow.outlines import Outlines
 from gpu.stepping.dataflow.value_graph import ValueGraph

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from gpu.errors import SourcePosition
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.types import RegisterState
+from gpu.recording.packing import Array
+from gpu.recording.recording import Recording
+from gpu.recording.trace import Trace
+from gpu.recording.types import RegisterState
 from gpu.stepping.dataflow.outlines import Outlines
-from gpu.stepping.recording import Recording
 
 _Variables = dict[str, str]
 

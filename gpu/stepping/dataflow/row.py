@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu.errors import SourcePosition
-from gpu.simulator.trace.packing import Array
+from gpu.recording.packing import Array
 from gpu.stepping.dataflow.columns import Columns
 from gpu.stepping.dataflow.edges import Edges
 from gpu.stepping.dataflow.labels import Labels

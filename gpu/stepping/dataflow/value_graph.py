@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
+from gpu.recording.packing import Array
 from gpu.stepping.dataflow.columns import Columns
 from gpu.stepping.provenance.provenance import Provenance
 

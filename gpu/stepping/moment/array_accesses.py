@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from gpu.simulator.trace.trace import Trace
+    from gpu.recording.trace import Trace
 
 Array = npt.NDArray[Any]
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.trace import Trace
+from gpu.recording.packing import Array
+from gpu.recording.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
 _CHUNK = 64

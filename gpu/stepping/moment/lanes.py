@@ -12,10 +12,10 @@ from math import prod
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.trace import Trace
+from gpu.recording.packing import Array
+from gpu.recording.recording import Recording
+from gpu.recording.trace import Trace
 from gpu.stepping.moment.lane_traces import build_lane_traces
-from gpu.stepping.recording import Recording
 from gpu.warp import WARP
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.trace.trace import Trace
-from gpu.stepping.recording import Recording
+from gpu.recording.recording import Recording
+from gpu.recording.trace import Trace
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]

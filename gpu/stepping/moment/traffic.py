@@ -10,6 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
+from gpu.lane_mask import LaneMask
+from gpu.recording.packing import Array
+from gpu.recording.recording import Recording
+from gpu.recording.tables import ACTIONS, AccessRow
+from gpu.recording.trace import Trace
 from gpu.simulator.counting.traffic import (
     BANK_BYTES,
     BANKS,
@@ -20,11 +25,6 @@ from gpu.simulator.counting.traffic import (
     count_shared_wavefronts,
     find_bank_words,
 )
-from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import ACTIONS, AccessRow
-from gpu.simulator.trace.trace import Trace
-from gpu.stepping.recording import Recording
 from gpu.warp import WARP
 
 

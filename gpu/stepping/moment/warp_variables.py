@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.types import RegisterState
-from gpu.stepping.recording import Recording
+from gpu.recording.packing import Array
+from gpu.recording.recording import Recording
+from gpu.recording.trace import Trace
+from gpu.recording.types import RegisterState
 from gpu.warp import WARP
 
 

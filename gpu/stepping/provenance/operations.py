@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.trace import Trace
+from gpu.recording.packing import Array
+from gpu.recording.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,14 @@ from functools import cached_property
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import ACTIONS
+from gpu.recording.packing import Array
+from gpu.recording.recording import LaunchSpan, Recording
+from gpu.recording.tables import ACTIONS
 from gpu.stepping.provenance.operations import Operations
 from gpu.stepping.provenance.program_order import compute_program_order
 from gpu.stepping.provenance.storages import Storages
 from gpu.stepping.provenance.turns import Turns
 from gpu.stepping.provenance.writes import LaunchWrites, Writes
-from gpu.stepping.recording import LaunchSpan, Recording
 
 
 @dataclass(frozen=True)

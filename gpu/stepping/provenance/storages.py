@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gpu.simulator.trace.types import TraceArray, TraceLaunch
-from gpu.stepping.recording import LaunchSpan
+from gpu.recording.recording import LaunchSpan
+from gpu.recording.types import TraceArray, TraceLaunch
 
 Space = Literal["global", "constant", "shared", "local", "register"]
 

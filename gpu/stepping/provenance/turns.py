@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
+from gpu.recording.packing import Array
 from gpu.stepping.provenance.writes import Writes
 
 MAX_TURNS = 8

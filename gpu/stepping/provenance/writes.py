@@ -7,12 +7,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from gpu.simulator.trace.memory import TraceMemory
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import ACTIONS
-from gpu.simulator.trace.vectors import compute_ranks
+from gpu.recording.memory import TraceMemory
+from gpu.recording.packing import Array, compute_ranks
+from gpu.recording.recording import LaunchSpan
+from gpu.recording.tables import ACTIONS
 from gpu.stepping.provenance.storages import Storage, Storages
-from gpu.stepping.recording import LaunchSpan
 
 MAX_SCALAR_BYTES = 8
 """The size of the widest scalar, in bytes."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.lane_mask import LaneMask
 from gpu.simulator.counting import traffic
-from gpu.simulator.executor.masks import LaneMask
 from gpu.timing.ptx.control_flow import NaturalLoop
 from gpu.timing.ptx.lanes import SampleLanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory

@@ -14,7 +14,7 @@ from gui.qt.events import is_event_type
 from gui.widgets.basic import set_role
 
 if TYPE_CHECKING:
-    from gpu.stepping.recording import Recording
+    from gpu.recording.recording import Recording
 
 _MAX_LENGTH = 60
 _MAX_LISTED = 12

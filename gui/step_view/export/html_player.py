@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu.declaration.pattern import Array, CountedText
-from gpu.stepping.player_file import encode_recording
+from gpu.recording.player_file import encode_recording
 from gui.step_view.export.files import Caption
 from gui.step_view.recording.models import RecordingModels, add_text, build_models
 from gui.step_view.time.snapshots import Snapshots, make_snapshots
@@ -38,7 +38,7 @@ def write_page(
     in_symbols : bool
         Show symbols instead of values.
     """
-    from gpu.stepping.recording import Recording
+    from gpu.recording.recording import Recording
     from gpu.stepping.symbols import Symbols
 
     file = BytesIO()

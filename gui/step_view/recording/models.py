@@ -15,11 +15,11 @@ from gpu.warp import WARP
 from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
+    from gpu.recording.recording import Recording
     from gpu.stepping.launch_tree import Grid
     from gpu.stepping.moment.lanes import LaneStates
     from gpu.stepping.phases import Phases
     from gpu.stepping.races import Race
-    from gpu.stepping.recording import Recording
     from gpu.stepping.segments import Segment
     from gpu.stepping.tally import Tally
 
@@ -149,14 +149,14 @@ def load_models(path: str | Path) -> RecordingModels:
     InputError
         If the file cannot be read.
     """
-    from gpu.stepping.recording import Recording
+    from gpu.recording.recording import Recording
 
     return build_models(Recording.load(path))
 
 
 def load_checked_models(data: bytes, path: Path) -> RecordingModels:
     """Read a recording from bytes that an `Inspector` has checked; raise InputError if they are still damaged."""
-    from gpu.stepping.recording import Recording, build_damage_error
+    from gpu.recording.recording import Recording, build_damage_error
 
     try:
         return build_models(Recording.read(data, path))

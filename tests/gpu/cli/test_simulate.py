@@ -16,8 +16,8 @@ import pytest
 
 from gpu.cli import main as cli
 from gpu.kernel.simulate import MAXIMUM_STEPS
+from gpu.recording.trace import Trace
 from gpu.simulator.counting.counters import METRICS
-from gpu.simulator.trace.trace import Trace
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
 

@@ -25,9 +25,9 @@ from gpu.files.text import read_text
 from gpu.kernel.simulate import simulate
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.files import read_bodies, write_bodies
+from gpu.recording.recording import Recording
+from gpu.recording.trace import Trace
 from gpu.run import export
-from gpu.simulator.trace.trace import Trace
-from gpu.stepping.recording import Recording
 from tests import needs
 
 unix = needs.posix

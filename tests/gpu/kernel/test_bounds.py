@@ -10,15 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu import resource_limits
+from gpu import nesting, resource_limits
 from gpu.errors import CompileError, InputError, LaunchError
 from gpu.kernel.simulate import Simulation, simulate
-from gpu.simulator import nesting
+from gpu.recording.recording import Recording
 from gpu.simulator.executor import time_limit
 from gpu.simulator.executor.printf import PrintBuffer, format_c
 from gpu.simulator.frontend.editor_diagnostics import diagnose
 from gpu.stepping.explanation import explain
-from gpu.stepping.recording import Recording
 from tests import needs
 
 FIB = "__device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }"

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from gpu.errors import KernelError
+from gpu.findings import Finding
 from gpu.kernel.arguments import dtype_of
 from gpu.kernel.simulate import Simulation, simulate
-from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import Pointer
 from tests import needs

@@ -18,11 +18,11 @@ from gpu.declaration.pattern import Textbook
 from gpu.errors import LaunchError, LockstepError
 from gpu.messages.runs.atomics import ContentionCounts, Interleaving, Latencies, LatencyChain, compute_latency_chain
 from gpu.patterns import find_pattern
+from gpu.recording.recording import Recording
 from gpu.run.atomics import enumerate_interleavings, study_atomics
 from gpu.run.pattern_run import record_pattern
 from gpu.stepping.binned_elements import match_binned_elements
 from gpu.stepping.derived_data import derive_data
-from gpu.stepping.recording import Recording
 from tests import needs
 from tests.gpu.kernel.test_listings import LISTINGS
 from tests.gpu.kernel.test_worked_numbers import KNOWN, PHRASE, claimed_numbers, count, run, simulate

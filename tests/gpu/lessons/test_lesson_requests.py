@@ -19,8 +19,8 @@ from gpu.messages.lessons import JudgeTask, ReadLessons, ShowStep, StepFailure
 from gpu.messages.requests import R, Request
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import all_patterns
+from gpu.recording.recording import Recording
 from gpu.run.handlers.execution import execute_request
-from gpu.stepping.recording import Recording
 from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, write_lesson
 
 ASK = SHOW + '[question]\nask = "cells"\narray = "c"\nhints = ["Count."]\n'

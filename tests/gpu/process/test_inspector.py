@@ -15,11 +15,11 @@ import pytest
 from gpu.errors import InputError
 from gpu.process import inspector
 from gpu.process.inspector import Inspector
+from gpu.recording.recording import Recording
 from gpu.stepping import inspection
 from gpu.stepping.derived_data import derive_data
 from gpu.stepping.inspection import inspect
 from gpu.stepping.memory_demand import estimate_minimum_bytes
-from gpu.stepping.recording import Recording
 from tests import needs
 from tests.attacks.recordings import attack, change_members, check_answer, list_valid_recordings
 from tests.gpu.stepping.recordings import record_launch

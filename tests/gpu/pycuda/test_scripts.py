@@ -297,7 +297,7 @@ module.get_function("_Z1kPi")(cuda.mem_alloc(4), block=(1, 1, 1))
 
 
 def test_every_launch_is_recorded(script, tmp_path):
-    from gpu.simulator.trace.trace import Trace
+    from gpu.recording.trace import Trace
 
     ended = script(RACE, "--trace", str(tmp_path / "steps"))
     assert ended.code == 0, ended.stderr

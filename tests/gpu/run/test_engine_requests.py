@@ -31,10 +31,10 @@ from gpu.messages.runs.recordings import RecordingFile, StepPattern
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Remedy, decide_verdict
 from gpu.patterns import all_patterns, find_pattern
+from gpu.recording.recording import Recording
 from gpu.run.handlers.execution import execute_request, to_failure
 from gpu.run.kernel_check import check_variant
 from gpu.run.pattern_run import compute_throughput, run_pattern
-from gpu.stepping.recording import Recording
 from tests.gpu.fake_engines import FAKE
 
 IMAGE = np.arange(12, dtype=np.uint8).reshape(3, 4)

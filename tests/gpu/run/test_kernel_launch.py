@@ -20,9 +20,9 @@ from gpu.messages.kernels import (
 )
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Mistake, Remedy, decide_launch_verdict
+from gpu.recording.recording import Recording
 from gpu.run.handlers.execution import execute_request
 from gpu.run.kernel_launch import run_kernel
-from gpu.stepping.recording import Recording
 
 TEXT = """struct Pair { int a; float b; };
 __global__ void shift(float *data, const int *__restrict__ by, int n, float scale, Pair pair) {

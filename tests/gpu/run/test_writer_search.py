@@ -16,10 +16,10 @@ from gpu.messages.runs.pattern_runs import RunPattern
 from gpu.messages.runs.writer import MAX_STATEMENTS, FindWriter, StepWriter, WrittenElement
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import all_patterns, find_pattern
+from gpu.recording.recording import Recording
+from gpu.recording.tables import BatchRow
 from gpu.run.handlers.execution import execute_request
 from gpu.run.writer_search import find_writer, record_writer
-from gpu.simulator.trace.tables import BatchRow
-from gpu.stepping.recording import Recording
 from tests.gpu.simulator.kernel_runner import build
 
 IMAGE = np.random.default_rng(5).integers(0, 256, (70, 90), np.uint8)

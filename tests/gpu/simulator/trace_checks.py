@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu.recording.ancestry import Ancestry
+from gpu.recording.trace import Trace
+from gpu.recording.types import TraceNode
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.ancestry import Ancestry
-from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.types import TraceNode
 from tests.gpu.simulator.kernel_runner import Array, Extent, _to_three_dimensions
 
 OPERATIONS: dict[str, Any] = {

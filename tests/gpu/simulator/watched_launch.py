@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
-from gpu.simulator.checkers.findings import Finding
+from gpu.findings import Finding
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.observer import Observer
 from gpu.simulator.simulated_module import SimulatedModule

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import LaunchError
-from gpu.stepping.recording import Recording
+from gpu.recording.recording import Recording
 
 Array = npt.NDArray[Any]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS
-from gpu.simulator.frontend.phase_comments import find_phase_marks
+from gpu.recording.recording import Recording
+from gpu.stepping.phase_comments import find_phase_marks
 from gpu.stepping.phases import Phases, find_phases
-from gpu.stepping.recording import Recording
 from tests.gpu.stepping.recordings import record, record_launch, to_three_dimensions
 
 PASSES = """

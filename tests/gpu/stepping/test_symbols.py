@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 import pytest
 
+from gpu.recording.recording import Recording
 from gpu.stepping.dataflow.dataflow import Dataflow
-from gpu.stepping.recording import Recording
 from gpu.stepping.symbols import Symbol, Symbols
 from tests.gpu.stepping.recordings import record_launch
 

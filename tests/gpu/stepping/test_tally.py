@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import InputError
-from gpu.stepping.recording import Recording
+from gpu.recording.recording import Recording
 from gpu.stepping.tally import Counts, Tally
 from tests.gpu.simulator.trace_checks import trace_kernel as traced
 from tests.gpu.stepping.recordings import record, record_launch

@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern
 from gpu.patterns import find_pattern
-from gpu.stepping.recording import Recording
+from gpu.recording.recording import Recording
 from gui.editor.kernel_lines import find_kernel_lines
 from gui.painting.theme import look
 from gui.step_view.cards.lanes import ACTIVE

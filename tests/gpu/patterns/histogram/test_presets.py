@@ -13,11 +13,11 @@ from gpu.engines.counting_engine import ObservedEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.files.images import DEFAULT_SAMPLE, read_image
 from gpu.patterns import find_pattern
+from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern, run_pattern
 from gpu.simulator.counting.contention import Contention
 from gpu.stepping.binned_elements import match_binned_elements
 from gpu.stepping.moment.array_accesses import find_array_accesses
-from gpu.stepping.recording import Recording
 
 PATTERN = find_pattern("histogram")
 SECTIONS, INTERLEAVED, PHRASE, LONG, RUNS, NO_RUNS = PATTERN.presets

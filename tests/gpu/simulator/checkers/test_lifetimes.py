@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpu.errors import LaunchError
+from gpu.findings import Finding
 from gpu.kernel.simulate import simulate
-from gpu.simulator.checkers.findings import Finding
 from tests.gpu.simulator.kernel_runner import run_kernel
 
 BEFORE = """struct S { int *p; int x[2]; };

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import SourcePosition
-from gpu.simulator.checkers.findings import Finding
+from gpu.findings import Finding
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.batch import BlockBatch, Geometry
 from gpu.simulator.executor.memory import AccessSite, FlatMemory

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import SourcePosition
+from gpu.lane_mask import LaneMask
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.batch import BlockBatch, Geometry
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, FlatMemory, SharedMemory
 from gpu.simulator.executor.observer import Access, WarpSync
 

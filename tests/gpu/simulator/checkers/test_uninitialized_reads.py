@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.simulator.checkers.findings import Finding
+from gpu.findings import Finding
 from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
 from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 

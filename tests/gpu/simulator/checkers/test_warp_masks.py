@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gpu.findings import Finding
 from gpu.kernel.simulate import simulate
-from gpu.simulator.checkers.findings import Finding
 
 BEFORE = """#include <cooperative_groups.h>
 namespace cg = cooperative_groups;

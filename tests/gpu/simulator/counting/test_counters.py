@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import LaunchError
+from gpu.lane_mask import LaneMask
 from gpu.simulator.counting.counters import METRICS, Counters, HotAddress
 from gpu.simulator.counting.traffic import Warps, count_shared_wavefronts, narrow_indices
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build
 

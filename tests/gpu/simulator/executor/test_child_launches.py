@@ -12,10 +12,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import CompileError, LaunchError
+from gpu.recording.trace import Trace
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 from tests.gpu.simulator.trace_checks import check_states, find_ancestry, input_elements, trace_kernel
 from tests.gpu.simulator.watched_launch import launch_watched

@@ -10,11 +10,11 @@ import pytest
 from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import find_pattern
+from gpu.recording.trace import Trace
+from gpu.recording.types import TraceAccess
 from gpu.run.pattern_run import record_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.types import TraceAccess
 from tests.gpu.simulator.kernel_runner import build
 from tests.gpu.simulator.trace_checks import check_states
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns, find_pattern
+from gpu.recording.trace import Trace
 from gpu.run.pattern_run import run_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.kernel_runner import build
 from tests.gpu.simulator.trace_checks import check_states, waiting_lanes

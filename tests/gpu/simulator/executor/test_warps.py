@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.batch import Geometry
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.running_batch import RunningBatch
 from gpu.simulator.executor.schedule import Chooser, ShuffledChooser, WarpScheduler
 from gpu.warp import WARP

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.recording.trace import Trace
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator.executor.test_schedule import KOGGE_STONE, SYNCS
 from tests.gpu.simulator.watched_launch import launch_watched
 

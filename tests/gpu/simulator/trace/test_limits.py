@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.recording.file import collect_arrays
+from gpu.recording.recording import Recording
+from gpu.recording.trace import Trace
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace import recorder
-from gpu.simulator.trace.file import collect_arrays
-from gpu.simulator.trace.trace import Trace
 from gpu.stepping.launch_tree import build_launch_tree
-from gpu.stepping.recording import Recording
 
 SOURCE = """
 __global__ void child(int *a, int at) { a[at] += 1; if (at < 12) child<<<1, 1>>>(a, at + 4); }

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpu.recording.recording import Recording
 from gpu.stepping.moment.lanes import LaneState, LaneStates
-from gpu.stepping.recording import Recording
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.trace_checks import returned_lanes, waiting_lanes
 from tests.gpu.simulator.trace_checks import trace_kernel as traced

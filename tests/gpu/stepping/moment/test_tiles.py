@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu.recording.recording import Recording
 from gpu.stepping.moment.tiles import TileProduct, has_tiles, tiles_at
-from gpu.stepping.recording import Recording
 from tests.gpu.stepping.recordings import record_launch
 
 # Each lane writes what it holds of tiles whose elements are their own numbers.

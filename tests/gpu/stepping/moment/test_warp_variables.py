@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gpu.patterns import find_pattern
+from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
 from gpu.stepping.moment.warp_variables import WarpVariable, find_warp_variables
-from gpu.stepping.recording import Recording
 from tests.gpu.stepping.recordings import record_launch
 
 

@@ -11,8 +11,8 @@ from PyQt6.QtQml import QJSEngine
 
 from gpu.errors import InputError
 from gpu.process.inspector import Inspector
-from gpu.stepping.player_file import encode_recording, extract_recording
-from gpu.stepping.recording import Recording
+from gpu.recording.player_file import encode_recording, extract_recording
+from gpu.recording.recording import Recording
 from tests import needs
 from tests.gui.step_view.export.browsers import find_engine, run_script
 

@@ -1,19 +1,20 @@
-"""Executed statements in a trace: their expressions as trees that can be written to a file.
-
-A tree contains the information for display: operators and names as in the source, constants as numbers, and the types
-that determine the meaning of an operator.
-"""
+"""Conversion of a recorder's tables, and of the IR that they refer to, to the data of a trace."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from gpu.simulator import ir, nesting
+import numpy as np
+
+from gpu.errors import SourcePosition
+from gpu.recording.data import LaunchRecord, TraceData
+from gpu.recording.memory import TraceMemory
+from gpu.recording.statements import ExecutedStatement, Statement, Term, TraceFunction
+from gpu.simulator import ir
 from gpu.simulator.intrinsics import ATOMICS
+from gpu.simulator.trace.recorded_memory import RecordedMemory
+from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size
-
-nesting.raise_recursion_limit()
 
 _ATOMIC_NAMES = {op: name for name, op in reversed(ATOMICS.items())}
 _NAMES = {
@@ -23,65 +24,125 @@ _NAMES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Term:
-    """An expression, or a part of one.
-
-    Parameters
-    ----------
-    kind : str
-        The kind of expression:
-
-        - "constant", "variable", "global" (an array of the module) and "special" (such as threadIdx.x);
-        - "unary", "binary", "logical", "choice", "comma" and "cast";
-        - "function" (an intrinsic), "call", "warp" (a shuffle, a vote), "atomic" and "construct" (a value composed of
-          several parts);
-        - "place" (in memory: a pointer and, if it has one, an index), "member" (the address of one), "sum" and
-          "difference" (of pointers), "temporary" (the address of a value);
-        - "load", "part" (of a composed value), "assign" and "update";
-        - "other", of which only the text is known.
-    text : str
-        The operator, or the name; "*" for a dereferenced pointer.
-    type : str
-        NumPy's name of the type: of the operands of a binary operator, of the computation of an update, else of the
-        value. "" if it is not a scalar.
-    parts : tuple of Term
-        The subexpressions, in source order.
-    value : number or None
-        The value of a constant; for an update, 1 if it returns the old value; for a part, its index and its number of
-        scalars; for a load, an assignment and a temporary value, the number of accesses.
-    rows : tuple of int
-        The lengths of all dimensions of an array except the first, for an index over several dimensions.
-    """
-
-    kind: str
-    text: str = ""
-    type: str = ""
-    parts: tuple[Term, ...] = ()
-    value: Any = None
-    rows: tuple[int, ...] = ()
+def gather_trace_data(recorder: Recorder, launch: LaunchRecord) -> TraceData:
+    """Gather the data of a recorder after a launch."""
+    return TraceData(
+        launch,
+        recorder.stop_reason,
+        recorder.lane_events,
+        tuple(recorder.launches),
+        tuple(describe_function(function, recorder.positions.numbers) for function in recorder.functions),
+        tuple(map(convert_statement, recorder.statements)),
+        tuple(map(_memory, recorder.memories)),
+        recorder.positions.objects,
+        recorder.kinds.objects,
+        recorder.operators.objects,
+        recorder.pointer_names.objects,
+        recorder.events.array(),
+        recorder.accesses.array(),
+        recorder.registers.array(),
+        recorder.pointers.array(),
+        recorder.operations.array(),
+        recorder.barriers.array(),
+        recorder.batches.array(),
+        recorder.calls.array(),
+        recorder.inputs.array(),
+        recorder.integers.pack(),
+        recorder.values.pack(),
+        recorder.masks.pack(),
+    )
 
 
-@dataclass(frozen=True)
-class ExecutedStatement:
-    """A statement in the source, or the step of a `for`.
+def _memory(memory: RecordedMemory) -> TraceMemory:
+    unit = memory.unit or 1
+    return TraceMemory(
+        memory.name,
+        memory.space,
+        memory.size,
+        memory.dtype if memory.dtype is not None else np.dtype(np.uint8),
+        memory.blocks,
+        memory.stride,
+        memory.lanes,
+        memory.batch,
+        unit,
+        bool(memory.unit),
+        memory.base,
+        memory.fill,
+        memory.initial,
+        memory.index.array().copy(),
+        memory.nodes.array().copy(),
+        memory.values.array().copy().reshape(-1, unit),
+        np.array(memory.borders, np.int32),
+    )
 
-    Parameters
-    ----------
-    text : str
-        The source text of its expression, or of the value of an assignment; "" if unknown.
-    name : str
-        The variable that it declares, with a preceding "&" for a reference; "" if it declares none.
-    type : str
-        The type of that variable in C notation, with "@" in place of the name.
-    terms : tuple of Term
-        The expressions that it evaluates; for the declaration of an array, the value of each element.
-    """
 
-    text: str = ""
-    name: str = ""
-    type: str = ""
-    terms: tuple[Term, ...] = ()
+def describe_function(function: ir.Function, positions: Mapping[SourcePosition, int]) -> TraceFunction:
+    """Return the description of a function for a trace; `positions` numbers the positions of executed statements."""
+    names = dict(enumerate(name for name, _ in function.parameters))
+    types = dict(enumerate(type for _, type in function.parameters))
+    _find_names(function.body, names, types)
+    pointers = {slot: max(type.element.size, 1) for slot, type in types.items() if isinstance(type, Pointer)}
+    statements: list[Statement] = []
+    rounds: dict[int, int] = {}
+
+    def visit(statement: ir.Statement, loops: tuple[int, ...]) -> None:
+        position = _position_number(statement, positions)
+        if isinstance(statement, ir.Loop):
+            loops = (*loops, len(statements))
+            rounds[len(statements)] = (
+                -1 if statement.condition is not None else _find_first_position(statement, positions)
+            )
+        if position >= 0 or isinstance(statement, ir.Loop):
+            statements.append(Statement(position, loops))
+        for inner in _inner_statements(statement):
+            visit(inner, loops)
+
+    visit(function.body, ())
+    return TraceFunction(function.name, names, pointers, tuple(statements), rounds)
+
+
+def _inner_statements(statement: ir.Statement) -> Iterator[ir.Statement]:
+    """Yield the direct inner statements of a statement."""
+    match statement:
+        case ir.Block(statements):
+            yield from statements
+        case ir.If(_, then, orelse):
+            yield then
+            if orelse is not None:
+                yield orelse
+        case ir.Loop():
+            yield statement.body
+        case ir.Switch(_, sections):
+            yield from (section.body for section in sections)
+
+
+def _position_number(statement: ir.Statement, positions: Mapping[SourcePosition, int]) -> int:
+    return -1 if isinstance(statement, ir.Block) else positions.get(statement.position, -1)
+
+
+def _find_first_position(loop: ir.Loop, positions: Mapping[SourcePosition, int]) -> int:
+    """Return the position of the first statement of a loop's body that ran."""
+    waiting: list[ir.Statement] = [loop.body]
+    while waiting:
+        statement = waiting.pop()
+        position = _position_number(statement, positions)
+        if position >= 0:
+            return position
+        waiting += reversed(list(_inner_statements(statement)))
+    return -1
+
+
+def _find_names(node: object, names: dict[int, str], types: dict[int, Type]) -> None:
+    """Collect the names and types of a function's variables, by slot."""
+    if isinstance(node, ir.Local):
+        names.setdefault(node.slot, node.name)
+        types.setdefault(node.slot, node.type)
+    elif isinstance(node, tuple):
+        for each in node:
+            _find_names(each, names, types)
+    elif hasattr(node, "__dataclass_fields__") and not isinstance(node, ir.Function | Type):
+        for each in vars(node).values():
+            _find_names(each, names, types)
 
 
 def convert_statement(executed: ir.Statement | ir.Expression) -> ExecutedStatement:
@@ -99,26 +160,6 @@ def convert_statement(executed: ir.Statement | ir.Expression) -> ExecutedStateme
         case ir.Block() | ir.Jump() | ir.Barrier():
             return ExecutedStatement()
     return ExecutedStatement(terms=_convert_all(executed))
-
-
-def pack_statement(statement: ExecutedStatement) -> list[Any]:
-    """Convert a statement to JSON-compatible lists."""
-    return [statement.text, statement.name, statement.type, [_pack_term(term) for term in statement.terms]]
-
-
-def unpack_statement(fields: list[Any]) -> ExecutedStatement:
-    """Convert lists from `pack_statement` back to a statement."""
-    text, name, type, terms = fields
-    return ExecutedStatement(text, name, type, tuple(map(_unpack_term, terms)))
-
-
-def _pack_term(term: Term) -> list[Any]:
-    return [term.kind, term.text, term.type, [_pack_term(part) for part in term.parts], term.value, term.rows]
-
-
-def _unpack_term(fields: list[Any]) -> Term:
-    kind, text, type, parts, value, rows = fields
-    return Term(kind, text, type, tuple(map(_unpack_term, parts)), value, tuple(rows))
 
 
 def _convert_all(*expressions: ir.Expression | ir.Place | None) -> tuple[Term, ...]:

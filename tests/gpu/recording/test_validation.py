@@ -13,13 +13,12 @@ import pytest
 from typing_extensions import TypeAliasType
 
 from gpu.errors import InputError
-from gpu.simulator.checkers.findings import Finding
+from gpu.findings import Finding
+from gpu.recording.data import TraceData
+from gpu.recording.file import load_trace, save_trace
+from gpu.recording.types import TraceFinding
+from gpu.recording.validation import MAX_MEMORY_BYTES, TABLES, matches_type, validate_trace
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.file import load_trace, save_trace
-from gpu.simulator.trace.type_validation import matches_type
-from gpu.simulator.trace.types import TraceFinding
-from gpu.simulator.trace.validation import MAX_MEMORY_BYTES, TABLES, validate_trace
 
 SOURCE = """
 __device__ int twice(int *x) { return *x * 2; }

@@ -6,27 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from gpu.errors import Diagnostic, LaunchError, SourcePosition
-from gpu.simulator.checkers.findings import Finding, build_error_finding
+from gpu.errors import Diagnostic, SourcePosition
+from gpu.findings import Finding
 from gpu.simulator.checkers.report import build_diagnostics
 
 PATH = Path("kernels/some.cu")
 TEXT = '#include "part.h"\nint a = b + c;\nint d = e;'
 PLACE = SourcePosition("some.cu", 2, 9)
 WHO = "thread (3,0,0) in block (0,0,0)"
-
-
-def test_a_failed_launch_is_a_finding_that_does_not_repeat_its_place() -> None:
-    error = LaunchError("some.cu:2:9: Bad.", position=PLACE, advice="Ask first.", kind="misaligned", thread=WHO)
-    assert build_error_finding(error) == Finding("misaligned", "Bad. Ask first.", (PLACE,), (WHO,))
-    elsewhere = LaunchError("other.cu:2:9: Lost.", position=PLACE)
-    assert build_error_finding(elsewhere) == Finding("", "other.cu:2:9: Lost.", (PLACE,))
-
-
-def test_a_failed_launch_without_a_place() -> None:
-    assert build_error_finding(LaunchError("It is too large.", kind="other")) == Finding(
-        "other", "It is too large.", ()
-    )
 
 
 @pytest.mark.parametrize(("count", "message"), [(1, "Read."), (2, "Read. (2 times)"), (31, "Read. (31 times)")])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.trace.packing import Array
+from gpu.recording.packing import Array
 
 # The number of written units between two cached states.
 _BETWEEN = 1 << 18

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.trace.packing import Array
+from gpu.findings import Finding
+from gpu.recording.packing import Array
 from gpu.warp import WARP
 
 

@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.trace.packing import GrowingArray, Numbering, Table, select_active
-from gpu.simulator.trace.tables import EVENT, EventRow
-from gpu.simulator.trace.vectors import IntegerVectors, MaskTable, ValueVectors, compute_ranks
+from gpu.lane_mask import LaneMask
+from gpu.recording.packing import (
+    GrowingArray,
+    IntegerVectors,
+    MaskTable,
+    Numbering,
+    Table,
+    ValueVectors,
+    compute_ranks,
+    select_active,
+)
+from gpu.recording.tables import EVENT, EventRow
 
 RANDOM = np.random.default_rng(8)
 

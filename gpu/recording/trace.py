@@ -11,16 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from gpu.recording import file
+from gpu.recording.ancestry import Ancestry, NodeTable
+from gpu.recording.arrays import TraceArrays
+from gpu.recording.data import TraceData
+from gpu.recording.events import Events
+from gpu.recording.lanes import TraceLanes
+from gpu.recording.packing import Array
+from gpu.recording.types import RegisterState, TraceArray, TraceFinding, TraceLaunch, TraceNode, Write
+from gpu.recording.variables import TraceVariables
 from gpu.schedules import Schedule
-from gpu.simulator.trace import file
-from gpu.simulator.trace.ancestry import Ancestry, NodeTable
-from gpu.simulator.trace.arrays import TraceArrays
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.events import Events
-from gpu.simulator.trace.lanes import TraceLanes
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.types import RegisterState, TraceArray, TraceFinding, TraceLaunch, TraceNode, Write
-from gpu.simulator.trace.variables import TraceVariables
 
 
 class Trace:

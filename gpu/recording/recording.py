@@ -19,11 +19,11 @@ import numpy as np
 
 from gpu.errors import InputError, SourcePosition
 from gpu.files.file_access import read_bytes
-from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.trace import file as trace_file
-from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.type_validation import matches_type
-from gpu.stepping.player_file import extract_recording
+from gpu.findings import Finding
+from gpu.recording import file as trace_file
+from gpu.recording.player_file import extract_recording
+from gpu.recording.trace import Trace
+from gpu.recording.validation import matches_type
 
 VERSION = 2
 

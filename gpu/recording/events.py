@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import SourcePosition
-from gpu.simulator.trace.arrays import TraceArrays
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.lanes import TraceLanes
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import NO_LANES, NO_STATEMENT, NOT_A_BRANCH, EventRow
-from gpu.simulator.trace.terms import ExecutedStatement
-from gpu.simulator.trace.types import RegisterState, TraceAccess
-from gpu.simulator.trace.variables import TraceVariables
+from gpu.recording.arrays import TraceArrays
+from gpu.recording.data import TraceData
+from gpu.recording.lanes import TraceLanes
+from gpu.recording.packing import Array
+from gpu.recording.statements import ExecutedStatement
+from gpu.recording.tables import NO_LANES, NO_STATEMENT, NOT_A_BRANCH, EventRow
+from gpu.recording.types import RegisterState, TraceAccess
+from gpu.recording.variables import TraceVariables
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import BatchRow
-from gpu.simulator.trace.types import TraceLaunch
+from gpu.recording.data import TraceData
+from gpu.recording.packing import Array
+from gpu.recording.tables import BatchRow
+from gpu.recording.types import TraceLaunch
 
 
 class TraceLanes:

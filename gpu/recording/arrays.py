@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from gpu.errors import InputError
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.lanes import TraceLanes
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import ACTIONS, AccessRow
-from gpu.simulator.trace.types import TraceAccess, TraceArray, Write
+from gpu.recording.data import TraceData
+from gpu.recording.lanes import TraceLanes
+from gpu.recording.packing import Array
+from gpu.recording.tables import ACTIONS, AccessRow
+from gpu.recording.types import TraceAccess, TraceArray, Write
 
 
 class TraceArrays:

@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.lanes import TraceLanes
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import EventRow
-from gpu.simulator.trace.types import RegisterState
+from gpu.recording.data import TraceData
+from gpu.recording.lanes import TraceLanes
+from gpu.recording.packing import Array
+from gpu.recording.tables import EventRow
+from gpu.recording.types import RegisterState
 
 _CACHE_SIZE = 4096
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.trace.arrays import TraceArrays
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.lanes import TraceLanes
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.types import TraceNode
+from gpu.recording.arrays import TraceArrays
+from gpu.recording.data import TraceData
+from gpu.recording.lanes import TraceLanes
+from gpu.recording.packing import Array
+from gpu.recording.types import TraceNode
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,18 +18,14 @@ from numpy.typing import DTypeLike
 
 from gpu.errors import InputError, SourcePosition
 from gpu.files.file_access import read_bytes
-from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.trace import terms
-from gpu.simulator.trace.data import LaunchRecord, TraceData
-from gpu.simulator.trace.functions import Statement, TraceFunction
-from gpu.simulator.trace.memory import TraceMemory
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import (
-    MASK,
-)
-from gpu.simulator.trace.types import TraceFinding, TraceLaunch
-from gpu.simulator.trace.validation import TABLES, validate_trace
-from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValues
+from gpu.findings import Finding
+from gpu.recording.data import LaunchRecord, TraceData
+from gpu.recording.memory import TraceMemory
+from gpu.recording.packing import Array, PackedIntegers, PackedMasks, PackedValues
+from gpu.recording.statements import Statement, TraceFunction, pack_statement, unpack_statement
+from gpu.recording.tables import MASK
+from gpu.recording.types import TraceFinding, TraceLaunch
+from gpu.recording.validation import TABLES, validate_trace
 
 VERSION = 6
 
@@ -186,7 +182,7 @@ def _build_manifest(data: TraceData) -> dict[str, Any]:
         "lane_events": data.lane_events,
         "launches": [vars(launch) for launch in data.launches],
         "functions": [vars(function) for function in data.functions],
-        "statements": [terms.pack_statement(statement) for statement in data.statements],
+        "statements": [pack_statement(statement) for statement in data.statements],
         "memories": [_memory_entry(memory) for memory in data.memories],
         "positions": [(position.file, position.line, position.column) for position in data.positions],
         "kinds": data.kinds,
@@ -203,7 +199,7 @@ def _build_data(manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> Tra
         manifest["lane_events"],
         tuple(_build_launch(each) for each in manifest["launches"]),
         tuple(_build_function(each) for each in manifest["functions"]),
-        tuple(map(terms.unpack_statement, manifest["statements"])),
+        tuple(map(unpack_statement, manifest["statements"])),
         _memories(manifest["memories"], arrays),
         tuple(SourcePosition(*position) for position in manifest["positions"]),
         tuple(manifest["kinds"]),

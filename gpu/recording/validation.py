@@ -1,16 +1,19 @@
-"""Validation of traces read from files: all references are in range, and all sizes are plausible."""
+"""Validation of data read from files: types match their declarations, references are in range, sizes are plausible."""
 
 from __future__ import annotations
 
+import types
+from collections.abc import Mapping
+from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from gpu.simulator.trace.data import TraceData
-from gpu.simulator.trace.memory import TraceMemory
-from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import (
+from gpu.recording.data import TraceData
+from gpu.recording.memory import TraceMemory
+from gpu.recording.packing import UNCOMPRESSED, Array
+from gpu.recording.tables import (
     ACCESS,
     ACTIONS,
     BARRIER,
@@ -25,8 +28,6 @@ from gpu.simulator.trace.tables import (
     POINTER,
     REGISTER,
 )
-from gpu.simulator.trace.type_validation import matches_type
-from gpu.simulator.trace.vectors import UNCOMPRESSED
 
 TABLES = {
     "events": EVENT,
@@ -239,3 +240,36 @@ def _check_memory(data: TraceData, memory: TraceMemory) -> None:
     _require((memory.index >= 0).all() and (memory.index < max(memory.total_bytes // memory.unit, 1)).all(), "memory")
     _require((memory.nodes >= 0).all() and (np.diff(memory.borders) >= 0).all(), "memory")
     _require((memory.borders >= 0).all() and (memory.borders <= memory.index.size).all(), "memory")
+
+
+def matches_type(value: object, kind: Any) -> bool:
+    """Return whether a value and all its parts have a type: plain types, data classes, tuples, mappings."""
+    if kind is Any:
+        return isinstance(value, int | float | str | list | None)
+    origin, arguments = get_origin(kind), get_args(kind)
+    # An alias by a `type` statement, such as NumPy's NDArray since Python 3.12, is not a class; its value is.
+    if hasattr(kind if origin is None else origin, "__value__"):
+        return matches_type(value, (kind if origin is None else origin).__value__)
+    if origin in (Union, types.UnionType):
+        return any(matches_type(value, each) for each in arguments)
+    if origin is tuple and arguments[1:] == (...,):
+        return isinstance(value, tuple) and all(matches_type(each, arguments[0]) for each in value)
+    if origin in (dict, Mapping):
+        return isinstance(value, dict) and all(
+            matches_type(key, arguments[0]) and matches_type(each, arguments[1]) for key, each in value.items()
+        )
+    if origin is not None:
+        return isinstance(value, origin)
+    if kind in (int, float):  # a bool does not count as a number
+        return type(value) is kind or (kind is float and type(value) is int)
+    if not isinstance(value, kind):
+        return False
+    return isinstance(value, np.dtype | np.ndarray) or all(
+        matches_type(getattr(value, name), each) for name, each in _field_types(kind) if not name.startswith("_")
+    )
+
+
+@cache
+def _field_types(kind: type) -> tuple[tuple[str, Any], ...]:
+    is_record = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_fields")
+    return tuple(get_type_hints(kind).items()) if is_record else ()

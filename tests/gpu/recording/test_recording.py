@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gpu.errors import InputError
-from gpu.simulator.trace.file import collect_arrays
-from gpu.stepping.recording import Recording
+from gpu.recording.file import collect_arrays
+from gpu.recording.recording import Recording
 from tests.gpu.stepping.recordings import record
 
 TWO = """

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import InputError
+from gpu.recording.file import collect_arrays, save_trace
+from gpu.recording.lanes import TraceLanes
+from gpu.recording.statements import ExecutedStatement
+from gpu.recording.trace import Trace
+from gpu.recording.variables import TraceVariables
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.trace.file import collect_arrays, save_trace
-from gpu.simulator.trace.lanes import TraceLanes
-from gpu.simulator.trace.terms import ExecutedStatement
-from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.variables import TraceVariables
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.trace_checks import check_states, find_ancestry, returned_lanes, running_lanes, trace_kernel
 

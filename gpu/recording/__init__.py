@@ -1,0 +1,1 @@
+"""Recordings: the tables of recorded events, the file that contains them, and queries on them."""
