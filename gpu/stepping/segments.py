@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpu.recording.recording import Recording
     from gpu.recording.trace import Trace
     from gpu.stepping.dataflow.dataflow import Dataflow
-    from gpu.stepping.provenance.provenance import Provenance
+    from gpu.stepping.dataflow.provenance import Provenance
 
 _MINIMUM_ITERATIONS = 2
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpu.stepping.dataflow.dataflow import CellTerm, Dataflow
-from gpu.stepping.dataflow.row import Row
+from gpu.stepping.dataflow.rows import Row
 
 SUM, PRODUCT, MINIMUM, MAXIMUM, FUNCTION = "Σ", "Π", "min", "max", "ƒ"
 

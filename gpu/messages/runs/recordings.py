@@ -13,7 +13,7 @@ from gpu.schedules import ROUND_ROBIN
 
 @dataclass(frozen=True)
 class RecordingFile(ArrayResult):
-    """Recording of a run: the array `recording` is the file of a `gpu.stepping.recording.Recording`."""
+    """Recording of a run: the array `recording` is the file of a `gpu.recording.recording.Recording`."""
 
     @property
     def path(self) -> str:

@@ -1,1 +1,1 @@
-"""The dataflow picture: rows of cells, with edges that show the origin of each value."""
+"""From recorded tables to a dataflow picture: one row per lane and write, then rows of cells with edges."""

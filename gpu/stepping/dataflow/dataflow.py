@@ -14,13 +14,10 @@ import numpy as np
 
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
-from gpu.stepping.dataflow.columns import Columns
-from gpu.stepping.dataflow.edges import Edges
-from gpu.stepping.dataflow.labels import Labels
-from gpu.stepping.dataflow.outlines import Outlines
-from gpu.stepping.dataflow.row import CellWriter, Row, RowSources
-from gpu.stepping.dataflow.value_graph import ValueGraph
-from gpu.stepping.provenance.provenance import Provenance
+from gpu.stepping.dataflow.outlines import Labels, Outlines
+from gpu.stepping.dataflow.provenance import Provenance
+from gpu.stepping.dataflow.rows import CellWriter, Edges, Row, RowSources
+from gpu.stepping.dataflow.value_graph import Columns, ValueGraph
 
 
 class CellTerm(NamedTuple):

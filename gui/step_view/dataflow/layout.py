@@ -17,8 +17,8 @@ from gui.painting.values import format_values
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.dataflow import Dataflow
-    from gpu.stepping.dataflow.row import Row
-    from gpu.stepping.provenance.storages import Storage
+    from gpu.stepping.dataflow.rows import Row
+    from gpu.stepping.dataflow.writes import Storage
     from gpu.stepping.symbols import Symbols
 
 MIN_FRAMED_WIDTH = 8.0
@@ -49,7 +49,7 @@ class Cells:
     Parameters
     ----------
     column, value, computed, moment, block, thread : arrays
-        The same as in `gpu.stepping.dataflow.row.Row`.
+        The same as in `gpu.stepping.dataflow.rows.Row`.
     has_operation : bool array
         True if an operation computed the cell's value, false if the value was moved from another column.
     operators : tuple of str

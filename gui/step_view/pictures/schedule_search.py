@@ -18,7 +18,7 @@ from gui.step_view.recording.steppable import RunRequest
 from gui.step_view.recording.stepper import Stepper
 
 if TYPE_CHECKING:
-    from gpu.stepping.dataflow.schedule_comparison import Difference
+    from gpu.stepping.schedule_comparison import Difference
 
 MAX_SEEDS = 3
 """Number of seeds tried for each kind of schedule."""
@@ -56,7 +56,7 @@ class ScheduleComparison(QObject):
         """Compare two recordings, and emit `finished` with `number`."""
 
         def compare() -> None:
-            from gpu.stepping.dataflow.schedule_comparison import find_final_difference, find_first_difference
+            from gpu.stepping.schedule_comparison import find_final_difference, find_first_difference
 
             flows = (first.layout.dataflow, second.layout.dataflow)
             self.finished.emit(number, find_first_difference(*flows), find_final_difference(*flows))

@@ -33,7 +33,7 @@ from gui.step_view.recording.stepper import Stepper
 from gui.widgets.basic import button, label, row
 
 if TYPE_CHECKING:
-    from gpu.stepping.dataflow.schedule_comparison import Difference
+    from gpu.stepping.schedule_comparison import Difference
 
 ONE_THREAD_MESSAGE = "There is only one thread, so no schedule can differ."
 

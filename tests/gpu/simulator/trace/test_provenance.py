@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from gpu.stepping.provenance.operations import Operations
+from gpu.stepping.dataflow.writes import Operations
 from tests.gpu.simulator.trace_checks import check_states, find_ancestry, input_elements, list_operators, trace_kernel
 
 N = 64

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu.stepping.dataflow.dataflow import CellTerm, Dataflow
-from gpu.stepping.dataflow.row import Row
+from gpu.stepping.dataflow.rows import Row
 from tests.gpu.simulator.trace_checks import OPERATIONS, are_identical
 
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.stepping.dataflow.dataflow import Dataflow
-from gpu.stepping.dataflow.schedule_comparison import find_first_difference
-from gpu.stepping.provenance.turns import MAX_TURNS
+from gpu.stepping.dataflow.writes import MAX_TURNS
+from gpu.stepping.schedule_comparison import find_first_difference
 from tests.gpu.simulator import statements
 from tests.gpu.stepping.dataflow.flow_checks import check_flow, computed_columns, edges_by_column, source_columns
 from tests.gpu.stepping.recordings import record, record_launch

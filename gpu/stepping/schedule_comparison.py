@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu.schedules import Schedule
 from gpu.stepping.dataflow.dataflow import Dataflow
-from gpu.stepping.dataflow.row import CellWriter, Row
+from gpu.stepping.dataflow.rows import CellWriter, Row
 
 _RowKey = tuple[object, ...]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu.stepping.dataflow.dataflow import Dataflow
-from gpu.stepping.dataflow.schedule_comparison import find_first_difference
+from gpu.stepping.schedule_comparison import find_first_difference
 from tests.gpu.stepping.recordings import record_launch
 
 WITHOUT_A_BARRIER = """

@@ -13,11 +13,8 @@ import numpy as np
 from gpu.recording.packing import Array
 from gpu.recording.recording import LaunchSpan, Recording
 from gpu.recording.tables import ACTIONS
-from gpu.stepping.provenance.operations import Operations
-from gpu.stepping.provenance.program_order import compute_program_order
-from gpu.stepping.provenance.storages import Storages
-from gpu.stepping.provenance.turns import Turns
-from gpu.stepping.provenance.writes import LaunchWrites, Writes
+from gpu.stepping.dataflow.program_order import compute_program_order
+from gpu.stepping.dataflow.writes import LaunchWrites, Operations, Storages, Turns, Writes
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
-"""Writes to arrays and variables as columns, with one row per lane, for vectorized analysis."""
+"""Storages, and the operations and writes of launches as columns, with one row per lane, for vectorized analysis.
+
+A storage is an array of a host program or a variable of its threads; it has cells. Atomic operations of one statement
+on one element are split into turns, since hardware serializes them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +16,161 @@ from gpu.recording.memory import TraceMemory
 from gpu.recording.packing import Array, compute_ranks
 from gpu.recording.recording import LaunchSpan
 from gpu.recording.tables import ACTIONS
-from gpu.stepping.provenance.storages import Storage, Storages
+from gpu.recording.trace import Trace
+from gpu.recording.types import TraceArray, TraceLaunch
+
+Space = Literal["global", "constant", "shared", "local", "register"]
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """An array of all blocks, or a variable of all threads.
+
+    Cells are numbered block by block, thread by thread.
+
+    Parameters
+    ----------
+    number : int
+    name : str
+    space : {"global", "constant", "shared", "local", "register"}
+    dtype : numpy.dtype
+    count : int
+        The number of cells.
+    section : int
+        The number of cells per block; for a global array, all cells.
+    extent : int
+        The number of cells per thread, per block of a shared array, or of a global array: the array's own length.
+    launch : int
+        The number of the launch; for a global array, the first launch that uses it.
+    """
+
+    number: int
+    name: str
+    space: Space
+    dtype: np.dtype[Any]
+    count: int
+    section: int
+    extent: int
+    launch: int
+
+    @property
+    def is_array(self) -> bool:
+        """Whether threads share the storage."""
+        return self.space in ("global", "constant", "shared")
+
+
+class Storages:
+    """The storages of a recording, numbered in the order of first use."""
+
+    def __init__(self) -> None:
+        self.entries: list[Storage] = []
+        self._by_key: dict[Hashable, Storage] = {}
+
+    def __getitem__(self, number: int) -> Storage:
+        return self.entries[number]
+
+    def register_array(self, launch: LaunchSpan, array: TraceArray) -> Storage:
+        """Return the storage of an array; a global array has one storage in all launches."""
+        buffer = launch.buffers[array.number]
+        if buffer is not None:
+            space: Space = "constant" if array.space == "constant" else "global"
+            buffer_key = ("buffer", buffer)
+            return self._register(buffer_key, array.name, space, array.dtype, 1, array.count, array.count, launch)
+        trace = launch.trace
+        child, blocks, threads = _launch_extents(trace.lanes.launch(trace.data.memories[array.memory].batch))
+        key = (launch.number, child, array.space, array.name, array.count)
+        if array.space == "shared":
+            return self._register(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
+        section = threads * array.count
+        return self._register(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
+
+    def register_variable(
+        self, launch: LaunchSpan, child: int, function: int, slot: int, dtype: np.dtype[Any]
+    ) -> Storage:
+        """Return the storage of a variable, which has a cell for each thread of the trace's launch `child`."""
+        data = launch.trace.data
+        _, blocks, threads = _launch_extents(data.launches[child])
+        name = data.functions[function].variables.get(slot, "")
+        key = (launch.number, child, "register", function, slot)
+        return self._register(key, name, "register", dtype, blocks, threads, 1, launch)
+
+    def _register(
+        self,
+        key: Hashable,
+        name: str,
+        space: Space,
+        dtype: np.dtype[Any],
+        blocks: int,
+        section: int,
+        extent: int,
+        launch: LaunchSpan,
+    ) -> Storage:
+        if key not in self._by_key:
+            storage = Storage(len(self.entries), name, space, dtype, blocks * section, section, extent, launch.number)
+            self._by_key[key] = storage
+            self.entries.append(storage)
+        return self._by_key[key]
+
+
+def _launch_extents(launch: TraceLaunch) -> tuple[int, int, int]:
+    """Return a launch's number, its number of blocks, and its threads per block."""
+    grid, block = launch.grid, launch.block
+    return launch.number, grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
+
+
+@dataclass(frozen=True, eq=False)
+class Operations:
+    """Operations, one row per computed value.
+
+    Parameters
+    ----------
+    node : array
+        The value's node.
+    sources : array, shape (values, 3)
+        The nodes of the operands, 0 for none.
+    statement : array
+        The number of the source statement.
+    moment : array
+        The event number.
+    operator : array
+        The index of the operator's name.
+    """
+
+    node: Array
+    sources: Array
+    statement: Array
+    moment: Array
+    operator: Array
+
+    @classmethod
+    def from_trace(cls, trace: Trace) -> Operations:
+        """Return the operations of a trace, with the trace's own numbers."""
+        table = trace.data.operations
+        owner, rank, _ = trace.data.masks.expand(table["mask"])
+        sources = np.zeros((owner.size, 3), np.int64)
+        for operand in range(3):
+            numbers = table["nodes"][:, operand]
+            present = np.flatnonzero(numbers[owner] >= 0)
+            sources[present, operand] = trace.data.integers.gather_items(numbers[owner[present]], rank[present])
+        event = table["event"][owner]
+        return cls(
+            table["first"][owner].astype(np.int64) + rank,
+            sources,
+            trace.data.events["position"][event].astype(np.int64),
+            event,
+            table["operator"][owner],
+        )
+
+    @classmethod
+    def concatenate(cls, parts: list[Operations]) -> Operations:
+        """Concatenate several parts, sorted by node."""
+        if not parts:
+            no_rows = np.zeros(0, np.int64)
+            return cls(no_rows, np.zeros((0, 3), np.int64), no_rows, no_rows, no_rows)
+        combined = cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+        order = np.argsort(combined.node, kind="stable")
+        return cls(*(getattr(combined, each.name)[order] for each in fields(cls)))
+
 
 MAX_SCALAR_BYTES = 8
 """The size of the widest scalar, in bytes."""
@@ -244,3 +403,74 @@ def _replay_partial_writes(memory: TraceMemory, cells: Array, first: Array, unit
         for entry in range(start, start + min(count, size // unit)):
             content[memory.index[entry] * unit : (memory.index[entry] + 1) * unit] = memory.values[entry]
         raw[number] = content[cell * size : (cell + 1) * size]
+
+
+MAX_TURNS = 8
+"""The most turns that get a step of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """The split of a launch's steps into turns: one step for each position in the queue for an element.
+
+    A queue longer than `MAX_TURNS` stays one step, because its rows would fill the picture with repetitions.
+
+    Parameters
+    ----------
+    first : int
+        The launch's first step.
+    lengths : array
+        The number of turns of each original step.
+    """
+
+    first: int
+    lengths: Array
+
+    @classmethod
+    def from_writes(cls, writes: Sequence[Writes], first: int, steps: int) -> Turns:
+        """Return the turns of a launch's writes to its arrays.
+
+        Parameters
+        ----------
+        writes : sequence of Writes
+        first : int
+            The launch's first step.
+        steps : int
+            The launch's number of steps.
+        """
+        lengths = np.ones(steps, np.int64)
+        for array_writes in writes:
+            rows = np.flatnonzero(array_writes.is_atomic)
+            np.maximum.at(lengths, array_writes.step[rows] - first, _count_earlier_writes(array_writes, rows) + 1)
+        return cls(first, np.where(lengths > MAX_TURNS, 1, lengths))
+
+    @property
+    def _starts(self) -> Array:
+        starts: Array = np.cumsum(self.lengths) - self.lengths
+        return starts
+
+    @property
+    def turn_numbers(self) -> Array:
+        """The turn of each of the new steps, from 0."""
+        step = np.repeat(np.arange(self.lengths.size), self.lengths)
+        turns: Array = np.arange(step.size) - self._starts[step]
+        return turns
+
+    def renumber_steps(self, writes: Writes) -> Writes:
+        """Renumber the steps of writes; writes that follow an atomic operation come after its last turn."""
+        step = writes.step - self.first
+        turn = self.lengths[step] - 1
+        rows = np.flatnonzero(writes.is_atomic)
+        turn[rows] = np.minimum(_count_earlier_writes(writes, rows), turn[rows])
+        return replace(writes, step=self.first + self._starts[step] + turn)
+
+
+def _count_earlier_writes(writes: Writes, rows: Array) -> Array:
+    """Return for each of the selected writes the number of earlier ones to the same cell in the same step."""
+    step, cell = writes.step[rows], writes.cell[rows]
+    order = np.lexsort((np.arange(rows.size), writes.moment[rows], cell, step))
+    same = (np.diff(step[order], prepend=-1) == 0) & (np.diff(cell[order], prepend=-1) == 0)
+    starts = np.maximum.accumulate(np.where(same, 0, np.arange(rows.size)))
+    turn = np.empty(rows.size, np.int64)
+    turn[order] = np.arange(rows.size) - starts
+    return turn
