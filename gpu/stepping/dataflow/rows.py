@@ -237,8 +237,8 @@ class RowSources:
 class Row:
     """One row: the content of a storage after a program step.
 
-    `column`, `value`, `computed`, `moment`, `block`, `thread` and `operation_counts` have one entry per cell. Cells
-    without a value are omitted.
+    `column`, `value`, `computed`, `moment`, `block`, `thread`, `operation_counts` and `has_operation` have one entry
+    per cell. Cells without a value are omitted. All data are computed on first use, or by `preload`.
 
     Parameters
     ----------
@@ -256,12 +256,18 @@ class Row:
         self.storage: Storage = sources.outlines.storage(number)
         self.is_input = self._outline.is_input
 
-    @property
+    def preload(self) -> None:
+        """Compute all properties, so that a later reader, such as a view, does not wait for them."""
+        for name, member in vars(Row).items():
+            if isinstance(member, cached_property):
+                getattr(self, name)
+
+    @cached_property
     def first(self) -> int:
         """The number of the first event that computed a value of this row; for an input, the one before the launch."""
         return int(self.events[0])
 
-    @property
+    @cached_property
     def last(self) -> int:
         """The number of the last event that computed a value of this row."""
         return int(self.events[-1])
@@ -271,17 +277,17 @@ class Row:
         """The event numbers that computed values of this row, ascending; for an input, the one before the launch."""
         return self._sources.outlines.events(self.number)
 
-    @property
+    @cached_property
     def position(self) -> SourcePosition | None:
         """The source position of the statement; None for an input."""
         return self._sources.outlines.position(self.number)
 
-    @property
+    @cached_property
     def line(self) -> int:
         """The statement's line; 0 for an input."""
         return self.position.line if self.position is not None else 0
 
-    @property
+    @cached_property
     def label(self) -> str:
         """A short text: the loop variable that changed, or the array's name or the line."""
         return self._sources.labels[self.number]
@@ -351,17 +357,22 @@ class Row:
         """Whether this row computed the cell's value, rather than leaving an older one."""
         return np.isin(self.cells, self._sources.provenance.writes.cell[self._outline.writes])
 
-    @property
+    @cached_property
     def moment(self) -> Array:
         """The number of the event that wrote the cell's value; -1 if it is older than all events."""
         return self._write_column("moment")
 
-    @property
+    @cached_property
+    def sorted_moments(self) -> Array:
+        """The moments in ascending order."""
+        return np.sort(self.moment)
+
+    @cached_property
     def block(self) -> Array:
         """The block of the thread that wrote the value; -1 for none."""
         return self._write_column("block")
 
-    @property
+    @cached_property
     def thread(self) -> Array:
         """The thread that wrote the value; -1 for none."""
         return self._write_column("thread")
@@ -373,6 +384,12 @@ class Row:
         cells, counts, _ = self._sources.edges.collect_operations(self.number)
         operation_counts[np.searchsorted(self.cells, cells)] = counts
         return operation_counts
+
+    @cached_property
+    def has_operation(self) -> Array:
+        """Whether an operation of this row computed the cell's value, rather than moving it from another column."""
+        has_operation: Array = self.operation_counts > 0
+        return has_operation
 
     @cached_property
     def operators(self) -> tuple[str, ...]:

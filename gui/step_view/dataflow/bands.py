@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpu.declaration.pattern import Array
-from gui.step_view.dataflow.layout import Cells, LaidOutEdges, Metrics
+from gui.step_view.dataflow.layout import LaidOutEdges, Metrics
+
+if TYPE_CHECKING:
+    from gpu.stepping.dataflow.rows import Row
 
 _MIN_DISTANCE = 5.0
 """Minimum distance in pixels at which lines are drawn separately, where columns are narrow."""
@@ -31,7 +34,7 @@ class Band(NamedTuple):
     end: Array
 
 
-def build_bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> list[Band]:
+def build_bands(number: int, row: Row, edges: LaidOutEdges, warps: Array) -> list[Band]:
     """Return the bands that lead to a row from other rows.
 
     The first, second, ... operands of the operations form separate bands, since operands that are read far from each
@@ -41,7 +44,7 @@ def build_bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> l
     ----------
     number : int
         Number of the row.
-    row : Cells
+    row : Row
         The row.
     edges : LaidOutEdges
         Lines to the row's cells.

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gui.painting.values import format_value, thread_name
-from gui.step_view.dataflow.layout import Cells, DataflowLayout
+from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
+    from gpu.stepping.dataflow.rows import Row
     from gpu.stepping.races import Race
 
 
-def row_title(row: Cells) -> str:
+def row_title(row: Row) -> str:
     """Return the label at the left of a row."""
     return row.label
 
 
-def element_name(row: Cells, cell: int) -> str:
+def element_name(row: Row, cell: int) -> str:
     """Return the name of the element that a cell shows, such as s[11], or sum for a thread's variable."""
     name = row.storage.name
     return name if row.storage.space == "register" else f"{name}[{int(row.column[cell])}]"

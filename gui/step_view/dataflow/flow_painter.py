@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
@@ -19,9 +20,12 @@ from gui.painting.theme import Look, code_font
 from gui.step_view.dataflow.bands import BandGroup, build_bands, group_bands
 from gui.step_view.dataflow.clip import build_region, clip_painter, invert_region
 from gui.step_view.dataflow.labels import FlowLabels
-from gui.step_view.dataflow.layout import MIN_FRAMED_WIDTH, MIN_TEXT_WIDTH, Cells, DataflowLayout, Metrics
+from gui.step_view.dataflow.layout import MIN_FRAMED_WIDTH, MIN_TEXT_WIDTH, DataflowLayout, Metrics
 from gui.step_view.dataflow.lines import FAR, FILLED, NEAR, UNCHANGED, FlowLines
 from gui.step_view.dataflow.text_placement import TextPlacement, place_texts
+
+if TYPE_CHECKING:
+    from gpu.stepping.dataflow.rows import Row
 
 _MIN_FONT_SIZE = 8
 _MIN_BAR_HEIGHT = 0.22
@@ -118,7 +122,7 @@ class FlowPainter:
             ]
         return self._thread_names[number]
 
-    def warp_of(self, row: Cells, cell: int) -> int:
+    def warp_of(self, row: Row, cell: int) -> int:
         """Return the grid-wide number of the warp that wrote a cell."""
         return int(row.block[cell]) * self.warps[row.launch] + int(row.thread[cell]) // WARP
 
@@ -323,7 +327,7 @@ class FlowPainter:
             self._letterings[px, True] = Lettering(font)
         return self._letterings[px, True]
 
-    def _warp_name(self, row: Cells, warp: int) -> str:
+    def _warp_name(self, row: Row, warp: int) -> str:
         block, within = divmod(warp, self.warps[row.launch])
         return f"warp {block}.{within}" if self.several_blocks else f"warp {within}"
 
@@ -433,7 +437,7 @@ class FlowPainter:
             pixels -= 1
         return Lettering(code_font(pixels))
 
-    def _warps_of(self, row: Cells, cells: Array) -> Array:
+    def _warps_of(self, row: Row, cells: Array) -> Array:
         warps: Array = row.block[cells] * self.warps[row.launch] + row.thread[cells] // WARP
         return warps
 

@@ -18,7 +18,6 @@ from gui.painting.values import format_values
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.dataflow import Dataflow
     from gpu.stepping.dataflow.rows import Row
-    from gpu.stepping.dataflow.writes import Storage
     from gpu.stepping.symbols import Symbols
 
 MIN_FRAMED_WIDTH = 8.0
@@ -40,53 +39,6 @@ MIN_TEXT_WIDTH = 13.0
 """Minimum column width in pixels for text in operations and cells."""
 
 _NO_INCREMENTS = np.zeros((0, 5), np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """A dataflow's row for painting: in-memory arrays with one entry per cell.
-
-    Parameters
-    ----------
-    column, value, computed, moment, block, thread : arrays
-        The same as in `gpu.stepping.dataflow.rows.Row`.
-    has_operation : bool array
-        True if an operation computed the cell's value, false if the value was moved from another column.
-    operators : tuple of str
-        The operators that computed the row.
-    sources : int array, shape (edges, 3)
-        Cell of this row, row of the source, and cell of the source, for each edge.
-    sorted_moments : int array
-        The moments in ascending order.
-    """
-
-    storage: Storage
-    label: str
-    launch: int
-    line: int
-    first: int
-    last: int
-    column: Array
-    value: Array
-    computed: Array
-    has_operation: Array
-    operators: tuple[str, ...]
-    moment: Array
-    block: Array
-    thread: Array
-    sources: Array
-    sorted_moments: Array
-
-    @classmethod
-    def from_row(cls, row: Row) -> Cells:
-        """Return a row's data, fully read into memory."""
-        moment = np.asarray(row.moment)
-        return cls(
-            row.storage, row.label, row.launch, row.line, row.first, row.last, np.asarray(row.column),
-            np.asarray(row.value), np.asarray(row.computed), np.asarray(row.operation_counts) > 0,
-            tuple(row.operators), moment, np.asarray(row.block), np.asarray(row.thread),
-            np.asarray(row.sources, np.int64).reshape(-1, 3), np.sort(moment),
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -163,7 +115,9 @@ class DataflowLayout:
         self.dataflow, self._text, self._increments = dataflow, text, increments
         self.symbols: Symbols | None = None
         """Symbols to show instead of values, or None."""
-        self.rows = tuple(Cells.from_row(row) for row in dataflow.rows)
+        self.rows = dataflow.rows
+        for row in self.rows:
+            row.preload()
         self.columns = 1 + max((int(row.column.max(initial=0)) for row in self.rows), default=0)
         self.edges: list[LaidOutEdges] = []
         self.unchanged_edges: list[LaidOutEdges] = []
@@ -187,7 +141,7 @@ class DataflowLayout:
         self._moments, self._rows_by_moment = moments_of_all[by_time], of_rows[by_time]
         self._sizes = np.array([moment.size for moment in moments], np.int64)
 
-    def _build_edges(self, number: int, row: Cells, last_of_storage: dict[object, int]) -> LaidOutEdges:
+    def _build_edges(self, number: int, row: Row, last_of_storage: dict[object, int]) -> LaidOutEdges:
         cell, source_row, source_cell = row.sources.T
         column = np.empty_like(cell)
         start = source_row.copy()
@@ -202,7 +156,7 @@ class DataflowLayout:
                 start[from_origin] = np.where(is_unchanged, latest, origin)
         return self._add_character_lines(number, row, LaidOutEdges(cell, start, column))
 
-    def _add_character_lines(self, number: int, row: Cells, edges: LaidOutEdges) -> LaidOutEdges:
+    def _add_character_lines(self, number: int, row: Row, edges: LaidOutEdges) -> LaidOutEdges:
         """Return the lines to a row, adding lines from characters if it is a row of bins."""
         text = self._text
         if text is None or row.storage.name not in text.bins:
@@ -210,8 +164,8 @@ class DataflowLayout:
         origin = next((n for n, each in enumerate(self.rows) if each.storage.name == text.characters), None)
         if origin is None:
             return edges
-        elements = np.asarray(self.dataflow.rows[origin].cells)
-        bins = {int(bin_): cell for cell, bin_ in enumerate(self.dataflow.rows[number].cells)}
+        elements = self.rows[origin].cells
+        bins = {int(bin_): cell for cell, bin_ in enumerate(row.cells)}
         # Increments are sorted by event.
         first, last = np.searchsorted(self._increments[:, 0], (row.first, row.last + 1))
         lines = [
@@ -275,14 +229,14 @@ class DataflowLayout:
         return self._text.names if row.value.size == len(self._text.names) else ()
 
     @staticmethod
-    def _is_unchanged(row: Cells, columns: Array) -> Array:
+    def _is_unchanged(row: Row, columns: Array) -> Array:
         index = np.minimum(np.searchsorted(row.column, columns), max(row.column.size - 1, 0))
         if not row.column.size:
             return np.zeros(columns.size, bool)
         unchanged: Array = (row.column[index] == columns) & ~row.computed[index]
         return unchanged
 
-    def _build_unchanged_edges(self, number: int, row: Cells, source_row: int | None) -> LaidOutEdges:
+    def _build_unchanged_edges(self, number: int, row: Row, source_row: int | None) -> LaidOutEdges:
         """Return the lines to unchanged cells, from the same array's last row or else from the row above."""
         none = np.zeros(0, np.int64)
         if source_row is None:

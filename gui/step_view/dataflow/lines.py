@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from PyQt6 import sip
@@ -13,7 +13,10 @@ from PyQt6.QtCore import QLineF
 from gpu.declaration.pattern import Array
 from gpu.warp import WARP
 from gui.painting.shapes import lines_between
-from gui.step_view.dataflow.layout import Cells, DataflowLayout, Metrics
+from gui.step_view.dataflow.layout import DataflowLayout, Metrics
+
+if TYPE_CHECKING:
+    from gpu.stepping.dataflow.rows import Row
 
 UNCHANGED, FAR, NEAR, FILLED = range(4)
 """Looks of a line, in painting order: to an unchanged cell; to a future cell, from far rows or from the row just above;
@@ -85,7 +88,7 @@ class FlowLines:
         lines = [self._lines_to_row(number, row) for number, row in enumerate(self._layout.rows)]
         return _Lines(*(np.concatenate([np.zeros(0, int), *column]) for column in zip(*lines, strict=True)))
 
-    def _lines_to_row(self, number: int, row: Cells) -> _Lines:
+    def _lines_to_row(self, number: int, row: Row) -> _Lines:
         edges, kept, sizes = self._layout.edges[number], self._layout.unchanged_edges[number], self._sizes
         from_other_row = edges.row != number
         cell = np.concatenate((kept.cell, edges.cell[from_other_row]))

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QRectF
 
 from gpu.declaration.pattern import Array
-from gui.step_view.dataflow.layout import Cells
+
+if TYPE_CHECKING:
+    from gpu.stepping.dataflow.rows import Row
 
 _TEXT_PADDING = 4.0
 """Horizontal padding in pixels of a value in its box."""
@@ -69,7 +72,7 @@ class FreeSpace:
 
 
 def place_texts(
-    row: Cells, cells: Array, texts: Sequence[str], cell_rect: Callable[[int], QRectF], ends: tuple[float, float],
+    row: Row, cells: Array, texts: Sequence[str], cell_rect: Callable[[int], QRectF], ends: tuple[float, float],
     warps: Array, warp_name: Callable[[int], str], sizes: Sequence[int], fallback_size: int, digit_width: Advance, *,
     covering: bool = False,
 ) -> TextPlacement:  # fmt: skip
@@ -77,7 +80,7 @@ def place_texts(
 
     Parameters
     ----------
-    row : Cells
+    row : Row
     cells : int array
         Numbers of the cells, ascending.
     texts : sequence of str
@@ -153,7 +156,7 @@ def _place_values(
 
 
 def _place_summaries(
-    row: Cells, cells: Array, cell_rect: Callable[[int], QRectF], ends: tuple[float, float], warps: Array,
+    row: Row, cells: Array, cell_rect: Callable[[int], QRectF], ends: tuple[float, float], warps: Array,
     warp_name: Callable[[int], str], px: int, digit_width: Advance, covering: bool,
 ) -> tuple[tuple[QRectF, str, int], ...]:  # fmt: skip
     """Return a summary for each warp if all of them fit, else one for all warps."""

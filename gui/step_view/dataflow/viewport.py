@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from PyQt6.QtCore import QPointF
 from PyQt6.QtGui import QFontMetricsF
@@ -12,11 +14,13 @@ from gui.step_view.dataflow.labels import label_width
 from gui.step_view.dataflow.layout import (
     MIN_COLUMN_WIDTH,
     MIN_TEXT_WIDTH,
-    Cells,
     DataflowLayout,
     Metrics,
     compute_metrics,
 )
+
+if TYPE_CHECKING:
+    from gpu.stepping.dataflow.rows import Row
 
 TILE = 512
 """Width in pixels of the tiles in which rows are painted."""
@@ -250,7 +254,7 @@ class Viewport:
         on_cell = cell_found is not None and within >= self.sizes.pitch - self.sizes.cell
         return cell_found if cell_found is not None and on_cell and self._is_empty(cell_found, moment) else None
 
-    def _cells(self, number: int) -> Cells:
+    def _cells(self, number: int) -> Row:
         assert self.layout is not None
         return self.layout.rows[number]
 

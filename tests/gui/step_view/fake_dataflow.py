@@ -11,13 +11,13 @@ Storage = namedtuple("Storage", "name space dtype")
 
 
 def make_row(storage, label, line, first, last, column, value, computed, moment, thread, sources, block=None, launch=0):
-    column = np.asarray(column)
+    column, moment = np.asarray(column), np.asarray(moment)
     thread = np.asarray(thread)
     return SimpleNamespace(
         storage=storage, label=label, launch=launch, line=line, first=first, last=last, column=column,
-        value=np.asarray(value), computed=np.asarray(computed, bool), moment=np.asarray(moment), thread=thread,
+        value=np.asarray(value), computed=np.asarray(computed, bool), moment=moment, thread=thread,
         block=np.where(thread < 0, -1, 0) if block is None else np.asarray(block), operators="+",
-        operation_counts=np.asarray(computed, int),
+        has_operation=np.asarray(computed, bool), sorted_moments=np.sort(moment), preload=lambda: None,
         sources=np.asarray(sources, np.int64).reshape(-1, 3),
     )  # fmt: skip
 
