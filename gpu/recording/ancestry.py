@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu.recording.arrays import TraceArrays
-from gpu.recording.data import TraceData
-from gpu.recording.lanes import TraceLanes
+from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array
 from gpu.recording.types import TraceNode
 

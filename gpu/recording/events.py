@@ -10,8 +10,7 @@ import numpy as np
 
 from gpu.errors import SourcePosition
 from gpu.recording.arrays import TraceArrays
-from gpu.recording.data import TraceData
-from gpu.recording.lanes import TraceLanes
+from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array
 from gpu.recording.statements import ExecutedStatement
 from gpu.recording.tables import NO_LANES, NO_STATEMENT, NOT_A_BRANCH, EventRow

@@ -19,8 +19,7 @@ from numpy.typing import DTypeLike
 from gpu.errors import InputError, SourcePosition
 from gpu.files.file_access import read_bytes
 from gpu.findings import Finding
-from gpu.recording.data import LaunchRecord, TraceData
-from gpu.recording.memory import TraceMemory
+from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
 from gpu.recording.packing import Array, PackedIntegers, PackedMasks, PackedValues
 from gpu.recording.statements import Statement, TraceFunction, pack_statement, unpack_statement
 from gpu.recording.tables import MASK

@@ -14,9 +14,8 @@ from typing import IO
 from gpu.recording import file
 from gpu.recording.ancestry import Ancestry, NodeTable
 from gpu.recording.arrays import TraceArrays
-from gpu.recording.data import TraceData
+from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.events import Events
-from gpu.recording.lanes import TraceLanes
 from gpu.recording.packing import Array
 from gpu.recording.types import RegisterState, TraceArray, TraceFinding, TraceLaunch, TraceNode, Write
 from gpu.recording.variables import TraceVariables

@@ -10,8 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from gpu.recording.data import TraceData
-from gpu.recording.memory import TraceMemory
+from gpu.recording.data import TraceData, TraceMemory
 from gpu.recording.packing import UNCOMPRESSED, Array
 from gpu.recording.tables import (
     ACCESS,

@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpu.recording.data import TraceData
-from gpu.recording.lanes import TraceLanes
+from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array
 from gpu.recording.tables import EventRow
 from gpu.recording.types import RegisterState

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gpu.recording.memory import TraceMemory
+from gpu.recording.data import TraceMemory
 from gpu.recording.packing import Array, compute_ranks
 from gpu.recording.recording import LaunchSpan
 from gpu.recording.tables import ACTIONS

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import InputError
+from gpu.recording.data import TraceLanes
 from gpu.recording.file import collect_arrays, save_trace
-from gpu.recording.lanes import TraceLanes
 from gpu.recording.statements import ExecutedStatement
 from gpu.recording.trace import Trace
 from gpu.recording.variables import TraceVariables
