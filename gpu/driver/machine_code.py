@@ -12,11 +12,11 @@ from gpu.driver.memory import GlobalMemory
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import UnsupportedKernel
 from gpu.simulator.compiled.children import find_launch_sites
-from gpu.simulator.compiled.traversal import walk
 from gpu.simulator.executor.batches import find_reachable_functions
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.ir.walking import walk
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 

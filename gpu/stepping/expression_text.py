@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu.recording.statements import Term
-from gpu.simulator.intrinsics import INTRINSICS
-from gpu.simulator.operations import UNARY, get_binary_operation, get_cast
+from gpu.simulator.ir.intrinsics import INTRINSICS
+from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
 from gpu.simulator.types import BOOL, Scalar
 from gpu.stepping.thread_event import ThreadEvent, Value, format_value
 
@@ -254,13 +254,13 @@ class TermFormatter:
             case "unary":
                 return FormattedTerm(
                     f"{op}{formatted[0].format_operand(_HIGHEST)}",
-                    UNARY[op](formatted[0].value) if has_values else None,
+                    UNARY[op].get_function(Scalar(term.type))(formatted[0].value) if has_values else None,
                 )
             case "comma":
                 return FormattedTerm(f"{formatted[0].text}, {formatted[1].text}", formatted[1].value, _LOWEST)
             case "function":
                 return FormattedTerm(
-                    text, INTRINSICS[op](*(each.value for each in formatted)).astype(term.type) if has_values else None
+                    text, _compute_function(op, term.type, [each.value for each in formatted]) if has_values else None
                 )
             case "construct":
                 return FormattedTerm(f"{{{text[1:-1]}}}", _join_vector(formatted) if has_values else None)
@@ -397,6 +397,13 @@ def _apply_casts(value: Value, source: Term, target: Term) -> Value:
         return value
     value = _apply_casts(value, source, target.parts[0])
     return get_cast(Scalar(np.asarray(value).dtype.name), Scalar(target.type))(value)
+
+
+def _compute_function(name: str, type: str, values: list[Value]) -> Value:
+    """Return the result of an intrinsic, converted to a type."""
+    function = INTRINSICS[name].get_function(Scalar(np.asarray(values[0]).dtype.name))
+    result: Value = function(*values).astype(type)
+    return result
 
 
 def _format_vector_part(term: Term, vector: FormattedTerm) -> FormattedTerm:

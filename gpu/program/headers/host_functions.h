@@ -16,18 +16,21 @@ typedef unsigned char uchar;
 typedef unsigned int uint;
 typedef unsigned short ushort;
 
-#define LOCKSTEP_EXTREMES(type)                                                                                        \
-    static inline type max(type a, type b) { return a < b ? b : a; }                                                   \
-    static inline type min(type a, type b) { return b < a ? b : a; }
-LOCKSTEP_EXTREMES(int)
-LOCKSTEP_EXTREMES(unsigned int)
-LOCKSTEP_EXTREMES(long)
-LOCKSTEP_EXTREMES(unsigned long)
-LOCKSTEP_EXTREMES(long long)
-LOCKSTEP_EXTREMES(unsigned long long)
-LOCKSTEP_EXTREMES(float)
-LOCKSTEP_EXTREMES(double)
-#undef LOCKSTEP_EXTREMES
+template <typename Target, typename Source>
+static inline Target __lockstep_bits(Source x) {
+    static_assert(sizeof(Target) == sizeof(Source), "the same bits");
+    Target bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline unsigned int __lockstep_reverse_bits(unsigned int x) {
+    unsigned int reversed = 0;
+    for (int bit = 0; bit < 32; ++bit) reversed |= (x >> bit & 1) << (31 - bit);
+    return reversed;
+}
+static inline int __lockstep_low_24(int x) { return (int)((unsigned int)x << 8) >> 8; }
+#include "host_intrinsics.h"
+
 #define LOCKSTEP_MIXED(first, second, result)                                                                          \
     static inline result max(first a, second b) { return a < b ? (result)b : (result)a; }                              \
     static inline result min(first a, second b) { return b < a ? (result)b : (result)a; }                              \
@@ -39,9 +42,6 @@ LOCKSTEP_MIXED(long long, unsigned long long, unsigned long long)
 LOCKSTEP_MIXED(float, double, double)
 #undef LOCKSTEP_MIXED
 
-static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-static inline double rsqrt(double x) { return 1.0 / sqrt(x); }
-static inline float rsqrt(float x) { return rsqrtf(x); }
 static inline float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 static inline double rcbrt(double x) { return 1.0 / cbrt(x); }
 static inline double sinpi(double x) { return sin(M_PI * x); }
@@ -49,35 +49,7 @@ static inline double cospi(double x) { return cos(M_PI * x); }
 static inline float sinpif(float x) { return (float)sin(M_PI * x); }
 static inline float cospif(float x) { return (float)cos(M_PI * x); }
 static inline void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
-static inline float __fdividef(float a, float b) { return a / b; }
-#define __expf(x) expf(x)
-#define __logf(x) logf(x)
-#define __sinf(x) sinf(x)
-#define __cosf(x) cosf(x)
-#define __powf(x, y) powf(x, y)
 static inline float saturate(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
-static inline float __int_as_float(int bits) {
-    float x;
-    memcpy(&x, &bits, 4);
-    return x;
-}
-static inline int __float_as_int(float x) {
-    int bits;
-    memcpy(&bits, &x, 4);
-    return bits;
-}
-static inline float __uint_as_float(unsigned bits) {
-    float x;
-    memcpy(&x, &bits, 4);
-    return x;
-}
-static inline unsigned __float_as_uint(float x) {
-    unsigned bits;
-    memcpy(&bits, &x, 4);
-    return bits;
-}
-static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
 template <typename T>
 static inline T __ldg(const T *address) {
     return *address;

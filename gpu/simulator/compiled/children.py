@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled.traversal import walk
 from gpu.simulator.executor.batches import find_reachable_functions
 from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.ir.walking import walk
 from gpu.simulator.types import Pointer, leaves
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,7 @@ from typing import Any
 from gpu.simulator import ir
 from gpu.simulator.compiled.plan import Bind, PlannedFrame
 from gpu.simulator.compiled.rematerialization import find_changed_slots, find_constant, find_initial_values
-from gpu.simulator.compiled.traversal import walk
+from gpu.simulator.ir.walking import walk
 from gpu.simulator.types import BOOL, Scalar
 
 _MINIMUM_LENGTH, _MAXIMUM_LENGTH = 8, 64

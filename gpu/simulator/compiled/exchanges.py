@@ -8,7 +8,7 @@ from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import UnsupportedKernel, value_type
 from gpu.simulator.compiled.lanes import ExchangeLanes
 from gpu.simulator.compiled.matrix_products import write_product
-from gpu.simulator.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS
+from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS
 from gpu.simulator.types import Scalar
 from gpu.warp import WARP
 

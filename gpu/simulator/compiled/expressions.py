@@ -173,10 +173,9 @@ class ExpressionWriter:
                 return new
             case ir.Update():
                 return self._update(frame, expression)
-            case ir.Intrinsic(type, name, arguments):
-                kinds: list[Any] = [argument.type for argument in arguments]
-                given_values = [self.scalar(frame, argument) for argument in arguments]
-                return arithmetic.emit_intrinsic(asm, name, type, kinds, given_values)
+            case ir.Intrinsic(_, name, arguments):
+                operand_values = [self.scalar(frame, argument) for argument in arguments]
+                return arithmetic.emit_intrinsic(asm, name, arguments[0].type, operand_values)
             case ir.Atomic():
                 return self._atomic(frame, expression)
             case ir.Fence():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.plan import PlannedFrame
-from gpu.simulator.compiled.traversal import walk
+from gpu.simulator.ir.walking import walk
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import BOOL, Scalar
 

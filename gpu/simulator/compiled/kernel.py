@@ -20,7 +20,7 @@ from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
 from gpu.simulator.compiled.synchronization import needs_separate_warps
 from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.compiled.traversal import query_cache, walk
+from gpu.simulator.ir.walking import query_cache, walk
 from gpu.simulator.types import Pointer, Type
 
 _SIGNATURE = "ptr noalias %scratch, ptr noalias %shared, ptr %args, i64 %first, i64 %blocks, i32 %gx, i32 %gy, i32 %gz"

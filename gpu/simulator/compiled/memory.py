@@ -15,7 +15,7 @@ from gpu.simulator.compiled.rematerialization import Assignments, Rematerializab
 from gpu.simulator.compiled.scalar_replacement import RowShape, ScalarReplacement, SplitPlace
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.compiled.traversal import walk
+from gpu.simulator.ir.walking import walk
 from gpu.simulator.types import BOOL, Pointer, Scalar, Type, leaves
 
 FAILURE_VARIABLE = "lockstep.failed"

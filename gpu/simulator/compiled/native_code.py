@@ -241,6 +241,7 @@ def _compiler_digest() -> bytes:
         f"{llvmlite.__version__} {version} {llvm.get_host_cpu_name()} {features} {_create_machine().triple}".encode()
     )
     folder = Path(__file__).parent
-    for source in (*sorted(folder.glob("*.py")), folder.parent / "ir.py", folder.parent / "types.py"):
+    ir_folder = folder.parent / "ir"
+    for source in (*sorted(folder.glob("*.py")), *sorted(ir_folder.glob("*.py")), folder.parent / "types.py"):
         digest.update(source.read_bytes())
     return digest.digest()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled.traversal import cache_query, child_nodes, walk
+from gpu.simulator.ir.walking import cache_query, child_nodes, walk
 from gpu.simulator.types import Type
 
 

@@ -38,17 +38,11 @@ from gpu.simulator.compiled.synchronization import (
     has_synchronization,
     needs_separate_warps,
 )
-from gpu.simulator.compiled.traversal import (
-    LEAVES,
-    fold_condition,
-    is_unrolled,
-    outermost_loops,
-    remove_dead_code,
-    walk,
-)
+from gpu.simulator.compiled.traversal import fold_condition, is_unrolled, outermost_loops, remove_dead_code
 from gpu.simulator.compiled.uniformity import Uniformity
 from gpu.simulator.executor.batches import find_reachable_functions
-from gpu.simulator.intrinsics import BLOCK_VOTES
+from gpu.simulator.ir.intrinsics import BLOCK_VOTES
+from gpu.simulator.ir.walking import replace_children, walk
 from gpu.simulator.types import Scalar, Type, Void
 
 
@@ -453,17 +447,7 @@ class _Planner:
             first = self._hoist_exchanges(frame, expression.first, planned)
             self._add_to_region(frame, ir.Evaluate(first, position), planned)
             return self._hoist_exchanges(frame, expression.second, planned)
-        changed: dict[str, Any] = {}
-        for field in dataclasses.fields(expression):
-            value = getattr(expression, field.name)
-            if isinstance(value, tuple):
-                changed[field.name] = tuple(
-                    self._hoist_exchanges(frame, part, planned) if dataclasses.is_dataclass(part) else part
-                    for part in value
-                )
-            elif dataclasses.is_dataclass(value) and not isinstance(value, LEAVES):
-                changed[field.name] = self._hoist_exchanges(frame, value, planned)
-        remaining = dataclasses.replace(expression, **changed)
+        remaining = replace_children(expression, lambda part: self._hoist_exchanges(frame, part, planned))
         is_test = isinstance(remaining, ir.BarrierPhase) and remaining.op == "test"
         if not isinstance(remaining, ir.Warp) and not is_test:
             return remaining

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.traversal import walk
+from gpu.simulator.ir.walking import walk
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 _MAXIMUM_SIZE = 60

@@ -15,7 +15,8 @@ from typing import Any
 from gpu.simulator import ir
 from gpu.simulator.compiled.rematerialization import find_changed_slots
 from gpu.simulator.compiled.synchronization import has_synchronization
-from gpu.simulator.compiled.traversal import child_nodes, is_unrolled, walk
+from gpu.simulator.compiled.traversal import is_unrolled
+from gpu.simulator.ir.walking import child_nodes, walk
 from gpu.simulator.types import Type, leaves
 
 _MAXIMUM_DEPTH = 24

@@ -19,7 +19,7 @@ from gpu.simulator.compiled.assembly import value_type
 from gpu.simulator.compiled.plan import Bind, PlannedFrame, Region
 from gpu.simulator.compiled.rematerialization import find_changed_slots, find_initial_values
 from gpu.simulator.compiled.thread_context import ThreadContext
-from gpu.simulator.compiled.traversal import walk
+from gpu.simulator.ir.walking import walk
 from gpu.simulator.types import BOOL, INT64, Scalar
 
 MIN_STRIP_LENGTH = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.traversal import cache_query, walk
 from gpu.simulator.executor.batches import find_reachable_functions
+from gpu.simulator.ir.walking import cache_query, walk
 
 
 def needs_separate_warps(kernel: ir.Function) -> bool:

@@ -1,96 +1,15 @@
-"""Traversal of IR nodes with cached queries, and queries on loops and function bodies."""
+"""Queries on loops and function bodies."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache, wraps
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
-from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.types import BOOL, Type
+from gpu.simulator.ir.walking import cache_query, child_nodes, walk
+from gpu.simulator.types import BOOL
 
 _MAXIMUM_UNROLLED = 9
-
-LEAVES = ir.Function | SourcePosition | Type
-
-
-def _field_names(kind: type) -> tuple[str, ...] | None:
-    """Return the field names of a node class; None for any other class."""
-    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
-
-
-# Cached, because looking them up for each node takes half of a traversal's time.
-_fields: Callable[[type], tuple[str, ...] | None] = cache(_field_names)
-_is_inner: Callable[[type], bool] = cache(lambda kind: not issubclass(kind, LEAVES) and dataclasses.is_dataclass(kind))
-
-
-Result = TypeVar("Result")
-
-_cache: dict[tuple[Any, int], tuple[Any, Any]] = {}
-_active_caches: list[None] = []
-
-
-@contextmanager
-def query_cache() -> Iterator[None]:
-    """Cache the results of `cache_query` functions inside: planning a kernel repeats the same queries many times."""
-    _active_caches.append(None)
-    try:
-        yield
-    finally:
-        _active_caches.pop()
-        if not _active_caches:
-            _cache.clear()
-
-
-def cache_query(query: Callable[[Any], Result]) -> Callable[[Any], Result]:
-    """Decorate a query on a node so that its results are cached while `query_cache`."""
-
-    @wraps(query)
-    def cached_query(node: Any) -> Result:
-        if not _active_caches:
-            return query(node)
-        entry = _cache.get((query, id(node)))
-        if entry is None:
-            entry = _cache[query, id(node)] = node, query(node)  # keep the node alive, so that its id stays unique
-        result: Result = entry[1]
-        return result
-
-    return cached_query
-
-
-@cache_query
-def child_nodes(node: Any) -> list[Any]:
-    """Return the IR nodes directly within a node."""
-    nodes: list[Any] = []
-    for name in _fields(type(node)) or ():
-        value = getattr(node, name)
-        for inner in value if isinstance(value, tuple) else (value,):
-            if isinstance(inner, tuple):
-                nodes += [part for part in inner if _fields(type(part)) is not None]
-            elif _is_inner(type(inner)):
-                nodes.append(inner)
-    return nodes
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """Yield a node and all nodes within it, except called functions."""
-    return iter(_walk_to_list(node)) if _active_caches else _walk(node)
-
-
-@cache_query
-def _walk_to_list(node: Any) -> list[Any]:
-    return list(_walk(node))
-
-
-def _walk(node: Any) -> Iterator[Any]:
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        yield each
-        pending += reversed(child_nodes(each))
 
 
 def fold_condition(condition: Any) -> bool | None:

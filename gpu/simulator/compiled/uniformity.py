@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.plan import PlannedFrame, VariableKey
-from gpu.simulator.compiled.traversal import child_nodes
+from gpu.simulator.ir.walking import child_nodes
 
 
 class Uniformity:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpu.lane_mask import LaneMask
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.intrinsics import MATRIX_PRODUCTS
+from gpu.simulator.ir.intrinsics import MATRIX_PRODUCTS
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -31,7 +31,7 @@ def run_warp_operation(op: str, batch: BlockBatch, mask: LaneMask, arguments: li
     Parameters
     ----------
     op : str
-        One of `gpu.simulator.intrinsics.WARP_OPERATIONS`.
+        One of `gpu.simulator.ir.intrinsics.WARP_OPERATIONS`.
     batch : BlockBatch
         The batch of the lanes.
     mask : LaneMask

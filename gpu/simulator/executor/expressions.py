@@ -33,8 +33,8 @@ from gpu.simulator.executor.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.shared_addresses import from_shared_address, map_to_cluster, to_shared_address
 from gpu.simulator.executor.textures import compute_texel_weight, find_texel
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
-from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, FULL_WARP_SYNC, INTRINSICS, MATRIX_PRODUCTS
-from gpu.simulator.operations import UNARY, get_binary_operation, get_cast
+from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, FULL_WARP_SYNC, INTRINSICS, MATRIX_PRODUCTS
+from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
 from gpu.simulator.types import INT64, VOID, Pointer, Scalar, Type, has_union, leaves, vector_size
 
 MAXIMUM_DEPTH = 64
@@ -114,7 +114,8 @@ class ExpressionCompiler:
             case ir.Local(_, slot, _):
                 return self.values.variable(slot)
             case ir.Unary(_, op, operand):
-                return self._apply(op, UNARY[op], operand)
+                assert isinstance(operand.type, Scalar)
+                return self._apply(op, UNARY[op].get_function(operand.type), operand)
             case ir.Binary(_, op, left, right):
                 assert isinstance(left.type, Scalar)
                 return self._apply(op, get_binary_operation(op, left.type), left, right)
@@ -247,7 +248,7 @@ class ExpressionCompiler:
 
     def _intrinsic(self, expression: ir.Intrinsic) -> Evaluator:
         name, arguments, dtype = expression.name, expression.arguments, expression.type.dtype
-        function = intrinsic = INTRINSICS[name]
+        function = intrinsic = INTRINSICS[name].get_function(expression.type)
         if any(argument.type != expression.type for argument in arguments):
             function = lambda *values: intrinsic(*values).astype(dtype)  # noqa: E731
         if name in CONVERSIONS:

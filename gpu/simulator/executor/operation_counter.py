@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.intrinsics import MATRIX_PRODUCTS, TEXTURE_INTERPOLATION
+from gpu.simulator.ir.intrinsics import MATRIX_PRODUCTS, TEXTURE_INTERPOLATION
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 NO_USE, DATA_USE, INDEX_USE = 0, 1, 2

@@ -12,7 +12,7 @@ from gpu.simulator.frontend.conversions import build_constant
 from gpu.simulator.frontend.cuda_functions import is_explicit, lower_builtin_call
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.type_lowering import build_unsupported_error, is_reference, value_type
-from gpu.simulator.intrinsics import INTRINSICS
+from gpu.simulator.ir.intrinsics import INTRINSICS
 from gpu.simulator.types import FUNCTION_POINTER, VOID, Pointer, Scalar
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.operations import UNARY, get_binary_operation, get_cast
+from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
 from gpu.simulator.types import Scalar
 
 
@@ -19,8 +19,8 @@ def fold_constants(expression: ir.Expression) -> ir.Expression:
             if operator in ("/", "%") and right == 0 and not operand_type.is_float:
                 return expression
             return _constant(type, get_binary_operation(operator, operand_type), left, right)
-        case ir.Unary(type, operator, ir.Const(_, operand)):
-            return _constant(type, UNARY[operator], operand)
+        case ir.Unary(type, operator, ir.Const(operand_type, operand)):
+            return _constant(type, UNARY[operator].get_function(operand_type), operand)
         case ir.Cast(Scalar() as type, ir.Const(source, operand)):
             return _constant(type, get_cast(source, type), operand)
         case ir.Select(_, ir.Const(_, condition), chosen, other):

@@ -11,7 +11,7 @@ from gpu.simulator.frontend.clang import Cursor, CursorKind, get_reported_positi
 from gpu.simulator.frontend.conversions import build_constant
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.type_lowering import build_unsupported_error
-from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
+from gpu.simulator.ir.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
 from gpu.simulator.types import BOOL, INT32, VOID, Pointer, Scalar, Type
 
 _TEXTURES = (

@@ -20,7 +20,7 @@ from gpu.simulator.frontend.matrix_instructions import (
     parse_warpgroup_product,
 )
 from gpu.simulator.frontend.type_lowering import build_unsupported_error
-from gpu.simulator.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCT, WARPGROUP_PRODUCT
+from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCT, WARPGROUP_PRODUCT
 from gpu.simulator.types import BOOL, INT32, INT64, VOID, Pointer, Scalar, Type
 
 _UINT8, _UINT16, _UINT32, _UINT64 = (Scalar(f"uint{bits}") for bits in (8, 16, 32, 64))

@@ -10,7 +10,7 @@ from gpu.errors import SourcePosition
 from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
 from gpu.recording.statements import ExecutedStatement, Statement, Term, TraceFunction
 from gpu.simulator import ir
-from gpu.simulator.intrinsics import ATOMICS
+from gpu.simulator.ir.intrinsics import ATOMICS
 from gpu.simulator.trace.recorded_memory import RecordedMemory
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size

@@ -86,7 +86,7 @@ def record_block_vote(
     recorder : Recorder
         The recorder.
     op : str
-        One of `gpu.simulator.intrinsics.BLOCK_VOTES`.
+        One of `gpu.simulator.ir.intrinsics.BLOCK_VOTES`.
     batch : BlockBatch
         The batch of the lanes.
     arrived_mask : LaneMask

@@ -13,7 +13,7 @@ from gpu.errors import CompileError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, memory_type, value_type
-from gpu.simulator.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
+from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Struct, Type, Void, leaves
 
 Array = npt.NDArray[Any]
@@ -23,7 +23,6 @@ _AXES = "xyz"
 _SPECIALS = {"threadIdx": "tid", "blockIdx": "ctaid", "blockDim": "ntid", "gridDim": "nctaid"}
 _SHUFFLES = {"__shfl_sync": "idx", "__shfl_up_sync": "up", "__shfl_down_sync": "down", "__shfl_xor_sync": "bfly"}
 _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
-_LOG2_E, _LN_2 = "0x3FF7154760000000", "0x3FE62E4300000000"
 _HALF_DEPTH = 16
 """The depth of a 16-bit float product, in elements of a row; TF32 products have half."""
 _WIDE_BYTES = 8
@@ -87,9 +86,6 @@ class ThreadWriter:
                     asm.emit(f"store {parameter_type} {name}, ptr {self._declare_variable(frame, slot, type)}")
             self._declare_shared(frame)
             self._emit_statement(frame, function.body)
-            for declaration in sorted(asm.declarations):
-                if "@llvm." not in declaration:  # from the C library, which GPUs do not have
-                    raise UnsupportedKernel(f"the function {declaration.partition('@')[2].partition('(')[0]}")
         except UnsupportedKernel as reason:
             raise CompileError(f"{function.name} cannot be estimated without nvcc: it has {reason}.") from None
         if not asm.is_terminated:
@@ -420,8 +416,9 @@ class ThreadWriter:
                 return new
             case ir.Update():
                 return self._emit_update(frame, expression)
-            case ir.Intrinsic(type, name, arguments):
-                return self._emit_intrinsic(frame, name, type, arguments)
+            case ir.Intrinsic(_, name, arguments):
+                values = [self._emit_scalar(frame, each) for each in arguments]
+                return arithmetic.emit_intrinsic(asm, name, arguments[0].type, values, "nvptx")
             case ir.Atomic():
                 return self._emit_atomic(frame, expression)
             case ir.Warp(type, op, arguments):
@@ -445,15 +442,8 @@ class ThreadWriter:
         first, second = self._emit_scalar(frame, left), self._emit_scalar(frame, right)
         if op in ("<<", ">>") and isinstance(right.type, Scalar):
             second = arithmetic.emit_cast(asm, right.type, left.type, second)
-            bits = 8 * left.type.size - 1
-            masked = asm.value(f"and {value_type(left.type)} {second}, {bits}") if not second.isdigit() else second
-            kind = "shl" if op == "<<" else "ashr" if left.type.is_signed else "lshr"
-            return asm.value(f"{kind} {value_type(left.type)} {first}, {masked}")
-        if op in "/%" and not left.type.is_float:
-            sign = "s" if left.type.is_signed else "u"
-            return asm.value(f"{sign}{'div' if op == '/' else 'rem'} {value_type(left.type)} {first}, {second}")
         flags = "nsw " if left.type.is_signed else ""
-        return arithmetic.emit_binary(asm, op, left.type, first, second, flags=flags)
+        return arithmetic.emit_binary(asm, op, left.type, first, second, flags=flags, target="nvptx")
 
     def _emit_select(
         self, frame: _CallFrame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
@@ -509,37 +499,10 @@ class ThreadWriter:
                 asm,
                 compute,
                 stored_type,
-                arithmetic.emit_binary(asm, update.op, compute, operand_value, right, flags=flags),
+                arithmetic.emit_binary(asm, update.op, compute, operand_value, right, flags=flags, target="nvptx"),
             )
         self._emit_store(address, place.type, new)
         return old if update.returns_old else new
-
-    def _emit_intrinsic(self, frame: _CallFrame, name: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
-        asm = self._asm
-        kinds: list[Any] = [argument.type for argument in arguments]
-        values = [self._emit_scalar(frame, argument) for argument in arguments]
-        base = name.strip("_").removesuffix("f") if kinds and kinds[0] == Scalar("float32") else name
-        if kinds and kinds[0] == Scalar("float32"):
-            if base in ("exp", "exp2", "exp10"):
-                factor = {"exp": _LOG2_E, "exp2": "1.0", "exp10": "0x400A934F00000000"}[base]
-                return self._emit_call(
-                    "float", "llvm.nvvm.ex2.approx.f", [f"float {asm.value(f'fmul float {values[0]}, {factor}')}"]
-                )
-            if base in ("log", "log2", "log10"):
-                logarithm = self._emit_call("float", "llvm.nvvm.lg2.approx.f", [f"float {values[0]}"])
-                return asm.value(f"fmul float {logarithm}, {_LN_2}")
-            if base in ("sin", "cos", "tan"):
-                return self._emit_call(
-                    "float", f"llvm.nvvm.{'sin' if base != 'cos' else 'cos'}.approx.f", [f"float {values[0]}"]
-                )
-            if base in ("rsqrt", "frsqrt_rn"):
-                return self._emit_call("float", "llvm.nvvm.rsqrt.approx.f", [f"float {values[0]}"])
-            if base == "pow":
-                logged = self._emit_call("float", "llvm.nvvm.lg2.approx.f", [f"float {values[0]}"])
-                return self._emit_call(
-                    "float", "llvm.nvvm.ex2.approx.f", [f"float {asm.value(f'fmul float {logged}, {values[1]}')}"]
-                )
-        return arithmetic.emit_intrinsic(asm, name, type, kinds, values)
 
     def _emit_atomic(self, frame: _CallFrame, atomic: ir.Atomic) -> str:
         asm, type = self._asm, atomic.type

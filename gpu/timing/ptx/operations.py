@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import KernelError
+from gpu.simulator.ir.intrinsics import INTRINSICS
+from gpu.simulator.ir.operations import BINARY, UNARY, get_cast
+from gpu.simulator.types import Scalar
 
 Value = Any
 Operation = Callable[..., Value]
@@ -22,19 +25,26 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }  # fmt: skip
 
 
+_ROWS = {row.ptx: row for row in (*BINARY.values(), *UNARY.values(), *INTRINSICS.values()) if isinstance(row.ptx, str)}
+"""The operators and intrinsics that PTX instructions compute."""
+
+
+def _shared_operation(instruction: str) -> Operation:
+    """Return the operation of an instruction that C or CUDA also has."""
+    forms = _ROWS[instruction].numpy
+    if callable(forms):
+        return forms
+    return lambda a, b: forms[a.dtype.kind](a, b)
+
+
 COMPARISONS: dict[str, Operation] = {
-    "eq": lambda a, b: a == b,
+    **{name.removeprefix("setp."): _shared_operation(name) for name in _ROWS if name.startswith("setp.")},
     "ne": lambda a, b: (a < b) | (a > b),
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
     "lo": lambda a, b: a < b,
     "ls": lambda a, b: a <= b,
     "hi": lambda a, b: a > b,
     "hs": lambda a, b: a >= b,
     "equ": lambda a, b: ~((a < b) | (a > b)),
-    "neu": lambda a, b: a != b,
     "ltu": lambda a, b: ~(a >= b),
     "leu": lambda a, b: ~(a > b),
     "gtu": lambda a, b: ~(a <= b),
@@ -44,73 +54,17 @@ COMPARISONS: dict[str, Operation] = {
 }
 
 
-def _truncating_division(a: Value, b: Value) -> Value:
-    """Divide integers toward zero; a division by zero returns all bits set, as on a GPU."""
-    if a.dtype.kind == "u":
-        return np.where(b == 0, ~a, a // np.where(b == 0, b.dtype.type(1), b)).astype(a.dtype)
-    divisor = np.where(b == 0, b.dtype.type(1), b)
-    quotient = a // divisor
-    quotient = quotient + ((a % divisor != 0) & ((a < 0) != (divisor < 0)))
-    return np.where(b == 0, a.dtype.type(-1), quotient).astype(a.dtype)
-
-
-def _divide(a: Value, b: Value) -> Value:
-    return a / b if a.dtype.kind == "f" else _truncating_division(a, b)
-
-
-def _remainder(a: Value, b: Value) -> Value:
-    return (a - _truncating_division(a, b) * b).astype(a.dtype)
-
-
-def _shift(words: tuple[str, ...], a: Value, amount: Value, left: bool) -> Value:
-    bits = a.dtype.itemsize * 8
-    amount = amount.view(np.uint32) if amount.dtype.itemsize == 4 else amount
-    clamped = np.minimum(amount, np.uint32(bits - 1)).astype(a.dtype)
-    if left:
-        return np.where(amount >= bits, a.dtype.type(0), a << clamped)
-    shifted = a >> clamped
-    return shifted if a.dtype.kind == "i" else np.where(amount >= bits, a.dtype.type(0), shifted)
-
-
-def _multiply_high(a: Value, b: Value) -> Value:
-    if a.dtype.itemsize < 8:
-        wide = np.int64 if a.dtype.kind == "i" else np.uint64
-        return (a.astype(wide) * b.astype(wide) >> wide(8 * a.dtype.itemsize)).astype(a.dtype)
-    low = np.uint64(0xFFFFFFFF)
-    x, y = a.view(np.uint64), b.view(np.uint64)
-    (x0, x1), (y0, y1) = ((v & low, v >> np.uint64(32)) for v in (x, y))
-    middle = x1 * y0 + (x0 * y0 >> np.uint64(32))
-    high = x1 * y1 + (middle >> np.uint64(32)) + ((middle & low) + x0 * y1 >> np.uint64(32))
-    if a.dtype.kind == "i":
-        high = high - np.where(a < 0, y, np.uint64(0)) - np.where(b < 0, x, np.uint64(0))
-    return high.view(a.dtype)
-
-
-def _leading_zeros(a: Value) -> Value:
-    np.zeros(np.shape(a), np.uint32)
-    remainder = np.asarray(a).view(np.dtype(f"u{a.dtype.itemsize}")).astype(np.uint64)
-    bits = a.dtype.itemsize * 8
-    length = np.zeros(np.shape(a), np.uint32)
-    for step in (32, 16, 8, 4, 2, 1):
-        is_large = remainder >= np.uint64(1) << np.uint64(step)
-        length = length + np.where(is_large, np.uint32(step), np.uint32(0))
-        remainder = np.where(is_large, remainder >> np.uint64(step), remainder)
-    length = length + (remainder > 0)
-    return (np.uint32(bits) - length).astype(np.uint32)
-
-
-def _reverse_bits(a: Value) -> Value:
-    x = a
-    for shift, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF)):
-        x = ((x >> np.uint32(shift)) & np.uint32(mask)) | ((x & np.uint32(mask)) << np.uint32(shift))
-    return (x >> np.uint32(16)) | (x << np.uint32(16))
+def _shift(instruction: str) -> Operation:
+    """Return a shift; the amount has 32 bits, of which a shorter type holds fewer."""
+    shift = _shared_operation(instruction)
+    return lambda a, amount: shift(a, np.minimum(amount.view(np.uint32), np.uint32(255)))
 
 
 def _find_leading_bit(words: tuple[str, ...], a: Value) -> Value:
     unsigned = a.view(np.dtype(f"u{a.dtype.itemsize}"))
     if a.dtype.kind == "i":
         unsigned = np.where(a < 0, ~unsigned, unsigned)
-    zeros = _leading_zeros(unsigned)
+    zeros = _shared_operation("clz")(unsigned).astype(np.uint32)
     bits = a.dtype.itemsize * 8
     position = zeros if "shiftamt" in words else (np.uint32(bits - 1) - zeros)
     return np.where(unsigned == 0, np.uint32(0xFFFFFFFF), position).astype(np.uint32)
@@ -167,6 +121,9 @@ def _funnel_shift(words: tuple[str, ...], a: Value, b: Value, c: Value) -> Value
     return (both >> amount).astype(np.uint32)
 
 
+_multiply_high = _shared_operation("mul.hi")
+
+
 def _multiply(words: tuple[str, ...], a: Value, b: Value) -> Value:
     if "wide" in words:
         wide = np.dtype(f"{a.dtype.kind}{2 * a.dtype.itemsize}")
@@ -182,35 +139,11 @@ def _saturate(words: tuple[str, ...], value: Value) -> Value:
     return np.clip(value, value.dtype.type(0), value.dtype.type(1)) if "sat" in words else value
 
 
-_ONE_ARGUMENT: dict[str, Callable[[Value], Value]] = {
-    "neg": lambda a: -a,
-    "abs": np.abs,
-    "not": lambda a: ~a,
+_OPERATIONS: dict[str, Operation] = {
+    **{name: _shared_operation(name) for name in _ROWS},
     "cnot": lambda a: (a == 0).astype(a.dtype),
-    "popc": lambda a: np.bitwise_count(a).astype(np.uint32),
-    "clz": _leading_zeros,
-    "brev": _reverse_bits,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda a: a.dtype.type(1) / np.sqrt(a),
-    "rcp": lambda a: a.dtype.type(1) / a,
-    "ex2": np.exp2,
-    "lg2": np.log2,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tanh": np.tanh,
     "cvta": lambda a: a,
-}
-_SEVERAL_ARGUMENTS: dict[str, Operation] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "div": _divide,
-    "rem": _remainder,
     "fma": lambda a, b, c: a * b + c,
-    "min": np.fmin,
-    "max": np.fmax,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
     "sad": lambda a, b, c: c + np.where(a > b, a - b, b - a),
     # All blocks of a cluster are assumed to have the same shared memory contents.
     "mapa": lambda address, rank: address,
@@ -219,13 +152,12 @@ _SEVERAL_ARGUMENTS: dict[str, Operation] = {
     "prmt": _permute_bytes,
     "lop3": _lookup_logic,
     "copysign": lambda a, b: np.copysign(b, a),
-    "mul24": lambda a, b: a * b,
+    "shl": _shift("shl"),
+    "shr": _shift("shr"),
 }
 _MODIFIED_OPERATIONS: dict[str, Operation] = {
     "mul": _multiply,
     "mad": _multiply_add,
-    "shl": lambda words, a, by: _shift(words, a, by, True),
-    "shr": lambda words, a, by: _shift(words, a, by, False),
     "shf": _funnel_shift,
     "bfind": _find_leading_bit,
 }
@@ -237,13 +169,11 @@ _FIXED_TYPES: dict[str, tuple[str | None, ...]] = {
 
 def find_operation(opcode: str, words: tuple[str, ...]) -> Operation:
     """Return the operation of an arithmetic instruction; raise KernelError for an unsupported one."""
-    if opcode in _ONE_ARGUMENT:
-        return _ONE_ARGUMENT[opcode]
-    if opcode in _SEVERAL_ARGUMENTS:
-        several = _SEVERAL_ARGUMENTS[opcode]
+    if opcode in _OPERATIONS:
+        operation = _OPERATIONS[opcode]
         if "sat" in words:
-            return lambda *values: _saturate(words, several(*values))
-        return several
+            return lambda *values: _saturate(words, operation(*values))
+        return operation
     if opcode in _MODIFIED_OPERATIONS:
         with_words = _MODIFIED_OPERATIONS[opcode]
         return lambda *values: with_words(words, *values)
@@ -264,9 +194,7 @@ def convert_value(value: Value, words: tuple[str, ...], target_type: str, source
     if source.kind == "f" and target.kind in "iu":
         rounded = np.rint(value) if "rni" in words else np.floor(value) if "rmi" in words else value
         rounded = np.ceil(rounded) if "rpi" in words else rounded
-        limits = np.iinfo(target)
-        inside = np.clip(np.nan_to_num(np.trunc(rounded).astype(np.float64)), float(limits.min), float(limits.max))
-        return inside.astype(target) if target.itemsize < 8 else np.trunc(rounded).astype(target)
+        return get_cast(Scalar(source.name), Scalar(target.name))(rounded)
     if source.kind == "f" and target.kind == "f" and source == target:
         for word, step in (("rni", np.rint), ("rmi", np.floor), ("rpi", np.ceil), ("rzi", np.trunc)):
             if word in words:

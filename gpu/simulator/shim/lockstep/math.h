@@ -1,4 +1,4 @@
-// The math library, the bit functions and the conversions.
+// The math library and conversions: overloads and functions in terms of the intrinsics.
 #pragma once
 
 // The bodies are for constants: the executor knows both by name.
@@ -18,13 +18,6 @@ LOCKSTEP_API constexpr unsigned int max(int a, unsigned int b) { return max((uns
 LOCKSTEP_API inline unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
 LOCKSTEP_API inline unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
 
-LOCKSTEP_API int abs(int x);
-LOCKSTEP_API long abs(long x);
-LOCKSTEP_API long long abs(long long x);
-LOCKSTEP_API float abs(float x);
-LOCKSTEP_API double abs(double x);
-LOCKSTEP_API long long llabs(long long x);
-
 #define LOCKSTEP_MATH_1(name)                                                                                          \
     LOCKSTEP_API float name##f(float x);                                                                               \
     LOCKSTEP_API float name(float x);                                                                                  \
@@ -39,43 +32,8 @@ LOCKSTEP_API long long llabs(long long x);
     LOCKSTEP_API float name##f(float x, float y);                                                                      \
     LOCKSTEP_API float name(float x, float y);                                                                         \
     LOCKSTEP_API double name(double x, double y);
-LOCKSTEP_MATH_1(sqrt)
-LOCKSTEP_MATH_1(rsqrt)
-LOCKSTEP_MATH_1(cbrt)
-LOCKSTEP_MATH_1(exp)
-LOCKSTEP_MATH_1(exp2)
-LOCKSTEP_MATH_1(exp10)
-LOCKSTEP_MATH_1(expm1)
-LOCKSTEP_MATH_1(log)
-LOCKSTEP_MATH_1(log2)
-LOCKSTEP_MATH_1(log10)
-LOCKSTEP_MATH_1(log1p)
-LOCKSTEP_MATH_1(sin)
-LOCKSTEP_MATH_1(cos)
-LOCKSTEP_MATH_1(tan)
-LOCKSTEP_MATH_1(asin)
-LOCKSTEP_MATH_1(acos)
-LOCKSTEP_MATH_1(atan)
-LOCKSTEP_MATH_1(sinh)
-LOCKSTEP_MATH_1(cosh)
-LOCKSTEP_MATH_1(tanh)
-LOCKSTEP_MATH_1(erf)
-LOCKSTEP_MATH_1(erfc)
-LOCKSTEP_MATH_1(fabs)
-LOCKSTEP_MATH_1(floor)
-LOCKSTEP_MATH_1(ceil)
-LOCKSTEP_MATH_1(trunc)
-LOCKSTEP_MATH_1(round)
-LOCKSTEP_MATH_1(rint)
-LOCKSTEP_MATH_1(nearbyint)
-LOCKSTEP_MATH_2(pow)
-LOCKSTEP_MATH_2(fmin)
-LOCKSTEP_MATH_2(fmax)
-LOCKSTEP_MATH_2(fmod)
-LOCKSTEP_MATH_2(atan2)
-LOCKSTEP_MATH_2(hypot)
-LOCKSTEP_MATH_2(copysign)
-LOCKSTEP_MATH_2(fdim)
+#include <lockstep/intrinsics.h>
+
 LOCKSTEP_API inline float pow(float x, int y) { return pow(x, (float)y); }
 template <bool Condition, typename LockstepT>
 struct __lockstep_if {};
@@ -89,41 +47,12 @@ LOCKSTEP_API inline typename __lockstep_if<__is_arithmetic(LockstepT) && __is_ar
     LockstepT x, LockstepU y) {
     return pow((double)x, (double)y);
 }
-LOCKSTEP_API float fmaf(float x, float y, float z);
-LOCKSTEP_API float fma(float x, float y, float z);
-LOCKSTEP_API double fma(double x, double y, double z);
-LOCKSTEP_API float __expf(float x);
-LOCKSTEP_API float __exp10f(float x);
-LOCKSTEP_API float __logf(float x);
-LOCKSTEP_API float __log2f(float x);
-LOCKSTEP_API float __log10f(float x);
-LOCKSTEP_API float __sinf(float x);
-LOCKSTEP_API float __cosf(float x);
-LOCKSTEP_API float __tanf(float x);
-LOCKSTEP_API float __powf(float x, float y);
-LOCKSTEP_API float __fdividef(float x, float y);
-LOCKSTEP_API float __frcp_rn(float x);
-LOCKSTEP_API float __fsqrt_rn(float x);
-LOCKSTEP_API float __frsqrt_rn(float x);
-LOCKSTEP_API float __fadd_rn(float x, float y);
-LOCKSTEP_API float __fsub_rn(float x, float y);
-LOCKSTEP_API float __fmul_rn(float x, float y);
-LOCKSTEP_API float __fdiv_rn(float x, float y);
-LOCKSTEP_API float __fmaf_rn(float x, float y, float z);
-LOCKSTEP_API float __saturatef(float x);
 LOCKSTEP_API inline void sincosf(float x, float *s, float *c) {
     *s = sinf(x);
     *c = cosf(x);
 }
 LOCKSTEP_API inline void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
 
-LOCKSTEP_API float __lockstep_mantissa(float x);
-LOCKSTEP_API double __lockstep_mantissa(double x);
-LOCKSTEP_API int __lockstep_exponent(float x);
-LOCKSTEP_API int __lockstep_exponent(double x);
-LOCKSTEP_API float ldexpf(float x, int exponent);
-LOCKSTEP_API float ldexp(float x, int exponent);
-LOCKSTEP_API double ldexp(double x, int exponent);
 #define LOCKSTEP_IN_PARTS(T, suffix)                                                                                   \
     LOCKSTEP_API inline T frexp##suffix(T x, int *exponent) {                                                          \
         *exponent = __lockstep_exponent(x);                                                                            \
@@ -133,28 +62,10 @@ LOCKSTEP_API double ldexp(double x, int exponent);
         *whole = trunc(x);                                                                                             \
         return isinf(x) ? copysign((T)0, x) : copysign(x - *whole, x);                                                 \
     }
-LOCKSTEP_API bool isinf(float x);
-LOCKSTEP_API bool isinf(double x);
 LOCKSTEP_IN_PARTS(float, f)
 LOCKSTEP_IN_PARTS(float, )
 LOCKSTEP_IN_PARTS(double, )
 
-LOCKSTEP_API bool isnan(float x);
-LOCKSTEP_API bool isnan(double x);
-LOCKSTEP_API bool isfinite(float x);
-LOCKSTEP_API bool isfinite(double x);
-
-LOCKSTEP_API int __popc(unsigned int x);
-LOCKSTEP_API int __popcll(unsigned long long x);
-LOCKSTEP_API int __clz(int x);
-LOCKSTEP_API int __clzll(long long x);
-LOCKSTEP_API int __ffs(int x);
-LOCKSTEP_API int __ffsll(long long x);
-LOCKSTEP_API unsigned int __brev(unsigned int x);
-LOCKSTEP_API int __mul24(int x, int y);
-LOCKSTEP_API unsigned int __umul24(unsigned int x, unsigned int y);
-LOCKSTEP_API int __mulhi(int x, int y);
-LOCKSTEP_API unsigned int __umulhi(unsigned int x, unsigned int y);
 LOCKSTEP_API inline unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int shift) {
     return (shift & 31) == 0 ? high : (high << (shift & 31)) | (low >> (32 - (shift & 31)));
 }
@@ -162,12 +73,6 @@ LOCKSTEP_API inline unsigned int __funnelshift_r(unsigned int low, unsigned int 
     return (shift & 31) == 0 ? low : (low >> (shift & 31)) | (high << (32 - (shift & 31)));
 }
 
-LOCKSTEP_API int __float_as_int(float x);
-LOCKSTEP_API unsigned int __float_as_uint(float x);
-LOCKSTEP_API float __int_as_float(int x);
-LOCKSTEP_API float __uint_as_float(unsigned int x);
-LOCKSTEP_API long long __double_as_longlong(double x);
-LOCKSTEP_API double __longlong_as_double(long long x);
 LOCKSTEP_API inline int __float2int_rz(float x) { return (int)x; }
 LOCKSTEP_API inline int __float2int_rd(float x) { return (int)floorf(x); }
 LOCKSTEP_API inline int __float2int_ru(float x) { return (int)ceilf(x); }

@@ -2,8 +2,6 @@
 // __lockstep_ptx_mad_lo_s32. What only hints, such as .approx and .ftz, has no part in a name.
 #pragma once
 
-LOCKSTEP_API float __lockstep_from_half(unsigned short bits);
-LOCKSTEP_API unsigned short __lockstep_to_half(float value);
 __device__ size_t __cvta_generic_to_shared(const void *pointer);
 __device__ void *__cvta_shared_to_generic(size_t number);
 

@@ -1,20 +1,5 @@
-// The less common of the math library: what is in terms of math.h, and what the executor knows by name.
+// Less common functions of the math library, in terms of the intrinsics.
 #pragma once
-
-LOCKSTEP_MATH_1(asinh)
-LOCKSTEP_MATH_1(acosh)
-LOCKSTEP_MATH_1(atanh)
-LOCKSTEP_MATH_1(lgamma)
-LOCKSTEP_MATH_1(tgamma)
-LOCKSTEP_MATH_1(erfinv)
-LOCKSTEP_MATH_1(erfcinv)
-LOCKSTEP_MATH_1(erfcx)
-LOCKSTEP_MATH_1(normcdf)
-LOCKSTEP_MATH_1(normcdfinv)
-LOCKSTEP_MATH_1(j0)
-LOCKSTEP_MATH_1(j1)
-LOCKSTEP_MATH_1(y0)
-LOCKSTEP_MATH_1(y1)
 
 LOCKSTEP_API inline bool signbit(float x) { return __float_as_int(x) < 0; }
 LOCKSTEP_API inline bool signbit(double x) { return __double_as_longlong(x) < 0; }

@@ -28,7 +28,6 @@ LOCKSTEP_API long long __lockstep_texel_beside(cudaTextureObject_t, size_t, int,
 LOCKSTEP_API long long __lockstep_texel_beside(cudaTextureObject_t, size_t, int, int, float, float);
 LOCKSTEP_API long long __lockstep_texel_beside(cudaTextureObject_t, size_t, int, int, int, float, float, float);
 LOCKSTEP_API float __lockstep_texel_weight(cudaTextureObject_t, int, float);
-LOCKSTEP_API float __lockstep_between(float, float, float);
 LOCKSTEP_API inline float2 __lockstep_between(float2 first, float2 second, float weight) {
     return make_float2(__lockstep_between(first.x, second.x, weight), __lockstep_between(first.y, second.y, weight));
 }

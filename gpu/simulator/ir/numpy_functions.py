@@ -1,0 +1,288 @@
+"""NumPy functions of operators and intrinsics, on scalars or arrays with one value per lane, as a GPU computes them.
+
+Integers wrap, signed ones too; division rounds toward zero; a shift by the width or more results in 0 (or -1 for
+negative numbers shifted right). Functions on bits apply to 32 and 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Value = Any
+Function = Callable[..., Value]
+
+
+def shift_left(left: Value, right: Value) -> Value:
+    """Return `left << right`."""
+    return np.left_shift(left, right.astype(left.dtype))
+
+
+def shift_right(left: Value, right: Value) -> Value:
+    """Return `left >> right`."""
+    return np.right_shift(left, right.astype(left.dtype))
+
+
+def divide_toward_zero(left: Value, right: Value) -> Value:
+    """Return the quotient of signed integers."""
+    floored = np.floor_divide(left, right)
+    if np.min(left) >= 0 and np.min(right) > 0:
+        return floored
+    rounded_down = (left != floored * right) & ((left < 0) != (right < 0))
+    return _replace_zero_divisions(right, floored + rounded_down.astype(floored.dtype))
+
+
+def remainder_toward_zero(left: Value, right: Value) -> Value:
+    """Return the remainder of signed integers."""
+    return _replace_zero_divisions(right, left - divide_toward_zero(left, right) * right)
+
+
+def divide_unsigned(left: Value, right: Value) -> Value:
+    """Return the quotient of unsigned integers."""
+    return _replace_zero_divisions(right, np.floor_divide(left, right))
+
+
+def remainder_unsigned(left: Value, right: Value) -> Value:
+    """Return the remainder of unsigned integers."""
+    # A division and a product take a third of np.remainder's time: NumPy vectorizes only the former.
+    return _replace_zero_divisions(right, left - np.floor_divide(left, right) * right)
+
+
+def _replace_zero_divisions(divisor: Value, result: Value) -> Value:
+    """Set all bits of the quotient or remainder where the divisor is 0, as a GPU does; CUDA leaves it undefined."""
+    if np.all(divisor):
+        return result
+    return np.where(divisor == 0, np.array(-1).astype(result.dtype), result).astype(result.dtype)[()]
+
+
+def minimum(left: Value, right: Value) -> Value:
+    """Return the smaller number; of a number and NaN, the number."""
+    return np.fmin(left, right) if left.dtype.kind == "f" else np.minimum(left, right)
+
+
+def maximum(left: Value, right: Value) -> Value:
+    """Return the larger number; of a number and NaN, the number."""
+    return np.fmax(left, right) if left.dtype.kind == "f" else np.maximum(left, right)
+
+
+def fused_multiply_add(x: Value, y: Value, z: Value) -> Value:
+    """Return `x * y + z`, rounded once."""
+    if x.dtype == np.float64:
+        return _fused_multiply_add_64(x, y, z)
+    product = x.astype(np.float64) * y  # exact
+    total = product + z
+    # Rounding twice is wrong only where the first result is halfway between two floats, or too small for one.
+    halfway = (np.asarray(total).view(np.int64) & 0x1FFFFFFF) == 0x10000000
+    if halfway.any() or (np.abs(total) < np.finfo(np.float32).smallest_normal).any():
+        total = _round_to_odd(product, z.astype(np.float64))
+    return total.astype(np.float32)
+
+
+def _sum_with_error(x: Value, y: Value) -> tuple[Value, Value]:
+    """Return a sum and its rounding error (Knuth, The Art of Computer Programming, volume 2, section 4.2.2)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _round_to_odd(x: Value, y: Value) -> Value:
+    """Return a sum that is exact or odd, which can be rounded again without rounding twice."""
+    total, error = _sum_with_error(x, y)
+    is_even = (np.asarray(total).view(np.int64) & 1) == 0
+    inexact = np.isfinite(error) & (error != 0) & is_even
+    return np.where(inexact, np.nextafter(total, np.copysign(np.inf, error)), total)
+
+
+def _split_64(x: Value) -> tuple[Value, Value]:
+    """Return the upper and lower half of a number (Dekker, Numerische Mathematik 18, 1971)."""
+    scaled = 134217729.0 * x
+    upper = scaled - (scaled - x)
+    return upper, x - upper
+
+
+def _fused_multiply_add_64(x: Value, y: Value, z: Value) -> Value:
+    """Add with one rounding (Boldo and Melquiond, IEEE Transactions on Computers 57, 2008)."""
+    product = x * y
+    (x1, x0), (y1, y0) = _split_64(x), _split_64(y)
+    error = x0 * y0 - (((product - x1 * y1) - x0 * y1) - x1 * y0)
+    small, smaller = _sum_with_error(z, error)
+    large, rest = _sum_with_error(product, small)
+    result = large + _round_to_odd(smaller, rest)
+    # The method needs factors and a product without underflow and overflow.
+    sizes = [np.abs(each) for each in (x, y, z, product)]
+    fits = (sizes[0] < 2.0**900) & (sizes[1] < 2.0**900) & (sizes[2] < 2.0**1000) & (sizes[3] < 2.0**1000)
+    fits &= sizes[3] > 2.0**-900
+    if np.all(fits):
+        return result
+    result = np.where(fits, result, product + z)
+    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & (x != 0) & (y != 0) & ~fits
+    for place in np.argwhere(finite):
+        index = tuple(place)
+        a, b, c = (Fraction(float(np.broadcast_to(each, result.shape)[index])) for each in (x, y, z))
+        exact = a * b + c
+        if exact:
+            result[index] = _to_float(exact)
+    return result[()]
+
+
+def _to_float(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def reciprocal_root(x: Value) -> Value:
+    """Return `1 / sqrt(x)`."""
+    return x.dtype.type(1) / np.sqrt(x)
+
+
+def round_away(x: Value) -> Value:
+    """Round halves away from zero, as C's `round`; exact also where adding 0.5 would not be."""
+    integral = np.trunc(x)
+    return np.where(np.abs(x - integral) >= 0.5, integral + np.copysign(x.dtype.type(1), x), integral).astype(x.dtype)[
+        ()
+    ]
+
+
+def _bit_length(x: Value) -> Value:
+    """Return the bit length of an unsigned number, from 32-bit halves because a float64 holds only 53 bits."""
+    if x.dtype.itemsize < 8:
+        return np.frexp(x.astype(np.float64))[1]
+    high, low = (x >> np.uint64(32)).astype(np.uint32), x.astype(np.uint32)
+    return np.where(high != 0, _bit_length(high) + 32, _bit_length(low))
+
+
+def _to_unsigned(x: Value) -> Value:
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def count_bits(x: Value) -> Value:
+    """Return the number of bits that are set."""
+    return np.bitwise_count(x).astype(np.int32)
+
+
+def count_leading_zeros(x: Value) -> Value:
+    """Return the number of zero bits above the highest set bit."""
+    return (8 * x.dtype.itemsize - _bit_length(_to_unsigned(x))).astype(np.int32)
+
+
+def find_first_set(x: Value) -> Value:
+    """Return the position of the lowest set bit, counted from 1; 0 if there is none."""
+    bits = _to_unsigned(x)
+    return _bit_length(bits & np.negative(bits)).astype(np.int32)
+
+
+def reverse_bits(x: Value) -> Value:
+    """Return an unsigned number with its bits in reverse order."""
+    word, bits = x.dtype.type, 8 * x.dtype.itemsize
+    distance = 1
+    while distance < bits:
+        mask = word(((1 << bits) - 1) // ((1 << distance) + 1))  # `distance` ones and zeros in turn
+        x = ((x >> word(distance)) & mask) | ((x & mask) << word(distance))
+        distance *= 2
+    return x
+
+
+def _low_24(x: Value) -> Value:
+    """Sign-extend the low 24 bits of a signed number, or zero-extend those of an unsigned one."""
+    if x.dtype.kind == "u":
+        return x & np.uint32(0xFFFFFF)
+    return (x << np.int32(8)) >> np.int32(8)
+
+
+def multiply_24(x: Value, y: Value) -> Value:
+    """Return the product of the low 24 bits."""
+    return _low_24(x) * _low_24(y)
+
+
+def multiply_high(x: Value, y: Value) -> Value:
+    """Return the upper half of the product of two integers."""
+    bits = 8 * x.dtype.itemsize
+    if bits < 64:
+        wide = np.int64 if x.dtype.kind == "i" else np.uint64
+        return ((x.astype(wide) * y.astype(wide)) >> wide(bits)).astype(x.dtype)
+    low = np.uint64(0xFFFFFFFF)
+    a, b = x.view(np.uint64), y.view(np.uint64)
+    (a0, a1), (b0, b1) = ((v & low, v >> np.uint64(32)) for v in (a, b))
+    middle = a1 * b0 + (a0 * b0 >> np.uint64(32))
+    high = a1 * b1 + (middle >> np.uint64(32)) + ((middle & low) + a0 * b1 >> np.uint64(32))
+    if x.dtype.kind == "i":
+        high = high - np.where(x < 0, b, np.uint64(0)) - np.where(y < 0, a, np.uint64(0))
+    return high.view(x.dtype)
+
+
+def reinterpret_bits(dtype: type) -> Function:
+    """Return a function that interprets the same bits as another type."""
+    return lambda x: x.view(dtype)
+
+
+def saturate_to_one(x: Value) -> Value:
+    """Clamp to 0 and 1; NaN becomes 0."""
+    return np.fmin(np.fmax(np.nan_to_num(x, nan=0.0), np.float32(0)), np.float32(1))
+
+
+def special_function(name: str) -> Function:
+    """Return one of SciPy's special functions."""
+
+    def function(x: Value) -> Value:
+        from scipy import special  # slow to import, and few kernels need it
+
+        return getattr(special, name)(x).astype(x.dtype)
+
+    return function
+
+
+def via_float64(function: Function) -> Function:
+    """Return a function that computes in float64 and rounds: NumPy's float32 result is less exact than a GPU's."""
+
+    def via_float64(x: Value) -> Value:
+        return function(x.astype(np.float64)).astype(x.dtype)
+
+    return via_float64
+
+
+def power_of_ten(x: Value) -> Value:
+    """Return 10 to the power of `x`."""
+    return np.power(x.dtype.type(10), x)
+
+
+def positive_difference(x: Value, y: Value) -> Value:
+    """Return `x - y`, or 0 if it is negative."""
+    return np.where(x <= y, x.dtype.type(0), x - y)
+
+
+def log_gamma(x: Value) -> Value:
+    """Return the logarithm of the gamma function's absolute value, also where SciPy's is infinite."""
+    size = np.abs(x)
+    result = np.where(size < np.finfo(np.float64).smallest_normal, -np.log(size), special_function("gammaln")(x))
+    return np.where(np.isinf(x), size, result).astype(x.dtype)[()]
+
+
+def interpolate(first: Value, second: Value, weight: Value) -> Value:
+    """Return a value between two, by the weight of the second."""
+    return (1 - weight) * first + weight * second
+
+
+def find_mantissa(x: Value) -> Value:
+    """Return the mantissa, from 0.5 to 1, as C's `frexp`."""
+    return np.frexp(x)[0]
+
+
+def find_exponent(x: Value) -> Value:
+    """Return the exponent for that mantissa; 0 for infinity and NaN."""
+    return np.where(np.isfinite(x), np.frexp(x)[1], 0)
+
+
+def from_half(bits: Value) -> Value:
+    """Return the number that the bits of a 16-bit float represent."""
+    return bits.view(np.float16).astype(np.float32)
+
+
+def to_half(value: Value) -> Value:
+    """Return the bits of a number rounded to a 16-bit float."""
+    return value.astype(np.float16).view(np.uint16)
