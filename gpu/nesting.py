@@ -10,8 +10,8 @@ MAX_STATEMENT_DEPTH = 1000
 MAX_EXPRESSION_DEPTH = 400
 """Expressions nested in each other, including conversions; each term of a sum nests one level deeper."""
 
-_MAX_CALL_DEPTH = 12_000
-"""Nested Python calls: up to seven per level, and a kernel's functions may call each other."""
+_MAX_CALL_DEPTH = 14_000
+"""Nested Python calls: up to eight per level, and a kernel's functions may call each other."""
 
 
 def raise_recursion_limit() -> None:

@@ -11,31 +11,22 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
-from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.async_copies import ByteCopy, get_async_copies, group_by_value
-from gpu.simulator.executor.barriers import pass_barrier, pass_grid_barrier
+from gpu.simulator.executor.bare_expressions import BareExpressions
+from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.call_frame import Callee, CallFrame, Evaluator
-from gpu.simulator.executor.children import add_child_launches
-from gpu.simulator.executor.clusters import pass_cluster_barrier
 from gpu.simulator.executor.effects import (
-    check_assertion,
-    print_lanes,
-    read_clock,
     report_exchange,
-    report_fence,
-    report_heap_call,
-    require_full_warp,
 )
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.phases import get_phases
-from gpu.simulator.executor.pointers import PointerValue, to_pointer
-from gpu.simulator.executor.shared_addresses import from_shared_address, map_to_cluster, to_shared_address
-from gpu.simulator.executor.textures import compute_texel_weight, find_texel
+from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
-from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, FULL_WARP_SYNC, INTRINSICS, MATRIX_PRODUCTS
+from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
 from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
-from gpu.simulator.types import INT64, VOID, Pointer, Scalar, Type, has_union, leaves, vector_size
+from gpu.simulator.ir.walking import Visitor
+from gpu.simulator.types import VOID, Pointer, Scalar, has_union, leaves, vector_size
 
 MAXIMUM_DEPTH = 64
 
@@ -75,7 +66,7 @@ _STORES = (
 )
 
 
-class ExpressionCompiler:
+class ExpressionCompiler(Visitor):
     """Compiles expressions over an algebra of values.
 
     Parameters
@@ -105,171 +96,69 @@ class ExpressionCompiler:
         self.bare_compiler = (
             self if values.bare is values else ExpressionCompiler(values.bare, function, operation_counter, self)
         )
+        self._bare = BareExpressions(self.bare_compiler.compile_expression)
 
     def compile_expression(self, expression: ir.Expression) -> Evaluator:
         """Compile an expression to a closure."""
         if self._effect_compiler is not None and isinstance(expression, _STORES):
             return self._effect_compiler.values.strip_closure(self._effect_compiler.compile_expression(expression))
-        match expression:
-            case ir.Local(_, slot, _):
-                return self.values.variable(slot)
-            case ir.Unary(_, op, operand):
-                assert isinstance(operand.type, Scalar)
-                return self._apply(op, UNARY[op].get_function(operand.type), operand)
-            case ir.Binary(_, op, left, right):
-                assert isinstance(left.type, Scalar)
-                return self._apply(op, get_binary_operation(op, left.type), left, right)
-            case ir.Intrinsic():
-                return self._intrinsic(expression)
-            case ir.Cast(type, operand) if isinstance(type, Scalar) and isinstance(operand.type, Scalar):
-                return self.values.conversion(get_cast(operand.type, type), self.compile_expression(operand))
-            case ir.Logical():
-                return self._logical(expression)
-            case ir.Select():
-                return self._select(expression)
-            case ir.Sequence(_, first, second):
-                before, after = self.bare_compiler.compile_expression(first), self.compile_expression(second)
-                return lambda frame, mask: (before(frame, mask), after(frame, mask))[1]
-            case ir.Construct(_, parts):
-                return self._construct(parts)
-            case ir.Extract(type, operand, first):
-                last = first + len(leaves(type))
-                index = first if isinstance(type, Scalar | Pointer) else slice(first, last)
-                return self.values.part(self.compile_expression(operand), index)
-            case ir.Load(_, place, is_async=True):
-                return self._async_read(place)
-            case ir.Load(_, place):
-                return self._load(place)
-            case ir.Assign(_, place, value):
-                return self._assign(place, self.compile_expression(value), reads=not _runs_in_any_lane(value))
-            case ir.Update():
-                return self._update(expression)
-            case ir.Atomic():
-                return self._atomic(expression)
-            case ir.Temporary():
-                return self._temporary(expression)
-            case ir.AsyncCopy():
-                return self._async_copy(expression)
-            case ir.BulkCopy():
-                return self._bulk_copy(expression)
-            case ir.BarrierPhase():
-                return self._phase(expression)
-            case ir.Call():
-                return self._call(expression)
-            case ir.IndirectCall():
-                return self._indirect_call(expression)
-            case ir.Warp(type, op, arguments) if op in MATRIX_PRODUCTS:
-                return self.values.product(
-                    op, type.dtype, [self.compile_expression(argument) for argument in arguments]
-                )
-            case ir.Warp(_, _, arguments) if arguments:
-                return self._exchange(expression)
-        return self.values.lift_closure(self.bare_compiler._compile_bare(expression))  # noqa: SLF001
+        evaluator: Evaluator = self.visit(expression)
+        return evaluator
 
-    def _compile_bare(self, expression: ir.Expression) -> Evaluator:
-        """Compile an expression whose result does not derive from other values: constants, addresses, effects."""
-        match expression:
-            case ir.Const(_, value):
-                return lambda frame, mask: value
-            case ir.Null():
-                null = PointerValue(None)
-                return lambda frame, mask: null
-            case ir.Global(_, name):
-                return lambda frame, mask: frame.globals[name]
-            case ir.Special(_, name, axis):
-                return lambda frame, mask: frame.batch.builtin_values[name][axis]
-            case ir.Cast(type, operand):
-                return self._pointer_cast(type, operand)
-            case ir.ClusterAddress(_, own_pointer, block_rank, position):
-                own, rank = self.compile_expression(own_pointer), self.compile_expression(block_rank)
-                return lambda frame, mask: map_to_cluster(
-                    frame.batch, own(frame, mask), rank(frame, mask), mask, position
-                )
-            case ir.SharedAddress(type, operand, position):
-                return self._shared_address(type, self.compile_expression(operand), position)
-            case ir.Offset(type, pointer, index):
-                start, by, size = self.compile_expression(pointer), self.compile_expression(index), type.element.size
-                return lambda frame, mask: start(frame, mask).offset_by(by(frame, mask), size)
-            case ir.Member(_, pointer, offset):
-                start = self.compile_expression(pointer)
-                return lambda frame, mask: start(frame, mask).offset_by(offset, 1)
-            case ir.Distance():
-                return self._distance(expression)
-            case ir.Warp(_, op, _, position) if op == FULL_WARP_SYNC:
-                return lambda frame, mask: require_full_warp(frame, mask, position)
-            case ir.Warp(scalar, op):
-                dtype = scalar.dtype
-                return lambda frame, mask: exchanges.run_warp_operation(op, frame.batch, mask, []).astype(
-                    dtype, copy=False
-                )
-            case ir.Fence(_, name, position, lanes):
-                named = self.compile_expression(lanes) if lanes is not None else None
-                return lambda frame, mask: report_fence(frame, name, mask, named and named(frame, mask), position)
-            case ir.AsyncCommit(_, kind):
-                return lambda frame, mask: get_async_copies(frame.batch, kind).commit(mask)
-            case ir.AsyncWait(_, left, kind):
-                pending = self.compile_expression(left) if left is not None else None
-                return lambda frame, mask: get_async_copies(frame.batch, kind).complete_groups(
-                    mask, pending and pending(frame, mask)
-                )
-            case ir.HeapChange(_, pointer, size, position):
-                return self._heap_call(pointer, size, position)
-            case ir.Print(_, text, arguments):
-                return self._print(text, arguments)
-            case ir.Assertion(_, condition, text, position):
-                holds = self.compile_expression(condition)
-                return lambda frame, mask: check_assertion(frame, mask, holds(frame, mask), text, position)
-            case ir.GridBarrier(_, position):
-                return lambda frame, mask: pass_grid_barrier(frame, mask, position)
-            case ir.ClusterBarrier(_, part, position):
-                return lambda frame, mask: pass_cluster_barrier(frame, mask, part, position)
-            case ir.Clock(scalar):
-                dtype = scalar.dtype
-                return lambda frame, mask: read_clock(frame, dtype)
-            case ir.Texel(_, pointer, places):
-                address, at = self.compile_expression(pointer), [self.compile_expression(place) for place in places]
-                return lambda frame, mask: find_texel(
-                    expression, frame.batch, address(frame, mask), [place(frame, mask) for place in at], mask
-                )
-            case ir.TexelWeight(_, pointer, _, along):
-                texture = self.compile_expression(pointer)
-                coordinate = self.compile_expression(along) if along is not None else None
-                return lambda frame, mask: compute_texel_weight(
-                    expression, frame.batch, texture(frame, mask), coordinate and coordinate(frame, mask), mask
-                )
-            case ir.LaunchCall():
-                return self._launch(expression)
-            case ir.WaitForChildren():
-                return lambda frame, mask: frame.batch.wait_for_children()
-        raise AssertionError(expression)
+    def visit_local(self, node: ir.Local) -> Evaluator:
+        return self.values.variable(node.slot)
+
+    def visit_unary(self, node: ir.Unary) -> Evaluator:
+        assert isinstance(node.operand.type, Scalar)
+        return self._apply(node.op, UNARY[node.op].get_function(node.operand.type), node.operand)
+
+    def visit_binary(self, node: ir.Binary) -> Evaluator:
+        assert isinstance(node.left.type, Scalar)
+        return self._apply(node.op, get_binary_operation(node.op, node.left.type), node.left, node.right)
+
+    def visit_cast(self, node: ir.Cast) -> Evaluator:
+        if isinstance(node.type, Scalar) and isinstance(node.operand.type, Scalar):
+            return self.values.conversion(get_cast(node.operand.type, node.type), self.compile_expression(node.operand))
+        return self.visit_other(node)
+
+    def visit_sequence(self, node: ir.Sequence) -> Evaluator:
+        before, after = self.bare_compiler.compile_expression(node.first), self.compile_expression(node.second)
+        return lambda frame, mask: (before(frame, mask), after(frame, mask))[1]
+
+    def visit_construct(self, node: ir.Construct) -> Evaluator:
+        return self._construct(node.parts)
+
+    def visit_extract(self, node: ir.Extract) -> Evaluator:
+        last = node.first + len(leaves(node.type))
+        index = node.first if isinstance(node.type, Scalar | Pointer) else slice(node.first, last)
+        return self.values.part(self.compile_expression(node.operand), index)
+
+    def visit_load(self, node: ir.Load) -> Evaluator:
+        return self._async_read(node.place) if node.is_async else self._load(node.place)
+
+    def visit_assign(self, node: ir.Assign) -> Evaluator:
+        return self._assign(node.place, self.compile_expression(node.value), reads=not _runs_in_any_lane(node.value))
+
+    def visit_warp(self, node: ir.Warp) -> Evaluator:
+        if node.op in MATRIX_PRODUCTS:
+            operands = [self.compile_expression(argument) for argument in node.arguments]
+            return self.values.product(node.op, node.type.dtype, operands)
+        return self._exchange(node) if node.arguments else self.visit_other(node)
+
+    def visit_other(self, node: ir.Expression) -> Evaluator:
+        return self.values.lift_closure(self._bare.visit(node))
 
     def _apply(self, op: str, function: Callable[..., Any], *operands: ir.Expression) -> Evaluator:
         return self.values.apply(op, function, [self.compile_expression(operand) for operand in operands])
 
-    def _intrinsic(self, expression: ir.Intrinsic) -> Evaluator:
-        name, arguments, dtype = expression.name, expression.arguments, expression.type.dtype
-        function = intrinsic = INTRINSICS[name].get_function(expression.type)
-        if any(argument.type != expression.type for argument in arguments):
+    def visit_intrinsic(self, node: ir.Intrinsic) -> Evaluator:
+        name, arguments, dtype = node.name, node.arguments, node.type.dtype
+        function = intrinsic = INTRINSICS[name].get_function(node.type)
+        if any(argument.type != node.type for argument in arguments):
             function = lambda *values: intrinsic(*values).astype(dtype)  # noqa: E731
         if name in CONVERSIONS:
             return self.values.conversion(function, self.compile_expression(arguments[0]))
         return self._apply(name, function, *arguments)
-
-    def _pointer_cast(self, type: Type, operand: ir.Expression) -> Evaluator:
-        run = self.compile_expression(operand)
-        if isinstance(operand.type, Pointer) and isinstance(type, Scalar):
-            narrow = get_cast(INT64, type)
-            return lambda frame, mask: narrow(run(frame, mask).number())
-        if isinstance(operand.type, Scalar) and isinstance(type, Pointer):
-            widen = get_cast(operand.type, INT64)
-            return lambda frame, mask: to_pointer(widen(run(frame, mask)))
-        return run
-
-    def _shared_address(self, type: Scalar | Pointer, run: Evaluator, position: SourcePosition) -> Evaluator:
-        if isinstance(type, Pointer):
-            return lambda frame, mask: from_shared_address(frame.batch, run(frame, mask))
-        narrow = get_cast(INT64, type)
-        return lambda frame, mask: narrow(to_shared_address(frame.batch, run(frame, mask), mask, position))
 
     def _count_operand(self, side: ir.Expression, run: Evaluator) -> Evaluator:
         """Return a closure that also notifies the observer of the operations of a conditional operand."""
@@ -285,32 +174,28 @@ class ExpressionCompiler:
 
         return counting
 
-    def _logical(self, expression: ir.Logical) -> Evaluator:
-        op, values = expression.op, self.values
-        left, right = self.compile_expression(expression.left), self.compile_expression(expression.right)
-        lazy = values.logical(op, left, self._count_operand(expression.right, right))
-        if not values.allows_speculation or not _runs_in_any_lane(expression.right):
+    def visit_logical(self, node: ir.Logical) -> Evaluator:
+        op, values = node.op, self.values
+        left, right = self.compile_expression(node.left), self.compile_expression(node.right)
+        lazy = values.logical(op, left, self._count_operand(node.right, right))
+        if not values.allows_speculation or not _runs_in_any_lane(node.right):
             return lazy
         eager = values.apply(op, np.logical_and if op == "&&" else np.logical_or, [left, right])
-        if self._operation_counter.find_operand_count(expression.right) is None:
+        if self._operation_counter.find_operand_count(node.right) is None:
             return eager
         return lambda frame, mask: (eager if frame.batch.observer is None else lazy)(frame, mask)
 
-    def _select(self, expression: ir.Select) -> Evaluator:
-        match expression:
+    def visit_select(self, node: ir.Select) -> Evaluator:
+        match node:
             case ir.Select(_, decision, ir.Const(_, yes), ir.Const(_, no)):
                 # With two constants, the value derives from the condition.
                 return self._apply("?:", lambda condition: _select_constant(condition, yes, no), decision)
-        sides = (expression.chosen, expression.other)
-        condition = self.bare_compiler.compile_expression(expression.condition)
-        if self._operation_counter.is_choice(expression):
+        sides = (node.chosen, node.other)
+        condition = self.bare_compiler.compile_expression(node.condition)
+        if self._operation_counter.is_choice(node):
             return self.values.choice(condition, *map(self.compile_expression, sides))
         chosen, other = (self._count_operand(side, self.compile_expression(side)) for side in sides)
-        eager = (
-            self.values.allows_speculation
-            and isinstance(expression.type, Scalar)
-            and all(map(_runs_in_any_lane, sides))
-        )
+        eager = self.values.allows_speculation and isinstance(node.type, Scalar) and all(map(_runs_in_any_lane, sides))
         is_counted = any(self._operation_counter.find_operand_count(side) is not None for side in sides)
         merged = self.values.merge
 
@@ -330,37 +215,6 @@ class ExpressionCompiler:
     def _construct(self, parts: tuple[ir.Expression, ...]) -> Evaluator:
         evaluators, composed = [self.compile_expression(part) for part in parts], self.values.compose
         return lambda frame, mask: composed([evaluate(frame, mask) for evaluate in evaluators])
-
-    def _distance(self, expression: ir.Distance) -> Evaluator:
-        left, right = self.compile_expression(expression.left), self.compile_expression(expression.right)
-        assert isinstance(expression.left.type, Pointer)
-        size = expression.left.type.element.size
-
-        def run(frame: CallFrame, mask: LaneMask) -> Any:
-            difference = (left(frame, mask).offset - right(frame, mask).offset) // size
-            return difference if isinstance(difference, np.ndarray) else np.int64(difference)
-
-        return run
-
-    def _heap_call(self, pointer: ir.Expression, size: ir.Expression | None, position: SourcePosition) -> Evaluator:
-        address, byte_count = (
-            self.compile_expression(pointer),
-            self.compile_expression(size) if size is not None else None,
-        )
-        return lambda frame, mask: report_heap_call(
-            frame, mask, address(frame, mask), byte_count and byte_count(frame, mask), position
-        )
-
-    def _print(self, text: str, arguments: tuple[ir.Expression | str, ...]) -> Evaluator:
-        values = [
-            argument if isinstance(argument, str) else self.compile_expression(argument) for argument in arguments
-        ]
-
-        def run(frame: CallFrame, mask: LaneMask) -> Any:
-            results = [value if isinstance(value, str) else value(frame, mask) for value in values]
-            return print_lanes(frame, mask, text, results)
-
-        return run
 
     def _exchange(self, expression: ir.Warp) -> Evaluator:
         op, position = expression.op, expression.position
@@ -465,10 +319,10 @@ class ExpressionCompiler:
 
         return run
 
-    def _update(self, expression: ir.Update) -> Evaluator:
+    def visit_update(self, node: ir.Update) -> Evaluator:
         """Compile a compound assignment, whose right side C++ evaluates first."""
-        change, value = self._change(expression), self.compile_expression(expression.value)
-        gives_old, place, values = expression.returns_old, expression.place, self.values
+        change, value = self._change(node), self.compile_expression(node.value)
+        gives_old, place, values = node.returns_old, node.place, self.values
         if isinstance(place, ir.Local):
             slot, merged, noted = place.slot, values.merge, values.on_assign
 
@@ -514,11 +368,11 @@ class ExpressionCompiler:
         widen, narrow = get_cast(stored, compute), get_cast(compute, stored)
         return self.values.operation(op, lambda old, operand: narrow(operation(widen(old), operand)))
 
-    def _atomic(self, expression: ir.Atomic) -> Evaluator:
-        pointer, index = self._address_and_index(expression.place)
-        evaluators = [self.compile_expression(argument) for argument in expression.arguments]
-        site, atomic = AccessSite(expression.place.position, "atomic"), self.values.atomic
-        op, used, dtype = expression.op, expression.used, expression.type.dtype
+    def visit_atomic(self, node: ir.Atomic) -> Evaluator:
+        pointer, index = self._address_and_index(node.place)
+        evaluators = [self.compile_expression(argument) for argument in node.arguments]
+        site, atomic = AccessSite(node.place.position, "atomic"), self.values.atomic
+        op, used, dtype = node.op, node.used, node.type.dtype
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             address, at = pointer(frame, mask), index(frame, mask)
@@ -527,10 +381,10 @@ class ExpressionCompiler:
 
         return run
 
-    def _temporary(self, expression: ir.Temporary) -> Evaluator:
-        type, values = expression.type.element, self.values
+    def visit_temporary(self, node: ir.Temporary) -> Evaluator:
+        type, values = node.type.element, self.values
         parts, punned = leaves(type), has_union(type)
-        value = self.compile_expression(expression.value) if expression.value is not None else None
+        value = self.compile_expression(node.value) if node.value is not None else None
         site = AccessSite(SourcePosition("", 0), "write")
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
@@ -543,15 +397,12 @@ class ExpressionCompiler:
 
         return run
 
-    def _async_copy(self, expression: ir.AsyncCopy) -> Evaluator:
+    def visit_async_copy(self, node: ir.AsyncCopy) -> Evaluator:
         to, source, size = (
-            self.bare_compiler.compile_expression(each)
-            for each in (expression.destination, expression.source, expression.bytes)
+            self.bare_compiler.compile_expression(each) for each in (node.destination, node.source, node.bytes)
         )
-        source_bytes = (
-            self.bare_compiler.compile_expression(expression.read_bytes) if expression.read_bytes is not None else None
-        )
-        position, values = expression.position, self.values
+        source_bytes = self.bare_compiler.compile_expression(node.read_bytes) if node.read_bytes is not None else None
+        position, values = node.position, self.values
 
         def run(frame: CallFrame, mask: LaneMask) -> None:
             copy = ByteCopy(
@@ -570,13 +421,12 @@ class ExpressionCompiler:
 
         return values.lift_closure(run)
 
-    def _bulk_copy(self, expression: ir.BulkCopy) -> Evaluator:
+    def visit_bulk_copy(self, node: ir.BulkCopy) -> Evaluator:
         to, source, size = (
-            self.bare_compiler.compile_expression(each)
-            for each in (expression.destination, expression.source, expression.bytes)
+            self.bare_compiler.compile_expression(each) for each in (node.destination, node.source, node.bytes)
         )
-        barrier = self.bare_compiler.compile_expression(expression.barrier) if expression.barrier is not None else None
-        position, values = expression.position, self.values
+        barrier = self.bare_compiler.compile_expression(node.barrier) if node.barrier is not None else None
+        position, values = node.position, self.values
 
         def run(frame: CallFrame, mask: LaneMask) -> None:
             batch = frame.batch
@@ -589,11 +439,11 @@ class ExpressionCompiler:
 
         return values.lift_closure(run)
 
-    def _phase(self, expression: ir.BarrierPhase) -> Evaluator:
-        op, position, values = expression.op, expression.position, self.values
+    def visit_barrier_phase(self, node: ir.BarrierPhase) -> Evaluator:
+        op, position, values = node.op, node.position, self.values
         pointer, argument = (
-            self.bare_compiler.compile_expression(expression.pointer),
-            self.bare_compiler.compile_expression(expression.argument),
+            self.bare_compiler.compile_expression(node.pointer),
+            self.bare_compiler.compile_expression(node.argument),
         )
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
@@ -612,10 +462,10 @@ class ExpressionCompiler:
 
     # Functions.
 
-    def _call(self, expression: ir.Call) -> Evaluator:
-        function, position = expression.function, expression.position
+    def visit_call(self, node: ir.Call) -> Evaluator:
+        function, position = node.function, node.position
         compiled = self._function(function)
-        evaluators = [self.compile_expression(argument) for argument in expression.arguments]
+        evaluators = [self.compile_expression(argument) for argument in node.arguments]
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             _check_call(frame, mask, function, position)
@@ -623,29 +473,22 @@ class ExpressionCompiler:
 
         return self.values.lift_closure(run) if function.type == VOID else run
 
-    def _indirect_call(self, expression: ir.IndirectCall) -> Evaluator:
-        number, values = self.bare_compiler.compile_expression(expression.function), self.values
-        evaluators = [self.compile_expression(argument) for argument in expression.arguments]
+    def visit_indirect_call(self, node: ir.IndirectCall) -> Evaluator:
+        number, values = self.bare_compiler.compile_expression(node.function), self.values
+        evaluators = [self.compile_expression(argument) for argument in node.arguments]
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             numbers = number(frame, mask)
             arguments = [evaluate(frame, mask) for evaluate in evaluators]
             result: Any = None
-            for function, lanes in _called_functions(frame, mask, numbers, expression):
-                _check_call(frame, lanes, function, expression.position)
+            for function, lanes in _called_functions(frame, mask, numbers, node):
+                _check_call(frame, lanes, function, node.position)
                 this = [values.lift(each) for each in _this_argument(function)]
                 returned = self._function(function).call(frame, lanes, [*this, *arguments])
                 result = values.merge(result, returned, lanes)
             return result
 
-        return values.lift_closure(run) if expression.type == VOID else run
-
-    def _launch(self, expression: ir.LaunchCall) -> Evaluator:
-        function, position = expression.function, expression.position
-        parts = (expression.grid, expression.block, expression.shared_bytes, expression.stream)
-        configuration = [self.compile_expression(part) for part in parts]
-        arguments = [self.compile_expression(argument) for argument in expression.arguments]
-        return lambda frame, mask: add_child_launches(frame, mask, function, configuration, arguments, position)
+        return values.lift_closure(run) if node.type == VOID else run
 
 
 def _select_constant(condition: Any, yes: Any, no: Any) -> Any:

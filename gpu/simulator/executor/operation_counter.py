@@ -26,23 +26,25 @@ values computed from thread indices have no provenance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.ir.intrinsics import MATRIX_PRODUCTS, TEXTURE_INTERPOLATION
+from gpu.simulator.ir.walking import Visitor, child_nodes, query_cache, walk
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 NO_USE, DATA_USE, INDEX_USE = 0, 1, 2
 """Flags for the uses of a value: none that counts, data, and subscripts or addresses."""
 
-Uses = Iterator[tuple[ir.Expression, int]]
+Uses = Sequence[tuple[ir.Expression, int]]
 """Expressions with the uses of their values."""
 
 _COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
 
 
-class OperationCounter:
+class OperationCounter(Visitor):
     """Counts the operations on data of a kernel and of all functions that it calls and kernels that it launches.
 
     A function that kernels share can process data in one and indices in another, so each kernel has its own copy.
@@ -67,23 +69,28 @@ class OperationCounter:
 
     def analyze_kernel(self, kernel: ir.Function) -> None:
         """Analyze a kernel and all functions that it calls, unless that is done already."""
-        if id(kernel) in self._uses:
-            return
+        if id(kernel) not in self._uses:
+            with query_cache():
+                self._analyze(kernel)
+
+    def _analyze(self, kernel: ir.Function) -> None:
         functions = [kernel]
+        definitions: dict[int, list[Any]] = {}
         self._uses[id(kernel)], self._variables_from_memory[id(kernel)] = {}, set()
         state = None
         while state != (state := self._analysis_size()):
             for function in functions:
                 self._function = id(function)
-                for expression, use in self._expressions(function.body):
-                    for part, part_use in self._iterate_parts(expression, use):
-                        functions += self._add_uses(part, part_use)
-                self._propagate_reads(function.body)
+                for part, use in self._list_parts(self._expressions(function.body)):
+                    functions += self._add_uses(part, use)
+                if id(function) not in definitions:
+                    definitions[id(function)] = self._find_definitions(function.body)
+                self._propagate_reads(definitions[id(function)])
         counts = None
         while counts != (counts := (len(self._compared_variables), len(self._compared_functions))):
             for function in functions:
                 self._function = id(function)
-                self._propagate_comparisons(function.body)
+                self._propagate_comparisons(definitions[id(function)])
         for function in functions:
             self._function = id(function)
             self._count_statement(function.body)
@@ -115,22 +122,19 @@ class OperationCounter:
             len(self._functions_from_memory),
         )
 
-    def _add_uses(self, expression: ir.Expression, use: int) -> list[ir.Function]:
+    def _add_uses(self, expression: Any, use: int) -> list[ir.Function]:
         """Add an expression's uses of variables and results; return functions that are new."""
-        called: list[ir.Function] = []
-        match expression:
-            case ir.Local(_, slot) | ir.Update(_, ir.Local(_, slot)):
-                uses = self._uses[self._function]
-                uses[slot] = uses.get(slot, NO_USE) | use
-            case ir.Call(_, function):
-                called = [function]
-            case ir.IndirectCall(_, _, functions):
-                called = list(functions.values())
-            case ir.LaunchCall(_, function):
-                called = [function]
-                use = NO_USE
-            case _:
-                pass
+        kind = type(expression)
+        if kind is ir.Update:
+            expression, kind = expression.place, type(expression.place)
+        if kind is ir.Local:
+            uses = self._uses[self._function]
+            uses[expression.slot] = uses.get(expression.slot, NO_USE) | use
+        if kind not in (ir.Call, ir.IndirectCall, ir.LaunchCall):
+            return []
+        called = list(expression.functions.values()) if kind is ir.IndirectCall else [expression.function]
+        if kind is ir.LaunchCall:
+            use = NO_USE
         for function in called:
             self._uses_of_result[id(function)] = self._uses_of_result.get(id(function), NO_USE) | use
         new = [function for function in called if id(function) not in self._uses]
@@ -141,130 +145,140 @@ class OperationCounter:
     def _get_use(self, slot: int) -> int:
         return self._uses[self._function].get(slot, NO_USE)
 
-    def _iterate_parts(self, expression: ir.Expression, use: int) -> Uses:
-        """Yield an expression and all its subexpressions, with their uses."""
-        use = _add_float_use(expression, use)
-        yield expression, use
-        for part, part_use in self._direct_parts(expression, use):
-            yield from self._iterate_parts(part, part_use)
+    def _list_parts(self, expressions: Uses) -> list[tuple[ir.Expression, int]]:
+        """Return expressions and all their subexpressions, with their uses."""
+        parts = []
+        pending = list(expressions)
+        while pending:
+            expression, use = pending.pop()
+            use = _add_float_use(expression, use)
+            parts.append((expression, use))
+            pending += self.visit(expression, use)
+        return parts
 
-    def _direct_parts(self, expression: ir.Expression, use: int) -> Uses:
-        match expression:
-            case ir.Binary(_, _, left, right) | ir.Logical(_, _, left, right):
-                yield from ((left, use), (right, use))
-            case ir.Unary(_, _, operand) | ir.Cast(_, operand) | ir.Extract(_, operand, _):
-                yield operand, use
-            case ir.Select(_, condition, chosen, other):
-                yield from ((condition, NO_USE), (chosen, use), (other, use))
-            case ir.Sequence(_, first, second):
-                yield from ((first, NO_USE), (second, use))
-            case ir.Construct(_, parts) | ir.Intrinsic(_, _, parts):
-                yield from ((part, use) for part in parts)
-            case ir.Offset(_, pointer, index):
-                yield from ((pointer, INDEX_USE), (index, INDEX_USE))
-            case ir.Distance(_, left, right):
-                yield from ((left, INDEX_USE), (right, INDEX_USE))
-            case ir.Member(_, pointer, _) | ir.SharedAddress(_, pointer):
-                yield pointer, INDEX_USE
-            case ir.Texel(_, pointer, places):
-                yield from ((part, INDEX_USE) for part in (pointer, *places))
-            case ir.TexelWeight(_, pointer, _, place):
-                yield from ((part, INDEX_USE) for part in (pointer, place) if part is not None)
-            case ir.Load(_, place):
-                yield from _subscripts(place)
-            case ir.Temporary(_, value) if value is not None:
-                yield value, DATA_USE
-            case ir.Assign(_, place, value) | ir.Update(_, place, _, value):
-                yield from _subscripts(place)
-                yield value, use | self._get_place_use(place)
-            case ir.Atomic(_, _, place, arguments):
-                yield from _subscripts(place)
-                yield from ((argument, DATA_USE) for argument in arguments)
-            case ir.Warp(_, op, arguments) if op in MATRIX_PRODUCTS:
-                yield from ((argument, use if at else NO_USE) for at, argument in enumerate(arguments))
-            case ir.Warp(_, op, arguments):
-                # The mask comes first, the value second; of a shuffle the source lane and width follow.
-                value_use = use if op.startswith(("__shfl", "__reduce")) else NO_USE
-                yield from ((argument, value_use if at == 1 else NO_USE) for at, argument in enumerate(arguments))
-            case ir.Call(_, function, arguments):
-                within = self._uses.get(id(function), {})
-                yield from ((argument, within.get(slot, NO_USE)) for slot, argument in enumerate(arguments))
-            case ir.IndirectCall(_, function, _, arguments):
-                yield function, NO_USE
-                yield from ((argument, DATA_USE) for argument in arguments)
-            case ir.LaunchCall():
-                within = self._uses.get(id(expression.function), {})
-                yield from ((each, NO_USE) for each in (expression.grid, expression.block, expression.shared_bytes))
-                yield from ((each, within.get(slot, NO_USE)) for slot, each in enumerate(expression.arguments))
-            case ir.Print(_, _, arguments):
-                yield from ((argument, NO_USE) for argument in arguments if not isinstance(argument, str))
-            case ir.Assertion(_, condition):
-                yield condition, NO_USE
-            case ir.BulkCopy(_, to, source, size, barrier):
-                yield from ((part, INDEX_USE) for part in (to, source, size, barrier) if part is not None)
-            case ir.BarrierPhase(_, _, pointer, argument):
-                yield from ((part, INDEX_USE) for part in (pointer, argument))
-            case ir.ClusterAddress(_, pointer, rank):
-                yield from ((part, INDEX_USE) for part in (pointer, rank))
-            case ir.AsyncCopy(_, to, source, size, given):
-                yield from ((part, INDEX_USE) for part in (to, source, size, given) if part is not None)
-            case _:
-                pass
+    # The parts of each class of expressions, with their uses.
+
+    def visit_other(self, node: Any, use: int) -> Uses:
+        return ()
+
+    def _parts_with_same_use(self, node: Any, use: int) -> Uses:
+        return [(part, use) for part in child_nodes(node)]
+
+    visit_binary = visit_logical = visit_unary = visit_cast = visit_extract = _parts_with_same_use
+    visit_construct = visit_intrinsic = _parts_with_same_use
+
+    def _addresses(self, node: Any, use: int) -> Uses:
+        return [(part, INDEX_USE) for part in child_nodes(node)]
+
+    visit_offset = visit_distance = visit_member = visit_shared_address = visit_texel = visit_texel_weight = _addresses
+    visit_bulk_copy = visit_barrier_phase = visit_cluster_address = visit_async_copy = _addresses
+
+    def _unused_parts(self, node: Any, use: int) -> Uses:
+        return [(part, NO_USE) for part in child_nodes(node)]
+
+    visit_print = visit_assertion = _unused_parts
+
+    def visit_temporary(self, node: ir.Temporary, use: int) -> Uses:
+        return [(part, DATA_USE) for part in child_nodes(node)]
+
+    def visit_select(self, node: ir.Select, use: int) -> Uses:
+        return (node.condition, NO_USE), (node.chosen, use), (node.other, use)
+
+    def visit_sequence(self, node: ir.Sequence, use: int) -> Uses:
+        return (node.first, NO_USE), (node.second, use)
+
+    def visit_load(self, node: ir.Load, use: int) -> Uses:
+        return _subscripts(node.place)
+
+    def visit_assign(self, node: ir.Assign | ir.Update, use: int) -> Uses:
+        return [*_subscripts(node.place), (node.value, use | self._get_place_use(node.place))]
+
+    visit_update = visit_assign
+
+    def visit_atomic(self, node: ir.Atomic, use: int) -> Uses:
+        return [*_subscripts(node.place), *((argument, DATA_USE) for argument in node.arguments)]
+
+    def visit_warp(self, node: ir.Warp, use: int) -> Uses:
+        if node.op in MATRIX_PRODUCTS:
+            return [(argument, use if at else NO_USE) for at, argument in enumerate(node.arguments)]
+        # The mask comes first, the value second; of a shuffle the source lane and width follow.
+        value_use = use if node.op.startswith(("__shfl", "__reduce")) else NO_USE
+        return [(argument, value_use if at == 1 else NO_USE) for at, argument in enumerate(node.arguments)]
+
+    def _arguments(self, node: ir.Call | ir.LaunchCall) -> Uses:
+        within = self._uses.get(id(node.function), {})
+        return [(argument, within.get(slot, NO_USE)) for slot, argument in enumerate(node.arguments)]
+
+    def visit_call(self, node: ir.Call, use: int) -> Uses:
+        return self._arguments(node)
+
+    def visit_indirect_call(self, node: ir.IndirectCall, use: int) -> Uses:
+        return [(node.function, NO_USE), *((argument, DATA_USE) for argument in node.arguments)]
+
+    def visit_launch_call(self, node: ir.LaunchCall, use: int) -> Uses:
+        configuration = (node.grid, node.block, node.shared_bytes)
+        return [*((each, NO_USE) for each in configuration), *self._arguments(node)]
 
     def _get_place_use(self, place: ir.Place) -> int:
         return DATA_USE if isinstance(place, ir.Element) else self._get_use(place.slot)
 
-    def _expressions(self, statement: ir.Statement) -> Uses:
-        """Yield all expressions in a statement and its inner statements, with their uses."""
-        yield from self._own_expressions(statement)
+    def _expressions(self, statement: ir.Statement) -> list[tuple[ir.Expression, int]]:
+        """Return all expressions in a statement and its inner statements, with their uses."""
+        found = list(self._own_expressions(statement))
         if isinstance(statement, ir.Loop) and statement.step is not None:
-            yield statement.step, NO_USE
+            found.append((statement.step, NO_USE))
         for inner in _inner_statements(statement):
-            yield from self._expressions(inner)
+            found += self._expressions(inner)
+        return found
 
     def _own_expressions(self, statement: ir.Statement) -> Uses:
-        """Yield the expressions that a statement evaluates before its inner statements run."""
+        """Return the expressions that a statement evaluates before its inner statements run."""
         match statement:
             case ir.Evaluate(expression):
-                yield expression, NO_USE
+                return [(expression, NO_USE)]
             case ir.Declare(slot, _, value) if value is not None:
-                yield value, self._get_use(slot)
+                return [(value, self._get_use(slot))]
             case ir.DeclareMemory(_, _, values):
-                yield from ((value, DATA_USE) for _, value in values)
+                return [(value, DATA_USE) for _, value in values]
             case ir.If(condition) | ir.Loop(condition) | ir.Switch(condition) if condition is not None:
-                yield condition, NO_USE
+                return [(condition, NO_USE)]
             case ir.Return(value) if value is not None:
-                yield value, self._uses_of_result.get(self._function, NO_USE)
-            case _:
-                pass
+                return [(value, self._uses_of_result.get(self._function, NO_USE))]
+        return ()
 
     # Values read from memory.
 
-    def _propagate_reads(self, statement: ir.Statement) -> None:
-        """Mark variables, parameters and results with values that derive from memory."""
-        match statement:
-            case ir.Declare(slot, _, value) if value is not None and self._is_from_memory(value):
-                self._variables_from_memory[self._function].add(slot)
-            case ir.Return(value) if value is not None and self._is_from_memory(value):
-                self._functions_from_memory.add(self._function)
-            case _:
-                pass
-        for expression, use in self._own_expressions(statement):
-            for part, _ in self._iterate_parts(expression, use):
-                match part:
-                    case ir.Assign(_, ir.Local(_, slot), value) | ir.Update(_, ir.Local(_, slot), _, value):
-                        if self._is_from_memory(value):
-                            self._variables_from_memory[self._function].add(slot)
-                    case ir.Call(_, function, arguments):
-                        self._variables_from_memory[id(function)].update(
-                            at for at, argument in enumerate(arguments) if self._is_from_memory(argument)
-                        )
-                    case _:
-                        pass
-        for inner in _inner_statements(statement):
-            self._propagate_reads(inner)
+    def _find_definitions(self, body: ir.Block) -> list[Any]:
+        """Return the declarations, assignments, calls and returns of a function's body, by which values spread."""
+        found: list[Any] = []
+        pending: list[ir.Statement] = [body]
+        while pending:
+            statement = pending.pop()
+            if isinstance(statement, ir.Declare | ir.Return) and statement.value is not None:
+                found.append(statement)
+            for expression, _ in self._own_expressions(statement):
+                found += [node for node in walk(expression) if isinstance(node, ir.Assign | ir.Update | ir.Call)]
+            pending += _inner_statements(statement)
+        return found
 
-    def _is_from_memory(self, expression: ir.Expression) -> bool:
+    def _propagate_reads(self, definitions: Sequence[Any]) -> None:
+        """Mark variables, parameters and results with values that derive from memory."""
+        variables = self._variables_from_memory[self._function]
+        for each in definitions:
+            if isinstance(each, ir.Call):
+                if id(each.function) in self._uses:  # not so for calls in the arguments of fences
+                    self._variables_from_memory[id(each.function)].update(
+                        at for at, argument in enumerate(each.arguments) if self._is_from_memory(argument)
+                    )
+            elif isinstance(each, ir.Return):
+                if self._is_from_memory(each.value):
+                    self._functions_from_memory.add(self._function)
+            else:
+                slot = _find_changed_variable(each)
+                if slot is not None and slot not in variables and self._is_from_memory(each.value):
+                    variables.add(slot)
+
+    def _is_from_memory(self, expression: Any) -> bool:
         """Return whether a value derives from memory."""
         match expression:
             case ir.Load() | ir.Atomic():
@@ -298,31 +312,22 @@ class OperationCounter:
             return bool(self._get_use(expression.slot) & INDEX_USE)
         if isinstance(expression, ir.Load):
             return False
-        return any(self._uses_index_variable(part) for part, _ in self._direct_parts(expression, NO_USE))
+        return any(self._uses_index_variable(part) for part, _ in self.visit(expression, NO_USE))
 
     # Results of comparisons of elements.
 
-    def _propagate_comparisons(self, statement: ir.Statement) -> None:
+    def _propagate_comparisons(self, definitions: Sequence[Any]) -> None:
         """Mark variables and results with values that result from comparisons of elements."""
-        match statement:
-            case ir.Declare(slot, _, value) if value is not None and self._is_from_comparison(value):
-                self._compared_variables.add((self._function, slot))
-            case ir.Return(value) if value is not None and self._is_from_comparison(value):
-                self._compared_functions.add(self._function)
-            case _:
-                pass
-        for expression, use in self._own_expressions(statement):
-            for part, _ in self._iterate_parts(expression, use):
-                if (
-                    isinstance(part, ir.Assign)
-                    and isinstance(part.place, ir.Local)
-                    and self._is_from_comparison(part.value)
-                ):
-                    self._compared_variables.add((self._function, part.place.slot))
-        for inner in _inner_statements(statement):
-            self._propagate_comparisons(inner)
+        for each in definitions:
+            if isinstance(each, ir.Return):
+                if self._is_from_comparison(each.value):
+                    self._compared_functions.add(self._function)
+            elif isinstance(each, ir.Declare | ir.Assign):
+                slot = _find_changed_variable(each)
+                if slot is not None and self._is_from_comparison(each.value):
+                    self._compared_variables.add((self._function, slot))
 
-    def _is_from_comparison(self, expression: ir.Expression) -> bool:
+    def _is_from_comparison(self, expression: Any) -> bool:
         """Return whether a value results from a comparison of elements."""
         match expression:
             case ir.Local(_, slot):
@@ -358,7 +363,7 @@ class OperationCounter:
             self._choices.add(id(expression))
         unconditional = total = self._count_own(expression, use)
         sides = _conditional_operands(expression)
-        for part, part_use in self._direct_parts(expression, use):
+        for part, part_use in self.visit(expression, use):
             part_own, part_total = self._count(part, part_use)
             total += part_total
             if not any(part is side for side in sides):
@@ -400,8 +405,7 @@ class OperationCounter:
 
 def _add_float_use(expression: ir.Expression, use: int) -> int:
     """Add the use as data if an expression is a float: floats are data, whatever they are used for."""
-    # All expressions except places have a type.
-    type = getattr(expression, "type", None)
+    type = expression.type
     return use | DATA_USE if isinstance(type, Scalar) and type.is_float else use
 
 
@@ -431,8 +435,15 @@ def _inner_statements(statement: ir.Statement) -> Iterator[ir.Statement]:
             yield from (section.body for section in sections)
 
 
+def _find_changed_variable(definition: ir.Declare | ir.Assign | ir.Update) -> int | None:
+    """Return the variable that a declaration or assignment changes; None for an element."""
+    if isinstance(definition, ir.Declare):
+        return definition.slot
+    return definition.place.slot if isinstance(definition.place, ir.Local) else None
+
+
 def _subscripts(place: ir.Place) -> Uses:
-    if isinstance(place, ir.Element):
-        yield place.pointer, INDEX_USE
-        if place.index is not None:
-            yield place.index, INDEX_USE
+    if isinstance(place, ir.Local):
+        return ()
+    index = [] if place.index is None else [(place.index, INDEX_USE)]
+    return [(place.pointer, INDEX_USE), *index]

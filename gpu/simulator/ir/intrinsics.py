@@ -145,13 +145,7 @@ MATH: dict[str, Operation] = {
             "@log $x",
             _approximate("log", f"binary = @lg2.approx.f $x\nfmul float $binary, {_LN_2}"),
         ),
-        _math(
-            "log2",
-            functions.via_float64(np.log2),
-            "@log2 $x",
-            _approximate("log2", "@lg2.approx.f $x"),
-            ptx="lg2",
-        ),
+        _math("log2", functions.via_float64(np.log2), "@log2 $x", _approximate("log2", "@lg2.approx.f $x"), ptx="lg2"),
         _math(
             "log10",
             functions.via_float64(np.log10),
@@ -215,12 +209,7 @@ MATH: dict[str, Operation] = {
             ptx=Missing("rounds twice in the timing model, which is faster"),
             signature="T(T, T, T)",
         ),
-        _math(
-            "ldexp",
-            np.ldexp,
-            "call $T @llvm.ldexp.$S.i32($T $x, i32 $y)",
-            signature="T(T, int)",
-        ),
+        _math("ldexp", np.ldexp, "call $T @llvm.ldexp.$S.i32($T $x, i32 $y)", signature="T(T, int)"),
     )
 }
 

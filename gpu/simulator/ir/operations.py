@@ -118,11 +118,7 @@ BINARY: dict[str, Operation] = {
             "sub $T 0, $x",
         ),
         _division(
-            "%",
-            "rem",
-            {"i": functions.remainder_toward_zero, "u": functions.remainder_unsigned},
-            "rem",
-            "add $T 0, 0",
+            "%", "rem", {"i": functions.remainder_toward_zero, "u": functions.remainder_unsigned}, "rem", "add $T 0, 0"
         ),
         _bitwise("&", operator.and_, "and"),
         _bitwise("|", operator.or_, "or"),
@@ -143,12 +139,7 @@ UNARY: dict[str, Operation] = {
     for each in (
         _operator("-", np.negative, "neg", {"f": "fneg $T $x", "": "sub $T 0, $x"}, signature="T(T)"),
         _operator(
-            "~",
-            np.invert,
-            "not",
-            {"b": "xor i1 $x, true", "": "xor $T $x, -1"},
-            signature="T(T)",
-            types=_INTEGERS,
+            "~", np.invert, "not", {"b": "xor i1 $x, true", "": "xor $T $x, -1"}, signature="T(T)", types=_INTEGERS
         ),
         _operator(
             "!",

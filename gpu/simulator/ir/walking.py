@@ -1,12 +1,13 @@
-"""Traversal of IR nodes, with cached queries."""
+"""Traversal of IR nodes: visitors with one method per class, and cached queries."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 from gpu.errors import SourcePosition
 from gpu.simulator.ir import nodes
@@ -23,6 +24,34 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
 # Cached, because looking them up for each node takes half of a traversal's time.
 _fields: Callable[[type], tuple[str, ...] | None] = cache(_field_names)
 _is_inner: Callable[[type], bool] = cache(lambda kind: not issubclass(kind, _LEAVES) and dataclasses.is_dataclass(kind))
+
+
+_METHOD_NAMES = {
+    kind: f"visit_{re.sub('(?<=[a-z])(?=[A-Z])', '_', kind.__name__).lower()}"
+    for kind in (*get_args(nodes.Expression), nodes.Element, *get_args(nodes.Statement))
+}
+
+
+class Visitor:
+    """Dispatches on the class of a node: `visit` calls `visit_async_copy` for an AsyncCopy.
+
+    A subclass has a method for each class that it handles, and may override `visit_other` for all others.
+    """
+
+    _methods: ClassVar[dict[type, Callable[..., Any]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._methods = {kind: getattr(cls, name) for kind, name in _METHOD_NAMES.items() if hasattr(cls, name)}
+
+    def visit(self, node: Any, *arguments: Any) -> Any:
+        """Return the result of the method for a node's class, which also gets further arguments."""
+        method = self._methods.get(type(node))
+        return self.visit_other(node, *arguments) if method is None else method(self, node, *arguments)
+
+    def visit_other(self, node: Any, *arguments: Any) -> Any:
+        """Handle a node of a class without a method."""
+        raise AssertionError(node)
 
 
 Result = TypeVar("Result")

@@ -11,6 +11,7 @@ from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
 from gpu.recording.statements import ExecutedStatement, Statement, Term, TraceFunction
 from gpu.simulator import ir
 from gpu.simulator.ir.intrinsics import ATOMICS
+from gpu.simulator.ir.walking import Visitor
 from gpu.simulator.trace.recorded_memory import RecordedMemory
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size
@@ -166,106 +167,174 @@ def _convert_all(*expressions: ir.Expression | ir.Place | None) -> tuple[Term, .
 
 
 def _convert_expression(expression: ir.Expression | ir.Place) -> Term:
-    match expression:
-        case ir.Const(type, value):
-            return Term("constant", "", type.name, value=value.item())
-        case ir.Null():
-            return Term("other", "nullptr")
-        case ir.Local(type, _, name):
-            return Term("variable", name, _type_name(type))
-        case ir.Global(_, name):
-            return Term("global", name)
-        case ir.Special(type, name, axis):
-            return Term("special", f"{name}.{'xyz'[axis]}", type.name)
-        case ir.Unary(type, op, operand):
-            return Term("unary", op, type.name, _convert_all(operand))
-        case ir.Binary(_, op, left, right):
-            return Term("binary", op, _type_name(left.type), _convert_all(left, right))
-        case ir.Logical(type, op, left, right):
-            return Term("logical", op, type.name, _convert_all(left, right))
-        case ir.Select(type, condition, chosen, other):
-            return Term("choice", "?:", _type_name(type), _convert_all(condition, chosen, other))
-        case ir.Sequence(_, ir.Sequence(_, ir.Assign(_, ir.Local(), ir.Temporary()), ir.Call(_, function, values))):
-            return Term("call", function.name, "", _convert_all(*values[1:]))  # a constructor's
-        case ir.Sequence(type, first, second):
-            return Term("comma", ",", _type_name(type), _convert_all(first, second))
-        case ir.Cast(Scalar(name), operand) if isinstance(operand.type, Scalar):
-            return Term("cast", "", name, _convert_all(operand))
-        case ir.Cast(_, operand) | ir.SharedAddress(_, operand):
-            return _convert_expression(operand)
-        case ir.Offset(_, pointer, index, rows):
-            return Term("sum", "+", "", _convert_all(pointer, index), rows=rows)
-        case ir.Distance(type, left, right):
-            return Term("difference", "-", type.name, _convert_all(left, right))
-        case ir.Member(_, pointer, offset):
-            assert isinstance(pointer.type, Pointer)
-            return Term(
-                "member", _find_member_name(pointer.type.element, offset, expression.type), "", _convert_all(pointer)
-            )
-        case ir.Extract(type, operand, first):
-            offset = leaves(operand.type)[first][0] if leaves(operand.type) else 0
-            text = _find_member_name(operand.type, offset, Pointer(type))
-            return Term("part", text, _type_name(type), _convert_all(operand), value=[first, len(leaves(type))])
-        case ir.Construct(_, parts):
-            return Term("construct", "", "", _convert_all(*parts))
-        case ir.Temporary(type, value):
-            return Term("temporary", "", "", _convert_all(value), value=_count_accesses(type.element))
-        case ir.Element():
-            return _convert_place(expression)
-        case ir.Load(type, place):
-            return Term("load", "", _type_name(type), (_convert_place(place),), value=_count_accesses(type))
-        case ir.Assign(type, place, value):
-            return Term("assign", "=", _type_name(type), _convert_all(place, value), value=_count_accesses(type))
-        case ir.Update(type, place, op, value, compute, gives_old):
-            return Term("update", op, _type_name(compute), _convert_all(place, value), value=int(gives_old))
-        case ir.Intrinsic(type, name, arguments):
-            return Term("function", name, type.name, _convert_all(*arguments))
-        case ir.Atomic(type, op, place, arguments):
-            return Term("atomic", _ATOMIC_NAMES[op], type.name, _convert_all(place, *arguments))
-        case ir.Warp(type, op, arguments):
-            return Term("warp", op, type.name, _convert_all(*arguments))
-        case ir.Call(type, function, arguments):
-            return _convert_call(function, arguments)
-        case ir.IndirectCall(type, function, _, arguments):
-            return Term("call", "(*@)", "", _convert_all(function, *arguments))
-        case ir.LaunchCall(_, function, grid, block, _, _, arguments):
-            return Term("call", f"{function.name}<<<@, @>>>", "", _convert_all(grid, block, *arguments))
-        case ir.Print(_, format, arguments):
-            texts = [
-                Term("other", f'"{each}"') if isinstance(each, str) else _convert_expression(each)
-                for each in (format, *arguments)
-            ]
-            return Term("call", "printf", "", tuple(texts))
-        case ir.Assertion(_, condition):
-            return Term("call", "assert", "", _convert_all(condition))
-        case ir.Fence(_, name, _, lanes):
-            return Term("call", name, "", _convert_all(lanes))
-        case ir.AsyncCopy(_, to, source):
-            return Term("call", "copy_async", "", _convert_all(to, source))
-        case ir.BulkCopy(_, to, source):
-            return Term("call", "copy_async", "", _convert_all(to, source))
-        case ir.BarrierPhase(_, op, pointer, argument):
-            return Term("call", op, "", _convert_all(pointer, argument))
-        case ir.AsyncCommit():
-            return Term("call", "commit", "", ())
-        case ir.AsyncWait(_, left):
-            return Term("call", "wait", "", _convert_all(left))
-        case ir.HeapChange(_, pointer, size):
-            return Term("call", "free" if size is None else "malloc", "", _convert_all(pointer))
-        case ir.ClusterBarrier(_, part):
-            return Term("other", f"cluster.barrier_{part}()")
-        case ir.ClusterAddress(_, pointer, rank):
-            return Term("call", "map_shared_rank", "", _convert_all(pointer, rank))
-        case ir.GridBarrier():
-            return Term("other", "grid.sync()")
-        case ir.Texel(_, _, places):
-            return Term("call", "texel", "", _convert_all(*places))
-        case ir.TexelWeight(_, _, _, place):
-            return Term("call", "weight", "", _convert_all(*(() if place is None else (place,))))
-        case ir.Clock():
-            return Term("other", "clock()")
-        case ir.WaitForChildren():
-            return Term("other", "cudaDeviceSynchronize()")
+    term: Term = _CONVERTER.visit(expression)
+    return term
+
+
+class _TermConverter(Visitor):
+    """Converts expressions of each class."""
+
+    def visit_const(self, node: ir.Const) -> Term:
+        return Term("constant", "", node.type.name, value=node.value.item())
+
+    def visit_null(self, node: ir.Null) -> Term:
+        return Term("other", "nullptr")
+
+    def visit_local(self, node: ir.Local) -> Term:
+        return Term("variable", node.name, _type_name(node.type))
+
+    def visit_global(self, node: ir.Global) -> Term:
+        return Term("global", node.name)
+
+    def visit_special(self, node: ir.Special) -> Term:
+        return Term("special", f"{node.name}.{'xyz'[node.axis]}", node.type.name)
+
+    def visit_unary(self, node: ir.Unary) -> Term:
+        return Term("unary", node.op, node.type.name, _convert_all(node.operand))
+
+    def visit_binary(self, node: ir.Binary) -> Term:
+        return Term("binary", node.op, _type_name(node.left.type), _convert_all(node.left, node.right))
+
+    def visit_logical(self, node: ir.Logical) -> Term:
+        return Term("logical", node.op, node.type.name, _convert_all(node.left, node.right))
+
+    def visit_select(self, node: ir.Select) -> Term:
+        return Term("choice", "?:", _type_name(node.type), _convert_all(node.condition, node.chosen, node.other))
+
+    def visit_sequence(self, node: ir.Sequence) -> Term:
+        match node.first:
+            case ir.Sequence(_, ir.Assign(_, ir.Local(), ir.Temporary()), ir.Call(_, function, values)):
+                return Term("call", function.name, "", _convert_all(*values[1:]))  # a constructor's
+        return Term("comma", ",", _type_name(node.type), _convert_all(node.first, node.second))
+
+    def visit_cast(self, node: ir.Cast) -> Term:
+        if isinstance(node.type, Scalar) and isinstance(node.operand.type, Scalar):
+            return Term("cast", "", node.type.name, _convert_all(node.operand))
+        return _convert_expression(node.operand)
+
+    def visit_shared_address(self, node: ir.SharedAddress) -> Term:
+        return _convert_expression(node.operand)
+
+    def visit_offset(self, node: ir.Offset) -> Term:
+        return Term("sum", "+", "", _convert_all(node.pointer, node.index), rows=node.rows)
+
+    def visit_distance(self, node: ir.Distance) -> Term:
+        return Term("difference", "-", node.type.name, _convert_all(node.left, node.right))
+
+    def visit_member(self, node: ir.Member) -> Term:
+        assert isinstance(node.pointer.type, Pointer)
+        return Term(
+            "member",
+            _find_member_name(node.pointer.type.element, node.offset, node.type),
+            "",
+            _convert_all(node.pointer),
+        )
+
+    def visit_extract(self, node: ir.Extract) -> Term:
+        offset = leaves(node.operand.type)[node.first][0] if leaves(node.operand.type) else 0
+        text = _find_member_name(node.operand.type, offset, Pointer(node.type))
+        return Term(
+            "part", text, _type_name(node.type), _convert_all(node.operand), value=[node.first, len(leaves(node.type))]
+        )
+
+    def visit_construct(self, node: ir.Construct) -> Term:
+        return Term("construct", "", "", _convert_all(*node.parts))
+
+    def visit_temporary(self, node: ir.Temporary) -> Term:
+        return Term("temporary", "", "", _convert_all(node.value), value=_count_accesses(node.type.element))
+
+    def visit_element(self, node: ir.Element) -> Term:
+        return _convert_place(node)
+
+    def visit_load(self, node: ir.Load) -> Term:
+        return Term("load", "", _type_name(node.type), (_convert_place(node.place),), value=_count_accesses(node.type))
+
+    def visit_assign(self, node: ir.Assign) -> Term:
+        return Term(
+            "assign", "=", _type_name(node.type), _convert_all(node.place, node.value), value=_count_accesses(node.type)
+        )
+
+    def visit_update(self, node: ir.Update) -> Term:
+        return Term(
+            "update",
+            node.op,
+            _type_name(node.compute_type),
+            _convert_all(node.place, node.value),
+            value=int(node.returns_old),
+        )
+
+    def visit_intrinsic(self, node: ir.Intrinsic) -> Term:
+        return Term("function", node.name, node.type.name, _convert_all(*node.arguments))
+
+    def visit_atomic(self, node: ir.Atomic) -> Term:
+        return Term("atomic", _ATOMIC_NAMES[node.op], node.type.name, _convert_all(node.place, *node.arguments))
+
+    def visit_warp(self, node: ir.Warp) -> Term:
+        return Term("warp", node.op, node.type.name, _convert_all(*node.arguments))
+
+    def visit_call(self, node: ir.Call) -> Term:
+        return _convert_call(node.function, node.arguments)
+
+    def visit_indirect_call(self, node: ir.IndirectCall) -> Term:
+        return Term("call", "(*@)", "", _convert_all(node.function, *node.arguments))
+
+    def visit_launch_call(self, node: ir.LaunchCall) -> Term:
+        return Term("call", f"{node.function.name}<<<@, @>>>", "", _convert_all(node.grid, node.block, *node.arguments))
+
+    def visit_print(self, node: ir.Print) -> Term:
+        texts = [
+            Term("other", f'"{each}"') if isinstance(each, str) else _convert_expression(each)
+            for each in (node.format, *node.arguments)
+        ]
+        return Term("call", "printf", "", tuple(texts))
+
+    def visit_assertion(self, node: ir.Assertion) -> Term:
+        return Term("call", "assert", "", _convert_all(node.condition))
+
+    def visit_fence(self, node: ir.Fence) -> Term:
+        return Term("call", node.name, "", _convert_all(node.lanes))
+
+    def visit_async_copy(self, node: ir.AsyncCopy) -> Term:
+        return Term("call", "copy_async", "", _convert_all(node.destination, node.source))
+
+    def visit_bulk_copy(self, node: ir.BulkCopy) -> Term:
+        return Term("call", "copy_async", "", _convert_all(node.destination, node.source))
+
+    def visit_barrier_phase(self, node: ir.BarrierPhase) -> Term:
+        return Term("call", node.op, "", _convert_all(node.pointer, node.argument))
+
+    def visit_async_commit(self, node: ir.AsyncCommit) -> Term:
+        return Term("call", "commit", "", ())
+
+    def visit_async_wait(self, node: ir.AsyncWait) -> Term:
+        return Term("call", "wait", "", _convert_all(node.pending_groups))
+
+    def visit_heap_change(self, node: ir.HeapChange) -> Term:
+        return Term("call", "free" if node.size is None else "malloc", "", _convert_all(node.pointer))
+
+    def visit_cluster_barrier(self, node: ir.ClusterBarrier) -> Term:
+        return Term("other", f"cluster.barrier_{node.part}()")
+
+    def visit_cluster_address(self, node: ir.ClusterAddress) -> Term:
+        return Term("call", "map_shared_rank", "", _convert_all(node.pointer, node.rank))
+
+    def visit_grid_barrier(self, node: ir.GridBarrier) -> Term:
+        return Term("other", "grid.sync()")
+
+    def visit_texel(self, node: ir.Texel) -> Term:
+        return Term("call", "texel", "", _convert_all(*node.coordinates))
+
+    def visit_texel_weight(self, node: ir.TexelWeight) -> Term:
+        return Term("call", "weight", "", _convert_all(*(() if node.coordinate is None else (node.coordinate,))))
+
+    def visit_clock(self, node: ir.Clock) -> Term:
+        return Term("other", "clock()")
+
+    def visit_wait_for_children(self, node: ir.WaitForChildren) -> Term:
+        return Term("other", "cudaDeviceSynchronize()")
+
+
+_CONVERTER = _TermConverter()
 
 
 def _convert_call(function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Term:
