@@ -45,8 +45,8 @@ def emit_unary(asm: Assembly, op: str, type: Scalar, operand: str) -> str:
     return _emit_form(asm, op, choose_form(UNARY[op].llvm, type), type, (operand,))
 
 
-def emit_cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
-    """Convert between scalars."""
+def emit_cast(asm: Assembly, source: Scalar, target: Scalar, operand: str, form: Target = "llvm") -> str:
+    """Convert between scalars; conversions from float to integer saturate by themselves on GPUs."""
     if source == target:
         return operand
     before, after = value_type(source), value_type(target)
@@ -58,6 +58,8 @@ def emit_cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> st
         return asm.value(f"icmp ne {before} {operand}, 0")
     if source.is_float and target.is_float:
         return asm.value(f"{'fpext' if target.size > source.size else 'fptrunc'} {before} {operand} to {after}")
+    if source.is_float and form == "nvptx" and target.size >= 4:
+        return asm.value(f"fpto{'s' if target.is_signed else 'u'}i {before} {operand} to {after}")
     if source.is_float:
         return _emit_saturation(asm, source, target, operand)
     if target.is_float:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.accesses import AccessWriter
-from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, memory_type, value_type
+from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, memory_type
 from gpu.simulator.compiled.children import ARGUMENTS, compute_parameter_offsets
 from gpu.simulator.compiled.intervals import Intervals
 from gpu.simulator.compiled.memory import (
@@ -25,7 +24,8 @@ from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.strips import BitStrips
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.thread_context import ThreadContext
-from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
+from gpu.simulator.compiled.value_writer import ValueWriter
+from gpu.simulator.types import INT64, Scalar, Type
 
 _NONATOMIC_OPERATORS = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}
 _UNSUPPORTED = {
@@ -47,7 +47,7 @@ _RANK_SHIFT = 27
 """Addresses in another block's shared memory have its rank, counted from 1, in the bits from this one on."""
 
 
-class ExpressionWriter:
+class ExpressionWriter(ValueWriter):
     """Writes the computations of a thread.
 
     Parameters
@@ -70,10 +70,15 @@ class ExpressionWriter:
         Writes operations on barrier objects in memory.
     """
 
+    target = "llvm"
+    speculates = True
+    exchange_order = "seq_cst"
+    distance_instruction = "sdiv"
+
     def __init__(
         self, asm: Assembly, block: ThreadBlock, memory: KernelMemory, call: Callable[[PlannedFrame, ir.Call], Value]
     ) -> None:
-        self._asm = asm
+        super().__init__(asm)
         self._block = block
         self._memory = memory
         self._call = call
@@ -83,174 +88,89 @@ class ExpressionWriter:
         self.accesses = AccessWriter(self.thread, self.strips.find_subscript)
         self.phases = PhaseWriter(self.thread)
 
-    def scalar(self, frame: PlannedFrame, expression: ir.Expression) -> str:
-        """Return the value of an expression that is not a struct."""
-        value = self.value(frame, expression)
-        assert isinstance(value, str)
-        return value
+    def visit_local(self, node: ir.Local, frame: PlannedFrame) -> Value:
+        computed = self._memory.computed_expression(frame, node.slot)
+        if computed is not None:
+            return self.value(frame, computed)
+        parameter = self._memory.parameter_value(frame, node.slot)
+        if parameter is not None:
+            return parameter
+        array = self._memory.array_address(frame, node.slot)
+        if array is not None:
+            return array
+        return self._memory.load(self._memory.variable_address(frame, node.slot, node.type), node.type)
 
-    def value(self, frame: PlannedFrame, expression: ir.Expression) -> Value:
-        """Write the computation of an expression, and return its value; for a struct, one value per leaf."""
-        asm = self._asm
-        match expression:
-            case ir.Const(type, value):
-                return arithmetic.format_literal(type, value)
-            case ir.Null():
-                return "null"
-            case ir.Local(type, slot, _):
-                computed = self._memory.computed_expression(frame, slot)
-                if computed is not None:
-                    return self.value(frame, computed)
-                parameter = self._memory.parameter_value(frame, slot)
-                if parameter is not None:
-                    return parameter
-                array = self._memory.array_address(frame, slot)
-                if array is not None:
-                    return array
-                return self._memory.load(self._memory.variable_address(frame, slot, type), type)
-            case ir.Global(_, name):
-                return self._memory.module_variable_address(name)
-            case ir.Special(_, name, axis):
-                return self._block.special(name, axis)
-            case ir.Unary(_, op, operand):
-                assert isinstance(operand.type, Scalar)
-                return arithmetic.emit_unary(asm, op, operand.type, self.scalar(frame, operand))
-            case ir.Binary(_, op, left, right):
-                assert isinstance(left.type, Scalar)
-                strip_value = self.strips.find_value(frame, expression) if op in "&|^" else None
-                if strip_value is not None:
-                    return strip_value
-                quotient = self._block.quotient(frame, expression)
-                if quotient is not None:
-                    return arithmetic.emit_cast(asm, INT64, left.type, quotient)
-                first, second = self.scalar(frame, left), self.scalar(frame, right)
-                if op in ("<<", ">>") and isinstance(right.type, Scalar):
-                    second = arithmetic.emit_cast(asm, right.type, left.type, second)
-                return arithmetic.emit_binary(
-                    asm, op, left.type, first, second, flags=self._intervals.no_wrap_flags(frame, expression)
-                )
-            case ir.Logical(_, op, left, right):
-                return self._logical(frame, op, left, right)
-            case ir.Select(type, condition, chosen, other):
-                return self._select(frame, type, condition, chosen, other)
-            case ir.Sequence(_, before, after):
-                self.value(frame, before)
-                return self.value(frame, after)
-            case ir.Cast():
-                return self._cast(frame, expression)
-            case ir.SharedAddress(type, operand):
-                return self._shared_address(frame, type, operand)
-            case ir.ClusterAddress():
-                return self._cluster_address(frame, expression)
-            case ir.Offset(type, pointer, index):
-                return self.accesses.offset_address(frame, self.scalar(frame, pointer), index, type.element.size)
-            case ir.Member(_, pointer, offset):
-                return asm.offset(self.scalar(frame, pointer), offset)
-            case ir.Construct(_, parts):
-                flat: list[str] = []
-                for part in parts:
-                    part_values = self.value(frame, part)
-                    flat += part_values if isinstance(part_values, tuple) else (part_values,)
-                return tuple(flat)
-            case ir.Extract(type, operand, first_leaf):
-                struct_values = self.value(frame, operand)
-                assert isinstance(struct_values, tuple)
-                if isinstance(type, Scalar | Pointer):
-                    return struct_values[first_leaf]
-                return struct_values[first_leaf : first_leaf + len(leaves(type))]
-            case ir.Temporary(type, inner):
-                address = asm.alloca(type.element.size, "temporary")
-                if inner is not None:
-                    self._memory.store(address, type.element, self.value(frame, inner))
-                return address
-            case ir.Distance():
-                return self._distance(frame, expression)
-            case ir.Load(type, place):
-                return self.accesses.read(frame, place, type)
-            case ir.Assign(type, place, inner):
-                new = self.value(frame, inner)
-                self.accesses.write(frame, place, type, new)
-                return new
-            case ir.Update():
-                return self._update(frame, expression)
-            case ir.Intrinsic(_, name, arguments):
-                operand_values = [self.scalar(frame, argument) for argument in arguments]
-                return arithmetic.emit_intrinsic(asm, name, arguments[0].type, operand_values)
-            case ir.Atomic():
-                return self._atomic(frame, expression)
-            case ir.Fence():
-                asm.emit("fence seq_cst")
-                return "0"
-            case ir.HeapChange() | ir.AsyncCommit() | ir.AsyncWait():
-                return "0"
-            case ir.AsyncCopy():
-                return self._async_copy(frame, expression)
-            case ir.BarrierPhase():
-                return self.phases.write_change(frame, expression)
-            case ir.BulkCopy():
-                return self.phases.write_bulk_copy(frame, expression)
-            case ir.Assertion():
-                return self._assert(frame, expression)
-            case ir.Call():
-                return self._call(frame, expression)
-            case ir.Clock(type, is_handle=True):
-                counter = self._memory.module_variable_address(HANDLE_COUNT_VARIABLE)
-                return arithmetic.emit_cast(
-                    asm, INT64, type, asm.value(f"atomicrmw add ptr {counter}, i64 1 monotonic")
-                )
-            case ir.LaunchCall():
-                return self._launch(frame, expression)
-        kind = expression.__class__.__name__
+    def visit_global(self, node: ir.Global, frame: PlannedFrame) -> Value:
+        return self._memory.module_variable_address(node.name)
+
+    def visit_special(self, node: ir.Special, frame: PlannedFrame) -> Value:
+        return self._block.special(node.name, node.axis)
+
+    def visit_binary(self, node: ir.Binary, frame: PlannedFrame) -> Value:
+        strip_value = self.strips.find_value(frame, node) if node.op in "&|^" else None
+        if strip_value is not None:
+            return strip_value
+        quotient = self._block.quotient(frame, node)
+        if quotient is not None:
+            assert isinstance(node.left.type, Scalar)
+            return arithmetic.emit_cast(self._asm, INT64, node.left.type, quotient)
+        return super().visit_binary(node, frame)
+
+    def visit_load(self, node: ir.Load, frame: PlannedFrame) -> Value:
+        return self.accesses.read(frame, node.place, node.type)
+
+    def visit_assign(self, node: ir.Assign, frame: PlannedFrame) -> Value:
+        new = self.value(frame, node.value)
+        self.accesses.write(frame, node.place, node.type, new)
+        return new
+
+    def visit_fence(self, node: ir.Fence, frame: PlannedFrame) -> Value:
+        self._asm.emit("fence seq_cst")
+        return "0"
+
+    def visit_heap_change(self, node: ir.HeapChange | ir.AsyncCommit | ir.AsyncWait, frame: PlannedFrame) -> Value:
+        return "0"
+
+    visit_async_commit = visit_heap_change
+
+    visit_async_wait = visit_heap_change
+
+    def visit_barrier_phase(self, node: ir.BarrierPhase, frame: PlannedFrame) -> Value:
+        return self.phases.write_change(frame, node)
+
+    def visit_bulk_copy(self, node: ir.BulkCopy, frame: PlannedFrame) -> Value:
+        return self.phases.write_bulk_copy(frame, node)
+
+    def visit_call(self, node: ir.Call, frame: PlannedFrame) -> Value:
+        return self._call(frame, node)
+
+    def visit_clock(self, node: ir.Clock, frame: PlannedFrame) -> Value:
+        if not node.is_handle:
+            return self.visit_other(node, frame)
+        counter = self._memory.module_variable_address(HANDLE_COUNT_VARIABLE)
+        number = self._asm.value(f"atomicrmw add ptr {counter}, i64 1 monotonic")
+        return arithmetic.emit_cast(self._asm, INT64, node.type, number)
+
+    def visit_other(self, node: ir.Expression, frame: PlannedFrame) -> Value:
+        kind = node.__class__.__name__
         raise UnsupportedKernel(_UNSUPPORTED.get(kind, f"{kind.lower()} expressions"))
 
-    def _logical(self, frame: PlannedFrame, op: str, left: ir.Expression, right: ir.Expression) -> str:
-        asm = self._asm
-        first = self.scalar(frame, left)
-        if _is_cheap(right):
-            second = self.scalar(frame, right)
-            return asm.value(f"{'and' if op == '&&' else 'or'} i1 {first}, {second}")
-        result = asm.alloca(1, "logical")
-        asm.emit(f"store i1 {first}, ptr {result}")
-        needed = first if op == "&&" else asm.value(f"xor i1 {first}, true")
-        with asm.execute_if(needed):
-            asm.emit(f"store i1 {self.scalar(frame, right)}, ptr {result}")
-        return asm.value(f"load i1, ptr {result}")
+    def _load(self, address: str, type: Type, *, private: bool = False) -> Value:
+        return self._memory.load(address, type, private=private)
 
-    def _select(
-        self, frame: PlannedFrame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
-    ) -> Value:
-        asm = self._asm
-        test = self.scalar(frame, condition)
-        if test in ("true", "false"):
-            return self.value(frame, chosen if test == "true" else other)
-        if isinstance(type, Scalar | Pointer) and _is_cheap(chosen) and _is_cheap(other):
-            first, second = self.scalar(frame, chosen), self.scalar(frame, other)
-            return asm.value(f"select i1 {test}, {value_type(type)} {first}, {value_type(type)} {second}")
-        result_address = asm.alloca(type.size, "select")
-        then, otherwise, after = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
-        asm.branch(test, then, otherwise)
-        for label, side in ((then, chosen), (otherwise, other)):
-            asm.begin_block(label)
-            self._memory.store(result_address, type, self.value(frame, side), private=True)
-            asm.jump(after)
-        asm.begin_block(after)
-        return self._memory.load(result_address, type, private=True)
+    def _store(self, address: str, type: Type, value: Value, *, private: bool = False) -> None:
+        self._memory.store(address, type, value, private=private)
 
-    def _cast(self, frame: PlannedFrame, expression: ir.Cast) -> Value:
-        source, target = expression.operand.type, expression.type
-        operand = self.value(frame, expression.operand)
-        if not isinstance(operand, str):
-            return operand
-        if isinstance(source, Scalar) and isinstance(target, Scalar):
-            return arithmetic.emit_cast(self._asm, source, target, operand)
-        if isinstance(source, Pointer) and isinstance(target, Scalar):
-            return arithmetic.emit_pointer_conversion(self._asm, operand, target)
-        if isinstance(source, Scalar) and isinstance(target, Pointer):
-            number = arithmetic.emit_cast(self._asm, source, INT64, operand)
-            return self._asm.value(f"inttoptr i64 {number} to ptr")
-        return operand
+    def _place_address(self, frame: PlannedFrame, place: ir.Place) -> str:
+        return self.accesses.address(frame, place)
 
-    def _cluster_address(self, frame: PlannedFrame, expression: ir.ClusterAddress) -> str:
+    def _element_address(self, frame: PlannedFrame, start: str, index: ir.Expression, size: int) -> str:
+        return self.accesses.offset_address(frame, start, index, size)
+
+    def _no_wrap_flags(self, frame: PlannedFrame, operation: ir.Binary | ir.Update) -> str:
+        return self._intervals.no_wrap_flags(frame, operation) if isinstance(operation, ir.Binary) else ""
+
+    def visit_cluster_address(self, expression: ir.ClusterAddress, frame: PlannedFrame) -> Value:
         asm, blocks = self._asm, prod(self._block.cluster)
         pointer, rank = self.scalar(frame, expression.pointer), self._int64_value(frame, expression.rank)
         is_valid, is_invalid = asm.new_name("there"), asm.new_name("nowhere")
@@ -264,11 +184,12 @@ class ExpressionWriter:
             return pointer
         return asm.offset(pointer, asm.value(f"mul i64 {asm.value(f'sub i64 {rank}, %rank')}, %stride"))
 
-    def _shared_address(self, frame: PlannedFrame, type: Scalar | Pointer, operand: ir.Expression) -> str:
+    def visit_shared_address(self, node: ir.SharedAddress, frame: PlannedFrame) -> Value:
         """Convert between addresses and pointers of shared memory; larger numbers are generic pointers already.
 
         In a cluster, the addresses of another block's shared memory have its rank in their upper bits.
         """
+        type, operand = node.type, node.operand
         asm, value = self._asm, self.scalar(frame, operand)
         start, has_ranks = asm.value("ptrtoint ptr %shared to i64"), prod(self._block.cluster) > 1
         if isinstance(type, Scalar):
@@ -303,39 +224,7 @@ class ExpressionWriter:
         )
         return asm.value(f"inttoptr i64 {result} to ptr")
 
-    def _distance(self, frame: PlannedFrame, expression: ir.Distance) -> str:
-        asm = self._asm
-        assert isinstance(expression.left.type, Pointer)
-        numbers = [
-            asm.value(f"ptrtoint ptr {self.scalar(frame, side)} to i64") for side in (expression.left, expression.right)
-        ]
-        difference = asm.value(f"sub i64 {numbers[0]}, {numbers[1]}")
-        return asm.value(f"sdiv i64 {difference}, {expression.left.type.element.size}")
-
-    def _update(self, frame: PlannedFrame, expression: ir.Update) -> Value:
-        asm, place = self._asm, expression.place
-        operand = expression.value
-        if isinstance(expression.compute_type, Pointer):
-            address = self.accesses.address(frame, place)
-            old = self._memory.load(address, place.type)
-            assert isinstance(old, str)
-            new = self.accesses.offset_address(frame, old, operand, expression.compute_type.element.size)
-        else:
-            stored_type, compute = expression.type, expression.compute_type
-            assert isinstance(stored_type, Scalar)
-            right = self.scalar(frame, operand)
-            address = self.accesses.address(frame, place)
-            old = self._memory.load(address, place.type)
-            assert isinstance(old, str)
-            if expression.op in ("<<", ">>") and isinstance(operand.type, Scalar):
-                right = arithmetic.emit_cast(asm, operand.type, compute, right)
-            widened = arithmetic.emit_cast(asm, stored_type, compute, old)
-            computed = arithmetic.emit_binary(asm, expression.op, compute, widened, right)
-            new = arithmetic.emit_cast(asm, compute, stored_type, computed)
-        self._memory.store(address, place.type, new)
-        return old if expression.returns_old else new
-
-    def _atomic(self, frame: PlannedFrame, expression: ir.Atomic) -> str:
+    def visit_atomic(self, expression: ir.Atomic, frame: PlannedFrame) -> Value:
         type = expression.type
         address = self.accesses.address(frame, expression.place)
         values = [self.scalar(frame, argument) for argument in expression.arguments]
@@ -344,7 +233,7 @@ class ExpressionWriter:
                 return self._update_nonatomic(expression.op, type, address, values[0])
             if not self._memory.is_global(frame, expression.place.pointer):
                 return self._update_nonatomic_if_shared(expression, address, values)
-        return self._update_atomically(expression, address, values)
+        return self._write_atomic(expression, address, values)
 
     def _update_nonatomic(self, op: str, type: Scalar, address: str, value: str) -> str:
         """Write a non-atomic update of memory that only this block uses: its threads share one processor thread."""
@@ -362,31 +251,17 @@ class ExpressionWriter:
         numbers = [asm.value(f"ptrtoint ptr {each} to i64") for each in (address, "%shared")]
         is_own = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {size}")
         result = asm.alloca(type.size, "found")
-        own_block, other_block, end = asm.new_name("own"), asm.new_name("other"), asm.new_name("after")
+        own_block, other_block, after = asm.new_name("own"), asm.new_name("other"), asm.new_name("after")
         asm.branch(is_own, own_block, other_block)
         asm.begin_block(own_block)
         asm.emit(f"store {llvm_type} {self._update_nonatomic(expression.op, type, address, values[0])}, ptr {result}")
-        asm.jump(end)
+        asm.jump(after)
         asm.begin_block(other_block)
-        asm.emit(f"store {llvm_type} {self._update_atomically(expression, address, values)}, ptr {result}")
-        asm.begin_block(end)
+        asm.emit(f"store {llvm_type} {self._write_atomic(expression, address, values)}, ptr {result}")
+        asm.begin_block(after)
         return asm.value(f"load {llvm_type}, ptr {result}")
 
-    def _update_atomically(self, expression: ir.Atomic, address: str, values: Sequence[str]) -> str:
-        asm, type = self._asm, expression.type
-        llvm_type = memory_type(type)
-        if expression.op == "cas":
-            integer = f"i{8 * type.size}"
-            pair = asm.value(f"cmpxchg ptr {address}, {integer} {values[0]}, {integer} {values[1]} seq_cst seq_cst")
-            return asm.value(f"extractvalue {{ {integer}, i1 }} {pair}, 0")
-        kind = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}.get(expression.op, expression.op)
-        if type.is_float:
-            kind = {"min": "fmin", "max": "fmax", "xchg": "xchg"}.get(kind, f"f{kind}")
-        elif kind in ("min", "max") and not type.is_signed:
-            kind = f"u{kind}"
-        return asm.value(f"atomicrmw {kind} ptr {address}, {llvm_type} {values[0]} monotonic")
-
-    def _async_copy(self, frame: PlannedFrame, expression: ir.AsyncCopy) -> str:
+    def visit_async_copy(self, expression: ir.AsyncCopy, frame: PlannedFrame) -> Value:
         """Copy immediately, which is allowed: code that waits for the copy sees no difference."""
         asm = self._asm
         destination, source = self.scalar(frame, expression.destination), self.scalar(frame, expression.source)
@@ -401,7 +276,7 @@ class ExpressionWriter:
         asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {destination}, ptr {source}, i64 {source_size}, i1 false)")
         return "0"
 
-    def _launch(self, frame: PlannedFrame, launch: ir.LaunchCall) -> str:
+    def visit_launch_call(self, launch: ir.LaunchCall, frame: PlannedFrame) -> Value:
         """Pass a launch's record to the host, which runs the child after all blocks have finished."""
         asm, memory, block = self._asm, self._memory, self._block
         stream, shared = self.scalar(frame, launch.stream), self._int64_value(frame, launch.shared_bytes)
@@ -431,7 +306,7 @@ class ExpressionWriter:
         assert isinstance(expression.type, Scalar)
         return arithmetic.emit_cast(self._asm, expression.type, INT64, self.scalar(frame, expression))
 
-    def _assert(self, frame: PlannedFrame, assertion: ir.Assertion) -> str:
+    def visit_assertion(self, assertion: ir.Assertion, frame: PlannedFrame) -> Value:
         """Write an assertion: the first thread that finds it false records the failure, and its worker stops."""
         asm = self._asm
         holds, fails = asm.new_name("holds"), asm.new_name("fails")
@@ -441,21 +316,3 @@ class ExpressionWriter:
         self._memory.fail(failure, self._block.thread_index)
         asm.begin_block(holds)
         return "0"
-
-
-def _is_cheap(expression: Any) -> bool:
-    """Return whether an expression may be evaluated although C would not: it has no effect and cannot fail."""
-    match expression:
-        case ir.Const() | ir.Local() | ir.Special() | ir.Null():
-            return True
-        case ir.Unary(_, _, operand) | ir.Cast(_, operand):
-            return _is_cheap(operand)
-        case ir.Binary(_, op, left, right):
-            return op not in ("/", "%") and _is_cheap(left) and _is_cheap(right)
-        case ir.Logical(_, _, left, right):
-            return _is_cheap(left) and _is_cheap(right)
-        case ir.Select(_, condition, chosen, other):
-            return _is_cheap(condition) and _is_cheap(chosen) and _is_cheap(other)
-        case ir.Intrinsic(_, name, arguments):
-            return name in ("min", "max", "fminf", "fmaxf") and all(map(_is_cheap, arguments))
-    return False

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.async_copies import get_async_copies
@@ -22,7 +23,6 @@ from gpu.simulator.executor.effects import (
     report_heap_call,
     require_full_warp,
 )
-from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.shared_addresses import from_shared_address, map_to_cluster, to_shared_address
 from gpu.simulator.executor.textures import compute_texel_weight, find_texel

@@ -13,11 +13,11 @@ from gpu.errors import CompileError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, memory_type, value_type
+from gpu.simulator.compiled.value_writer import Value, ValueWriter
 from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Struct, Type, Void, leaves
 
 Array = npt.NDArray[Any]
-Value = str | tuple[str, ...]
 
 _AXES = "xyz"
 _SPECIALS = {"threadIdx": "tid", "blockIdx": "ctaid", "blockDim": "ntid", "gridDim": "nctaid"}
@@ -45,7 +45,7 @@ class _CallFrame:
     end: str = ""
 
 
-class ThreadWriter:
+class ThreadWriter(ValueWriter):
     """Write a kernel as code of one thread.
 
     Parameters
@@ -56,8 +56,13 @@ class ThreadWriter:
         The name of the source file, to attach its lines to instructions; "" for none.
     """
 
+    target = "nvptx"
+    speculates = False
+    exchange_order = "monotonic"
+    distance_instruction = "sdiv exact"
+
     def __init__(self, variables: Mapping[str, tuple[str, Array]], source_file: str = "") -> None:
-        self._asm = Assembly()
+        super().__init__(Assembly())
         self._module_variables = variables
         self._globals: dict[str, str] = {}
         self._loops: list[tuple[str, str]] = []
@@ -79,7 +84,7 @@ class ThreadWriter:
                 name = f"%argument.{slot}"
                 if isinstance(type, Struct):
                     parameters.append(f"ptr byval([{type.size} x i8]) align {max(type.alignment, 1)} {name}")
-                    self._emit_store(self._declare_variable(frame, slot, type), type, self._emit_load(name, type))
+                    self._store(self._declare_variable(frame, slot, type), type, self._load(name, type))
                 else:
                     parameter_type = memory_type(type) if isinstance(type, Scalar | Pointer) else "ptr"
                     parameters.append(f"{parameter_type} {name}")
@@ -146,24 +151,24 @@ class ThreadWriter:
             self._set_line(statement.position)
         match statement:
             case ir.Evaluate(expression):
-                self._emit_value(frame, expression)
+                self.value(frame, expression)
             case ir.Declare(slot, type, value):
                 address = self._declare_variable(frame, slot, type)
                 if value is not None:
-                    self._emit_store(address, type, self._emit_value(frame, value))
+                    self._store(address, type, self.value(frame, value))
                 (frame.counters.add if _is_constant(value) else frame.counters.discard)(slot)
             case ir.DeclareMemory(slot, size, values, zeroed):
                 address = frame.arrays.setdefault(slot, asm.alloca(size, "array"))
                 if zeroed:
                     asm.fill(address, 0, size)
                 for offset, value in values:
-                    self._emit_store(asm.offset(address, offset), value.type, self._emit_value(frame, value))
+                    self._store(asm.offset(address, offset), value.type, self.value(frame, value))
             case ir.Block(statements):
                 for each in statements:
                     self._emit_statement(frame, each)
             case ir.If(condition, then, orelse):
                 labels = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
-                asm.branch(self._emit_scalar(frame, condition), labels[0], labels[1])
+                asm.branch(self.scalar(frame, condition), labels[0], labels[1])
                 asm.begin_block(labels[0])
                 self._emit_statement(frame, then)
                 asm.jump(labels[2])
@@ -179,7 +184,7 @@ class ThreadWriter:
                 asm.jump(self._loops[-1][0 if kind == "break" else 1])
             case ir.Return(value):
                 if value is not None and frame.result:
-                    self._emit_store(frame.result, value.type, self._emit_value(frame, value))
+                    self._store(frame.result, value.type, self.value(frame, value))
                 asm.jump(frame.end)
             case ir.Barrier():
                 self._emit_call("void", "llvm.nvvm.barrier0", [])
@@ -190,7 +195,7 @@ class ThreadWriter:
         asm.jump(test if loop.tests_first else body)
         asm.begin_block(test)
         if loop.condition is not None:
-            asm.branch(self._emit_scalar(frame, loop.condition), body, after)
+            asm.branch(self.scalar(frame, loop.condition), body, after)
         asm.begin_block(body)
         self._loops.append((after, step))
         self._emit_statement(frame, loop.body)
@@ -198,7 +203,7 @@ class ThreadWriter:
         self._set_line(loop.position)
         asm.begin_block(step)
         if loop.step is not None:
-            self._emit_value(frame, loop.step)
+            self.value(frame, loop.step)
         asm.jump(test, f", !llvm.loop {self._unroll_metadata()}" if _has_constant_bounds(loop, frame.counters) else "")
         asm.begin_block(after)
 
@@ -212,7 +217,7 @@ class ThreadWriter:
         asm = self._asm
         type = switch.value.type
         assert isinstance(type, Scalar)
-        value, after = self._emit_scalar(frame, switch.value), asm.new_name("after")
+        value, after = self.scalar(frame, switch.value), asm.new_name("after")
         labels = [asm.new_name("case") for _ in switch.sections]
         for label, section in zip(labels, switch.sections, strict=True):
             for case in section.values:
@@ -235,11 +240,11 @@ class ThreadWriter:
             frame.variables[slot] = self._asm.alloca(max(type.size, 1), "variable")
         return frame.variables[slot]
 
-    def _emit_load(self, address: str, type: Type, *, volatile: bool = False) -> Value:
+    def _load(self, address: str, type: Type, *, private: bool = False, volatile: bool = False) -> Value:
         instruction = "load volatile" if volatile else "load"
         parts = [
             self._asm.value(
-                f"{instruction} {memory_type(leaf)}, ptr {self._emit_offset(address, offset)}, align {align}"
+                f"{instruction} {memory_type(leaf)}, ptr {self._asm.offset(address, offset)}, align {align}"
             )
             for offset, leaf, align in _find_leaves(type)
         ]
@@ -249,27 +254,24 @@ class ThreadWriter:
         ]
         return values[0] if isinstance(type, Scalar | Pointer) else tuple(values)
 
-    def _emit_store(self, address: str, type: Type, value: Value, *, volatile: bool = False) -> None:
+    def _store(self, address: str, type: Type, value: Value, *, private: bool = False, volatile: bool = False) -> None:
         values = value if isinstance(value, tuple) else (value,)
         for each, (offset, leaf, align) in zip(values, _find_leaves(type), strict=True):
             stored = self._asm.value(f"zext i1 {each} to i8") if leaf == BOOL else each
             instruction = "store volatile" if volatile else "store"
             self._asm.emit(
-                f"{instruction} {memory_type(leaf)} {stored}, ptr {self._emit_offset(address, offset)}, align {align}"
+                f"{instruction} {memory_type(leaf)} {stored}, ptr {self._asm.offset(address, offset)}, align {align}"
             )
 
-    def _emit_offset(self, address: str, offset: int) -> str:
-        return self._asm.offset(address, offset) if offset else address
-
-    def _emit_address(self, frame: _CallFrame, place: ir.Place) -> str:
+    def _place_address(self, frame: _CallFrame, place: ir.Place) -> str:
         if isinstance(place, ir.Local):
             return self._declare_variable(frame, place.slot, place.type)
-        start = self._emit_scalar(frame, place.pointer)
-        return start if place.index is None else self._emit_element_address(frame, start, place.index, place.type.size)
+        start = self.scalar(frame, place.pointer)
+        return start if place.index is None else self._element_address(frame, start, place.index, place.type.size)
 
-    def _emit_element_address(self, frame: _CallFrame, start: str, index: ir.Expression, size: int) -> str:
+    def _element_address(self, frame: _CallFrame, start: str, index: ir.Expression, size: int) -> str:
         assert isinstance(index.type, Scalar)
-        offset = arithmetic.emit_cast(self._asm, index.type, INT64, self._emit_scalar(frame, index))
+        offset = arithmetic.emit_cast(self._asm, index.type, INT64, self.scalar(frame, index))
         return self._asm.value(f"getelementptr inbounds [{size} x i8], ptr {start}, i64 {offset}", "p")
 
     def _declare_global(self, name: str) -> str:
@@ -283,17 +285,17 @@ class ThreadWriter:
 
     # Expressions.
 
-    def _emit_scalar(self, frame: _CallFrame, expression: ir.Expression) -> str:
-        value = self._emit_value(frame, expression)
+    def scalar(self, frame: _CallFrame, expression: ir.Expression) -> str:
+        value = self.value(frame, expression)
         return value[0] if isinstance(value, tuple) else value
 
-    def _emit_copy(self, frame: _CallFrame, copy: ir.AsyncCopy) -> None:
+    def visit_async_copy(self, copy: ir.AsyncCopy, frame: _CallFrame) -> Value:
         """Start a copy to shared memory; the compiler derives its size from constants."""
         asm = self._asm
-        target = asm.value(f"addrspacecast ptr {self._emit_scalar(frame, copy.destination)} to ptr addrspace(3)")
-        source = asm.value(f"addrspacecast ptr {self._emit_scalar(frame, copy.source)} to ptr addrspace(1)")
-        size = self._emit_scalar(frame, copy.bytes)
-        copied_bytes = self._emit_scalar(frame, copy.read_bytes) if copy.read_bytes is not None else size
+        target = asm.value(f"addrspacecast ptr {self.scalar(frame, copy.destination)} to ptr addrspace(3)")
+        source = asm.value(f"addrspacecast ptr {self.scalar(frame, copy.source)} to ptr addrspace(1)")
+        size = self.scalar(frame, copy.bytes)
+        copied_bytes = self.scalar(frame, copy.read_bytes) if copy.read_bytes is not None else size
         read = asm.value(f"trunc i64 {copied_bytes} to i32")
         for count, cache in ((4, "ca"), (8, "ca"), (16, "cg")):
             with asm.execute_if(asm.value(f"icmp eq i64 {size}, {count}")):
@@ -301,231 +303,109 @@ class ThreadWriter:
                     f'call void asm sideeffect "cp.async.{cache}.shared.global [$0], [$1], {count}, $2;", '
                     f'"l,l,r,~{{memory}}"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, i32 {read})'
                 )
+        return "void"
 
-    def _emit_bulk_copy(self, frame: _CallFrame, copy: ir.BulkCopy) -> None:
+    def visit_bulk_copy(self, copy: ir.BulkCopy, frame: _CallFrame) -> Value:
         if copy.barrier is None:
             raise UnsupportedKernel("bulk copies to global memory")
         asm = self._asm
-        target = asm.value(f"addrspacecast ptr {self._emit_scalar(frame, copy.destination)} to ptr addrspace(3)")
-        source = asm.value(f"addrspacecast ptr {self._emit_scalar(frame, copy.source)} to ptr addrspace(1)")
+        target = asm.value(f"addrspacecast ptr {self.scalar(frame, copy.destination)} to ptr addrspace(3)")
+        source = asm.value(f"addrspacecast ptr {self.scalar(frame, copy.source)} to ptr addrspace(1)")
         asm.emit(
             'call void asm sideeffect "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes '
             '[$0], [$1], $2, [$0];", "l,l,r,~{memory}"'
-            f"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, i32 {self._emit_scalar(frame, copy.bytes)})"
+            f"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, i32 {self.scalar(frame, copy.bytes)})"
+        )
+        return "void"
+
+    def visit_local(self, node: ir.Local, frame: _CallFrame) -> Value:
+        return (
+            frame.arrays[node.slot]
+            if node.slot in frame.arrays
+            else self._load(self._declare_variable(frame, node.slot, node.type), node.type)
         )
 
-    def _emit_value(self, frame: _CallFrame, expression: ir.Expression) -> Value:
-        asm = self._asm
-        match expression:
-            case ir.Const(type, value):
-                return arithmetic.format_literal(type, value)
-            case ir.Null():
-                return "null"
-            case ir.Local(type, slot, _):
-                return (
-                    frame.arrays[slot]
-                    if slot in frame.arrays
-                    else self._emit_load(self._declare_variable(frame, slot, type), type)
-                )
-            case ir.Global(_, name):
-                return self._declare_global(name)
-            case ir.Special(type, name, axis):
-                if name not in _SPECIALS:
-                    raise UnsupportedKernel("clusters of blocks")
-                number = self._emit_call("i32", f"llvm.nvvm.read.ptx.sreg.{_SPECIALS[name]}.{_AXES[axis]}", [])
-                return arithmetic.emit_cast(asm, Scalar("uint32"), type, number)
-            case ir.SharedAddress(type, operand):
-                address = self._emit_scalar(frame, operand)
-                if isinstance(type, Scalar):
-                    shared_pointer = asm.value(f"addrspacecast ptr {address} to ptr addrspace(3)")
-                    return asm.value(f"ptrtoint ptr addrspace(3) {shared_pointer} to {value_type(type)}")
-                assert isinstance(operand.type, Scalar)
-                assert isinstance(operand.type, Scalar)
-                shared_pointer = asm.value(f"inttoptr {value_type(operand.type)} {address} to ptr addrspace(3)")
-                return asm.value(f"addrspacecast ptr addrspace(3) {shared_pointer} to ptr")
-            case ir.AsyncCopy():
-                self._emit_copy(frame, expression)
-                return "void"
-            case ir.BulkCopy():
-                self._emit_bulk_copy(frame, expression)
-                return "void"
-            case ir.BarrierPhase(_, op):
-                return "true" if op == "test" else "0"  # a wait is treated as complete
-            case ir.AsyncCommit(kind="bulk" | "product") | ir.AsyncWait(kind="bulk" | "product"):
-                return "void"
-            case ir.AsyncCommit(kind="copy"):
-                asm.emit('call void asm sideeffect "cp.async.commit_group;", ""()')
-                return "void"
-            case ir.AsyncWait(kind="copy"):
-                asm.emit('call void asm sideeffect "cp.async.wait_all;", "~{memory}"()')
-                return "void"
-            case ir.Unary(_, op, operand):
-                assert isinstance(operand.type, Scalar)
-                return arithmetic.emit_unary(asm, op, operand.type, self._emit_scalar(frame, operand))
-            case ir.Binary(_, op, left, right):
-                return self._emit_binary(frame, op, left, right)
-            case ir.Logical(_, op, left, right):
-                result_address = asm.alloca(1, "logical")
-                first = self._emit_scalar(frame, left)
-                asm.emit(f"store i1 {first}, ptr {result_address}")
-                with asm.execute_if(first if op == "&&" else asm.value(f"xor i1 {first}, true")):
-                    asm.emit(f"store i1 {self._emit_scalar(frame, right)}, ptr {result_address}")
-                return asm.value(f"load i1, ptr {result_address}")
-            case ir.Select(type, condition, chosen, other):
-                return self._emit_select(frame, type, condition, chosen, other)
-            case ir.Sequence(_, first_part, second_part):
-                self._emit_value(frame, first_part)
-                return self._emit_value(frame, second_part)
-            case ir.Cast():
-                return self._emit_cast(frame, expression)
-            case ir.Offset(type, pointer, index):
-                return self._emit_element_address(frame, self._emit_scalar(frame, pointer), index, type.element.size)
-            case ir.Member(_, pointer, offset):
-                return self._emit_offset(self._emit_scalar(frame, pointer), offset)
-            case ir.Construct(_, parts):
-                flat: list[str] = []
-                for part in parts:
-                    leaf_values = self._emit_value(frame, part)
-                    flat += leaf_values if isinstance(leaf_values, tuple) else (leaf_values,)
-                return tuple(flat)
-            case ir.Extract(type, operand, first_leaf):
-                vector = self._emit_value(frame, operand)
-                assert isinstance(vector, tuple)
-                if isinstance(type, Scalar | Pointer):
-                    return vector[first_leaf]
-                return vector[first_leaf : first_leaf + len(leaves(type))]
-            case ir.Temporary(type, inner):
-                temporary_address = asm.alloca(type.element.size, "temporary")
-                if inner is not None:
-                    self._emit_store(temporary_address, type.element, self._emit_value(frame, inner))
-                return temporary_address
-            case ir.Distance(_, left, right):
-                assert isinstance(left.type, Pointer)
-                numbers = [asm.value(f"ptrtoint ptr {self._emit_scalar(frame, side)} to i64") for side in (left, right)]
-                return asm.value(
-                    f"sdiv exact i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {left.type.element.size}"
-                )
-            case ir.Load(is_async=True):
-                return "0"  # tensor cores load the operand from shared memory
-            case ir.Load(type, element):
-                return self._emit_load(self._emit_address(frame, element), type, volatile=element.volatile)
-            case ir.Assign(type, target, inner):
-                new = self._emit_value(frame, inner)
-                volatile = isinstance(target, ir.Element) and target.volatile
-                self._emit_store(self._emit_address(frame, target), type, new, volatile=volatile)
-                return new
-            case ir.Update():
-                return self._emit_update(frame, expression)
-            case ir.Intrinsic(_, name, arguments):
-                values = [self._emit_scalar(frame, each) for each in arguments]
-                return arithmetic.emit_intrinsic(asm, name, arguments[0].type, values, "nvptx")
-            case ir.Atomic():
-                return self._emit_atomic(frame, expression)
-            case ir.Warp(type, op, arguments):
-                return self._emit_exchange(frame, op, type, arguments)
-            case ir.Fence(_, name):
-                if name.startswith("__threadfence"):
-                    scope = "cta" if name.endswith("block") else "sys" if name.endswith("system") else "gl"
-                    self._emit_call("void", f"llvm.nvvm.membar.{scope}", [])
-                return "0"
-            case ir.HeapChange() | ir.Assertion() | ir.Print():
-                return "0"
-            case ir.Clock():
-                return "0"
-            case ir.Call():
-                return self._inline_call(frame, expression)
-        raise UnsupportedKernel(f"{expression.__class__.__name__.lower()} expressions")
+    def visit_global(self, node: ir.Global, frame: _CallFrame) -> Value:
+        return self._declare_global(node.name)
 
-    def _emit_binary(self, frame: _CallFrame, op: str, left: ir.Expression, right: ir.Expression) -> str:
-        asm = self._asm
-        assert isinstance(left.type, Scalar)
-        first, second = self._emit_scalar(frame, left), self._emit_scalar(frame, right)
-        if op in ("<<", ">>") and isinstance(right.type, Scalar):
-            second = arithmetic.emit_cast(asm, right.type, left.type, second)
-        flags = "nsw " if left.type.is_signed else ""
-        return arithmetic.emit_binary(asm, op, left.type, first, second, flags=flags, target="nvptx")
+    def visit_special(self, node: ir.Special, frame: _CallFrame) -> Value:
+        if node.name not in _SPECIALS:
+            raise UnsupportedKernel("clusters of blocks")
+        number = self._emit_call("i32", f"llvm.nvvm.read.ptx.sreg.{_SPECIALS[node.name]}.{_AXES[node.axis]}", [])
+        return arithmetic.emit_cast(self._asm, Scalar("uint32"), node.type, number)
 
-    def _emit_select(
-        self, frame: _CallFrame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
-    ) -> Value:
-        asm = self._asm
-        address = asm.alloca(max(type.size, 1), "select")
-        labels = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
-        asm.branch(self._emit_scalar(frame, condition), labels[0], labels[1])
-        for label, side in zip(labels[:2], (chosen, other), strict=True):
-            asm.begin_block(label)
-            value = self._emit_value(frame, side)
-            if type.size:
-                self._emit_store(address, type, value)
-            asm.jump(labels[2])
-        asm.begin_block(labels[2])
-        return self._emit_load(address, type) if type.size else "0"
+    def visit_shared_address(self, node: ir.SharedAddress, frame: _CallFrame) -> Value:
+        address = self.scalar(frame, node.operand)
+        if isinstance(node.type, Scalar):
+            place = self._asm.value(f"addrspacecast ptr {address} to ptr addrspace(3)")
+            return self._asm.value(f"ptrtoint ptr addrspace(3) {place} to {value_type(node.type)}")
+        assert isinstance(node.operand.type, Scalar)
+        place = self._asm.value(f"inttoptr {value_type(node.operand.type)} {address} to ptr addrspace(3)")
+        return self._asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
 
-    def _emit_cast(self, frame: _CallFrame, expression: ir.Cast) -> Value:
-        asm, source, target = self._asm, expression.operand.type, expression.type
-        operand = self._emit_value(frame, expression.operand)
-        if not isinstance(operand, str):
-            return operand
-        if isinstance(source, Scalar) and isinstance(target, Scalar):
-            if source.is_float and not target.is_float and target != BOOL and target.size >= 4:
-                sign = "s" if target.is_signed else "u"
-                return asm.value(f"fpto{sign}i {value_type(source)} {operand} to {value_type(target)}")
-            return arithmetic.emit_cast(asm, source, target, operand)
-        if isinstance(source, Pointer) and isinstance(target, Scalar):
-            return arithmetic.emit_pointer_conversion(asm, operand, target)
-        if isinstance(source, Scalar) and isinstance(target, Pointer):
-            return asm.value(f"inttoptr i64 {arithmetic.emit_cast(asm, source, INT64, operand)} to ptr")
-        return operand
+    def visit_barrier_phase(self, node: ir.BarrierPhase, frame: _CallFrame) -> Value:
+        return "true" if node.op == "test" else "0"  # a wait is treated as complete
 
-    def _emit_update(self, frame: _CallFrame, update: ir.Update) -> Value:
-        asm, place, operand = self._asm, update.place, update.value
-        if isinstance(update.compute_type, Pointer):
-            address = self._emit_address(frame, place)
-            old = self._emit_load(address, place.type)
-            assert isinstance(old, str)
-            new = self._emit_element_address(frame, old, operand, update.compute_type.element.size)
-        else:
-            stored_type, compute = update.type, update.compute_type
-            assert isinstance(stored_type, Scalar)
-            right = self._emit_scalar(frame, operand)
-            address = self._emit_address(frame, place)
-            old = self._emit_load(address, place.type)
-            assert isinstance(old, str)
-            if update.op in ("<<", ">>") and isinstance(operand.type, Scalar):
-                right = arithmetic.emit_cast(asm, operand.type, compute, right)
-            flags = "nsw " if compute.is_signed else ""
-            operand_value = arithmetic.emit_cast(asm, stored_type, compute, old)
-            new = arithmetic.emit_cast(
-                asm,
-                compute,
-                stored_type,
-                arithmetic.emit_binary(asm, update.op, compute, operand_value, right, flags=flags, target="nvptx"),
-            )
-        self._emit_store(address, place.type, new)
-        return old if update.returns_old else new
+    def visit_assign(self, node: ir.Assign, frame: _CallFrame) -> Value:
+        new = self.value(frame, node.value)
+        volatile = isinstance(node.place, ir.Element) and node.place.volatile
+        self._store(self._place_address(frame, node.place), node.type, new, volatile=volatile)
+        return new
 
-    def _emit_atomic(self, frame: _CallFrame, atomic: ir.Atomic) -> str:
-        asm, type = self._asm, atomic.type
-        value_kind = memory_type(type)
-        address = self._emit_address(frame, atomic.place)
-        values = [self._emit_scalar(frame, argument) for argument in atomic.arguments]
-        if atomic.op == "cas":
-            ints = f"i{8 * type.size}"
-            pair = asm.value(f"cmpxchg ptr {address}, {ints} {values[0]}, {ints} {values[1]} monotonic monotonic")
-            return asm.value(f"extractvalue {{ {ints}, i1 }} {pair}, 0")
-        kind = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}.get(atomic.op, atomic.op)
-        if type.is_float:
-            kind = {"min": "fmin", "max": "fmax", "xchg": "xchg"}.get(kind, f"f{kind}")
-        elif kind in ("min", "max") and not type.is_signed:
-            kind = f"u{kind}"
-        return asm.value(f"atomicrmw {kind} ptr {address}, {value_kind} {values[0]} monotonic, align {type.size}")
+    def visit_atomic(self, node: ir.Atomic, frame: _CallFrame) -> Value:
+        address = self._place_address(frame, node.place)
+        return self._write_atomic(node, address, [self.scalar(frame, argument) for argument in node.arguments])
+
+    def visit_warp(self, node: ir.Warp, frame: _CallFrame) -> Value:
+        return self._emit_exchange(frame, node.op, node.type, node.arguments)
+
+    def visit_fence(self, node: ir.Fence, frame: _CallFrame) -> Value:
+        if node.name.startswith("__threadfence"):
+            scope = "cta" if node.name.endswith("block") else "sys" if node.name.endswith("system") else "gl"
+            self._emit_call("void", f"llvm.nvvm.membar.{scope}", [])
+        return "0"
+
+    def visit_heap_change(self, node: ir.HeapChange | ir.Assertion | ir.Print, frame: _CallFrame) -> Value:
+        return "0"
+
+    visit_assertion = visit_heap_change
+
+    visit_print = visit_heap_change
+
+    def visit_clock(self, node: ir.Clock, frame: _CallFrame) -> Value:
+        return "0"
+
+    def visit_call(self, node: ir.Call, frame: _CallFrame) -> Value:
+        return self._inline_call(frame, node)
+
+    def visit_load(self, node: ir.Load, frame: _CallFrame) -> Value:
+        if node.is_async:
+            return "0"  # tensor cores load the operand from shared memory
+        return self._load(self._place_address(frame, node.place), node.type, volatile=node.place.volatile)
+
+    def visit_async_commit(self, node: ir.AsyncCommit, frame: _CallFrame) -> Value:
+        if node.kind == "copy":
+            self._asm.emit('call void asm sideeffect "cp.async.commit_group;", ""()')
+        return "void"
+
+    def visit_async_wait(self, node: ir.AsyncWait, frame: _CallFrame) -> Value:
+        if node.kind == "copy":
+            self._asm.emit('call void asm sideeffect "cp.async.wait_all;", "~{memory}"()')
+        return "void"
+
+    def visit_other(self, node: ir.Expression, frame: _CallFrame) -> Value:
+        raise UnsupportedKernel(f"{node.__class__.__name__.lower()} expressions")
+
+    def _no_wrap_flags(self, frame: _CallFrame, operation: ir.Binary | ir.Update) -> str:
+        type = operation.compute_type if isinstance(operation, ir.Update) else operation.left.type
+        return "nsw " if isinstance(type, Scalar) and type.is_signed else ""
 
     def _emit_exchange(self, frame: _CallFrame, op: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
         asm = self._asm
         if op == FULL_WARP_SYNC:
             return "0"
-        values = [self._emit_scalar(frame, argument) for argument in arguments]
-        kinds: list[Any] = [argument.type for argument in arguments]
+        values = [self.scalar(frame, each) for each in arguments]
+        kinds: list[Any] = [each.type for each in arguments]
         if op in MATRIX_PRODUCTS:
             return self._emit_product(type, kinds, values, "wgmma" if op == WARPGROUP_PRODUCT else "mma")
         if op == "__activemask":
@@ -612,8 +492,8 @@ class ThreadWriter:
             raise UnsupportedKernel("recursive functions")
         inner = _CallFrame(call.function, end=asm.new_name("returned"))
         for slot, argument in enumerate(call.arguments):
-            value = self._emit_value(frame, argument)
-            self._emit_store(self._declare_variable(inner, slot, argument.type), argument.type, value)
+            value = self.value(frame, argument)
+            self._store(self._declare_variable(inner, slot, argument.type), argument.type, value)
         if not isinstance(call.type, Void) and call.type.size:
             inner.result = asm.alloca(call.type.size, "result")
         self._declare_shared(inner)
@@ -627,7 +507,7 @@ class ThreadWriter:
         if not asm.is_terminated:
             asm.jump(inner.end)
         asm.begin_block(inner.end)
-        return self._emit_load(inner.result, call.type) if inner.result else "0"
+        return self._load(inner.result, call.type) if inner.result else "0"
 
     def _emit_call(self, result_type: str, name: str, arguments: list[str]) -> str:
         types = ", ".join(argument.split()[0] for argument in arguments)
