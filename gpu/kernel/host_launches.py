@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpu.errors import InputError
+from gpu.files.source_lexer import blank_comments_and_literals, split_at_commas
 
 Extents = tuple[int, ...]
 
@@ -34,7 +35,6 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
 }
-_COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _SIZEOF = re.compile(r"\bsizeof\s*\(\s*(?:unsigned\s+|signed\s+)?(\w+)\s*\)")
 _MAXIMUM_VALUE = 1 << 40
 _MAXIMUM_DEPTH = 20
@@ -96,7 +96,7 @@ def find_host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | 
         Macros defined on the command line.
     """
     # Comments and strings become spaces, so positions and line numbers stay the same.
-    text = _COMMENT_OR_STRING.sub(lambda configurations: re.sub(r"[^\n]", " ", configurations[0]), text)
+    text = blank_comments_and_literals(text)
     name, arguments, _ = kernel.partition("@")[0].partition("<")
     template_arguments = re.sub(r"\s", "", f"<{kernel.partition('@')[0].partition('<')[2]}") if arguments else ""
     launches = list(_find_launches(text, name.strip().rpartition("::")[2]))
@@ -120,7 +120,7 @@ def find_host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | 
 def _find_launches(text: str, name: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield the position of each launch of a kernel, its template arguments, and the parts of its <<<...>>>."""
     for match in re.finditer(rf"\b{re.escape(name)}\s*(<[^<>;{{}}]*>)?\s*<<<([^;{{}}]*?)>>>\s*\(", text):
-        yield match.start(), re.sub(r"\s", "", match[1] or ""), _split_arguments(match[2])
+        yield match.start(), re.sub(r"\s", "", match[1] or ""), split_at_commas(match[2])
 
 
 def _text_in_scope(text: str, position: int) -> str:
@@ -134,18 +134,6 @@ def _text_in_scope(text: str, position: int) -> str:
                 visible += item
             start = brace.end()
     return visible
-
-
-def _split_arguments(text: str) -> list[str]:
-    """Split a text at the commas outside of parentheses."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "({[") - (letter in ")}]")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
 
 
 def _evaluate_extents(
@@ -167,7 +155,7 @@ def _evaluate_extents(
 def _find_declarations(text: str) -> Iterator[tuple[str, str | None, bool]]:
     """Yield each declared variable's name, its initializer or None, and whether the initializer follows a `=`."""
     for match in _DECLARATION.finditer(text):
-        for part in _split_arguments(match[2]):
+        for part in split_at_commas(match[2]):
             variable = re.fullmatch(r"(\w+)\s*(?:=\s*(.+)|[({](.*)[)}])?", part, re.DOTALL)
             if variable is not None:
                 constructed = (
@@ -188,7 +176,7 @@ class _Constants:
         expression = self._resolve(expression.strip(), depth)
         match = re.fullmatch(r"dim3\s*[({](.*)[)}]", expression, re.DOTALL)
         if match is not None:
-            parts = _split_arguments(match[1])
+            parts = split_at_commas(match[1])
             if not 1 <= len(parts) <= 3:
                 raise _UnknownError
             return tuple(self._evaluate_number(part, depth + 1) for part in parts)

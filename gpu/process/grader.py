@@ -18,6 +18,7 @@ from typing import Any
 
 from gpu.errors import InputError
 from gpu.files.file_access import format_path
+from gpu.files.source_lexer import blank_comments
 from gpu.files.sources import read_source
 
 MAX_PROCESSES = 2
@@ -26,7 +27,6 @@ _TIME_LIMIT_S = 90.0
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(include\w*|import|embed)\b[ \t]*([^\n]*)", re.MULTILINE)
 _HEADER = re.compile(r"<(?!/)(?!.*\.\.)[\w./]+>\s*")
 _PROBE = re.compile(r"\b__has_(?:include|embed)\w*")
@@ -186,7 +186,7 @@ def _run_grading_process(submission: str) -> tuple[int, dict[str, Any]]:
 
 def _find_forbidden_include(text: str) -> str:
     """Return why a text must not be compiled here, or "": only CUDA's own headers may be included."""
-    plain = _COMMENT.sub(" ", _SPLICE.sub("", text))
+    plain = blank_comments(_SPLICE.sub("", text))
     for match in _DIRECTIVE.finditer(plain):
         if match[1] != "include" or not _HEADER.fullmatch(match[2]):
             line = match[0].strip()[:80]

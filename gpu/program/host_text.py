@@ -13,13 +13,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu.simulator.frontend.child_launches import CONFIGURE_FUNCTION, find_closing_brackets, find_launches
+from gpu.files.source_lexer import blank_comments_and_literals, find_closing_brackets, find_launches
+from gpu.simulator.frontend.child_launches import CONFIGURE_FUNCTION
 
 _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)\n?', re.MULTILINE)
 _OMITTED = re.compile(rb"^#@(\d+)\n", re.MULTILINE)
-_LITERAL = re.compile(
-    rb"""R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)+'""", re.DOTALL
-)
 _SYSTEM_FLAG = b"3"
 """Flag of a line marker for system headers."""
 
@@ -181,7 +179,7 @@ class _Rewriter:
         """Return the text with literals and preprocessor lines blanked."""
         self._markers = [(marker.end(), int(marker[1])) for marker in _MARKER.finditer(self._text)]
         code = re.sub(rb"^#.*$", lambda match: b" " * len(match[0]), self._text, flags=re.MULTILINE)
-        return _LITERAL.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), code)
+        return blank_comments_and_literals(code)
 
     def _line_number(self, offset: int) -> int:
         """Return the line number of an offset in its original file."""

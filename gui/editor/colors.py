@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache, lru_cache
 from typing import Any
 
+from gpu.files.source_lexer import find_comments
 from gui.painting.theme import DARK
 
 Span = tuple[int, int, str]
 """A colored part of a line: start, end, and the key of `Theme.syntax`."""
 
 _BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"))
-# Strings and line comments are matched too, because they can contain `/*`.
-_COMMENT_OR_STRING = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'", re.DOTALL)
 
 
 def find_lines_within_comments(text: str) -> frozenset[int]:
@@ -22,12 +20,11 @@ def find_lines_within_comments(text: str) -> frozenset[int]:
         return frozenset()
     lines: set[int] = set()
     line = end = 0
-    for match in _COMMENT_OR_STRING.finditer(text):
-        if match[0].startswith("/*"):
-            line += text.count("\n", end, match.start())
-            after = line + match[0].count("\n")
-            lines.update(range(line + 1, after + 1))
-            line, end = after, match.end()
+    for first, last in find_comments(text):
+        line += text.count("\n", end, first)
+        after = line + text.count("\n", first, last)
+        lines.update(range(line + 1, after + 1))
+        line, end = after, last
     return frozenset(lines)
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from gpu.errors import SourcePosition
+from gpu.files.source_lexer import blank_comments
 from gpu.simulator.frontend.clang import Cursor, CursorKind
 
 _NO_CODE = re.compile(r"\s*(?:#.*|[{}\s;]*(?:else|do)?[{}\s;]*)")
-_COMMENT = re.compile(r"//.*|/\*.*?\*/")
 _SILENT = (CursorKind.DECL_STMT, CursorKind.NULL_STMT, CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
 """Statements that may produce no event; they count as reached if the enclosing statement is."""
 _LAST_FIELD_IS_BODY = (
@@ -25,7 +25,7 @@ _LAST_FIELD_IS_BODY = (
 
 def has_code(line: str) -> bool:
     """Return whether a line holds more than a comment, braces or a preprocessor directive."""
-    return _NO_CODE.fullmatch(_COMMENT.sub("", line)) is None
+    return _NO_CODE.fullmatch(blank_comments(line)) is None
 
 
 def find_unreached_lines(

@@ -14,6 +14,7 @@ from clang import cindex
 from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from gpu.errors import SourcePosition
+from gpu.files.source_lexer import blank_comments
 from gpu.simulator.frontend import libclang
 from gpu.simulator.frontend.child_launches import SourceMap
 from gpu.simulator.frontend.libclang import String, bind_function, decode_string
@@ -113,7 +114,6 @@ _WITHOUT_CHILDREN = frozenset(
 )
 _NULL_CURSOR_KIND = CursorKind.INVALID_FILE.value
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _printing = bind_function("clang_getCursorPrettyPrinted", String)
 _policy = bind_function("clang_getCursorPrintingPolicy", ctypes.c_void_p)
 _dispose_policy = bind_function("clang_PrintingPolicy_dispose", None)
@@ -428,7 +428,7 @@ class SyntaxTree:
             _spelling_location(first, self._location_outputs[0], None, None, self._location_outputs[3])
             if (self._current_file(), self._offset.value) != start:
                 return ""
-        return " ".join(_COMMENT.sub(" ", text).split())
+        return " ".join(blank_comments(text).split())
 
     def _file_content(self, name: str) -> bytes:
         """Return the content of the file that libclang has just named."""

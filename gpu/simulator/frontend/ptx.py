@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gpu.files.source_lexer import blank_comments, split_at_commas
+
 _STATEMENT = re.compile(r'\basm (?:volatile )?\("((?:[^"\\]|\\.)*)"(.*?)\);\n', re.DOTALL)
 _CONSTRAINT = re.compile(r'[:,] "([=+]?&?[a-zA-Z]+)" \(')
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 _WAIT_LOOP = re.compile(
     r"([\w$%]+):\s*(mbarrier\.(?:try|test)_wait[\w.:]*)\s+([\w$%]+)\s*,([^;]*);"
@@ -90,7 +91,7 @@ def parse_asm_statements(function: str) -> list[AsmStatement]:
 def parse_instructions(template: str) -> list[Instruction] | None:
     """Return the instructions of a template; None if it contains anything else, such as a label."""
     parsed = []
-    for piece in _WAIT_LOOP.sub(r"\2.until \3,\4;", _COMMENT.sub(" ", template)).split(";"):
+    for piece in _WAIT_LOOP.sub(r"\2.until \3,\4;", blank_comments(template)).split(";"):
         text = re.sub(r"^[\s{}]+", "", piece)
         text = text if "{" in text else text.rstrip("} \t\n")
         if not text.strip():
@@ -111,7 +112,7 @@ def parse_instructions(template: str) -> list[Instruction] | None:
                 modifiers,
                 types,
                 tuple(words),
-                tuple(_split_operands(parts[4])),
+                tuple(filter(None, split_at_commas(parts[4]))),
                 parts[2] or "",
                 bool(parts[1]),
             )
@@ -129,15 +130,3 @@ def _register_names(text: str) -> list[str]:
             else [part.strip()]
         )
     return names
-
-
-def _split_operands(text: str) -> list[str]:
-    """Split operands at the commas outside of brackets."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "[{") - (letter in "]}")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from gpu.errors import KernelError
+from gpu.files.source_lexer import blank_comments, split_at_commas
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
 _VARIABLE = re.compile(
     r"\.(shared|const|global|local)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)\s*((?:\[\d*\])*)\s*(?:=\s*([^;]+))?;"
@@ -191,7 +191,7 @@ def lay_out_variables(variables: Sequence[PtxVariable]) -> tuple[dict[str, int],
 
 def parse_ptx(text: str, file: str = "") -> PtxProgram:
     """Parse PTX text; instructions get the source lines of the named file, where the text has them."""
-    text = _BARRIER_WAIT.sub(_replace_wait_loop, _COMMENT.sub(_preserve_line_breaks, text))
+    text = _BARRIER_WAIT.sub(_replace_wait_loop, blank_comments(text))
     files = frozenset(number for number, name in _FILE.findall(text) if name.replace("\\", "/").endswith(f"/{file}"))
     kernels: dict[str, PtxKernel] = {}
     outside, end = [], 0
@@ -300,7 +300,7 @@ def _parse_blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlo
         if match is None:
             raise KernelError(f"Cannot parse {statement!r} in the compiler's PTX.")
         opcode, *words = match[3].split(".")
-        operands = tuple(_split_operands(match[4]))
+        operands = tuple(filter(None, split_at_commas(match[4])))
         if blocks[-1].instructions and blocks[-1].instructions[-1].ends_block:
             blocks.append(BasicBlock(len(blocks), ""))
         guard, negated = match[2] or "", bool(match[1])
@@ -311,20 +311,6 @@ def _parse_blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlo
     for block in blocks:
         block.successors = _find_successors(block, labels, len(blocks))
     return blocks
-
-
-def _split_operands(text: str) -> Iterator[str]:
-    """Split operands at the commas outside of brackets."""
-    part, depth = "", 0
-    for letter in text:
-        depth += (letter in "{[(") - (letter in "}])")
-        if letter == "," and not depth:
-            yield part.strip()
-            part = ""
-        else:
-            part += letter
-    if part.strip():
-        yield part.strip()
 
 
 def _split_statements(body: str) -> Iterator[tuple[int, str]]:

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from gpu.files.source_lexer import find_closing_brackets, find_launches
 from gpu.program.host_text import rewrite_host_text
-from gpu.simulator.frontend.child_launches import find_closing_brackets, find_launches
 
 
 @pytest.mark.parametrize(
