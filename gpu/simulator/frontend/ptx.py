@@ -5,16 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gpu.files.source_lexer import blank_comments, split_at_commas
+from gpu.files.source_lexer import blank_comments
+from gpu.ptx.syntax import parse_instruction, replace_wait_loops, split_statements
 
 _STATEMENT = re.compile(r'\basm (?:volatile )?\("((?:[^"\\]|\\.)*)"(.*?)\);\n', re.DOTALL)
 _CONSTRAINT = re.compile(r'[:,] "([=+]?&?[a-zA-Z]+)" \(')
-_INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
-_WAIT_LOOP = re.compile(
-    r"([\w$%]+):\s*(mbarrier\.(?:try|test)_wait[\w.:]*)\s+([\w$%]+)\s*,([^;]*);"
-    r"\s*@\s*\3\s+bra(?:\.uni)?\s+([\w$%]+)\s*;\s*bra(?:\.uni)?\s+\1\s*;\s*\5:"
-)
-"""The only supported loop in PTX: poll a barrier until a phase is complete."""
 _REGISTERS = re.compile(r"\.reg\s+(?:\.v\d\s+)?\.(\w+)\s+(.*)", re.DOTALL)
 _REGISTER_RANGE = re.compile(r"([\w$%]+)<(\d+)>")
 _HINTS = frozenset(
@@ -91,32 +86,20 @@ def parse_asm_statements(function: str) -> list[AsmStatement]:
 def parse_instructions(template: str) -> list[Instruction] | None:
     """Return the instructions of a template; None if it contains anything else, such as a label."""
     parsed = []
-    for piece in _WAIT_LOOP.sub(r"\2.until \3,\4;", blank_comments(template)).split(";"):
-        text = re.sub(r"^[\s{}]+", "", piece)
-        text = text if "{" in text else text.rstrip("} \t\n")
-        if not text.strip():
+    for _, statement in split_statements(replace_wait_loops(blank_comments(template), ".until")):
+        text = statement if "{" in statement else statement.rstrip("} \t\n")
+        if not text:
             continue
         registers = _REGISTERS.match(text)
         if registers is not None:
             parsed.append(Instruction(".reg", (), (registers[1],), (), tuple(_register_names(registers[2]))))
             continue
-        parts = _INSTRUCTION.fullmatch(text.strip())
-        if parts is None or parts[3].endswith(":"):
+        parts = parse_instruction(text)
+        if parts is None or text.endswith(":"):
             return None
-        operation, *words = parts[3].split(".")
-        types = tuple(word for word in words if _TYPE.fullmatch(word))
-        modifiers = tuple(word for word in words if word not in _HINTS and word not in types and "::" not in word)
-        parsed.append(
-            Instruction(
-                operation,
-                modifiers,
-                types,
-                tuple(words),
-                tuple(filter(None, split_at_commas(parts[4]))),
-                parts[2] or "",
-                bool(parts[1]),
-            )
-        )
+        types = tuple(word for word in parts.words if _TYPE.fullmatch(word))
+        modifiers = tuple(word for word in parts.words if word not in _HINTS and word not in types and "::" not in word)
+        parsed.append(Instruction(parts.opcode, modifiers, types, *parts[1:]))
     return parsed
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from gpu.errors import KernelError
-from gpu.files.source_lexer import blank_comments, split_at_commas
+from gpu.files.source_lexer import blank_comments
+from gpu.ptx.syntax import parse_instruction, replace_wait_loops, split_statements
 
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
 _VARIABLE = re.compile(
@@ -17,11 +18,6 @@ _VARIABLE = re.compile(
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr[^\w\n]*(?:\.\w+\s+)*(?:\.align\s+\d+)?)?\s+([\w$]+)(?:\[(\d+)\])?"
 )
-_BARRIER_WAIT = re.compile(
-    r"[\w$]+:\s*(mbarrier\.(?:try|test)_wait[\w.:]*)\s+([\w$%]+)\s*,([^;]*);"
-    r"\s*@\s*[\w$%]+\s+bra\s+([\w$]+);\s*bra\s+[\w$]+;\s*\4:"
-)
-_INSTRUCTION = re.compile(r"(?:@(!?)(%?[\w$]+)\s+)?([a-z_][\w.:]*)\s*(.*)", re.DOTALL)
 _FILE = re.compile(r"\.file\s+(\d+)\s+\"([^\"]*)\"")
 _LINE = re.compile(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)")
 _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8}
@@ -191,7 +187,7 @@ def lay_out_variables(variables: Sequence[PtxVariable]) -> tuple[dict[str, int],
 
 def parse_ptx(text: str, file: str = "") -> PtxProgram:
     """Parse PTX text; instructions get the source lines of the named file, where the text has them."""
-    text = _BARRIER_WAIT.sub(_replace_wait_loop, blank_comments(text))
+    text = replace_wait_loops(blank_comments(text), "")
     files = frozenset(number for number, name in _FILE.findall(text) if name.replace("\\", "/").endswith(f"/{file}"))
     kernels: dict[str, PtxKernel] = {}
     outside, end = [], 0
@@ -246,11 +242,6 @@ def _type_size(type: str) -> int:
     return _SIZES[re.sub(r"\D", "", type)]
 
 
-def _replace_wait_loop(match: re.Match[str]) -> str:
-    """Replace a loop that waits for a barrier by a single test, because the wait is treated as complete."""
-    return f"{match[1]} {match[2]}, {match[3]};" + "\n" * match[0].count("\n")
-
-
 def _preserve_line_breaks(match: re.Match[str]) -> str:
     """Return the line breaks of removed text, so that line numbers stay the same."""
     return "\n" * match[0].count("\n")
@@ -280,7 +271,7 @@ def _parse_blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlo
     body = _VARIABLE.sub(_preserve_line_breaks, body)
     blocks = [BasicBlock(0, "")]
     line = 0
-    for lines_before, statement in _split_statements(body):
+    for lines_before, statement in split_statements(body):
         if statement.endswith(":"):
             if blocks[-1].instructions or blocks[-1].label:
                 blocks.append(BasicBlock(len(blocks), statement[:-1]))
@@ -296,50 +287,16 @@ def _parse_blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlo
                 # For code from a header, the line of the call.
                 line = next((int(number) for file, number in _LINE.findall(statement) if file in files), 0)
             continue
-        match = _INSTRUCTION.fullmatch(statement)
-        if match is None:
+        parsed = parse_instruction(statement)
+        if parsed is None:
             raise KernelError(f"Cannot parse {statement!r} in the compiler's PTX.")
-        opcode, *words = match[3].split(".")
-        operands = tuple(filter(None, split_at_commas(match[4])))
         if blocks[-1].instructions and blocks[-1].instructions[-1].ends_block:
             blocks.append(BasicBlock(len(blocks), ""))
-        guard, negated = match[2] or "", bool(match[1])
-        blocks[-1].instructions.append(
-            PtxInstruction(opcode, tuple(words), operands, guard, negated, line, first + lines_before)
-        )
+        blocks[-1].instructions.append(PtxInstruction(*parsed, line, first + lines_before))
     labels = {block.label: block.number for block in blocks if block.label}
     for block in blocks:
         block.successors = _find_successors(block, labels, len(blocks))
     return blocks
-
-
-def _split_statements(body: str) -> Iterator[tuple[int, str]]:
-    """Yield each instruction, directive and label with the number of lines before it; inner braces are ignored."""
-    end = lines = counted_to = 0
-    for part in body.split(";"):
-        remainder = part.strip()
-        end += len(part.rstrip())
-        while True:
-            remainder = remainder.strip()
-            lines += body.count("\n", counted_to, end - len(remainder))
-            counted_to = end - len(remainder)
-            if remainder.startswith(("}", "{")) and not re.match(r"\{\s*%", remainder):
-                remainder = remainder[1:]
-                continue
-            label = re.match(r"([\w$]+):(?!:)", remainder)
-            if label is not None:
-                yield lines, label[1] + ":"
-                remainder = remainder[label.end() :]
-                continue
-            directive = re.match(r"\.(loc|pragma|file|section)[^\n]*(\n|$)", remainder)
-            if directive is not None:
-                yield lines, directive[0].strip()
-                remainder = remainder[directive.end() :]
-                continue
-            break
-        if remainder:
-            yield lines, remainder
-        end += len(part) - len(part.rstrip()) + 1
 
 
 def _find_successors(block: BasicBlock, labels: dict[str, int], count: int) -> tuple[int, ...]:

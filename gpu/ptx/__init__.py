@@ -1,0 +1,1 @@
+"""PTX, as compilers write it and as `asm` statements contain it."""
