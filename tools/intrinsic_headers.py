@@ -16,6 +16,7 @@ HOST_HEADER = _GPU / "program" / "headers" / "host_intrinsics.h"
 _INTRODUCTION = """// {}
 // `python -m tools.intrinsic_headers` writes this file from gpu/simulator/ir/intrinsics.py.
 #pragma once
+// clang-format off
 
 """
 

@@ -1,6 +1,7 @@
 // CUDA's functions on the host.
 // `python -m tools.intrinsic_headers` writes this file from gpu/simulator/ir/intrinsics.py.
 #pragma once
+// clang-format off
 
 static inline float rsqrtf(float x) { return 1 / sqrt(x); }
 static inline float rsqrt(float x) { return 1 / sqrt(x); }

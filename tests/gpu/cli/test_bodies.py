@@ -102,7 +102,7 @@ def test_frames_are_pictures_of_every_step(command: Any, tmp_path: Path) -> None
         (("--output", "missing/final.csv"), "there is no folder missing"),
         (("--input", "missing.csv"), "There is no file missing.csv"),
         (("--input", "bad.csv"), "bad.csv, line 2: 2 numbers, but a body has seven"),
-        (("--frames", "bad.csv"), "bad.csv cannot be made a folder: file exists"),
+        (("--frames", "bad.csv"), "Cannot create the folder bad.csv: file exists"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(

@@ -81,7 +81,7 @@ def test_some_of_the_keys_say_where_buckets_begin(monkeypatch, made):
     worker = WorkerContext(PlainEngine(), params, "peak", pattern.variant("peak").run)
     taken = sample_sort.sample_chunk(worker, ChunkInput({"values": keys}, 2, 100, 4100), buckets)
     assert taken["samples"].size == 6 * 64
-    assert (keys[taken["samples"]["place"]] == taken["samples"]["key"]).all()
+    assert (keys[taken["samples"]["position"]] == taken["samples"]["key"]).all()
     splitters = sample_sort.choose_splitters(worker, [taken["samples"]], buckets)
     shares = sample_sort.distribute_chunk(worker, taken["keys"], taken["start"], splitters, buckets, 2)
     found = [

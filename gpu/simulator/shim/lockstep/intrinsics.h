@@ -1,6 +1,7 @@
 // Functions without bodies, which the executors know by name.
 // `python -m tools.intrinsic_headers` writes this file from gpu/simulator/ir/intrinsics.py.
 #pragma once
+// clang-format off
 
 LOCKSTEP_MATH_1(sqrt)
 LOCKSTEP_MATH_1(rsqrt)

@@ -6,12 +6,12 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from gpu.simulator.trace.terms import _TermConverter
 
 from gpu.simulator import ir
 from gpu.simulator.executor.bare_expressions import BareExpressions
 from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.ir.walking import Visitor, replace_children
+from gpu.simulator.trace.conversion import _TermConverter
 from gpu.simulator.types import INT32
 
 EXPRESSIONS = get_args(ir.Expression)
