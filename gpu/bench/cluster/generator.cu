@@ -3,8 +3,8 @@
 //
 // kernel             purpose
 // generate_elements  each element is the highest BITS bits of the hash of its index
-// copy_window    copy a range of elements
-// compute_summary     sums that identify a result, and the number of descents
+// copy_window        copy a range of elements
+// compute_summary    sums that identify a result, and the number of descents
 
 #ifndef VALUE
 #define VALUE int
