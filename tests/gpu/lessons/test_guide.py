@@ -30,9 +30,9 @@ def find_code_block(words: str) -> str:
 def test_the_template_is_a_sound_lesson(tmp_path: Path) -> None:
     folder = tmp_path / "turning"
     folder.mkdir()
-    text = find_code_block("Take this as")
+    text = find_code_block("Save this as")
     (folder / "lesson.md").write_text(text, "utf-8")
-    (folder / "reverse.cu").write_text(find_code_block("Save the kernel as"), "utf-8")
+    (folder / "reverse.cu").write_text(find_code_block("Save the correct kernel as"), "utf-8")
     lesson = read_lesson(folder)
     asked, wanted = lesson.steps
     assert asked.question is not None
