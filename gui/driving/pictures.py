@@ -161,6 +161,7 @@ def _save_workers(window: MainWindow, folder: Path) -> None:
     from gpu.distributed.cluster_settings import ClusterSettings
 
     window.choose_pattern("scan")
+    window.page.select_tab("Run")
     window.choose_variant(DISTRIBUTED)
     params = window.bench.settings["scan"].params | window.page.pattern.params_for_role(Role.SIZE, 1_000_000)
     window.page.show_values(params)
