@@ -105,7 +105,7 @@ def ask_lanes(recorded_scene: RecordedScene, question: Question) -> RecordingQue
         f"Which threads of block {block} execute line {line} now: {source}",
         "threads",
         threads,
-        f"{_format_executing_threads(threads)}; of the block's lanes {summary}.",
+        f"{_format_executing_threads(threads)}. Lanes of the block's warps: {summary}.",
         block=block,
         moment=recorded_scene.moment,
         line=line,
