@@ -134,7 +134,8 @@ def test_which_is_faster_is_the_models_word() -> None:
 
 
 def test_each_retry_has_another_choice_until_all_were_had() -> None:
-    scene = next(step.scene for step in read_lesson(LIBRARY / "07-scan").steps if step.title == "Inclusive or exclusive?")
+    steps = read_lesson(LIBRARY / "07-scan").steps
+    scene = next(step.scene for step in steps if step.title == "Inclusive or exclusive?")
     assert scene is not None
     had = [tuple(choose_parameters(scene, seed)[name] for name in ("values", "kind")) for seed in range(4)]
     assert len(set(had)) == 4
