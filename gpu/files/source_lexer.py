@@ -102,36 +102,36 @@ class LaunchSyntax:
 
 def find_launches(code: bytes) -> Iterator[LaunchSyntax]:
     """Yield the launches in a text without comments and strings; like nvcc, accept `<< <`."""
-    place = 0
+    offset = 0
     closings: Mapping[int, int] | None = None
-    while (opens := _OPENING_CHEVRONS.search(code, place)) is not None:
+    while (opens := _OPENING_CHEVRONS.search(code, offset)) is not None:
         if closings is None:
             closings = find_closing_brackets(code)
-        place = opens.end()
+        offset = opens.end()
         closes = _find_configuration_end(code, opens.end(), closings)
         opening = _ARGUMENTS_START.match(code, closes.end()) if closes is not None else None
         closing = closings.get(opening.end() - 1) if opening is not None else None
         if closes is not None and closing is not None:
             yield LaunchSyntax(opens.start(), closes.end(), (opens.end(), closes.start()), closing)
-            place = closing + 1
+            offset = closing + 1
 
 
 def _find_configuration_end(code: bytes, start: int, closings: Mapping[int, int]) -> re.Match[bytes] | None:
     """Return the match of the launch's `>>>` outside of brackets."""
-    place = start
-    while place < len(code):
-        letter = code[place : place + 1]
+    offset = start
+    while offset < len(code):
+        letter = code[offset : offset + 1]
         if letter in _CLOSING_BRACKETS:
-            closing = closings.get(place)
+            closing = closings.get(offset)
             if closing is None:
                 return None
-            place = closing + 1
+            offset = closing + 1
         elif letter in b";)]}":
             return None
-        elif (closes := _CLOSING_CHEVRONS.match(code, place)) is not None:
+        elif (closes := _CLOSING_CHEVRONS.match(code, offset)) is not None:
             return closes
         else:
-            place += 1
+            offset += 1
     return None
 
 
@@ -143,13 +143,13 @@ def find_closing_brackets(code: bytes) -> dict[int, int]:
     closings: dict[int, int] = {}
     opened: list[tuple[bytes, int]] = []
     for match in _BRACKETS.finditer(code):
-        letter, place = match[0], match.start()
+        letter, offset = match[0], match.start()
         if letter in _CLOSING_BRACKETS:
-            opened.append((_CLOSING_BRACKETS[letter], place))
+            opened.append((_CLOSING_BRACKETS[letter], offset))
         elif opened:
             closing, opening = opened.pop()
             if letter == closing:
-                closings[opening] = place
+                closings[opening] = offset
             else:
                 opened.clear()
     return closings

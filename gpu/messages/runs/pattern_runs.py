@@ -80,8 +80,8 @@ class RunResult(ArrayResult):
 
 
 @dataclass(frozen=True)
-class RunPattern(Request[RunResult]):
-    """Run one variant of a pattern.
+class VariantRun:
+    """The run that a request is about.
 
     Parameters
     ----------
@@ -94,10 +94,28 @@ class RunPattern(Request[RunResult]):
         nothing; then the input is generated from `params` and `seed`.
     seed : int
         Random seed of generated inputs.
-    verify : bool
-        Whether to compute the reference result and compare.
     sources : mapping of str to str
         Text of edited kernel files, by file name.
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunPattern(VariantRun, Request[RunResult]):
+    """Run one variant of a pattern.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources
+        As in VariantRun.
+    verify : bool
+        Whether to compute the reference result and compare.
     frames : bool
         Whether to record frames between launches, if the pattern supports them.
     side : int
@@ -106,20 +124,14 @@ class RunPattern(Request[RunResult]):
         For several devices, as in `gpu.distributed.distributed_run.run_distributed`; unused with one device.
     """
 
-    pattern: str
-    variant: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
-    seed: int = 0
     verify: bool = True
-    sources: Mapping[str, str] = field(default_factory=dict)
     frames: bool = False
     side: int = 0
     chunks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class CheckPattern(Request[Check]):
+class CheckPattern(VariantRun, Request[Check]):
     """Check one variant of a pattern: run it in the simulator with checkers on a small part of its input.
 
     The result has the findings in the pattern's kernel file, and whether several schedules agree.
@@ -127,36 +139,25 @@ class CheckPattern(Request[Check]):
     Parameters
     ----------
     pattern, variant, params, inputs, seed, sources
-        As in RunPattern.
+        As in VariantRun.
     """
-
-    pattern: str
-    variant: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
-    seed: int = 0
-    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class CountPattern(Request[RunCounts]):
+class CountPattern(VariantRun, Request[RunCounts]):
     """Count what a variant's launches do: run it in the simulator on a small part of its input.
 
     It runs in the simulator's process.
 
     Parameters
     ----------
-    pattern, variant, params, inputs, seed, sources, side
+    pattern, variant, params, inputs, seed, sources
+        As in VariantRun.
+    side : int
         As in RunPattern.
     full_input : bool
         Whether to use the whole input.
     """
 
-    pattern: str
-    variant: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
-    seed: int = 0
-    sources: Mapping[str, str] = field(default_factory=dict)
     full_input: bool = False
     side: int = 0

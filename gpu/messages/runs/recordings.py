@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from gpu.messages.requests import ArrayResult, Request
-from gpu.messages.shared_arrays import SharedArray
+from gpu.messages.runs.pattern_runs import VariantRun
 from gpu.schedules import ROUND_ROBIN
 
 
@@ -22,23 +20,17 @@ class RecordingFile(ArrayResult):
 
 
 @dataclass(frozen=True)
-class StepPattern(Request[RecordingFile]):
+class StepPattern(VariantRun, Request[RecordingFile]):
     """Run one variant of a pattern in the simulator and record every step of every launch.
 
     Parameters
     ----------
     pattern, variant, params, inputs, seed, sources
-        As in RunPattern.
+        As in VariantRun.
     schedule : str
         One of `gpu.schedules.NAMES`.
 
     If a kernel's error ends a launch, the recording ends there and contains the error.
     """
 
-    pattern: str
-    variant: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
-    seed: int = 0
     schedule: str = ROUND_ROBIN
-    sources: Mapping[str, str] = field(default_factory=dict)

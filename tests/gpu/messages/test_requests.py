@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -18,7 +18,8 @@ REQUESTS = [each for each in Request.__subclasses__() if each.__module__.startsw
 
 
 def find_result_type(request_type: type[Request[Any]]) -> Any:
-    (base,) = request_type.__orig_bases__  # type: ignore[attr-defined]
+    bases = request_type.__orig_bases__  # type: ignore[attr-defined]
+    (base,) = (base for base in bases if get_origin(base) is Request)
     (result_type,) = get_args(base)
     return result_type
 
