@@ -6,11 +6,11 @@ import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from pathlib import Path
 
+from gpu.base.paths import ASSETS
 from gpu.errors import LockstepError
 
-FILE = Path(__file__).resolve().parents[1] / "assets" / "glossary.toml"
+FILE = ASSETS / "glossary.toml"
 
 
 class UnknownTermError(LockstepError, LookupError):

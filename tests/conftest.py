@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from gpu.base.paths import ROOT
 from tests import needs
 from tests.ledger import LedgerPlugin
 from tests.leftovers import LeftoversPlugin
@@ -129,7 +130,7 @@ def _make_cache(other_folder: Path) -> Path:
 
     An entry's key changes with the compiler's source, LLVM and the processor, so that the next run has it too.
     """
-    kept = Path(__file__).parents[1] / ".pytest_cache" / "compiled"
+    kept = ROOT / ".pytest_cache" / "compiled"
     try:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:  # the checkout may not be written to

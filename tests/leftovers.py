@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from gpu.base.paths import ROOT
+
 PATIENCE_S = 20.0
 """How long a process that is ending may take; the host's guard, for one, removes files after its host has ended."""
 _MEMORY = Path("/dev/shm")

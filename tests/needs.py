@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.devices.probe import find_nvcc
 
-SHARED = Path(__file__).parents[2] / "shared"
+SHARED = ROOT.parent / "shared"
 """The teaching texts and their listings, beside the checkout; they are not part of the project."""
 
 LISTINGS = "the teaching texts in ../shared: they are not published, so nothing supplies them"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gpu.base.paths import ASSETS
 from gpu.files.images import DEFAULT_SAMPLE, SAMPLES, read_image, sample_images
 
-MADE = Path(__file__).parents[1] / "assets" / "make_images.py"
+MADE = ASSETS / "make_images.py"
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-MAP = ROOT / "docs" / "architecture.md"
+from gpu.base.paths import DOCS, ROOT
+
+MAP = DOCS / "architecture.md"
 LARGEST_BYTES = 1_500_000
 PRIVATE_WORDS = re.compile(r"\b(gangs?|strands?|aside)\b", re.IGNORECASE)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import DOCS, ROOT
 from tools import docs_pages
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
+DOCS = DOCS
 INDEX = DOCS / "index.md"
 PAGES = sorted((*DOCS.glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))))
 

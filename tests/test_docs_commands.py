@@ -20,15 +20,15 @@ from typing import Any
 
 import pytest
 
+from gpu.base.paths import ASSETS, DOCS, KERNELS, ROOT
 from gpu.cli import main as cli
 from gpu.errors import EngineUnavailableError
 from gpu.program.host_compiler import find_compiler
 from gpu.pycuda import driver
 from tests import needs
 
-ROOT = Path(__file__).parents[1]
-LESSONS = ROOT / "assets" / "lessons"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LESSONS = ASSETS / "lessons"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 RACE = "kernels/histogram.cu histogram_racy --grid 8 --block 128 --arg random:4096 --arg zeros:256 --arg 4096 --arg 256"
 PLACEHOLDERS = {
@@ -177,17 +177,17 @@ def solution(task: str, folder: Path) -> Path:
 
 def write_files(folder: Path, words: list[str]) -> None:
     """Write the files that a command reads: images, kernels, programs, the lesson of the guide, and submissions."""
-    shutil.copytree(ROOT / "kernels", folder / "kernels")
+    shutil.copytree(KERNELS, folder / "kernels")
     for image in ("cat.png", "night-sky.pgm"):
         target = folder / "assets" / "images" / image
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / "assets" / "images" / image, target)
+        shutil.copy(ASSETS / "images" / image, target)
     for name, text in (("main.cu", PROGRAM), ("script.py", SCRIPT), ("test_mine.py", SCRIPT)):
         if name in words:
             (folder / name).write_text(text)
     lesson = folder / "my-lessons" / "turning"
     lesson.mkdir(parents=True)
-    guide = (ROOT / "docs" / "lessons.md").read_text("utf-8")
+    guide = (DOCS / "lessons.md").read_text("utf-8")
     for name, begin in (("lesson.md", "    +++\n"), ("reverse.cu", "    __global__ void reverse")):
         shown = re.match(r"(?: {4}.*\n|\n)+", guide[guide.index(begin) :])
         assert shown is not None

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.errors import LockstepError
 from gpu.glossary import UnknownTermError, find_term, read_terms
 from tools.glossary import PAGE, render_page
 
-ROOT = Path(__file__).parents[1]
 LONGEST_DEFINITION = 240
 
 

@@ -7,10 +7,10 @@ import os
 import re
 import signal
 import warnings
-from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from tests import needs
 
 pytest_plugins = ["pytester"]
@@ -29,7 +29,7 @@ def test_an_expected_log_message_is_cleared(caplog):
 
 @pytest.mark.parametrize(("level", "outcome"), [("warning", "errors"), ("info", "passed")])
 def test_an_unexpected_log_message_fails(pytester, monkeypatch, level, outcome):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest("from tests.conftest import _no_unexpected_log")
     pytester.makepyfile(f"import logging\ndef test_it():\n    logging.getLogger('x').{level}('surprise')\n")
     result = pytester.runpytest_subprocess()
@@ -68,7 +68,7 @@ def test_settings_are_new_in_every_test(qapp):
 def test_what_tests_leave_behind_fails_the_session(pytester, monkeypatch, body, left):
     for name in ("PYTEST_XDIST_WORKER", "LOCKSTEP_MEMORY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest(
         "from tests import leftovers\n"
         "leftovers.PATIENCE_S = 0.5\n"

@@ -6,11 +6,11 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from gpu.base.paths import ROOT
+
 FOLDERS = ("gpu", "gui", "tools", "tests", "assets")
 MODULES = [ROOT / "main.py", *sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))]
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import gpu
-
-ROOT = Path(__file__).parents[1]
+from gpu.base.paths import ROOT
 
 
 def test_the_changelog_dates_the_version():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from gpu.base.paths import ROOT
+
 WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import importlib
 import posixpath
 import re
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from gpu.base.paths import DOCS, ROOT
+
 PAGES = {
     # MkDocs would make README.md the start page, which is the handbook's index.
     "README.md": "introduction.md",
@@ -79,7 +79,7 @@ def _site_path(name: str) -> str:
 def _linked_files() -> set[str]:
     """Return the files outside docs/, other than pages, that pages link to."""
     found = set()
-    for path in (*PAGES, *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))):
+    for path in (*PAGES, *(f"docs/{page.name}" for page in DOCS.glob("*.md"))):
         text = site_links((ROOT / path).read_text("utf-8"), path)
         found |= {link[2].removeprefix(FILES) for link in _LINK.finditer(text) if link[2].startswith(FILES)}
     return found

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parents[1]
+from gpu.base.paths import ROOT
+
 _DEFAULT_ARGUMENTS = ("-n", "auto", "--dist", "loadfile", "-m", "not alone")
 
 

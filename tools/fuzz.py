@@ -35,8 +35,9 @@ from typing import IO, Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "reliability.md"
+from gpu.base.paths import DOCS, ROOT
+
+PAGE = DOCS / "reliability.md"
 ATTACKS = "tests.attacks"
 LIMIT_S = 10.0
 """Time limit of one attack, in seconds."""

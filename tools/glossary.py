@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 
+from gpu.base.paths import DOCS
 from gpu.glossary import GlossaryTerm, read_terms
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "glossary.md"
+PAGE = DOCS / "glossary.md"
 _INTRODUCTION = """# Glossary
 
 Terms of the window, the documentation and the code. `python -m tools.glossary` writes this page from

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from gpu.base.paths import ROOT
 from gpu.simulator.ir.forms import Missing, Operation, choose_form
 from gpu.simulator.ir.intrinsics import INTRINSICS
 from gpu.simulator.types import Scalar
 
-_GPU = Path(__file__).resolve().parents[1] / "gpu"
+_GPU = ROOT / "gpu"
 DEVICE_HEADER = _GPU / "simulator" / "shim" / "lockstep" / "intrinsics.h"
 HOST_HEADER = _GPU / "program" / "headers" / "host_intrinsics.h"
 

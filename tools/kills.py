@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import ROOT
 from gpu.files.scratch import MEMORY_FOLDER
 
-ROOT = Path(__file__).resolve().parents[1]
 VICTIMS = ("command", "window", "engine", "engine and window", "all")
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 

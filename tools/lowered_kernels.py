@@ -20,13 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpu.base.paths import ROOT
 from gpu.errors import LockstepError
 from gpu.files.sources import read_source
 from gpu.program.names import kernel_name
 from gpu.resource_limits import limit_resources
 from gpu.simulator.simulated_module import SimulatedModule
 
-ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = 120
 _LIMIT_S = 300
 """Limit of computing time for nvcc and for the front end, per file."""

@@ -30,7 +30,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from gpu.base.paths import ROOT
+
 REQUIRED_SHARE = 0.95
 """The least share of the mutants that tests have to kill."""
 

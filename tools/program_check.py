@@ -27,11 +27,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import DOCS, ROOT
 from tools import lowered_kernels
 from tools.lowered_kernels import CheckedFile
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "programs.md"
+PAGE = DOCS / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
 _LIMIT_S = 120
 """Limit of a program's computing time, all threads together, so that other work does not count."""

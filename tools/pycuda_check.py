@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from gpu.base.paths import DOCS, ROOT
 from tools import pycuda_files
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "pycuda.md"
+PAGE = DOCS / "pycuda.md"
 _TESTS = ("test_driver.py", "test_gpuarray.py", "test_cumath.py")
 _TEST_SECONDS = 300
 _EXAMPLE_SECONDS = 100

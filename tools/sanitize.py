@@ -16,13 +16,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
+from gpu.base.paths import ROOT
 from gpu.declaration.pattern import Integer, Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.patterns import all_patterns, find_pattern
 
-ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 _ERROR_EXIT_CODE = 9

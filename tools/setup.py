@@ -19,9 +19,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gpu.base.paths import ROOT
 from tools import gpu_support, probe, pycuda_files
 
-ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 CUDA_REQUIREMENTS = ROOT / "requirements-cuda.txt"

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpu.base.paths import DOCS
 from gpu.bench.recording_engine import MIN_REPETITIONS
 from gpu.errors import InputError
 from gpu.files import file_access
@@ -19,7 +20,7 @@ from gpu.files import file_access
 if TYPE_CHECKING:
     from gpu.bench.measurement import Measurement
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+PAGE = DOCS / "benchmarks.md"
 
 _TITLES = {"gpu": "GPU", "simulator": "Simulator"}
 WINDOW, MODEL, DEVICE, CLUSTER = "window", "model", "device", "cluster"

@@ -11,10 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import ASSETS
 from gpu.errors import InputError
 from gpu.files import file_access
 
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "recorded"
+FOLDER = ASSETS / "recorded"
 
 _MAX_BYTES = 2**23
 

@@ -7,16 +7,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from gpu import engines
+from gpu.base.paths import ROOT
 from gpu.bench.ladder import measure, prepare_cases_ahead
 from gpu.bench.measurement import Measurement
 from gpu.bench.peers import select_cases
 from gpu.bench.programs import Amounts, PeerPrograms
 from gpu.patterns import all_patterns
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 _PREPARED_CASES = 3
 """Cases whose inputs and reference results are in memory while another is measured: up to 12 GB each."""
@@ -64,7 +62,7 @@ def device_name() -> str:
 def _measure_libraries(case_kind: str, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
     arguments = json.dumps({"of": case_kind, "amounts": amounts, "seed": seed, "repetitions": repetitions})
     command = [sys.executable, "-m", "gpu.bench.peers", arguments]
-    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=_ROOT)
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
     for line in process.stdout.splitlines():
         if line.startswith("{"):
             record = json.loads(line)

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gpu.base.paths import KERNELS
 from gpu.bench.measurement import Measurement
-from gpu.engines.base import KERNELS
 from gpu.simulator.compiled.assembly import UnsupportedKernel
 from gpu.simulator.simulated_module import SimulatedModule
 

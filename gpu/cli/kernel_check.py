@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import KERNELS
 from gpu.cli.findings import findings_data, format_finding
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
-from gpu.engines.base import KERNELS, kernel_text
+from gpu.engines.base import kernel_text
 from gpu.files.sources import SourceLines, read_source
 from gpu.findings import Finding
 from gpu.messages.verdicts import Check, Verdict, decide_verdict

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import ROOT
+
 _COMPUTE_MAJOR, _COMPUTE_MINOR = 75, 76
 _NVIDIA_VENDOR_ID = "0x10de"
 
@@ -92,10 +94,9 @@ def run_probe() -> ProbeResult:
 
 def run_probe_in_subprocess(timeout: float = 60.0) -> ProbeResult:
     """Probe in another process, so that this one gets neither a context nor a hanging driver."""
-    root = Path(__file__).resolve().parents[2]
     try:
         run = subprocess.run(
-            [sys.executable, "-m", "gpu.devices.probe"], cwd=root, capture_output=True, text=True, timeout=timeout
+            [sys.executable, "-m", "gpu.devices.probe"], cwd=ROOT, capture_output=True, text=True, timeout=timeout
         )
     except subprocess.TimeoutExpired:
         return ProbeResult(sys.platform, failure=f"the NVIDIA driver did not answer within {timeout:.0f} s")

@@ -6,17 +6,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.paths import KERNELS
 from gpu.errors import KernelError
 
 Array = npt.NDArray[Any]
 
-KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 SIMULATION_TIME_LABEL = "to simulate on this CPU"
 """Label of the simulator's times, which are not a GPU's."""

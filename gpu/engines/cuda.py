@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.paths import KERNELS
 from gpu.devices.architecture import explain_missing_warpgroups, target_architecture
 from gpu.devices.probe import find_device_runtime, find_nvcc
 from gpu.engines import libraries, textures
 from gpu.engines.base import (
-    KERNELS,
     Argument,
     Array,
     Buffer,

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.paths import KERNELS
 from gpu.devices.processor import peak_gflops, processor_name
 from gpu.engines.base import (
-    KERNELS,
     Argument,
     Array,
     Buffer,

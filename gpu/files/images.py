@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.paths import ASSETS
 from gpu.errors import InputError
 from gpu.files import netpbm, png
 from gpu.files.file_access import convert_os_errors, format_path, open_for_reading, replace_file
@@ -28,7 +29,7 @@ from gpu.files.pillow import decode
 Pixels = npt.NDArray[Any]
 
 MAX_PIXELS = 256 * 2**20
-SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "images"
+SAMPLES = ASSETS / "images"
 DEFAULT_SAMPLE = SAMPLES / "cat.png"
 READABLE = (".pgm", ".ppm", ".pbm", ".pnm", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 WRITABLE = (".pgm", ".ppm", ".png")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
 from gpu.findings import Finding

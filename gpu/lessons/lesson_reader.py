@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import ASSETS
 from gpu.errors import InputError
 from gpu.files.file_access import format_path
 from gpu.files.text import read_text
@@ -20,7 +21,7 @@ from gpu.lessons.stage import INPUT_KINDS, Stage, StageArray, StageLaunch
 from gpu.patterns import all_patterns
 
 LESSON_FILE = "lesson.md"
-LIBRARY = Path(__file__).resolve().parents[2] / "assets" / "lessons"
+LIBRARY = ASSETS / "lessons"
 
 TASK_KINDS = ("gap", "repair", "order", "rewrite")
 DEFAULT_SIZES = (1, 2, 5, 31, 32, 33, 64, 100, 255, 256, 257, 1000, 1024)

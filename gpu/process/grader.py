@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import ROOT
 from gpu.errors import InputError
 from gpu.files.file_access import format_path
 from gpu.files.source_lexer import blank_comments
@@ -25,7 +26,6 @@ MAX_PROCESSES = 2
 _TIME_LIMIT_S = 90.0
 """Seconds of wall time after which a submission's process is killed: three times its CPU time limit."""
 
-_ROOT = Path(__file__).resolve().parents[2]
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(include\w*|import|embed)\b[ \t]*([^\n]*)", re.MULTILINE)
 _HEADER = re.compile(r"<(?!/)(?!.*\.\.)[\w./]+>\s*")
@@ -155,7 +155,7 @@ def _run_grading_process(submission: str) -> tuple[int, dict[str, Any]]:
     """Return the exit code of a grading process, and its answer, empty if it was killed."""
     process = subprocess.Popen(
         [sys.executable, "-m", "gpu.process.submission"],
-        cwd=_ROOT,
+        cwd=ROOT,
         # More threads would only need more memory.
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         stdin=subprocess.PIPE,

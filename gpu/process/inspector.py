@@ -11,11 +11,11 @@ import sys
 import threading
 from pathlib import Path
 
+from gpu.base.paths import ROOT
 from gpu.errors import InputError
 from gpu.files.file_access import format_path, read_bytes
 from gpu.recording.player_file import extract_recording
 
-_ROOT = Path(__file__).parents[2]
 _CPU_LIMIT_SIGNAL = getattr(signal, "SIGXCPU", 0)
 """Signal that ends a process at its limit of CPU time."""
 
@@ -82,7 +82,7 @@ def _start_process() -> subprocess.Popen[bytes]:
         flags = subprocess.CREATE_NO_WINDOW
     return subprocess.Popen(
         [sys.executable, "-m", "gpu.stepping.inspection"],
-        cwd=_ROOT,
+        cwd=ROOT,
         # More threads would only need more memory.
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         stdin=subprocess.PIPE,

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from gpu import resource_limits
+from gpu.base.paths import ASSETS, ROOT
 from gpu.errors import InputError
 from gpu.process.file_access import restrict_file_access
 from gpu.process.privileges import drop_privileges
 
 CPU_LIMIT_S = 30
 """Limit of a submission's CPU time."""
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
@@ -58,7 +57,7 @@ def _restrict_process(scratch: str) -> None:
     system_folders = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/dev/null", "/dev/urandom")
     system_paths = [Path(path) for path in system_folders]
     python_paths = [Path(path) for path in {sys.prefix, sys.base_prefix, sys.exec_prefix}]
-    lockstep_paths = [_ROOT / "gpu", _ROOT / "assets" / "gpus"]
+    lockstep_paths = [ROOT / "gpu", ASSETS / "gpus"]
     restrict_file_access([*system_paths, *python_paths, *lockstep_paths], [Path(scratch), Path("/dev/null")])
     resource_limits.allow_termination()
     try:

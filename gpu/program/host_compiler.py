@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from gpu.base.paths import ROOT
 from gpu.errors import CompileError, EngineUnavailableError
 from gpu.program.host_text import rewrite_host_text
 from gpu.simulator import disk
 
-HEADERS = Path(__file__).parent / "headers"
-_SHARED_HEADERS = Path(__file__).parents[1] / "simulator" / "shim"
+HEADERS = ROOT / "gpu" / "program" / "headers"
+_SHARED_HEADERS = ROOT / "gpu" / "simulator" / "shim"
 """Headers that kernels and host code share; device function bodies are removed from them as from the program."""
 _COMPILERS = ("g++", "clang++", "c++")
 _EMPTY_HEADERS = (

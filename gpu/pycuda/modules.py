@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import ROOT
 from gpu.driver.faults import (
     INVALID_VALUE,
     NOT_FOUND,
@@ -29,7 +30,7 @@ from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.limits import LIMITS
 
 _FOREIGN_IMAGE = "the simulator cannot run machine code or PTX; it loads only images from its own pycuda.compiler"
-_PACKAGE_FOLDER = str(Path(__file__).parents[1])
+_PACKAGE_FOLDER = str(ROOT / "gpu")
 
 
 def _find_call_site() -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from gpu.base.paths import ROOT
 from gpu.errors import Diagnostic
 
 _FAILED, _REFUSED = 1, 2
@@ -31,7 +32,7 @@ def run_script(program: Sequence[str], text: str | None = None) -> int:
     is_module = program[0] == "-m"
     words = list(program[1:] if is_module else program)
     # The script must not import from the folder from which this program was started.
-    here = str(Path(__file__).parents[2])
+    here = str(ROOT)
     sys.path[:] = [folder for folder in sys.path if folder not in ("", here)]
     sys.path.insert(0, str(Path.cwd()) if is_module else str(Path(words[0]).resolve().parent))
     sys.argv = words
@@ -97,7 +98,7 @@ def _run_text(path: str, text: str) -> None:
 def _format_traceback(error: Exception) -> str:
     """Format a traceback as on a GPU, without frames of Lockstep's."""
     formatted = traceback.TracebackException.from_exception(error)
-    ours = str(Path(__file__).parents[1])
+    ours = str(ROOT / "gpu")
     each: traceback.TracebackException | None = formatted
     while each is not None:
         each.stack[:] = [

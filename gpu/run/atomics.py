@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
 from gpu.declaration.roles import Role
-from gpu.engines.base import KERNELS
 from gpu.engines.counting_engine import ObservedEngine
 from gpu.lane_mask import LaneMask
 from gpu.messages.runs.atomics import (

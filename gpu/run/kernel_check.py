@@ -10,9 +10,10 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Array, Inputs, Integer, Pattern, Variant
 from gpu.declaration.roles import Role
-from gpu.engines.base import KERNELS, kernel_text
+from gpu.engines.base import kernel_text
 from gpu.errors import KernelError, LaunchError
 from gpu.messages.runs.pattern_runs import CheckPattern
 from gpu.messages.verdicts import Check, Mistake, Remedy, collect_mistakes

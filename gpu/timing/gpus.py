@@ -7,12 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gpu.base.paths import ASSETS
 from gpu.errors import InputError
 from gpu.files.file_access import format_path
 from gpu.files.text import read_text
 from gpu.files.toml import TomlError, format_value, parse
 
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "gpus"
+FOLDER = ASSETS / "gpus"
 
 _MAX_VALUE = 1e15
 """The largest number in a description: products of several such numbers do not overflow."""

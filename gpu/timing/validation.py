@@ -7,10 +7,11 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from gpu.base.paths import ASSETS
 from gpu.errors import InputError
 from gpu.files import file_access
 
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "modeled"
+FOLDER = ASSETS / "modeled"
 OURS, EXTERNAL = "ours", "elsewhere"
 """The origin of a case's kernels."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PyQt6.QtCore import QElapsedTimer, QEventLoop, QTimer
 
+from gpu.base.paths import DOCS
 from gpu.declaration.pattern import Array
 from gpu.declaration.roles import Role
 from gpu.patterns.nbody.forces import Motion
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 SIZE = (1280, 720)
 TIMEOUT_MS = 60_000
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
+FOLDER = DOCS / "images"
 
 PLAYED_VARIANTS = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballot"}
 """The variants that README plays, by pattern."""

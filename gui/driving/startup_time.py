@@ -10,9 +10,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parents[2]
+from gpu.base.paths import ROOT
+
 _TIMEOUT_S = 120
 _WARM_UP_COUNT = 1
 """Number of openings that are not counted: the first one reads all files from disk."""
@@ -47,7 +47,7 @@ def _measure_startup() -> StartupTime:
             done = subprocess.run(
                 command,
                 env=environment,
-                cwd=_ROOT,
+                cwd=ROOT,
                 capture_output=True,
                 text=True,
                 timeout=_TIMEOUT_S,

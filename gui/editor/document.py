@@ -18,7 +18,7 @@ from PyQt6.QtGui import (
 )
 from PyQt6.QtWidgets import QPlainTextDocumentLayout
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.errors import Diagnostic, InputError
 from gpu.files.file_access import replace_file
 from gpu.messages.programs import SCRIPT_SUFFIX

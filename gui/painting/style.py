@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from gpu.base.paths import ASSETS
 from gui.painting.theme import FONT_SIZES, Look, code_families, text_families
 
-ICONS = Path(__file__).resolve().parents[2] / "assets" / "icons"
+ICONS = ASSETS / "icons"
 
 
 def style_sheet(look: Look) -> str:

@@ -11,9 +11,9 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
+from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Inputs
 from gpu.declaration.presentation import InputKind
-from gpu.engines.base import KERNELS
 from gpu.errors import InputError
 from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.errors import InputError
 from gpu.files.sources import read_source
 from gui.editor.document import KernelDocument

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu.base.paths import ROOT
 from gpu.errors import LockstepError
 from gpu.program.host_compiler import find_compiler
 from gpu.program.host_text import rewrite_host_text
 from gpu.program.names import kernel_name
 from tests.odd_inputs import LONGEST_SENTENCE, mutate_bytes
 
-ROOT = Path(__file__).parents[2]
 _RUN = 0.01
 _HEADERS = b"/nowhere/headers"
 _HOST = b"""# 1 "/usr/include/x.h" 1 3

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.paths import ROOT
 from gpu.driver.faults import DriverError
 from gpu.pycuda import devices, driver, packing
 from gpu.pycuda.names import NAMES
 from tests.odd_inputs import mutate_bytes
 
-ROOT = Path(__file__).parents[2]
 _RUN = 0.01
 _SCRIPT = b"""import numpy as np
 import pycuda.autoinit

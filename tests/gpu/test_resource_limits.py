@@ -5,11 +5,10 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
+from gpu.base.paths import ROOT
 from tests import needs
 
-ROOT = Path(__file__).parents[2]
 pytestmark = needs.linux
 
 START = """

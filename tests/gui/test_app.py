@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from PyQt6.QtCore import QSize
 
+from gpu.base.paths import ROOT
 from gui.app import compute_initial_size
-
-ROOT = Path(__file__).parents[2]
 
 FAILS = """
 import sys

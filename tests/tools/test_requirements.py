@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from tests import needs
 
-ROOT = Path(__file__).parents[2]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS = {
     "win_amd64": PYTHONS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.errors import Diagnostic
 from gpu.messages.kernels import (
     CheckSource,

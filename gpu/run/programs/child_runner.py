@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from gpu.base.paths import ROOT
 from gpu.declaration.pattern import Progress
 from gpu.driver.journal import Journal, append_received_entries
 from gpu.errors import CompileError, EngineUnavailableError, InputError, SourcePosition
@@ -22,7 +23,6 @@ from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram
 from gpu.run.programs.child import CURRENT_LAUNCH_FILE, FAILURE_FILE, JOURNAL_FILE, REQUEST_FILE
 from gpu.run.programs.launch_messages import LaunchConverter
 
-_ROOT = Path(__file__).parents[3]
 SLOW_LAUNCH_S = 1.0
 """Seconds until a launch is reported as still running."""
 _POLL_INTERVAL_S = 0.05
@@ -67,7 +67,7 @@ def run_program(request: RunProgram, report_progress: Callable[[Progress], None]
     start = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "gpu.run.programs.child", str(folder)],
-        cwd=_ROOT,
+        cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

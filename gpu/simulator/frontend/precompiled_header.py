@@ -11,10 +11,11 @@ from pathlib import Path
 
 from clang import cindex
 
+from gpu.base.paths import ROOT
 from gpu.resource_limits import suspend_time_limits
 from gpu.simulator import disk
 
-SHIM = Path(__file__).parents[1] / "shim"
+SHIM = ROOT / "gpu" / "simulator" / "shim"
 _HEADER = SHIM / "lockstep_device.h"
 
 

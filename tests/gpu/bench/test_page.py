@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from gpu.base.paths import DOCS
 from gpu.bench import page
 from gpu.bench.document import data_folder, find_sections, write_page, write_section
 from gpu.bench.sections import ResultSection, ResultTable, file_of, load_sections, parse_section, save_section
@@ -13,7 +12,7 @@ from gpu.cli import main as cli
 from gpu.errors import InputError
 from tests.gpu.cli.no_desktop import NO_WINDOW
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
+PAGE = DOCS / "benchmarks.md"
 LADDER = """\
 | work | variant or peer | median ms | min to max | rate | of the best peer | |
 |---|---|--:|--:|--:|--:|---|

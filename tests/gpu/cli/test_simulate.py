@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.paths import DOCS, ROOT
 from gpu.cli import main as cli
 from gpu.kernel.simulate import MAXIMUM_STEPS
 from gpu.recording.trace import Trace
 from gpu.simulator.counting.counters import METRICS
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
-
-ROOT = Path(__file__).parents[3]
 
 REDUCE = """#include <cstdio>
 #include "there_is_no_such_file.h"
@@ -431,7 +430,7 @@ def test_a_trace_that_cannot_be_written(simulate, kernel, tmp_path: Path):
 
 
 _EXAMPLE = re.compile(r"python main\.py simulate (kernels/histogram\.cu .*?)\n\n", re.DOTALL)
-_PAGES = [page for page in (ROOT / "docs").glob("*.md") if _EXAMPLE.search(page.read_text("utf-8"))]
+_PAGES = [page for page in DOCS.glob("*.md") if _EXAMPLE.search(page.read_text("utf-8"))]
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *_PAGES], ids=lambda page: page.name)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.cli import main as cli
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
 
-ROOT = Path(__file__).parents[3]
 unix = needs.full_device
 
 

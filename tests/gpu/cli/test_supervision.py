@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from tests import needs
 
-ROOT = Path(__file__).parents[3]
 pytestmark = needs.linux
 
 DOUBLED = "".join(f"#define A{number} A{number - 1} A{number - 1}\n" for number in range(1, 40))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.patterns import all_patterns
 
-ROOT = Path(__file__).resolve().parents[3]
 DECLARING = (ROOT / "gpu" / "patterns", ROOT / "gpu" / "declaration", ROOT / "gpu" / "bench" / "cluster")
 """What says what patterns take, or, of several devices, what they are measured on."""
 UNAWARE = (ROOT / "gpu" / "simulator",)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.paths import KERNELS
 from gpu.declaration.single_thread import MAX_OPERATIONS
-from gpu.engines.base import KERNELS
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern

@@ -9,13 +9,12 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from gpu.base.paths import ROOT
 
 
 def lockstep(*arguments, **options):

@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.distributed import cluster as cluster_module
 from gpu.distributed import tasks
 from gpu.distributed.cluster import Cluster, open_cluster
@@ -28,8 +29,6 @@ from gpu.patterns import find_pattern
 from tests import needs
 from tests.gpu.distributed.conftest import PLAIN
 from tests.gpu.distributed.lockstep_engines import LOSE, REFUSE
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("ended", ["SIGKILL", "SIGSTOP"])

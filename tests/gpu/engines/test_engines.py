@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.engines.base import KERNELS, Engine, inline_headers
+from gpu.base.paths import KERNELS
+from gpu.engines.base import Engine, inline_headers
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import CompileError, EngineUnavailableError, KernelError, LaunchError

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.errors import InputError
 from gpu.files import file_access
 from gpu.files.arrays import read_array, read_npy
@@ -343,7 +344,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing_and_the_file_as
     target = tmp_path / "result.csv"
     target.write_text("before")
     command = [sys.executable, "-c", KILLED, str(target)]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[3], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline()
         process.kill()

@@ -15,6 +15,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.errors import InputError
 from gpu.files import decoder, netpbm, pillow
 from gpu.files.images import read_image
@@ -23,7 +24,6 @@ from tests import needs
 from tests.gpu.files.image_files import RANDOM, png, refusal, write_file
 from tests.gpu.process.host_listener import listening, wait_until
 
-ROOT = Path(__file__).parents[3]
 MOST_MB = 260
 """Of the test's own process and the decoder's, each: Python with NumPy, and pictures of 4 Mpixel."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.errors import InputError
 from gpu.files import scratch
 from gpu.files.scratch import PREFIX, ScratchFolder
@@ -31,7 +32,7 @@ def _reset_cleanup_cache():
 
 
 def start_holding_process(parent: Path) -> tuple[subprocess.Popen[str], Path]:
-    root = Path(__file__).parents[3]
+    root = ROOT
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(parent)], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.paths import DOCS, ROOT
 from gpu.errors import CompileError, InputError, KernelError, LaunchError
 from gpu.kernel.simulate import Simulation, simulate
-
-ROOT = Path(__file__).parents[3]
 
 SCALE = """__global__ void scale(const float *in, float *out, float factor, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -432,7 +431,7 @@ def test_what_is_no_schedule() -> None:
 
 
 def test_the_examples_in_the_documentation_find_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
-    pages = "\n".join(page.read_text("utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+    pages = "\n".join(page.read_text("utf-8") for page in (ROOT / "README.md", *DOCS.glob("*.md")))
     blocks = re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
     examples = [block for block in blocks if "gpu.kernel.simulate" in block]
     assert examples

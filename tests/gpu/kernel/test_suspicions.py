@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.engines.null import NullEngine
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.patterns import all_patterns

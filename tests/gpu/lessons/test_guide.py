@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import DOCS, ROOT
 from gpu.cli import main as cli
 from gpu.lessons.lesson_reader import LIBRARY, read_lesson
 from gpu.lessons.validation import find_faults
 from tests.gpu.cli.no_desktop import NO_WINDOW
 
-ROOT = Path(__file__).parents[3]
-GUIDE = (ROOT / "docs" / "lessons.md").read_text("utf-8")
+GUIDE = (DOCS / "lessons.md").read_text("utf-8")
 SOLUTION = (LIBRARY / "06-reduction" / "tree.cu").read_text("utf-8")
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.lessons.lesson import Lesson
 from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders, read_lesson
 from gpu.lessons.questions.generation import ask_question
 from tests import needs
 
-LISTINGS = Path(__file__).parents[4] / "shared" / "listings"
+LISTINGS = ROOT.parent / "shared" / "listings"
 
 STEPS_OF_EXAMPLES = {
     "0": [

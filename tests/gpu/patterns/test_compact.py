@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.engines.base import KERNELS, Engine
+from gpu.base.paths import KERNELS
+from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern

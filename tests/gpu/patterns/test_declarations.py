@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
+from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Choice, Integer, Matrix, Pattern, Real, Variant
 from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
-from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
 from gpu.engines.tracing_engine import TracingEngine
 from gpu.errors import InputError

@@ -188,7 +188,7 @@ def test_a_wrong_operator_is_not_verified(variant: str) -> None:
 
 
 def _source() -> str:
-    from gpu.engines.base import KERNELS
+    from gpu.base.paths import KERNELS
 
     return (KERNELS / "scan.cu").read_text()
 

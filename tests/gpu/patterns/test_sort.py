@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.engines.base import KERNELS, Engine, PhaseTimes
+from gpu.base.paths import KERNELS
+from gpu.engines.base import Engine, PhaseTimes
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine

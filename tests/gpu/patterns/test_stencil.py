@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from gpu.engines.base import KERNELS, Engine
+from gpu.base.paths import KERNELS
+from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.declaration.pattern import Textbook
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.pattern_run import record_pattern
 from gpu.stepping.tally import Tally
 from tests import needs
 
-EXAMPLES = Path(__file__).parents[4] / "shared" / "listings" / "examples.json"
+EXAMPLES = ROOT.parent / "shared" / "listings" / "examples.json"
 
 
 def _textbook_counts(pattern: str, variant: str, n: int, /, **params: Any) -> Textbook:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.engines.base import KERNELS, Engine
+from gpu.base.paths import KERNELS
+from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.messages.run_counts import RunCounts
 from gpu.patterns import find_pattern

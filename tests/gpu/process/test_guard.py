@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from tests import needs
 from tests.gpu.process.host_listener import is_alive, list_guards, wait_until
 
@@ -34,7 +35,7 @@ if __name__ == "__main__":
 def start_parent(tmp_path: Path, seconds: int, deed: str = "endless"):
     script = tmp_path / "parent.py"
     script.write_text(PARENT.format(seconds=seconds))
-    root = Path(__file__).parents[3]
+    root = ROOT
     environment = {**os.environ, "PYTHONPATH": str(root)}
     parent = subprocess.Popen(
         [sys.executable, str(script), deed],

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Progress
-from gpu.engines.base import KERNELS
 from gpu.files import images
 from gpu.messages.events import Failure, Ready
 from gpu.messages.files import LoadImage

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gpu.base.paths import ROOT
 from gpu.messages.events import Ready
 from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.patterns import find_pattern
 from tests import needs
 from tests.gpu.process.host_listener import children, listening
 
-ROOT = Path(__file__).parents[3]
 linux = needs.linux
 
 

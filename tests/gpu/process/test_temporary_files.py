@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS, ROOT
 from gpu.messages.kernels import CheckSource
 from gpu.process.temporary_files import own_temporary_folder
 from tests import needs
 from tests.gpu.process.host_listener import list_guards, listening, wait_until
 
 posix = needs.posix
-ROOT = Path(__file__).parents[3]
 
 TEMPORARY = """
 import sys, tempfile

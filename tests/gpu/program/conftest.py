@@ -6,16 +6,15 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.errors import EngineUnavailableError
 from gpu.program.host_compiler import find_compiler
 from tests import needs
 
-ROOT = Path(__file__).parents[3]
 CHECK = """\
 #include <cstdio>
 #include <cstdlib>

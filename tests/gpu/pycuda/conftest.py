@@ -7,15 +7,13 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpu.base.paths import ROOT
 from gpu.pycuda import devices, driver
 from tests import needs
-
-ROOT = Path(__file__).parents[3]
 
 
 @dataclass

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Inputs, Outputs, Params, Progress, Variant, Work
-from gpu.engines.base import KERNELS, Engine, PhaseTimes, kernel_text
+from gpu.engines.base import Engine, PhaseTimes, kernel_text
 from gpu.engines.null import NullEngine
 from gpu.errors import (
     CompileError,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.errors import InputError
 from gpu.messages.runs.pattern_runs import RunPattern
 from gpu.messages.runs.writer import MAX_STATEMENTS, FindWriter, StepWriter, WrittenElement

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.recording.recording import Recording
 from gpu.stepping.phase_comments import find_phase_marks
 from gpu.stepping.phases import Phases, find_phases

@@ -18,6 +18,6 @@ def test_a_startup_is_measured_and_ends(monkeypatch) -> None:
 
 
 def test_a_failed_startup_reports_its_reason(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(startup_time, "_ROOT", tmp_path)
+    monkeypatch.setattr(startup_time, "ROOT", tmp_path)
     with pytest.raises(RuntimeError, match="gui"):
         startup_time.measure_startups(1)

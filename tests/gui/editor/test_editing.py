@@ -9,7 +9,7 @@ import pytest
 from PyQt6.QtCore import QObject, Qt
 from PyQt6.QtWidgets import QFileDialog, QLabel
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.errors import SourcePosition
 from gpu.messages.events import Failure
 from gpu.messages.kernels import CheckSource

@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import uuid
-from pathlib import Path
 
 import pytest
 from PyQt6.QtCore import Qt
 
+from gpu.base.paths import ROOT
 from gui.editor.drafts import Drafts
 from gui.editor.unsaved_dialog import UnsavedDialog
 from tests import needs
@@ -19,8 +19,6 @@ from tests.gui.conftest import close_window
 from tests.gui.editor.test_editing import type_at
 from tests.gui.window.test_responsive import wait_until
 from tests.leftovers import find_marked_processes
-
-ROOT = Path(__file__).parents[3]
 
 
 def offered_drafts(window):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt, QTimer
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gui.window.main_window import MainWindow
 from tests import needs
 from tests.gpu.process.host_listener import wait_until

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.engines.base import KERNELS, Engine
+from gpu.base.paths import KERNELS
+from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.kernel.simulate import simulate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern
 from gpu.simulator.checkers.checker_set import create_checkers

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu import engines
+from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Choice
 from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
-from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import all_patterns
 from gpu.run.pattern_run import run_pattern

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.simulator.compiled.kernel import compile_kernel
 from gpu.simulator.simulated_module import SimulatedModule
 

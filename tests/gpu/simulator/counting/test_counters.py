@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu.base.paths import KERNELS
 from gpu.errors import LaunchError
 from gpu.lane_mask import LaneMask
 from gpu.simulator.counting.counters import METRICS, Counters, HotAddress
@@ -21,7 +21,6 @@ from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build
 
 Array = np.ndarray[Any, Any]
-KERNELS = Path(__file__).parents[4] / "kernels"
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"

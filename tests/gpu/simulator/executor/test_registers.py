@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import find_pattern
 from gpu.recording.trace import Trace

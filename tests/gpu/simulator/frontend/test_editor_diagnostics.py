@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu.engines.base import KERNELS
+from gpu.base.paths import KERNELS
 from gpu.errors import Diagnostic
 from gpu.simulator.frontend.editor_diagnostics import diagnose
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
+from gpu.base.paths import ROOT
 from tests.gpu.stepping.recordings import record_launch
 
-ROOT = Path(__file__).parents[4]
 SUM = """
 __global__ void k(int* sums, const int* in) {
     __shared__ int s[32];
