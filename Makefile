@@ -6,7 +6,7 @@
 
 SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
-KERNELS := $(wildcard assets/lessons/*/*.cu kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/bench/cluster/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/program/headers/*.h gpu/program/headers/*/*/*.h gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h gpu/simulator/shim/*/*.cuh gpu/simulator/shim/*/*/*.cuh gpu/simulator/shim/*/*/*.h)
+KERNELS := $(shell find kernels assets/lessons gpu -name '*.cu' -o -name '*.cuh' -o -name '*.h')
 
 .PHONY: run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench docs clean packages
 
@@ -34,7 +34,7 @@ lint: packages
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
 	$(VENV)/lint-imports --no-logo
-	$(if $(KERNELS),$(VENV)/clang-format --dry-run -Werror $(KERNELS))
+	@$(if $(KERNELS),$(VENV)/clang-format --dry-run -Werror $(KERNELS))
 	$(if $(shell command -v actionlint),actionlint,@echo "actionlint is not installed: CI checks the workflows")
 
 format: packages

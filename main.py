@@ -60,7 +60,7 @@ def _library_obstacle() -> str:
 
     Qt itself ends the process at the first missing library, and its message names another one.
     """
-    from tools import probe
+    from tools.installation import probe
 
     on_x = "DISPLAY" in os.environ and "WAYLAND_DISPLAY" not in os.environ and "QT_QPA_PLATFORM" not in os.environ
     needed = probe.WINDOW_LIBRARIES if on_x else probe.OFFSCREEN_LIBRARIES
@@ -97,7 +97,7 @@ def _main() -> int:
         sys.path.insert(0, str(Path(__file__).resolve().parent))
     if sys.argv[1:2] != ["simulate"]:
         return _run()
-    from gpu.cli.supervision import run_supervised
+    from gpu.cli.user_code.supervision import run_supervised
 
     return run_supervised(_run)  # before importing modules that start threads
 

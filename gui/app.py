@@ -21,7 +21,7 @@ from gui.painting.style import ICONS
 from gui.qt.timers import create_repeating_timer
 
 if TYPE_CHECKING:
-    from gpu.distributed.cluster_settings import ClusterSettings
+    from gpu.distributed.cluster.settings import ClusterSettings
     from gui.window.main_window import MainWindow
 
 _HEARTBEAT_MS = 200

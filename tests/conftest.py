@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if (folder := config.getoption("--ledger")) is not None:
         config.pluginmanager.register(LedgerPlugin(Path(folder), worker))
     if config.getoption("--driver") == "simulator":
-        from gpu.pycuda import driver
+        from gpu.hosts.pycuda import driver
         from gpu.run import repetition
 
         if not driver.explain_unavailable():
@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _explain_missing_gpu(driver: str | None) -> str:
     """Return why GPU tests cannot run, or "". Another process looks, so that none of CUDA stays in this one."""
     if driver == "simulator":
-        from gpu.pycuda.driver import explain_unavailable
+        from gpu.hosts.pycuda.driver import explain_unavailable
 
         return explain_unavailable()
     try:

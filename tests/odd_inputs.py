@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 
 LONGEST_SENTENCE = 2500
 """Characters: two, with two names of 300 each and what a library says."""

@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
+from gpu.base.errors import EngineUnavailableError
 from gpu.base.paths import ASSETS, DOCS, KERNELS, ROOT
 from gpu.cli import main as cli
-from gpu.errors import EngineUnavailableError
-from gpu.program.host_compiler import find_compiler
-from gpu.pycuda import driver
+from gpu.hosts.program.host_compiler import find_compiler
+from gpu.hosts.pycuda import driver
 from tests import needs
 
 LESSONS = ASSETS / "lessons"

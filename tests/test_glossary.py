@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.errors import LockstepError
+from gpu.base.glossary import UnknownTermError, find_term, read_terms
 from gpu.base.paths import ROOT
-from gpu.errors import LockstepError
-from gpu.glossary import UnknownTermError, find_term, read_terms
 from tools.glossary import PAGE, render_page
 
 LONGEST_DEFINITION = 240

@@ -91,7 +91,7 @@ for name in sys.argv[1:]:
 import gpu, gui, main, tools
 rooms = [pkgutil.walk_packages(room.__path__, room.__name__ + ".") for room in (gpu, gui, tools)]
 # What imports PyCUDA or Dask: both need not be there, and psutil, which Dask needs, is made for each system.
-optional = {"gpu.engines.cuda", "gpu.engines.lead", "gpu.engines.streams"}
+optional = {"gpu.engines.cuda.engine", "gpu.engines.cuda.lead", "gpu.engines.cuda.streams"}
 distributed = ("cluster_session", "cluster_simulation", "distributed_run", "streaming", "tasks", "worker")
 optional |= {f"gpu.distributed.{name}" for name in distributed}
 cluster = ("cases", "command", "disk", "measure", "overhead", "resident_engine")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from gpu.base.glossary import GlossaryTerm, read_terms
 from gpu.base.paths import DOCS
-from gpu.glossary import GlossaryTerm, read_terms
 
 PAGE = DOCS / "glossary.md"
 _INTRODUCTION = """# Glossary

@@ -20,11 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpu.base.errors import LockstepError
 from gpu.base.paths import ROOT
-from gpu.errors import LockstepError
+from gpu.base.resource_limits import limit_resources
 from gpu.files.sources import read_source
-from gpu.program.names import kernel_name
-from gpu.resource_limits import limit_resources
+from gpu.hosts.program.names import kernel_name
 from gpu.simulator.simulated_module import SimulatedModule
 
 SAMPLE = 120

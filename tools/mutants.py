@@ -74,7 +74,10 @@ SUBJECTS = (
         ("_tolerance", "_gamma", "gamma", "_is_whole", "_in_any_order", "_comparable"),
     ),
     MutationSubject(
-        "intervals", ("gpu/simulator/compiled/intervals.py",), ("tests/gpu/simulator/compiled/test_intervals.py",), 40
+        "intervals",
+        ("gpu/simulator/compiled/analysis/intervals.py",),
+        ("tests/gpu/simulator/compiled/test_intervals.py",),
+        40,
     ),
     MutationSubject(
         "counters",
@@ -84,9 +87,9 @@ SUBJECTS = (
     ),
     MutationSubject(
         "checkers",
-        ("gpu/findings.py", "gpu/simulator/checkers/*.py"),
+        ("gpu/base/findings.py", "gpu/simulator/checkers/**/*.py"),
         (
-            "tests/gpu/test_findings.py",
+            "tests/gpu/base/test_findings.py",
             "tests/gpu/simulator/checkers/test_report.py",
             "tests/gpu/simulator/checkers/test_uninitialized_reads.py",
             "tests/gpu/simulator/checkers/test_races.py",

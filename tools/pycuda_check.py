@@ -22,7 +22,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from gpu.base.paths import DOCS, ROOT
-from tools import pycuda_files
+from tools.installation import pycuda_files
 
 PAGE = DOCS / "pycuda.md"
 _TESTS = ("test_driver.py", "test_gpuarray.py", "test_cumath.py")

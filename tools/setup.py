@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu.base.paths import ROOT
-from tools import gpu_support, probe, pycuda_files
+from tools.installation import gpu_support, probe, pycuda_files
 
 VENV = ROOT / ".venv"
 REQUIREMENTS = ROOT / "requirements.txt"

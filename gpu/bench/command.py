@@ -12,9 +12,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpu.base.errors import InputError
 from gpu.base.paths import DOCS
 from gpu.bench.recording_engine import MIN_REPETITIONS
-from gpu.errors import InputError
 from gpu.files import file_access
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def run(
 
 def _show(options: argparse.Namespace) -> int:
     """Print sections of the page with all rows or their names, or write the page from its data files."""
-    from gpu.bench import document
+    from gpu.bench.pages import document
 
     if options.device is not None or (options.show is not None and options.write_page):
         raise InputError("--show and --write-page require `bench` alone.")
@@ -169,8 +169,8 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _benchmark_cluster(options: argparse.Namespace) -> int:
-    from gpu.distributed.cluster_settings import ClusterSettings
-    from gpu.distributed.dask_import import load_dask
+    from gpu.distributed.cluster.dask_import import load_dask
+    from gpu.distributed.cluster.settings import ClusterSettings
 
     if options.workers < 0:
         raise InputError("--workers must be a whole number from 1.")
@@ -214,12 +214,9 @@ def _available_devices() -> list[str]:
 
 
 def _benchmark_device(device: str, seed: int, options: argparse.Namespace, openings: WindowOpener | None) -> int:
-    from gpu.bench import (  # imported here, since every command imports this module
-        document,
-        gpu_benchmark,
-        simulator_benchmark,
-    )
+    from gpu.bench import gpu_benchmark, simulator_benchmark
     from gpu.bench.measurement import format_table
+    from gpu.bench.pages import document
 
     benchmark: Any = gpu_benchmark if device == "gpu" else simulator_benchmark
     measurements: Iterable[Measurement] = benchmark.run(seed, options.repetitions)
@@ -235,7 +232,8 @@ def _benchmark_device(device: str, seed: int, options: argparse.Namespace, openi
 
 def _benchmark_size_comparison(seed: int, options: argparse.Namespace) -> int:
     """Measure the fastest variants and their peers over sizes; write the page's section and its plot."""
-    from gpu.bench import document, gpu_benchmark, size_comparison
+    from gpu.bench import gpu_benchmark, size_comparison
+    from gpu.bench.pages import document
     from gpu.patterns import all_patterns
 
     plot = options.document.parent / "images" / "beside-peers.svg"

@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ASSETS
-from gpu.errors import InputError
 from gpu.files import file_access
 
 FOLDER = ASSETS / "recorded"

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import CompileError, LaunchError
 from gpu.bench.measurement import Measurement
 from gpu.bench.recording_engine import RecordingEngine
 from gpu.declaration.benchmark import Case
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.rounding import RoundingBound
 from gpu.engines.base import Engine
-from gpu.errors import CompileError, LaunchError
 from gpu.run import verification
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from gpu.base.paths import KERNELS
 from gpu.bench.measurement import Measurement
-from gpu.simulator.compiled.assembly import UnsupportedKernel
+from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
 from gpu.simulator.simulated_module import SimulatedModule
 
 _BLOCK = (32, 8, 1)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpu.base.drawing import THEMES, format_svg, format_text
 from gpu.bench.measurement import Measurement
 from gpu.declaration.benchmark import SizeComparison
-from gpu.drawing import THEMES, format_svg, format_text
 
 _COLUMNS, _PANEL_WIDTH, _PANEL_HEIGHT, _GAP, _MARGIN, _HEAD = 3, 300, 150, 64, 56, 76
 _MIN_SPEEDUP, _MAX_SPEEDUP = 0.25, 8.0

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from gpu.base.errors import CompileError, LaunchError
 from gpu.bench.device_records import RecordedRun
 from gpu.bench.ladder import ExpectedResult, verify_and_time
 from gpu.declaration.benchmark import random_image
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import Engine, PhaseTimes
-from gpu.errors import CompileError, LaunchError
 from gpu.run.pattern_run import compute_throughput
 
 LIMIT_S = 180.0

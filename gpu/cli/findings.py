@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
+from gpu.base.findings import Finding
 from gpu.files.sources import SourceLines
-from gpu.findings import Finding
 
 _WIDTH = 100
 # Most characters shown of a source line, around the position of the finding.

@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from gpu.base.errors import InputError
 from gpu.cli.exit_codes import FAILED, OK
 from gpu.cli.report import format_json
-from gpu.errors import InputError
 from gpu.files.file_access import check_target, format_path, replace_file
 from gpu.process.grader import GradedSubmission, find_ignored_files, find_submissions, grade_submissions
 

@@ -13,16 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from gpu import __version__, schedules
-from gpu.cli import cluster_options, interrupts
+from gpu import __version__
+from gpu.base import schedules
+from gpu.base.errors import CompileError, InputError, KernelError, LockstepError
+from gpu.cli import interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
-from gpu.cli.program import split_arguments
-from gpu.cli.pycuda import split_program
+from gpu.cli.patterns import cluster_options
+from gpu.cli.user_code.program import split_arguments
+from gpu.cli.user_code.pycuda import split_program
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text
-from gpu.errors import CompileError, InputError, KernelError, LockstepError
 from gpu.process.temporary_files import own_temporary_folder
 
 _EPILOG = f"""\
@@ -176,10 +178,10 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
 
 
 def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
-    from gpu.cli import program as cli_program
-    from gpu.cli import pycuda as cli_pycuda
-    from gpu.cli import simulate as cli_simulate
-    from gpu.cli import user_code
+    from gpu.cli.user_code import options as user_code
+    from gpu.cli.user_code import program as cli_program
+    from gpu.cli.user_code import pycuda as cli_pycuda
+    from gpu.cli.user_code import simulate as cli_simulate
 
     parser = _Parser(
         prog="lockstep",
@@ -357,7 +359,7 @@ def _insert_kernel_word(arguments: Sequence[str]) -> list[str]:
 
 def _add_model(modeling: _Parser) -> None:
     from gpu.cli import model as cli_model
-    from gpu.cli import simulate as cli_simulate
+    from gpu.cli.user_code import simulate as cli_simulate
     from gpu.patterns import all_patterns
 
     forms = modeling.add_subparsers(title="patterns, or a file", metavar="PATTERN|FILE.cu", required=True)
@@ -470,8 +472,8 @@ def _to_one_line(text: str) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from gpu.cli import bodies as cli_bodies
-    from gpu.cli import run as cli_run
+    from gpu.cli.patterns import bodies as cli_bodies
+    from gpu.cli.patterns import run as cli_run
 
     cluster_options.refuse_unused_options(options)
     texts, input_file = _parameter_texts(options)
@@ -502,7 +504,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _stream(options: argparse.Namespace, texts: Mapping[str, str], input_file: str | None) -> int:
-    from gpu.cli import streaming as cli_streamed
+    from gpu.cli.patterns import streaming as cli_streamed
 
     with interrupts.end_on_ctrl_c(STOPPED):
         cli_streamed.run(
@@ -536,9 +538,9 @@ def _parameter_texts(options: argparse.Namespace) -> tuple[dict[str, str], str |
 
 
 def _model(options: argparse.Namespace) -> int:
-    from gpu.cli import bodies as cli_bodies
     from gpu.cli import model as cli_model
-    from gpu.cli import run as cli_run
+    from gpu.cli.patterns import bodies as cli_bodies
+    from gpu.cli.patterns import run as cli_run
 
     texts, input_file = _parameter_texts(options)
     with interrupts.end_on_ctrl_c(STOPPED):
@@ -554,7 +556,7 @@ def _model(options: argparse.Namespace) -> int:
 
 def _model_kernel(options: argparse.Namespace) -> int:
     from gpu.cli import model as cli_model
-    from gpu.cli import simulate as cli_simulate
+    from gpu.cli.user_code import simulate as cli_simulate
 
     with interrupts.end_on_ctrl_c(STOPPED):
         cli_model.print_modeled_kernel(options, cli_simulate.parse_defines(options))
@@ -586,14 +588,14 @@ def _add_bench(desktop: Desktop, benching: _Parser) -> None:
 
 
 def _add_atomics(parser: _Parser) -> None:
-    from gpu.cli import atomics as cli_atomics
+    from gpu.cli.patterns import atomics as cli_atomics
 
     cli_atomics.add_options(parser)
     parser.set_defaults(command=_with_temporary_files(_study_atomics))
 
 
 def _study_atomics(options: argparse.Namespace) -> int:
-    from gpu.cli import atomics as cli_atomics
+    from gpu.cli.patterns import atomics as cli_atomics
 
     with interrupts.end_on_ctrl_c(STOPPED):
         cli_atomics.run(options)
@@ -601,7 +603,7 @@ def _study_atomics(options: argparse.Namespace) -> int:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    from gpu.cli import simulate as cli_simulate
+    from gpu.cli.user_code import simulate as cli_simulate
 
     try:
         return OK if cli_simulate.run(options) else FAILED
@@ -625,7 +627,7 @@ def _list_devices(options: argparse.Namespace) -> int:
     from gpu.devices.survey import list_device_statuses
 
     if options.scheduler:
-        from gpu.cli import cluster as cli_cluster
+        from gpu.cli.patterns import cluster as cli_cluster
 
         workers = cli_cluster.find_workers(cluster_options.read_cluster_settings(options))
         data = cli_cluster.workers_data(workers)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpu.base.errors import InputError
 from gpu.cli.report import format_json, format_rows
 from gpu.declaration.pattern import Params, Pattern
-from gpu.errors import InputError
 from gpu.files.sources import read_source
 
 if TYPE_CHECKING:
-    from gpu.run.timing_model import ModeledRun
+    from gpu.run.modeling.timing_model import ModeledRun
 
 KERNEL_WORD = "kernel"
 """Word between `model` and a file's name; it can be omitted, and gives access to that form's --help."""
@@ -49,7 +49,7 @@ def print_modeled_pattern(
     pattern: Pattern, variant_name: str, params: Params, inputs: Mapping[str, Any], gpu: str, *, json: bool
 ) -> None:
     """Model a variant of a pattern and print the result."""
-    from gpu.run import timing_model
+    from gpu.run.modeling import timing_model
 
     variant = pattern.variant(variant_name)
     modeled_run = timing_model.model_pattern(variant, inputs, params, gpu, pattern=pattern.name)
@@ -59,7 +59,7 @@ def print_modeled_pattern(
 
 def print_modeled_kernel(options: argparse.Namespace, defines: Mapping[str, str]) -> None:
     """Model a launch of a file's kernel and print the result."""
-    from gpu.run import timing_model
+    from gpu.run.modeling import timing_model
 
     if options.textures:
         raise InputError("--texture cannot be modeled: the timing model has no cache for texture references.")

@@ -11,8 +11,8 @@ from typing import Any
 from gpu.declaration.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Real, Variant
 from gpu.declaration.text_parameters import BinEdges, Text, format_edges
 from gpu.devices.survey import DeviceStatus
-from gpu.engines import libraries
 from gpu.engines.base import SIMULATION_TIME_LABEL
+from gpu.engines.cuda import libraries
 from gpu.messages.run_counts import RunCounts, format_figure, list_figures
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.messages.runs.pattern_runs import Report

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
+from gpu.base.warp import WARP
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import Numbers, parse_numbers
-from gpu.errors import InputError
-from gpu.warp import WARP
 
 KINDS = ("random", "signed", "ones", "ramp", "alternating", "sausage")
 TYPED = "typed"

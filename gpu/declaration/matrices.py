@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs
 from gpu.declaration.roles import FROM_FILE, Role
-from gpu.errors import InputError
 
 KINDS = ("random", "digits", "ones")
 MAX_SIDE = 16384

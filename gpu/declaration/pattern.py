@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import InputError
+from gpu.base.warp import WARP
 from gpu.declaration.benchmark import Benchmark
 from gpu.declaration.distributed_program import DistributedProgram
 from gpu.declaration.gpu_sizes import SizeRule
@@ -18,9 +20,7 @@ from gpu.declaration.presentation import CountsPresentation, InputKind, Presenta
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.rounding import RoundingBound
 from gpu.engines.base import Device, Engine
-from gpu.errors import InputError
 from gpu.files.arrays import read_array, read_npy
-from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 Inputs = Mapping[str, Array]

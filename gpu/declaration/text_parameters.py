@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array, Parameter
-from gpu.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from gpu.distributed.cluster import Cluster, open_cluster
-from gpu.distributed.cluster_settings import ClusterSettings
+from gpu.base.errors import EngineUnavailableError, KernelError
+from gpu.distributed.cluster.dask_cluster import Cluster, open_cluster
+from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.distributed.cluster_simulation import ClusterSimulation
 from gpu.distributed.distributed_run import count_devices, describe_devices, run_distributed
 from gpu.engines import create_engine
-from gpu.errors import EngineUnavailableError, KernelError
 from gpu.messages.bodies import AdvanceBodies, BodiesResult, PickBody, PickedBody, SaveBodies
 from gpu.messages.events import Ready
 from gpu.messages.requests import Acknowledgment, R, Request

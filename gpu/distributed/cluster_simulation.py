@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.declaration.distributed_program import FutureResult
 from gpu.declaration.pattern import Array, Inputs, Params, Progress
-from gpu.distributed.cluster import Cluster
+from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.distributed_run import compute_chunk_lengths, divide_input, find_distributed_program
 from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.messages.bodies import AdvanceBodies, BodyFigures, ConservedQuantities, compute_body_figures

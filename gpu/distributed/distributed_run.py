@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.arrays import present_error
 from gpu.declaration.distributed_program import DistributedProgram, Parts, split_evenly
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Progress, Variant
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.distributed.chunks import Chunk
-from gpu.distributed.cluster import Cluster
-from gpu.distributed.sources import EmbeddedSource, Excerpt, write_source
+from gpu.distributed.cluster.dask_cluster import Cluster
+from gpu.distributed.data.chunks import Chunk
+from gpu.distributed.data.sources import EmbeddedSource, Excerpt, write_source
 from gpu.distributed.tasks import NamedResult, RunTasks
-from gpu.errors import InputError
 from gpu.files.scratch import MEMORY_FOLDER, ScratchFolder
 from gpu.messages.runs.distributed_run import DistributedRun, WorkerStatus
 from gpu.messages.runs.pattern_runs import Report

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
+from gpu.base.drawing import THEMES, format_svg, format_text
 from gpu.distributed.task_layout import (
     TaskCell,
     TaskLayout,
@@ -14,7 +15,6 @@ from gpu.distributed.task_layout import (
     lay_out_tasks,
     worker_name,
 )
-from gpu.drawing import THEMES, format_svg, format_text
 from gpu.messages.runs.distributed_run import DistributedRun
 
 MAX_CELLS = 256

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.distributed_program import OVERLAP_PART_BYTES, Parts, Streaming, WorkerContext
 from gpu.declaration.pattern import Array, Params, Pattern, Variant
-from gpu.distributed.chunk_pipeline import LevelsTarget, run_in_parts
-from gpu.distributed.chunks import Chunk, ChunkInParts
-from gpu.distributed.cluster import Cluster
-from gpu.distributed.distributed_run import compute_chunk_lengths, find_capable_workers, find_distributed_program
-from gpu.distributed.files import (
+from gpu.distributed.cluster.dask_cluster import Cluster
+from gpu.distributed.data.chunk_pipeline import LevelsTarget, run_in_parts
+from gpu.distributed.data.chunks import Chunk, ChunkInParts
+from gpu.distributed.data.files import (
     RawRows,
     StreamedInput,
     Target,
@@ -28,11 +28,11 @@ from gpu.distributed.files import (
     is_image,
     read_file_size,
 )
-from gpu.distributed.sources import Excerpt
+from gpu.distributed.data.sources import Excerpt
+from gpu.distributed.data.zarr_arrays import ZARR
+from gpu.distributed.distributed_run import compute_chunk_lengths, find_capable_workers, find_distributed_program
 from gpu.distributed.tasks import NamedResult, RunTasks
-from gpu.distributed.zarr_arrays import ZARR
 from gpu.engines.base import Buffer
-from gpu.errors import InputError
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.run.host_program import ProgressCallback
 

@@ -14,15 +14,15 @@ from weakref import WeakSet
 
 import numpy as np
 
+from gpu.base.errors import EngineUnavailableError, KernelError, LockstepError
 from gpu.declaration.distributed_program import Step
 from gpu.declaration.pattern import Progress
-from gpu.distributed.chunks import Chunk, ChunkInParts
-from gpu.distributed.cluster import Cluster
-from gpu.distributed.resident_arrays import ResidentArray
-from gpu.distributed.watchdog import WorkerWatchdog
-from gpu.distributed.worker import TaskCall, pick_part, run_task
+from gpu.distributed.cluster.dask_cluster import Cluster
+from gpu.distributed.cluster.resident_arrays import ResidentArray
+from gpu.distributed.cluster.watchdog import WorkerWatchdog
+from gpu.distributed.cluster.worker import TaskCall, pick_part, run_task
+from gpu.distributed.data.chunks import Chunk, ChunkInParts
 from gpu.engines.base import Array
-from gpu.errors import EngineUnavailableError, KernelError, LockstepError
 from gpu.messages.runs.distributed_run import LostWorker, TaskDependency, TaskRecord
 from gpu.run.host_program import ProgressCallback
 

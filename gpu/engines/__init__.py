@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 
+from gpu.base.errors import EngineUnavailableError, InputError
+from gpu.base.schedules import ROUND_ROBIN, Schedule
 from gpu.engines.base import Engine
-from gpu.errors import EngineUnavailableError, InputError
-from gpu.schedules import ROUND_ROBIN, Schedule
 
 ENGINES = {
-    "cuda": "gpu.engines.cuda:CudaEngine",
+    "cuda": "gpu.engines.cuda.engine:CudaEngine",
     "simulator": "gpu.engines.simulator:SimulatorEngine",
     "null": "gpu.engines.null:NullEngine",
 }
@@ -33,7 +33,8 @@ def create_engine(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN
         The simulator's executor: "compiled", "lockstep", which checks every access, or "auto" for "compiled" except for
         edited kernels.
     schedule : str
-        The schedule of the lockstep executor, one of `gpu.schedules.NAMES`; any except the first selects that executor.
+        The schedule of the lockstep executor, one of `gpu.base.schedules.NAMES`; any except the first selects that
+        executor.
 
     Raises
     ------

@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import KernelError
 from gpu.base.paths import KERNELS
-from gpu.errors import KernelError
 
 Array = npt.NDArray[Any]
 

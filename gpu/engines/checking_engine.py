@@ -8,18 +8,18 @@ from weakref import WeakSet
 
 import numpy.typing as npt
 
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.findings import Finding, build_error_finding
+from gpu.base.lane_mask import LaneMask
+from gpu.base.resource_limits import CPU_SECONDS
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
-from gpu.errors import LaunchError, SourcePosition
-from gpu.findings import Finding, build_error_finding
-from gpu.lane_mask import LaneMask
-from gpu.resource_limits import CPU_SECONDS
-from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.checker_set import create_checkers
-from gpu.simulator.checkers.heap import HeapRecords
-from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.observer import IssuedStep, Observer
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule
 
 MAXIMUM_ROUNDS = 20_000
@@ -59,7 +59,7 @@ class CheckingEngine(SimulatorEngine):
     blocks : int
         The most blocks of one launch, including its child launches.
     schedule : str
-        One of `gpu.schedules.NAMES`; it may be changed between launches.
+        One of `gpu.base.schedules.NAMES`; it may be changed between launches.
     extra_observers : tuple of Observer
         Additional observers of launches.
     max_rounds : int

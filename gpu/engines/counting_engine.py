@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gpu.engines.base import Argument, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.observer import Observer
+from gpu.simulator.executor.state.observer import Observer
 from gpu.simulator.simulated_module import SimulatedModule
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.engines.base import Argument, Array, Buffer, Device, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
-from gpu.simulator.executor.observer import Observer
+from gpu.simulator.executor.state.observer import Observer
 
 MAX_BYTES = 2**28
 """Size limit in bytes of all saved launches; the oldest are dropped first."""

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import LaunchError
 from gpu.base.paths import KERNELS
+from gpu.base.resource_limits import limit_resources
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.devices.processor import peak_gflops, processor_name
 from gpu.engines.base import (
     Argument,
@@ -26,13 +29,10 @@ from gpu.engines.base import (
     Routine,
     kernel_text,
 )
-from gpu.errors import LaunchError
-from gpu.resource_limits import limit_resources
-from gpu.schedules import ROUND_ROBIN
-from gpu.simulator.compiled.assembly import UnsupportedKernel
 from gpu.simulator.compiled.launch import CompiledKernel
+from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.memory import POISON
+from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.simulated_module import SimulatedModule
 
@@ -86,7 +86,7 @@ class SimulatorEngine:
         "compiled"; "lockstep", which checks every access; or "auto" for "compiled" except for edited kernels. Kernels
         that cannot be compiled run in lockstep, and `executor_choice` has the reason.
     schedule : str
-        The schedule of the lockstep executor, one of `gpu.schedules.NAMES`.
+        The schedule of the lockstep executor, one of `gpu.base.schedules.NAMES`.
     """
 
     def __init__(self, executor: str = "auto", *, schedule: str = ROUND_ROBIN) -> None:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy.typing as npt
 
+from gpu.base.errors import KernelError, LaunchError
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, kernel_text
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorModule
-from gpu.errors import KernelError, LaunchError
 from gpu.recording.recording import RecordedLaunch, Recording, Shape
 from gpu.recording.trace import Trace
-from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.simulated_module import SimulatedModule
 
@@ -54,7 +54,7 @@ class TracingEngine(SimulatorEngine):
     Parameters
     ----------
     schedule : str
-        One of `gpu.schedules.NAMES`.
+        One of `gpu.base.schedules.NAMES`.
     max_lane_events : int
         Limit on recorded statements of single lanes; later launches run unrecorded.
     max_rounds : int, optional

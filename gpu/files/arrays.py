@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.file_access import open_for_reading, read_lines
 
 Array = npt.NDArray[Any]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ASSETS
-from gpu.errors import InputError
 from gpu.files import netpbm, png
 from gpu.files.file_access import convert_os_errors, format_path, open_for_reading, replace_file
 from gpu.files.pillow import decode

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import PIL
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import decoder
 from gpu.files.file_access import convert_os_errors, open_for_reading
 

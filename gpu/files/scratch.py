@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 
 PREFIX = "lockstep-scratch-"
 MEMORY_FOLDER = os.environ.get("LOCKSTEP_MEMORY", "/dev/shm")

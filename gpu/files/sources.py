@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpu.errors import CompileError, InputError, SourcePosition
+from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.files.file_access import read_bytes
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.file_access import read_bytes
 
 MAX_BYTES = 2**20

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.arrays import read_npy
 from gpu.files.text import read_text
 from gpu.kernel.textures import read_texture
 from gpu.simulator.executor.launch import Argument
-from gpu.simulator.executor.memory import POISON
+from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
 Array = npt.NDArray[Any]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.source_lexer import blank_comments_and_literals, split_at_commas
 
 Extents = tuple[int, ...]

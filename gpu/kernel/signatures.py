@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpu.errors import CompileError, KernelError
+from gpu.base.errors import CompileError, KernelError
+from gpu.base.resource_limits import limit_resources
 from gpu.kernel.host_launches import find_host_launch
 from gpu.messages.kernels import KernelParameter, Signature
-from gpu.resource_limits import limit_resources
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import InputError, LaunchError
+from gpu.base.errors import InputError, LaunchError
+from gpu.base.findings import Finding, build_error_finding, sort_findings
+from gpu.base.resource_limits import CPU_SECONDS, MEMORY_BYTES, limit_resources
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.files.sources import read_source
-from gpu.findings import Finding, build_error_finding, sort_findings
 from gpu.kernel.arguments import bind_arguments, dtype_of
 from gpu.kernel.host_launches import find_host_launch
 from gpu.kernel.suspicions import collect_warnings, create_kernel_checkers
@@ -22,12 +24,10 @@ from gpu.kernel.textures import read_texture
 from gpu.kernel.variables import set_variables
 from gpu.kernel.written_arrays import FirstWriteObserver, WrittenArray
 from gpu.recording.trace import Trace
-from gpu.resource_limits import CPU_SECONDS, MEMORY_BYTES, limit_resources
-from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.observer import Observer
+from gpu.simulator.executor.state.observer import Observer
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Type
 
@@ -148,11 +148,11 @@ def simulate(
         Loop-iteration limit for blocks that are simulated together; beyond it, a loop is reported as endless.
     max_seconds : float
         Time limit for blocks that are simulated together, in seconds; a whole launch may take twelve times as long.
-        Where `gpu.resource_limits` may terminate this process, the limit also applies to parsing.
+        Where `gpu.base.resource_limits` may terminate this process, the limit also applies to parsing.
     max_memory : int
-        Memory limit in bytes, enforced where `gpu.resource_limits` can limit this process.
+        Memory limit in bytes, enforced where `gpu.base.resource_limits` can limit this process.
     schedule : str
-        The order in which warps and lanes run, one of `gpu.schedules.NAMES`; with a race, results depend on it.
+        The order in which warps and lanes run, one of `gpu.base.schedules.NAMES`; with a race, results depend on it.
     traced : bool
         Whether to record every step in `Simulation.trace`.
     constants : mapping or None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpu.findings import Finding
+from gpu.base.findings import Finding
 from gpu.kernel.arguments import BoundArguments
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.checkers.unset_constants import UnsetConstantChecker
-from gpu.simulator.checkers.unwritten_arrays import ResultArray, UnwrittenChecker
-from gpu.simulator.frontend.clang import UNUSED_PARAMETER, Diagnosis
+from gpu.simulator.checkers.memory.unset_constants import UnsetConstantChecker
+from gpu.simulator.checkers.memory.unwritten_arrays import ResultArray, UnwrittenChecker
+from gpu.simulator.frontend.clang.parsing import UNUSED_PARAMETER, Diagnosis
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import Pointer
 

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.arrays import read_npy
 from gpu.files.images import read_image
 from gpu.simulator.executor.textures import Addressing, Sampling, Texture

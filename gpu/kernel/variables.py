@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.kernel.arguments import to_variable_bytes
 from gpu.simulator.simulated_module import SimulatedModule
 

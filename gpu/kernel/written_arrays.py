@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observer import Access, Observer
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.observer import Access, Observer
 
 MAX_FIRST_ELEMENTS = 16
 """The number of elements kept per array."""

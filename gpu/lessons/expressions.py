@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.file_access import format_path
 
 Array = npt.NDArray[Any]

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
+from gpu.base.findings import Finding
 from gpu.base.paths import KERNELS
+from gpu.base.resource_limits import limit_resources
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.checking_engine import CheckingEngine
-from gpu.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
-from gpu.findings import Finding
 from gpu.lessons.expressions import Array, evaluate
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
@@ -25,12 +27,10 @@ from gpu.lessons.task_texts import reference_solution
 from gpu.messages.judgments import RANDOM_KIND, CounterLimit, GradingCase, Judgment, WrongElement
 from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict, describe_mistakes
 from gpu.recording.recording import Recording
-from gpu.resource_limits import limit_resources
 from gpu.run.work_count import collect_run_counts
-from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.report import build_diagnostics
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.executor.memory import POISON
+from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 
 _THOROUGH_SIZE = 65

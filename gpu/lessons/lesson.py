@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.lessons.stage import Stage
 
 TABS = ("run", "step", "compare", "atomics")

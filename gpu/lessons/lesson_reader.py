@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ASSETS
-from gpu.errors import InputError
 from gpu.files.file_access import format_path
 from gpu.files.text import read_text
 from gpu.files.toml import TomlError, format_value, parse

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.lessons.grading import record_failure
 from gpu.lessons.lesson import Lesson, LessonStep, Scene, Task
 from gpu.lessons.lesson_reader import find_lesson_folders, read_lesson

@@ -7,8 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from gpu.base.errors import InputError, LaunchError, SourcePosition
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.tracing_engine import TracingEngine
-from gpu.errors import InputError, LaunchError, SourcePosition
 from gpu.files.toml import format_value
 from gpu.lessons.lesson import Lesson, Place, Scene
 from gpu.lessons.lesson_reader import plain_text
@@ -17,7 +18,6 @@ from gpu.messages.judgments import GradingCase
 from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
-from gpu.schedules import ROUND_ROBIN
 from gpu.stepping.phases import find_phases
 
 MAX_LOOP_ITERATIONS = 3000

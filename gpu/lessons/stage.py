@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.engines.base import Buffer
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError
 from gpu.kernel.arguments import dtype_of
 from gpu.lessons.expressions import MAX_ELEMENTS, Array, evaluate, evaluate_integer
 from gpu.messages.judgments import RANDOM_KIND, GradingCase

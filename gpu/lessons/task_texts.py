@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.lesson_reader import MARKED_LINES, read_kernel_file, remove_marks, solution_text
 from gpu.messages.lessons import LineFrame

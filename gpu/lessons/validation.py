@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpu.errors import InputError, LockstepError
+from gpu.base.errors import InputError, LockstepError
 from gpu.lessons.grading import grade_submission
 from gpu.lessons.lesson import Lesson, LessonStep, Task
 from gpu.lessons.lesson_reader import LESSON_FILE, LIBRARY

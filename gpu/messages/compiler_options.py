@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu.base.errors import SourcePosition
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
-from gpu.errors import SourcePosition
 from gpu.messages.runs.distributed_run import WorkerStatus
 
 

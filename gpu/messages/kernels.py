@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import Diagnostic
+from gpu.base.errors import Diagnostic
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.messages.requests import ArrayResult, Request
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.runs.recordings import RecordingFile
 from gpu.messages.verdicts import Check, Mistake
-from gpu.schedules import ROUND_ROBIN
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpu.base.errors import Diagnostic
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.declaration.pattern import Progress
-from gpu.errors import Diagnostic
 from gpu.messages.compiler_options import CompilerOptions
 from gpu.messages.requests import Request
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Mistake
-from gpu.schedules import ROUND_ROBIN
 
 SCRIPT_SUFFIX = ".py"
 """File name extension of a PyCUDA script."""
@@ -157,7 +157,7 @@ class RunProgram(Request[ProgramEnd]):
     folder : str
         An existing, empty folder for generated files and recordings.
     schedule : str
-        One of `gpu.schedules.NAMES`.
+        One of `gpu.base.schedules.NAMES`.
     recorded_launch : int or None
         Number of the only launch to record, without checking the others; None checks all, and records small ones.
     gpu : str

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import scratch
 
 Array = npt.NDArray[Any]

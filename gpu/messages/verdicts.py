@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Protocol
 
-from gpu.errors import Diagnostic, SourcePosition
+from gpu.base.errors import Diagnostic, SourcePosition
 
 _MISTAKE_NOUNS = {
     "race": "race",

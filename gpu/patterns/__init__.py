@@ -6,8 +6,8 @@ import importlib
 import pkgutil
 from functools import cache
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Pattern
-from gpu.errors import InputError
 
 
 @cache

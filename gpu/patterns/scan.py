@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
+from gpu.base.warp import WARP
 from gpu.declaration.arrays import (
     accept_values,
     block_parameter,
@@ -61,9 +63,7 @@ from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT, gamma
 from gpu.declaration.single_thread import single_thread_variant
 from gpu.engines.base import Buffer, Engine, Module
-from gpu.errors import InputError
 from gpu.patterns.reduction.pattern import operator_identity, reduce_on_device
-from gpu.warp import WARP
 
 _FILE = "scan.cu"
 _CHUNKS_FILE = "scan_chunks.cu"

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
+from gpu.base.warp import WARP
 from gpu.declaration.arrays import block_parameter, require_generated_input
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeComparison, SizeCurve, powers_of_two
 from gpu.declaration.distributed_program import DistributedProgram, Streaming, independent_chunks_plan
@@ -43,8 +45,6 @@ from gpu.declaration.presentation import MatrixPresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import UNIT
 from gpu.engines.base import Device, Engine
-from gpu.errors import InputError
-from gpu.warp import WARP
 
 _FILE = "softmax.cu"
 _MAX_COLUMNS = 2**20

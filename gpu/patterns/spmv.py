@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
+from gpu.base.warp import WARP
 from gpu.declaration import arrays
 from gpu.declaration.arrays import block_parameter, size_parameter, values_parameter, warp_aligned_block_size
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
@@ -32,8 +34,6 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT
 from gpu.engines.base import Buffer, Engine
-from gpu.errors import InputError
-from gpu.warp import WARP
 
 _FILE = "spmv.cu"
 _ITEMS_PER_THREAD = 8

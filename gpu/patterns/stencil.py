@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.arrays import require_generated_input
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
 from gpu.declaration.distributed_program import DistributedProgram, Streaming, independent_chunks_plan
@@ -37,7 +38,6 @@ from gpu.declaration.presentation import MatrixPresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
 from gpu.engines.base import Engine
-from gpu.errors import InputError
 
 _FILE = "stencil.cu"
 _STEP_SIDE = 4

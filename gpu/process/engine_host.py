@@ -19,9 +19,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from gpu.child_processes import shield_children_from_ctrl_c
+from gpu.base.child_processes import shield_children_from_ctrl_c
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster_settings import ClusterSettings
+from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.messages.events import EngineHalt, Event, Failure, Ready
 from gpu.messages.requests import ArrayResult, Request
 from gpu.messages.shared_arrays import SharedFolder

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu import resource_limits
+from gpu.base import resource_limits
+from gpu.base.errors import EngineLostError, LockstepError
 from gpu.declaration.pattern import Progress
-from gpu.errors import EngineLostError, LockstepError
 from gpu.messages.events import Event, Failure, Ready
 from gpu.messages.programs import ProgramProgress
 from gpu.messages.requests import Request
@@ -28,7 +28,7 @@ from gpu.process.privileges import drop_privileges, limit_memory
 from gpu.process.temporary_files import set_temporary_folder
 
 if TYPE_CHECKING:
-    from gpu.distributed.cluster_settings import ClusterSettings  # most processes do not need it
+    from gpu.distributed.cluster.settings import ClusterSettings  # most processes do not need it
 
 PROGRESS_INTERVAL_S = 0.05
 """Smallest number of seconds between two Progress events."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ROOT
-from gpu.errors import InputError
 from gpu.files.file_access import format_path
 from gpu.files.source_lexer import blank_comments
 from gpu.files.sources import read_source

@@ -11,8 +11,8 @@ import sys
 import threading
 from pathlib import Path
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ROOT
-from gpu.errors import InputError
 from gpu.files.file_access import format_path, read_bytes
 from gpu.recording.player_file import extract_recording
 

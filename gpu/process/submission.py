@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gpu import resource_limits
+from gpu.base import resource_limits
+from gpu.base.errors import InputError
 from gpu.base.paths import ASSETS, ROOT
-from gpu.errors import InputError
 from gpu.process.file_access import restrict_file_access
 from gpu.process.privileges import drop_privileges
 

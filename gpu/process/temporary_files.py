@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.scratch import ScratchFolder
 from gpu.process.guard import Guard
 

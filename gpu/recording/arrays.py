@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array
 from gpu.recording.tables import ACTIONS, AccessRow

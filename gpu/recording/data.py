@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.recording.packing import Array, PackedIntegers, PackedMasks, PackedValues
 from gpu.recording.statements import ExecutedStatement, TraceFunction
 from gpu.recording.tables import BatchRow
@@ -153,7 +153,7 @@ class LaunchRecord:
     defines : mapping of str to str
         The macros of the compilation.
     schedule : str
-        The schedule, one of `gpu.schedules.NAMES`.
+        The schedule, one of `gpu.base.schedules.NAMES`.
     failure : str
         The error that ended the launch; "" if it succeeded.
     findings : tuple of TraceFinding

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.recording.arrays import TraceArrays
 from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array

@@ -16,9 +16,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpu.errors import InputError, SourcePosition
+from gpu.base.errors import InputError, SourcePosition
+from gpu.base.findings import Finding
 from gpu.files.file_access import read_bytes
-from gpu.findings import Finding
 from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
 from gpu.recording.packing import Array, PackedIntegers, PackedMasks, PackedValues
 from gpu.recording.statements import Statement, TraceFunction, pack_statement, unpack_statement

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gpu.lane_mask import LaneMask
+from gpu.base.lane_mask import LaneMask
 from gpu.recording.tables import MASK
 
 Array = npt.NDArray[Any]

@@ -17,9 +17,9 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from gpu.errors import InputError, SourcePosition
+from gpu.base.errors import InputError, SourcePosition
+from gpu.base.findings import Finding
 from gpu.files.file_access import read_bytes
-from gpu.findings import Finding
 from gpu.recording import file as trace_file
 from gpu.recording.player_file import extract_recording
 from gpu.recording.trace import Trace

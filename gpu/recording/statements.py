@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gpu import nesting
+from gpu.base import nesting
 
 nesting.raise_recursion_limit()
 

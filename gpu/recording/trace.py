@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from gpu.base.schedules import Schedule
 from gpu.recording import file
 from gpu.recording.ancestry import Ancestry, NodeTable
 from gpu.recording.arrays import TraceArrays
@@ -19,7 +20,6 @@ from gpu.recording.events import Events
 from gpu.recording.packing import Array
 from gpu.recording.types import RegisterState, TraceArray, TraceFinding, TraceLaunch, TraceNode, Write
 from gpu.recording.variables import TraceVariables
-from gpu.schedules import Schedule
 
 
 class Trace:
@@ -93,7 +93,7 @@ class Trace:
 
     @property
     def schedule(self) -> str:
-        """The schedule, one of `gpu.schedules.NAMES`."""
+        """The schedule, one of `gpu.base.schedules.NAMES`."""
         return self.data.launch.schedule
 
     @property

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.findings import Finding
+from gpu.base.findings import Finding
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array
-from gpu.warp import WARP
 
 
 @dataclass(frozen=True)

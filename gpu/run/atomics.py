@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.lane_mask import LaneMask
 from gpu.base.paths import KERNELS
+from gpu.base.warp import WARP
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
 from gpu.declaration.roles import Role
 from gpu.engines.counting_engine import ObservedEngine
-from gpu.lane_mask import LaneMask
 from gpu.messages.runs.atomics import (
     MAX_ELEMENTS,
     VARIANTS,
@@ -24,11 +25,10 @@ from gpu.messages.runs.atomics import (
 )
 from gpu.patterns.histogram.counting_input import prepare_counting_input, strip_to_letters
 from gpu.simulator.counting.contention import AddressTally, Contention
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observer import Access, IssuedStep, Observer
 from gpu.simulator.executor.schedule import Chooser
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.warp import WARP
 
 _KERNEL_FILE = "lost_update.cu"
 

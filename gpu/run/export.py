@@ -7,8 +7,8 @@ from typing import IO
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
-from gpu.errors import InputError
 from gpu.files import file_access, images
 
 WRITABLE_SUFFIXES = (*images.WRITABLE, ".npy", ".csv")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Inputs, Outputs, Pattern, Progress, Variant, compiling_progress
 from gpu.engines.base import Device, Engine
-from gpu.errors import InputError
 from gpu.run.frames import Frames
 
 OTHER_VARIANT_ADVICE = "Choose another variant."

@@ -10,11 +10,11 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gpu.base.errors import KernelError, LaunchError
 from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Array, Inputs, Integer, Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.engines.base import kernel_text
-from gpu.errors import KernelError, LaunchError
 from gpu.messages.runs.pattern_runs import CheckPattern
 from gpu.messages.verdicts import Check, Mistake, Remedy, collect_mistakes
 from gpu.patterns import find_pattern
@@ -22,8 +22,8 @@ from gpu.run import verification
 from gpu.run.host_program import ProgressCallback, refuse_library, run_host_program, validate_inputs
 
 if TYPE_CHECKING:
+    from gpu.base.findings import Finding
     from gpu.engines.simulator import SimulatorEngine
-    from gpu.findings import Finding
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import KernelError, LaunchError
+from gpu.base.errors import KernelError, LaunchError
 from gpu.kernel.figures import compute_line_figures
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, SimulationResult, are_results_equal

@@ -7,11 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from gpu.base.errors import LaunchError
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.declaration.arrays import present_error
 from gpu.declaration.pattern import Inputs, Outputs, Params, Pattern, Progress, Variant, Work
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.engines.base import Engine, PhaseTimes
-from gpu.errors import LaunchError
 from gpu.messages.runs.pattern_runs import Report, Throughput
 from gpu.messages.runs.timing import Timing, summarize_timing
 from gpu.recording.recording import Recording
@@ -25,7 +26,6 @@ from gpu.run.host_program import (
     validate_inputs,
 )
 from gpu.run.repetition import compute_median_times, repeat_run
-from gpu.schedules import ROUND_ROBIN
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError, KernelError, LaunchError
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import kernel_text
 from gpu.engines.rewinding_engine import BufferFill, Origin, RewindingEngine, RewoundLaunch, SavedLaunch
 from gpu.engines.simulator import SimulatedBuffer
 from gpu.engines.tracing_engine import TracingEngine
-from gpu.errors import InputError, KernelError, LaunchError
 from gpu.messages.runs.writer import MAX_STATEMENTS, FindWriter, StepWriter, Writer, WrittenElement
 from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import CompileError, KernelError, LaunchError, SourcePosition
-from gpu.findings import build_error_finding
+from gpu.base.errors import CompileError, KernelError, LaunchError, SourcePosition
+from gpu.base.findings import build_error_finding
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.recording.data import LaunchRecord
 from gpu.recording.trace import Trace
 from gpu.recording.types import TraceFinding
-from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.checkers.checker_set import create_checkers
-from gpu.simulator.checkers.heap import HeapRecords
+from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.executor.launch import Argument, SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
-from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observer import Observer
-from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.observer import Observer
+from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.textures import Texture
-from gpu.simulator.frontend.clang import Diagnosis
+from gpu.simulator.frontend.clang.parsing import Diagnosis
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.trace.conversion import gather_trace_data

@@ -12,11 +12,11 @@ import sys
 import warnings
 import zipfile
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.recording.file import convert_read_errors
 from gpu.recording.recording import Recording
 from gpu.stepping.derived_data import DerivedData, derive_data
-from gpu.stepping.explanation import explain
+from gpu.stepping.explanation.sentences import explain
 from gpu.stepping.memory_demand import estimate_minimum_bytes
 from gpu.stepping.moment.traffic import traffic_at
 

@@ -9,7 +9,7 @@ import numpy as np
 from gpu.recording.packing import Array
 from gpu.recording.recording import LaunchSpan, Recording
 from gpu.recording.trace import Trace
-from gpu.stepping.thread_event import ThreadEvent, format_value
+from gpu.stepping.explanation.thread_event import ThreadEvent, format_value
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array
 from gpu.recording.recording import LaunchSpan, Recording
 from gpu.recording.statements import TraceFunction
 from gpu.recording.trace import Trace
 from gpu.stepping.phase_comments import LineAndColumn, PhaseMark, find_phase_marks
-from gpu.warp import WARP
 
 _MAX_VALUES = 3
 """The most values of a variable that a name lists one by one, if warps differ."""

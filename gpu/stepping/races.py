@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.findings import Finding
+from gpu.base.findings import Finding
+from gpu.base.warp import WARP
 from gpu.recording.recording import LaunchSpan, Recording
 from gpu.recording.trace import Trace
 from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
-from gpu.warp import WARP
 
 _MAXIMUM_EVENTS = 1000
 """The most events to search for the earlier access."""

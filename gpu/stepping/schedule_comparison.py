@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.schedules import Schedule
+from gpu.base.schedules import Schedule
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.dataflow.rows import CellWriter, Row
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.warp import WARP
 from gpu.recording.recording import Recording
 from gpu.recording.tables import NO_LANES, NOT_A_BRANCH
 from gpu.recording.trace import Trace
 from gpu.stepping.moment.lane_traces import LaneTrace, build_lane_traces
 from gpu.stepping.moment.traffic import count_traffic
-from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -12,9 +12,9 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 
+from gpu.base.errors import CompileError
 from gpu.devices.architecture import target_architecture as architecture_of
 from gpu.devices.probe import find_nvcc
-from gpu.errors import CompileError
 from gpu.simulator import disk
 from gpu.timing.sass import cubin
 from gpu.timing.sass.cubin import MachineInstruction

@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpu.base.warp import WARP
 from gpu.timing.gpus import GpuDescription
+from gpu.timing.ptx.analysis.tiles import TILE_ADDRESS, element_of, shape_of
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
-from gpu.timing.ptx.tiles import TILE_ADDRESS, element_of, shape_of
-from gpu.warp import WARP
 
 ALIAS, COMPUTE, MEMORY, BARRIER, JUMP = range(5)
 """Kinds of operations, as in `multiprocessor.cu`."""

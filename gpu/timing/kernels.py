@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import KernelError
+from gpu.base.errors import KernelError
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.compiler import MachineKernel, assemble
 from gpu.timing.estimate.compiler import estimate_registers, generate_ptx

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.warp import WARP
 from gpu.timing import caches, multiprocessor, unrolling
 from gpu.timing.caches import CachedRequest, GridSharing
 from gpu.timing.costs import BARRIER, PIPES
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.loads_in_flight import NO_LOADS, LoadsInFlight, count_loads_in_flight
 from gpu.timing.occupancy import Occupancy, compute_occupancy
+from gpu.timing.ptx.analysis.load_chains import compute_load_depths
 from gpu.timing.ptx.census import GridCensus
-from gpu.timing.ptx.load_chains import compute_load_depths
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import RepeatedIterations, SampledPath, Visit
@@ -28,7 +29,6 @@ from gpu.timing.sass import issued_instructions as sass
 from gpu.timing.sass.cubin import MachineInstruction
 from gpu.timing.sass.instructions import INSTRUCTION_BYTES
 from gpu.timing.timeline import SPAN, LaunchTimelines, TimedOperation, WarpTimeline
-from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

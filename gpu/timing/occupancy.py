@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu.base.warp import WARP
 from gpu.timing.gpus import GpuDescription
-from gpu.warp import WARP
 
 _MAXIMUM_REGISTERS = 255
 

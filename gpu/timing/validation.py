@@ -7,8 +7,8 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ASSETS
-from gpu.errors import InputError
 from gpu.files import file_access
 
 FOLDER = ASSETS / "modeled"

@@ -12,8 +12,8 @@ from typing import IO, Any
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
-from gpu.errors import InputError
 from gui.model.films import FILM_SUFFIXES, FilmAbandonedError, write_film
 
 FRAME_RATE = 30.0

@@ -19,7 +19,7 @@ from gpu.messages.events import Failure
 from gpu.messages.modeled_time import LIMITS, ModeledTime
 from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
-from gui.run_view.modeled_card import limit_colors
+from gui.run_view.cards.modeled_card import limit_colors
 from gui.widgets.basic import format_figure
 from gui.widgets.glossary_tip import add_definition
 

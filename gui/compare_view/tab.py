@@ -19,11 +19,11 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from gpu.base.errors import InputError
 from gpu.bench.device_records import DeviceRecord, read_records
 from gpu.declaration.pattern import Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.engines.base import SIMULATION_TIME_LABEL, Device
-from gpu.errors import InputError
 from gpu.messages.modeled_time import ModelPattern, format_duration, name_with_article
 from gpu.messages.runs.pattern_runs import RunPattern
 from gpu.messages.shared_arrays import SharedArray

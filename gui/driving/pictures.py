@@ -159,7 +159,7 @@ def _save_lesson(window: MainWindow, folder: Path) -> None:
 
 def _save_workers(window: MainWindow, folder: Path) -> None:
     """Save a picture of a scan on four workers, in its second run, when their kernels have been compiled."""
-    from gpu.distributed.cluster_settings import ClusterSettings
+    from gpu.distributed.cluster.settings import ClusterSettings
 
     window.choose_pattern("scan")
     window.page.select_tab("Run")

@@ -18,8 +18,8 @@ from PyQt6.QtGui import (
 )
 from PyQt6.QtWidgets import QPlainTextDocumentLayout
 
+from gpu.base.errors import Diagnostic, InputError
 from gpu.base.paths import KERNELS
-from gpu.errors import Diagnostic, InputError
 from gpu.files.file_access import replace_file
 from gpu.messages.programs import SCRIPT_SUFFIX
 from gpu.messages.verdicts import Remedy

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QStandardPaths
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.file_access import convert_os_errors, read_bytes, replace_file
 from gpu.files.sources import MAX_BYTES
 from gui.editor.document import KernelDocument

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PyQt6.QtWidgets import QWidget
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.file_access import read_bytes
 from gpu.files.sources import MAX_BYTES
 from gpu.messages.programs import SCRIPT_SUFFIX

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtWidgets import QWidget
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.messages.modeled_time import LineCode
 from gui.editor.code_edit import CodeEdit
 from gui.editor.document import KernelDocument, Problem

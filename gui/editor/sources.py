@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.errors import Diagnostic
+from gpu.base.errors import Diagnostic
 from gpu.messages.events import Failure
 from gpu.messages.verdicts import Remedy
 from gui.editor.document import KernelDocument

@@ -9,7 +9,7 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
-from gpu.errors import Diagnostic
+from gpu.base.errors import Diagnostic
 from gpu.messages.events import Failure
 from gpu.messages.judgments import Judgment
 from gpu.messages.kernels import CheckSource

@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
-from gpu.errors import InputError
 from gpu.files.file_access import format_path, replace_file
 
 FILM_SUFFIXES = (".gif", ".mp4")

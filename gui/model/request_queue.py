@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster_settings import ClusterSettings
+from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.engines.base import Device
 from gpu.messages.events import EngineHalt, Event, Failure, Ready
 from gpu.messages.requests import R, Request

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from PyQt6.QtCore import QByteArray
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Pattern
-from gpu.distributed.cluster_settings import ClusterSettings, Tls
-from gpu.errors import InputError
+from gpu.distributed.cluster.settings import ClusterSettings, Tls
 from gpu.timing.gpus import list_gpu_keys
 from gui.model.settings_file import SettingsFile, settings_path
 from gui.painting.theme import FONT_SIZES, THEMES

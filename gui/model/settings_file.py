@@ -11,7 +11,7 @@ from typing import Any
 
 from PyQt6.QtCore import QStandardPaths
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.file_access import check_target, convert_os_errors, format_path, read_bytes, replace_file
 
 MAX_FILE_BYTES = 2**20

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gpu.base.errors import InputError
 from gpu.engines.base import Device
-from gpu.errors import InputError
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModeledTime, ModelKernel, ModelPattern
 from gpu.timing.gpus import find_gpu, list_gpu_keys

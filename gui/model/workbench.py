@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gpu.base.errors import Diagnostic, InputError
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import BodiesPresentation, CountsPresentation, ImagePresentation, InputKind
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.engines.base import Device
-from gpu.errors import Diagnostic, InputError
 from gpu.files import arrays as array_files
 from gpu.messages.events import Failure
 from gpu.messages.kernels import CheckSource

@@ -11,9 +11,9 @@ from gpu.declaration.pattern import Pattern
 from gpu.declaration.presentation import ImagePresentation
 from gpu.declaration.roles import Role
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElement
-from gui.run_view.filter_card import FilterCard
+from gui.run_view.cards.filter_card import FilterCard
+from gui.run_view.cards.levels_card import LevelsCard
 from gui.run_view.image_pane import ImagePane
-from gui.run_view.levels_card import LevelsCard
 from gui.run_view.numbers import format_time
 from gui.run_view.view import RunView, create_titled_pane, format_pixel
 from gui.widgets.basic import column, split

@@ -13,8 +13,8 @@ from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.roles import Role
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElement
 from gui.painting.theme import look
+from gui.run_view.cards.levels_card import LevelsCard
 from gui.run_view.image_pane import ImagePane
-from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, create_titled_pane, format_pixel
 from gui.widgets.basic import Card, column, format_count, label, split
 from gui.widgets.forms import ParameterForm, TextField

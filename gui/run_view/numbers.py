@@ -13,8 +13,8 @@ from gpu.messages.runs.pattern_runs import Report
 from gpu.messages.runs.timing import Timing
 from gpu.messages.verdicts import Verdict
 from gui.painting.theme import look
+from gui.run_view.cards.share_bar import Dot, ShareBar
 from gui.run_view.run_counts import RunCountsView
-from gui.run_view.share_bar import Dot, ShareBar
 from gui.widgets.basic import Badge, Card, button, column, format_count, format_figure, label, row
 from gui.widgets.glossary_tip import add_definition
 

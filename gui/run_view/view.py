@@ -9,8 +9,8 @@ from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Array
 from gui.model.records import FinishedRun, LevelCounts, OpenImage
+from gui.run_view.cards.levels_card import LevelsCard
 from gui.run_view.image_pane import ImagePane
-from gui.run_view.levels_card import LevelsCard
 from gui.run_view.note import Note
 from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, format_figure, label, row, set_role
 

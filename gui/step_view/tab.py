@@ -11,15 +11,15 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
+from gpu.base.warp import WARP
 from gpu.declaration.pattern import Inputs
 from gpu.declaration.presentation import InputKind
-from gpu.errors import InputError
 from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern
 from gpu.messages.runs.writer import StepWriter
 from gpu.messages.timelines import RunTimelines
-from gpu.warp import WARP
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.request_queue import RequestQueue

@@ -11,8 +11,8 @@ from PyQt6.QtCore import QEvent, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
-from gpu.errors import InputError
 from gpu.messages.events import Failure
 from gpu.messages.kernels import CountedLaunch, CountKernel, KernelCounts, KernelLaunch, Signature, are_results_equal
 from gpu.messages.modeled_time import ModelKernel

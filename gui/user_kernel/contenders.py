@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gpu.base.warp import WARP
 from gpu.messages.kernels import KernelLaunch, Signature
-from gpu.warp import WARP
 
 MAX_THREADS = 1024
 _BLOCK_LENGTHS = ((32,), (64,), (128,), (256,), (512,), (1024,))

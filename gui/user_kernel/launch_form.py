@@ -8,7 +8,7 @@ from pathlib import Path
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.messages.compiler_options import CompilerOptions, parse_compiler_options
 from gpu.messages.kernels import KernelLaunch, KernelParameter, Signature
 from gui.painting.theme import look

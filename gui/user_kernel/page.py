@@ -8,7 +8,7 @@ from pathlib import Path
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.messages.events import Failure
 from gpu.messages.kernels import DescribeKernels, KernelLaunch, KernelResult, RunKernel, Signature
 from gpu.messages.modeled_time import ModelKernel
@@ -19,7 +19,7 @@ from gui.editor.sources import KernelSources
 from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import ModelFollower, TimeModeler
 from gui.painting.theme import look
-from gui.run_view.modeled_card import ModeledCard, find_line_code
+from gui.run_view.cards.modeled_card import ModeledCard, find_line_code
 from gui.step_view.tab import StepTab
 from gui.step_view.warps.timeline_requests import TimelineSubject
 from gui.user_kernel.compare import UserCompareTab

@@ -8,7 +8,7 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.messages.events import Failure
 from gpu.messages.programs import SCRIPT_SUFFIX, has_main
 from gpu.process.inspector import Inspector

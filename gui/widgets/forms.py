@@ -20,10 +20,10 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Real
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text, format_edges
-from gpu.errors import InputError
 from gui.painting.theme import look
 from gui.widgets.basic import label, restyle, set_role
 from gui.widgets.matrix_editor import MatrixEditor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import fill
 from typing import Protocol
 
-from gpu.glossary import find_term
+from gpu.base.glossary import find_term
 
 _COLUMNS = 100
 """Maximum number of characters in a line: Qt does not wrap plain text in tooltips."""

@@ -18,8 +18,8 @@ from gui.window.appearance import Appearance
 from gui.window.dialogs import show_about, show_shortcuts
 from gui.window.files import Files
 from gui.window.lecture_mode import LectureMode
-from gui.window.pages import Pages
-from gui.window.run_actions import RunActions
+from gui.window.pages.page_stack import Pages
+from gui.window.pages.run_actions import RunActions
 from gui.window.shortcut_priority import ShortcutPriority
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))

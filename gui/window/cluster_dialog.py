@@ -7,8 +7,8 @@ from pathlib import Path
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QDialog, QFrame, QGridLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.distributed.cluster_settings import MAX_SIMULATORS, ClusterSettings, Tls, format_scheduler_address
-from gpu.errors import InputError
+from gpu.base.errors import InputError
+from gpu.distributed.cluster.settings import MAX_SIMULATORS, ClusterSettings, Tls, format_scheduler_address
 from gui.painting.theme import look
 from gui.widgets.basic import Segments, button, column, label, row
 from gui.widgets.file_dialogs import choose_existing_file

@@ -22,7 +22,7 @@ from gui.user_kernel.user_file import SUFFIXES as KERNELS
 from gui.user_kernel.user_file import UserFile
 from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 from gui.window.messages import Messages
-from gui.window.pages import Pages
+from gui.window.pages.page_stack import Pages
 
 _PROGRAMS = "Kernels, programs and scripts (*.cu *.py)"
 _READABLE_FILTER = (

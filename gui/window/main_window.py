@@ -10,8 +10,8 @@ from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplicatio
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster_settings import ClusterSettings
-from gpu.distributed.dask_import import INSTALL_ADVICE, is_installed
+from gpu.distributed.cluster.dask_import import INSTALL_ADVICE, is_installed
+from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.messages.events import Failure
 from gpu.messages.runs.distributed_run import is_loss
 from gui.editor.drafts import Drafts
@@ -34,17 +34,17 @@ from gui.widgets.file_dialogs import set_folder_memory
 from gui.window.actions import Actions
 from gui.window.appearance import Appearance
 from gui.window.cluster_dialog import ClusterDialog, describe_cluster_start
-from gui.window.draft_recovery import DraftRecovery
 from gui.window.files import Files
 from gui.window.header import CLUSTER, WindowHeader
 from gui.window.lecture_mode import LectureMode
-from gui.window.lesson_scenes import show_scene
 from gui.window.messages import Messages
-from gui.window.pages import Pages
-from gui.window.pattern_page import PatternPage
+from gui.window.pages.draft_recovery import DraftRecovery
+from gui.window.pages.lesson_scenes import show_scene
+from gui.window.pages.page_stack import Pages
+from gui.window.pages.pattern_page import PatternPage
+from gui.window.pages.preparation import Preparation
+from gui.window.pages.run_actions import RunActions
 from gui.window.preferences import Preferences
-from gui.window.preparation import Preparation
-from gui.window.run_actions import RunActions
 from gui.window.sidebar import Sidebar
 from gui.window.status_line import StatusLine, Survey, describe_engines, survey_devices
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu.base.errors import CompileError, KernelError, LockstepError
 from gpu.base.paths import KERNELS
-from gpu.errors import CompileError, KernelError, LockstepError
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.simulator.frontend.editor_diagnostics import diagnose
 

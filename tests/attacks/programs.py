@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu.base.errors import LockstepError
 from gpu.base.paths import ROOT
-from gpu.errors import LockstepError
-from gpu.program.host_compiler import find_compiler
-from gpu.program.host_text import rewrite_host_text
-from gpu.program.names import kernel_name
+from gpu.hosts.program.host_compiler import find_compiler
+from gpu.hosts.program.host_text import rewrite_host_text
+from gpu.hosts.program.names import kernel_name
 from tests.odd_inputs import LONGEST_SENTENCE, mutate_bytes
 
 _RUN = 0.01

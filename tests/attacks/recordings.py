@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.stepping.inspection import inspect
 from tests.gpu.stepping.recordings import record
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from gpu.base.paths import ROOT
-from gpu.driver.faults import DriverError
-from gpu.pycuda import devices, driver, packing
-from gpu.pycuda.names import NAMES
+from gpu.hosts.driver.faults import DriverError
+from gpu.hosts.pycuda import devices, driver, packing
+from gpu.hosts.pycuda.names import NAMES
 from tests.odd_inputs import mutate_bytes
 
 _RUN = 0.01

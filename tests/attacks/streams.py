@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.distributed.files import StreamedInput, open_streamed_input
+from gpu.distributed.data.files import StreamedInput, open_streamed_input
 from tests.odd_inputs import ODD_VALUES, mutate_bytes, mutate_values, read_or_none
 
 _TYPES = ("|u1", "<i4", ">u2", "<f4", "<f8", "?", "<c8", "|S3", "|O", "<M8[s]")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.files.sources import SourceLines, read_source
 from gpu.files.text import read_text
 from tests.odd_inputs import mutate_bytes, read_or_none

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu.base.errors import CompileError, EngineLostError, EngineUnavailableError, LaunchError, SourcePosition
 from gpu.declaration.pattern import Choice, Cost, Inputs, Outputs, Params, Pattern, Progress, Variant, Work
 from gpu.declaration.presentation import ImagePresentation
 from gpu.engines.base import Engine, PhaseTimes
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import CompileError, EngineLostError, EngineUnavailableError, LaunchError, SourcePosition
 from gpu.patterns import all_patterns
 
 DEEDS = (

@@ -13,9 +13,9 @@ from PyQt6.QtGui import QCursor, QMouseEvent
 from PyQt6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from gpu.base.errors import Diagnostic, InputError
 from gpu.engines.base import Device, PhaseTimes
 from gpu.engines.null import NullEngine
-from gpu.errors import Diagnostic, InputError
 from gpu.lessons import handlers  # noqa: F401 - registers them
 from gpu.messages.bodies import (
     AdvanceBodies,
@@ -454,7 +454,7 @@ def make_window(qtbot, saved_settings, drafts, monkeypatch, idle_delays_ms, mode
     from gui.window.main_window import MainWindow
 
     for name, interval in zip(("IDLE_MS", "SIMULATOR_DELAY_MS"), idle_delays_ms, strict=True):
-        monkeypatch.setattr(f"gui.window.preparation.{name}", interval)
+        monkeypatch.setattr(f"gui.window.pages.preparation.{name}", interval)
     monkeypatch.setattr("gui.model.time_modeler.SETTLE_MS", model_delay_ms)
     FakeHost.instances = []
     windows = []

@@ -71,7 +71,7 @@ def test_the_foot_of_a_first_window_is_on_the_screen(room, size):
 
 def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_command(monkeypatch, capsys):
     import main
-    from tools import probe
+    from tools.installation import probe
 
     gone = {"libxcb-icccm.so.4", "libxcb-keysyms.so.1"}
     monkeypatch.setattr(probe.platform, "system", lambda: "Linux")

@@ -7,7 +7,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from tools import pycuda_files, setup
+from tools import setup
+from tools.installation import pycuda_files
 
 
 def write_archive(path: Path, names: tuple[str, ...]) -> Path:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tools import gpu_support, probe, setup
-from tools.probe import Toolkit
+from tools import setup
+from tools.installation import gpu_support, probe
+from tools.installation.probe import Toolkit
 
 TOOLKIT_12 = Toolkit(Path("/opt/cuda-12.4"), (12, 4))
 TOOLKIT_13 = Toolkit(Path("/opt/cuda-13.1"), (13, 1))

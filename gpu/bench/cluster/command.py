@@ -6,18 +6,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gpu.bench import document
+from gpu.base.errors import InputError, LockstepError
 from gpu.bench.cluster import disk, measure, overhead
 from gpu.bench.cluster.cases import CASES, ClusterCase
 from gpu.bench.cluster.disk import DiskRow
 from gpu.bench.cluster.measure import ClusterRow
 from gpu.bench.cluster.overhead import OverheadRow
 from gpu.bench.cluster.sizes import DISK, GPU_SIZES, OVERHEAD, SIMULATOR_SIZES
-from gpu.distributed.cluster import open_cluster
-from gpu.distributed.cluster_settings import ClusterSettings
+from gpu.bench.pages import document
+from gpu.distributed.cluster.dask_cluster import open_cluster
+from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.distributed.distributed_run import count_devices, describe_devices
 from gpu.distributed.task_layout import format_short_bytes
-from gpu.errors import InputError, LockstepError
 
 _MAX_REPETITIONS = 5
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.chunk_pipeline import background_writer
-from gpu.distributed.chunks import Chunk, ChunkPartReader
-from gpu.distributed.cluster import Cluster
-from gpu.distributed.files import StreamedInput, Target, create_output, open_streamed_input
-from gpu.distributed.sources import Excerpt, Source
+from gpu.distributed.cluster.dask_cluster import Cluster
+from gpu.distributed.data.chunk_pipeline import background_writer
+from gpu.distributed.data.chunks import Chunk, ChunkPartReader
+from gpu.distributed.data.files import StreamedInput, Target, create_output, open_streamed_input
+from gpu.distributed.data.sources import Excerpt, Source
 from gpu.distributed.streaming import choose_chunk_bytes, read_chunks_in_parts, run_streamed
 from gpu.engines.base import Array
 from gpu.patterns import find_pattern

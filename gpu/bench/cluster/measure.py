@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import LockstepError
 from gpu.bench.cluster.cases import WINDOW, CaseResult, ClusterCase, GeneratedInput, are_results_equal
 from gpu.bench.cluster.resident_engine import (
     BlankSource,
@@ -25,14 +26,13 @@ from gpu.bench.cluster.resident_engine import (
 )
 from gpu.declaration.distributed_program import Step, WorkerContext, split_evenly
 from gpu.declaration.pattern import Progress
-from gpu.distributed.chunks import Chunk
-from gpu.distributed.cluster import Cluster
+from gpu.distributed.cluster.dask_cluster import Cluster
+from gpu.distributed.cluster.worker import call_with_engine, replace_engine
+from gpu.distributed.data.chunks import Chunk
+from gpu.distributed.data.sources import Excerpt, write_source
 from gpu.distributed.distributed_run import compute_chunk_lengths
-from gpu.distributed.sources import Excerpt, write_source
 from gpu.distributed.tasks import NamedResult, RunTasks, find_home
-from gpu.distributed.worker import call_with_engine, replace_engine
 from gpu.engines.base import Array, Engine
-from gpu.errors import LockstepError
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.patterns import find_pattern
 

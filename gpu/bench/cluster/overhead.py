@@ -15,7 +15,7 @@ from gpu import engines
 from gpu.declaration.arrays import present_error
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.distributed.cluster import Cluster
+from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.distributed_run import run_distributed
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern

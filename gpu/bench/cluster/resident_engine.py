@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.distributed.worker import is_executing_task
+from gpu.distributed.cluster.worker import is_executing_task
 from gpu.engines.base import (
     Argument,
     Array,

@@ -28,8 +28,8 @@ def measure_launches(path: Path, seed: int, repetitions: int) -> int:
 
 def compare_with_model(path: Path, page: Path, gpu: str | None, data: Path | None = None, *, nvcc: bool = True) -> int:
     """Model the measured cases of a file, print both times, and write the page's section and the validation data."""
-    from gpu.bench import document
     from gpu.bench.model import compare
+    from gpu.bench.pages import document
     from gpu.timing import validation
     from gpu.timing.gpus import find_gpu
 
@@ -60,8 +60,8 @@ def compare_with_model(path: Path, page: Path, gpu: str | None, data: Path | Non
 
 def compare_counters(profile: Path, counters_path: Path, page: Path, gpu: str | None) -> int:
     """Model the launches that a profiler has counted, and write the page's section of counters."""
-    from gpu.bench import document
     from gpu.bench.model import counters
+    from gpu.bench.pages import document
     from gpu.timing.gpus import find_gpu
 
     profiled, launches = load_times(profile), counters.read_profile(counters_path)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu.base.errors import LockstepError
 from gpu.bench.model import foreign_kernels
 from gpu.bench.model.measure import iterate_variants
 from gpu.bench.model.measured_times import MeasuredTimes
 from gpu.engines.modeling_engine import ModelingEngine
-from gpu.errors import LockstepError
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.validation import EXTERNAL, OURS, ValidatedCase, Validation
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu.base.errors import InputError, LockstepError
 from gpu.bench.model import foreign_kernels
 from gpu.bench.model.compare import HELD_OUT, is_held_out
 from gpu.bench.model.measure import iterate_variants
 from gpu.bench.model.measured_times import MeasuredTimes
 from gpu.engines.modeling_engine import ModeledLaunch, ModelingEngine
-from gpu.errors import InputError, LockstepError
 from gpu.files import file_access
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.launch import LaunchEstimate

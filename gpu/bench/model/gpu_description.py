@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 
 _ADDRESS_CYCLES = 4.2
 """Cycles of each step of a pointer chain that compute the address and are not the memory's latency."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import LockstepError
 from gpu.bench.ladder import prepare_inputs
 from gpu.bench.model import foreign_kernels
 from gpu.bench.model.measured_times import MAX_STEADY_RATIO, MeasuredCase, MeasuredLaunch, TimedLaunch, combine_launches
@@ -21,7 +22,6 @@ from gpu.declaration.benchmark import Case
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.base import Argument, Buffer, Engine, Extent, Kernel
 from gpu.engines.null import NullEngine, NullModule
-from gpu.errors import LockstepError
 from gpu.patterns import all_patterns
 
 _MAX_PROFILED_LAUNCHES = 2
@@ -66,7 +66,7 @@ class LaunchRecorder(RecordingEngine):
             self._wrap_launch(description, launch)
 
     def _describe(self, kernel: Any, grid: Extent, block: Extent, shared_bytes: int) -> MeasuredLaunch:
-        from gpu.engines.occupancy import query_residency
+        from gpu.engines.cuda.occupancy import query_residency
 
         image: bytes = getattr(kernel, "image", b"")
         key = (kernel.name, image, tuple(grid), tuple(block), shared_bytes)

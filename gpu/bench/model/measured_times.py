@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import file_access
 from gpu.files.text import read_text
 
@@ -35,7 +35,7 @@ class MeasuredLaunch:
     time_us : float
         Sum of the medians of all launches.
     registers, static_shared_bytes, local_bytes, blocks : int
-        As in `gpu.engines.occupancy.Residency`; 0 if the driver was not queried.
+        As in `gpu.engines.cuda.occupancy.Residency`; 0 if the driver was not queried.
     """
 
     kernel: str

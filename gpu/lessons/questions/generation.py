@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.lessons.lesson import Lesson, LessonStep, Question
 from gpu.lessons.questions import run_questions, statement_questions
 from gpu.lessons.scenes import RecordedScene, record_scene

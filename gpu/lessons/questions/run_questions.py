@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError, LaunchError
+from gpu.base.schedules import ROUND_ROBIN, Schedule
 from gpu.engines.modeling_engine import ModelingEngine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError, LaunchError
 from gpu.lessons.lesson import Lesson, Question
 from gpu.lessons.lesson_reader import plain_text
 from gpu.lessons.scenes import RecordedScene, complete_parameters, line_text
@@ -22,8 +23,7 @@ from gpu.messages.modeled_time import format_duration
 from gpu.messages.verdicts import collect_mistakes, describe_mistakes
 from gpu.patterns import find_pattern
 from gpu.run.host_program import run_host_program
-from gpu.run.timing_model import ModeledRun, model_pattern
-from gpu.schedules import ROUND_ROBIN, Schedule
+from gpu.run.modeling.timing_model import ModeledRun, model_pattern
 from gpu.timing.gpus import find_gpu
 
 SCHEDULES = ("shuffle:1", "shuffle:2", "shuffle:3", "lanes:1", "lanes:2", "cached:0")
@@ -181,7 +181,7 @@ def _model_scene(lesson: Lesson, recorded_scene: RecordedScene, question: Questi
 
 
 def model_stage(stage: Stage, text: str, case: GradingCase, gpu: str) -> ModeledRun:
-    """Model a lesson's kernel; raises as `gpu.run.timing_model.model_pattern`."""
+    """Model a lesson's kernel; raises as `gpu.run.modeling.timing_model.model_pattern`."""
     description = find_gpu(gpu)
     with closing(ModelingEngine(description)) as engine:
         engine.sources = {stage.file: text}

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
+from gpu.base.warp import WARP
 from gpu.lessons.expressions import evaluate_integer
 from gpu.lessons.lesson import Place, Question
 from gpu.lessons.question_kinds import RUN_QUANTITIES, STATEMENT_QUANTITIES
@@ -16,12 +17,11 @@ from gpu.lessons.scenes import RecordedScene, find_place, statement_text
 from gpu.messages.lessons import RecordingQuestion
 from gpu.recording.recording import LaunchSpan
 from gpu.recording.types import TraceArray
-from gpu.stepping.explanation import explain
+from gpu.stepping.explanation.sentences import explain
 from gpu.stepping.moment.array_accesses import find_array_accesses
 from gpu.stepping.moment.lanes import LaneStates
 from gpu.stepping.moment.traffic import traffic_at
 from gpu.stepping.tally import Tally
-from gpu.warp import WARP
 
 _STATEMENT_TEXTS = {
     "active": ("How many threads execute it?", "{} threads execute it."),

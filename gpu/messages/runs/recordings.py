@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.messages.requests import ArrayResult, Request
 from gpu.messages.runs.pattern_runs import VariantRun
-from gpu.schedules import ROUND_ROBIN
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class StepPattern(VariantRun, Request[RecordingFile]):
     pattern, variant, params, inputs, seed, sources
         As in VariantRun.
     schedule : str
-        One of `gpu.schedules.NAMES`.
+        One of `gpu.base.schedules.NAMES`.
 
     If a kernel's error ends a launch, the recording ends there and contains the error.
     """

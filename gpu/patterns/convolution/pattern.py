@@ -9,6 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from gpu.base.errors import InputError
+from gpu.base.warp import WARP
 from gpu.declaration.distributed_program import DistributedProgram, Streaming, independent_chunks_plan
 from gpu.declaration.gpu_sizes import square_side_rule
 from gpu.declaration.images import count_covering_blocks, crop_middle, to_channels_last, to_planes, to_screen_picture
@@ -34,11 +36,9 @@ from gpu.declaration.presentation import Filter, ImagePresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
 from gpu.engines.base import Engine
-from gpu.errors import InputError
 from gpu.patterns.convolution import fft, filters
 from gpu.patterns.convolution.benchmark import BENCHMARK
 from gpu.patterns.convolution.filters import BORDERS, GRADIENT, SOBELS, filter_from_params
-from gpu.warp import WARP
 
 _FILE = "convolution.cu"
 _TILES = ("32x8", "16x16", "8x8", "6x6", "4x4")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.images import to_planes
 from gpu.declaration.pattern import Array, CountedText, Inputs, Params
 from gpu.declaration.presentation import InputKind
 from gpu.declaration.roles import FROM_FILE
-from gpu.errors import InputError
 
 LEVELS, LETTERS, RANGES, NUMBERS = "levels", "letters", "ranges", "numbers"
 KINDS: Mapping[str, InputKind] = {LEVELS: "image", LETTERS: "text", RANGES: "values", NUMBERS: "values"}

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
+from gpu.base.warp import WARP
 from gpu.declaration.arrays import require_generated_input
 from gpu.declaration.distributed_program import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
 from gpu.declaration.gpu_sizes import square_side_rule
@@ -42,12 +44,10 @@ from gpu.declaration.roles import Role
 from gpu.declaration.rounding import RoundingBound, float16_rounding_bound, gamma
 from gpu.declaration.single_thread import single_thread_variant
 from gpu.engines.base import Buffer, Engine, Module
-from gpu.errors import InputError
 from gpu.patterns.matmul import element_types, fp16, peak
 from gpu.patterns.matmul.benchmark import BENCHMARK
 from gpu.patterns.matmul.block_tiles import BlockTile
 from gpu.patterns.matmul.element_types import dtype_of, float16_obstacle, is_float16, to_element_type
-from gpu.warp import WARP
 
 _FILE = peak.FILE
 _TENSOR_FILE = "matmul_tensor.cu"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import file_access
 from gpu.files.arrays import read_npy
 

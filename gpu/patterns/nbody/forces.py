@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpu.base.warp import WARP
 from gpu.declaration.pattern import Params
 from gpu.engines.base import Buffer, Engine, Kernel
-from gpu.warp import WARP
 
 FILE = "nbody.cu"
 

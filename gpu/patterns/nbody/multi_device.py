@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.distributed_program import ChunkInput, FutureResult, Parts, TaskCollector, WorkerContext
 from gpu.declaration.pattern import Array
 from gpu.engines.base import Argument, Buffer, Engine
-from gpu.errors import InputError
 from gpu.messages.bodies import Camera
 from gpu.patterns.nbody.forces import FILE, ForceKernel, motion_from_params
 from gpu.patterns.nbody.physics import square_softening, verified_bodies

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import InputError
 from gpu.engines.base import Buffer, Engine
-from gpu.errors import InputError
 from gpu.messages.bodies import Camera
 
 Array = npt.NDArray[Any]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu.base.warp import WARP
 from gpu.engines.base import Argument, Module
 from gpu.patterns.sort.job import SortData, Sorting, SortJob, move_arguments
-from gpu.warp import WARP
 
 PEAK_FILE = "sort_peak.cu"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.warp import WARP
 from gpu.declaration.arrays import READABLE_ELEMENTS, cast_values, warp_aligned_block_size
 from gpu.declaration.pattern import Array, HostProgram, Inputs, Outputs, Params, Progress
 from gpu.engines.base import Engine, Module
@@ -14,7 +15,6 @@ from gpu.patterns import scan
 from gpu.patterns.sort.job import SortData, SortFunction, Sorting, SortJob, move_arguments
 from gpu.patterns.sort.keys import rank, unrank
 from gpu.patterns.sort.peak import sort_by_peak
-from gpu.warp import WARP
 
 ONESWEEP_FILE = "sort_onesweep.cu"
 QUICK_FILE = "sort_quick.cu"

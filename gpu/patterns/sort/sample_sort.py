@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.warp import WARP
 from gpu.declaration.arrays import cast_values, warp_aligned_block_size
 from gpu.declaration.distributed_program import ChunkInput, Parts, TaskCollector, WorkerContext
 from gpu.declaration.pattern import Array, Params
@@ -14,7 +15,6 @@ from gpu.engines.base import Buffer
 from gpu.patterns import scan
 from gpu.patterns.sort.job import SortData, SortJob
 from gpu.patterns.sort.programs import create_job, sort_on_device
-from gpu.warp import WARP
 
 CHUNKS_FILE = "sort_chunks.cu"
 

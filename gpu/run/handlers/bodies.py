@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
+from gpu.base.errors import InputError, KernelError
 from gpu.declaration.pattern import Array, Inputs, Params, Progress, Variant, compiling_progress
 from gpu.engines.base import Engine
-from gpu.errors import InputError, KernelError
 from gpu.messages.bodies import AdvanceBodies, BodiesResult, LoadBodies, PickBody, PickedBody, SaveBodies
 from gpu.messages.requests import Acknowledgment, ArrayResult
 from gpu.messages.shared_arrays import SharedFolder

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import traceback
 
+from gpu.base.errors import CompileError, EngineUnavailableError, KernelError, LockstepError
 from gpu.engines.base import Engine
-from gpu.errors import CompileError, EngineUnavailableError, KernelError, LockstepError
 from gpu.messages.events import Failure
 from gpu.messages.requests import R, Request
 from gpu.messages.shared_arrays import SharedFolder

@@ -10,28 +10,28 @@ from gpu.run.handlers.registry import RequestContext, handles
 
 @handles(ModelPattern)
 def _model_pattern(context: RequestContext, request: ModelPattern) -> ModeledTime:
-    from gpu.run.timing_model_requests import execute_model_pattern
+    from gpu.run.modeling.timing_model_requests import execute_model_pattern
 
     return execute_model_pattern(request, context.report_progress)
 
 
 @handles(ModelKernel)
 def _model_kernel(context: RequestContext, request: ModelKernel) -> ModeledTime:
-    from gpu.run.timing_model_requests import execute_model_kernel
+    from gpu.run.modeling.timing_model_requests import execute_model_kernel
 
     return execute_model_kernel(request)
 
 
 @handles(TimelinePattern)
 def _model_pattern_timelines(context: RequestContext, request: TimelinePattern) -> TimelineResult:
-    from gpu.run import timelines
+    from gpu.run.modeling import timelines
 
     return _share_timelines(timelines.model_pattern_timelines(request), context.folder)
 
 
 @handles(TimelineKernel)
 def _model_kernel_timelines(context: RequestContext, request: TimelineKernel) -> TimelineResult:
-    from gpu.run import timelines
+    from gpu.run.modeling import timelines
 
     return _share_timelines(timelines.model_kernel_timelines(request.kernel, request.gpu), context.folder)
 

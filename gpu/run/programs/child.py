@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpu.driver.journal import Journal, JournalPacker, set_current_journal
-from gpu.errors import CompileError, LockstepError
+from gpu.base.errors import CompileError, LockstepError
+from gpu.hosts.driver.journal import Journal, JournalPacker, set_current_journal
 
 REQUEST_FILE, JOURNAL_FILE, CURRENT_LAUNCH_FILE, FAILURE_FILE, RECORDINGS_FOLDER = (
     "request.json",
@@ -50,7 +50,7 @@ def main(folder: Path) -> int:
         on_begin=lambda kernel, location: _write_current_launch(folder, len(journal.entries) + 1, kernel, location),
     )
     if request["gpu"]:
-        from gpu.driver.attributes import emulate_gpu_attributes
+        from gpu.hosts.driver.attributes import emulate_gpu_attributes
         from gpu.timing.gpus import find_gpu
 
         emulate_gpu_attributes(find_gpu(request["gpu"]))
@@ -97,8 +97,8 @@ def _small_launch_filter(recordings: Path) -> Callable[[int, int], bool]:
 
 
 def _run_script(request: dict[str, Any], journal: Journal, write_entries: Callable[[], None]) -> int:
-    from gpu.pycuda import driver
-    from gpu.pycuda.script import run_script
+    from gpu.hosts.pycuda import driver
+    from gpu.hosts.pycuda.script import run_script
 
     set_current_journal(journal)
     journal.on_entry = write_entries
@@ -107,8 +107,8 @@ def _run_script(request: dict[str, Any], journal: Journal, write_entries: Callab
 
 
 def _run_program(request: dict[str, Any], folder: Path, journal: Journal, write_entries: Callable[[bool], None]) -> int:
-    from gpu.program.host_compiler import HostOptions
-    from gpu.program.program_runner import compile_and_run
+    from gpu.hosts.program.host_compiler import HostOptions
+    from gpu.hosts.program.program_runner import compile_and_run
 
     # stdout to a pipe is fully buffered by default; make it line-buffered.
     stdout = "__stdoutp" if sys.platform == "darwin" else "stdout"

@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from gpu.base.errors import CompileError, EngineUnavailableError, InputError, SourcePosition
 from gpu.base.paths import ROOT
 from gpu.declaration.pattern import Progress
-from gpu.driver.journal import Journal, append_received_entries
-from gpu.errors import CompileError, EngineUnavailableError, InputError, SourcePosition
+from gpu.hosts.driver.journal import Journal, append_received_entries
 from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram
 from gpu.run.programs.child import CURRENT_LAUNCH_FILE, FAILURE_FILE, JOURNAL_FILE, REQUEST_FILE
 from gpu.run.programs.launch_messages import LaunchConverter
@@ -92,12 +92,12 @@ def run_program(request: RunProgram, report_progress: Callable[[Progress], None]
 
 def _check_requirements(is_script: bool) -> None:
     if is_script:
-        from gpu.pycuda import driver
+        from gpu.hosts.pycuda import driver
 
         if reason := driver.explain_unavailable():
             raise EngineUnavailableError(reason, advice="`make setup` fetches them from PyPI.")
         return
-    from gpu.program.host_compiler import find_compiler
+    from gpu.hosts.program.host_compiler import find_compiler
 
     if not hasattr(os, "fork"):
         raise InputError(

@@ -9,8 +9,8 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from gpu.driver.journal import Journal, LaunchEntry
-from gpu.errors import Diagnostic
+from gpu.base.errors import Diagnostic
+from gpu.hosts.driver.journal import Journal, LaunchEntry
 from gpu.messages.programs import ProgramLaunch, WholeProgram
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.verdicts import Mistake, collect_mistakes

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.driver.memory import GlobalMemory
-from gpu.errors import LockstepError
-from gpu.simulator.executor.pointers import PointerValue
+from gpu.base.errors import LockstepError
+from gpu.hosts.driver.memory import GlobalMemory
+from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.gpus import find_gpu
 from gpu.timing.kernels import ModeledFile, compile_modeled_file

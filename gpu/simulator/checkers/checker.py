@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpu.findings import Finding
-from gpu.simulator.executor.observer import Observer
+from gpu.base.findings import Finding
+from gpu.simulator.executor.state.observer import Observer
 
 
 class Checker(Observer):

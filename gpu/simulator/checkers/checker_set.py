@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.clusters import ClusterChecker
-from gpu.simulator.checkers.heap import HeapChecker, HeapRecords
-from gpu.simulator.checkers.lifetimes import LifetimeChecker
-from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
+from gpu.simulator.checkers.memory.heap import HeapChecker, HeapRecords
+from gpu.simulator.checkers.memory.lifetimes import LifetimeChecker
+from gpu.simulator.checkers.memory.uninitialized_reads import UninitializedChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.warp_masks import WarpMaskChecker
 from gpu.simulator.checkers.warpgroups import WarpgroupChecker
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.findings import Finding
-from gpu.lane_mask import LaneMask
+from gpu.base.findings import Finding
+from gpu.base.lane_mask import LaneMask
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.observer import Access
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
+from gpu.simulator.executor.state.observer import Access
 
 Array = npt.NDArray[Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gpu.errors import Diagnostic, SourcePosition
-from gpu.findings import Finding
+from gpu.base.errors import Diagnostic, SourcePosition
+from gpu.base.findings import Finding
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import SourcePosition
-from gpu.findings import Finding
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import SourcePosition
+from gpu.base.findings import Finding
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observer import WarpSync
-from gpu.warp import WARP
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.observer import WarpSync
 
 Array = npt.NDArray[Any]
 

@@ -10,14 +10,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import SourcePosition
-from gpu.findings import Finding
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import SourcePosition
+from gpu.base.findings import Finding
+from gpu.base.lane_mask import LaneMask
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.checkers.shadow import Shadow
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.memory import FlatMemory, LocalMemory
-from gpu.simulator.executor.observer import Access
+from gpu.simulator.checkers.races.shadow import Shadow
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.memory import FlatMemory, LocalMemory
+from gpu.simulator.executor.state.observer import Access
 
 Array = npt.NDArray[Any]
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.executor.batches import find_reachable_functions
-from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.state.batches import find_reachable_functions
+from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.ir.walking import walk
 from gpu.simulator.types import Pointer, leaves
 

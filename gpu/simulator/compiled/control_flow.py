@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled import exchanges
-from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.corners import CornerTests
-from gpu.simulator.compiled.coroutines import WAITS_FOR_BLOCK, WAITS_FOR_CLUSTER, WAITS_FOR_PHASE, WarpCoroutine
-from gpu.simulator.compiled.lanes import ExchangeArgument, ExchangeLanes
-from gpu.simulator.compiled.masks import MAX_SPECIALIZED_INSTRUCTIONS, MaskStack
-from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure
-from gpu.simulator.compiled.plan import (
+from gpu.simulator.compiled.analysis.plan import (
     Bind,
     BlockBarrier,
     ClusterBarrierStep,
@@ -32,10 +25,17 @@ from gpu.simulator.compiled.plan import (
     jump_kinds,
     may_leave,
 )
-from gpu.simulator.compiled.scratch import Scratch
-from gpu.simulator.compiled.statements import StatementWriter
-from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.compiled.warp_vectors import WarpVectors
+from gpu.simulator.compiled.block.coroutines import WAITS_FOR_BLOCK, WAITS_FOR_CLUSTER, WAITS_FOR_PHASE, WarpCoroutine
+from gpu.simulator.compiled.block.lanes import ExchangeArgument, ExchangeLanes
+from gpu.simulator.compiled.block.masks import MAX_SPECIALIZED_INSTRUCTIONS, MaskStack
+from gpu.simulator.compiled.block.memory import KernelMemory, ThreadFailure
+from gpu.simulator.compiled.block.scratch import Scratch
+from gpu.simulator.compiled.block.thread_block import ThreadBlock
+from gpu.simulator.compiled.llvm.assembly import Assembly
+from gpu.simulator.compiled.thread import exchanges
+from gpu.simulator.compiled.thread.corners import CornerTests
+from gpu.simulator.compiled.thread.statements import StatementWriter
+from gpu.simulator.compiled.thread.warp_vectors import WarpVectors
 from gpu.simulator.types import Scalar
 
 _ADVICE = "Check the arrivals and bytes of copies that each phase expects; every counted thread must arrive."

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from math import prod
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel
+from gpu.simulator.compiled.analysis.planner import KernelPlan, plan_kernel
+from gpu.simulator.compiled.analysis.scalar_replacement import ScalarReplacement
+from gpu.simulator.compiled.analysis.synchronization import needs_separate_warps
+from gpu.simulator.compiled.block.coroutines import WarpCoroutine, WarpSchedulerWriter, WarpThreads
+from gpu.simulator.compiled.block.masks import MaskStack
+from gpu.simulator.compiled.block.memory import FAILURE_VARIABLE, SHARED_STRIDE_VARIABLE, KernelMemory, ThreadFailure
+from gpu.simulator.compiled.block.scratch import ALIGNMENT, Scratch
+from gpu.simulator.compiled.block.thread_block import ThreadBlock
 from gpu.simulator.compiled.children import find_launch_sites
 from gpu.simulator.compiled.control_flow import ControlFlow
-from gpu.simulator.compiled.coroutines import WarpCoroutine, WarpSchedulerWriter, WarpThreads
-from gpu.simulator.compiled.masks import MaskStack
-from gpu.simulator.compiled.memory import FAILURE_VARIABLE, SHARED_STRIDE_VARIABLE, KernelMemory, ThreadFailure
-from gpu.simulator.compiled.outlining import OutlinedLines, Outliner
-from gpu.simulator.compiled.planner import KernelPlan, plan_kernel
-from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
-from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
-from gpu.simulator.compiled.synchronization import needs_separate_warps
-from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel
+from gpu.simulator.compiled.llvm.outlining import OutlinedLines, Outliner
 from gpu.simulator.ir.walking import query_cache, walk
 from gpu.simulator.types import Pointer, Type
 

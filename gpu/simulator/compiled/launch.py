@@ -14,27 +14,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.schedules import ROUND_ROBIN
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.compiled import native_code
-from gpu.simulator.compiled.assembly import UnsupportedKernel
-from gpu.simulator.compiled.children import WORD_BYTES, LaunchRecords, find_launch_sites
-from gpu.simulator.compiled.intervals import MAXIMUM_THREADS_ALONG_X
-from gpu.simulator.compiled.kernel import KernelText, compile_kernel
-from gpu.simulator.compiled.memory import (
+from gpu.simulator.compiled.analysis.intervals import MAXIMUM_THREADS_ALONG_X
+from gpu.simulator.compiled.block.memory import (
     FAILURE_VARIABLE,
     HANDLE_COUNT_VARIABLE,
     LAUNCH_CALLBACK_VARIABLE,
     SHARED_STRIDE_VARIABLE,
     ThreadFailure,
 )
-from gpu.simulator.executor.batches import compute_cluster_unit, find_reachable_functions, has_wait_loop
-from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.compiled.children import WORD_BYTES, LaunchRecords, find_launch_sites
+from gpu.simulator.compiled.kernel import KernelText, compile_kernel
+from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.schedule import create_order
+from gpu.simulator.executor.state.batches import compute_cluster_unit, find_reachable_functions, has_wait_loop
+from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.types import Pointer, Scalar
 
 Array = npt.NDArray[Any]

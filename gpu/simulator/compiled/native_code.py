@@ -19,7 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from gpu.simulator import disk, ir
-from gpu.simulator.compiled.strips import MIN_STRIP_LENGTH
+from gpu.simulator.compiled.thread.strips import MIN_STRIP_LENGTH
 from gpu.simulator.types import Struct
 
 Function = Any
@@ -242,6 +242,6 @@ def _compiler_digest() -> bytes:
     )
     folder = Path(__file__).parent
     ir_folder = folder.parent / "ir"
-    for source in (*sorted(folder.glob("*.py")), *sorted(ir_folder.glob("*.py")), folder.parent / "types.py"):
+    for source in (*sorted(folder.rglob("*.py")), *sorted(ir_folder.glob("*.py")), folder.parent / "types.py"):
         digest.update(source.read_bytes())
     return digest.digest()

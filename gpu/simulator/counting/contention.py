@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observer import Access, Observer
-from gpu.warp import WARP
+from gpu.base.warp import WARP
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.observer import Access, Observer
 
 Array = npt.NDArray[Any]
 

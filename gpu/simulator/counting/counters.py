@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import SourcePosition
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import SourcePosition
+from gpu.base.lane_mask import LaneMask
 from gpu.simulator.counting.traffic import (
     SECTOR_BYTES,
     Warps,
@@ -23,9 +23,9 @@ from gpu.simulator.counting.traffic import (
     find_longest_queues,
     narrow_indices,
 )
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observer import Access, IssuedStep, Observer
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
 
 Array = npt.NDArray[Any]
 Number = int | float

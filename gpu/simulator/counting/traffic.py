@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu.lane_mask import LaneMask
-from gpu.warp import WARP
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 
 Array = npt.NDArray[Any]
 

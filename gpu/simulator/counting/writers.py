@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import SourcePosition
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.counting.traffic import Warps, count_queued_sectors, count_sectors, narrow_indices
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observer import Access, IssuedStep, Observer
-from gpu.warp import WARP
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
 
 Array = npt.NDArray[Any]
 Index3 = tuple[int, int, int]

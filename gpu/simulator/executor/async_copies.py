@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask
-from gpu.simulator.executor.batch import Array
-from gpu.simulator.executor.memory import AccessSite
-from gpu.simulator.executor.observer import Access
-from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running_batch import Copies, RunningBatch
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.batch import Array
+from gpu.simulator.executor.state.memory import AccessSite
+from gpu.simulator.executor.state.observer import Access
+from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.simulator.executor.state.running_batch import Copies, RunningBatch
 from gpu.simulator.executor.values import PlainValues, load, store
 from gpu.simulator.ir import AsyncKind
 from gpu.simulator.types import Scalar

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu.lane_mask import LaneMask
+from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.async_copies import get_async_copies
 from gpu.simulator.executor.barriers import pass_grid_barrier
-from gpu.simulator.executor.call_frame import CallFrame, Evaluator
 from gpu.simulator.executor.children import add_child_launches
 from gpu.simulator.executor.clusters import pass_cluster_barrier
 from gpu.simulator.executor.effects import (
@@ -23,8 +22,9 @@ from gpu.simulator.executor.effects import (
     report_heap_call,
     require_full_warp,
 )
-from gpu.simulator.executor.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.shared_addresses import from_shared_address, map_to_cluster, to_shared_address
+from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator
+from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.textures import compute_texel_weight, find_texel
 from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC
 from gpu.simulator.ir.operations import get_cast

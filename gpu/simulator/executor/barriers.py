@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask
-from gpu.simulator.executor.batch import Array, BlockBatch
-from gpu.simulator.executor.call_frame import CallFrame
-from gpu.simulator.executor.observer import IssuedStep
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.batch import Array, BlockBatch
+from gpu.simulator.executor.state.call_frame import CallFrame
+from gpu.simulator.executor.state.observer import IssuedStep
 
 
 def pass_barrier(

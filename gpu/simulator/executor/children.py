@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import SourcePosition
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import SourcePosition
+from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
-from gpu.simulator.executor.call_frame import CallFrame, Evaluator
-from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.observer import Observer
-from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.printf import PrintBuffer
-from gpu.simulator.executor.running_batch import RunningBatch
 from gpu.simulator.executor.schedule import ExecutionOrder
-from gpu.simulator.executor.time_limit import TimeLimit
+from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator
+from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.observer import Observer
+from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.simulator.executor.state.printf import PrintBuffer
+from gpu.simulator.executor.state.running_batch import RunningBatch
+from gpu.simulator.executor.state.time_limit import TimeLimit
 
 MAXIMUM_LAUNCH_DEPTH = 24
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask
-from gpu.simulator.executor.call_frame import CallFrame
-from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.call_frame import CallFrame
+from gpu.simulator.executor.state.running_batch import RunningBatch
 
 
 class ClusterBarriers:

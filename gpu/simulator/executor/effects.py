@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask, union_masks
-from gpu.simulator.executor.call_frame import CallFrame
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask, union_masks
+from gpu.base.warp import WARP
 from gpu.simulator.executor.exchanges import ALL_LANES, find_shuffle_sources
-from gpu.simulator.executor.memory import AccessSite
-from gpu.simulator.executor.observer import HeapCall, WarpSync
-from gpu.simulator.executor.pointers import PointerValue, without_observer
-from gpu.simulator.executor.printf import format_c
-from gpu.simulator.executor.running_batch import RunningBatch
-from gpu.warp import WARP
+from gpu.simulator.executor.state.call_frame import CallFrame
+from gpu.simulator.executor.state.memory import AccessSite
+from gpu.simulator.executor.state.observer import HeapCall, WarpSync
+from gpu.simulator.executor.state.pointers import PointerValue, without_observer
+from gpu.simulator.executor.state.printf import format_c
+from gpu.simulator.executor.state.running_batch import RunningBatch
 
 # The most characters printed of a string without a terminating zero.
 _MAX_STRING_LENGTH = 1024

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.lane_mask import LaneMask
-from gpu.simulator.executor.batch import BlockBatch
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
+from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.ir.intrinsics import MATRIX_PRODUCTS
-from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor.async_copies import ByteCopy, get_async_copies, group_by_value
 from gpu.simulator.executor.bare_expressions import BareExpressions
 from gpu.simulator.executor.barriers import pass_barrier
-from gpu.simulator.executor.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.effects import (
     report_exchange,
 )
-from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.phases import get_phases
-from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
+from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
+from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
 from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast

@@ -12,27 +12,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import LaunchError
-from gpu.lane_mask import LaneMask
-from gpu.schedules import ROUND_ROBIN
+from gpu.base.errors import LaunchError
+from gpu.base.lane_mask import LaneMask
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.simulator import ir
-from gpu.simulator.executor.batch import Geometry
-from gpu.simulator.executor.batches import (
+from gpu.simulator.executor.children import HostLaunch
+from gpu.simulator.executor.lockstep import LockstepCompiler
+from gpu.simulator.executor.schedule import Chooser, ExecutionOrder, RoundRobinChooser, WarpScheduler, create_order
+from gpu.simulator.executor.state.batch import Geometry
+from gpu.simulator.executor.state.batches import (
     BATCH_LANES,
     find_reachable_functions,
     has_wait_loop,
     split_clusters,
     split_grid,
 )
-from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.children import HostLaunch
-from gpu.simulator.executor.lockstep import LockstepCompiler
-from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observer import Observer, Observers
-from gpu.simulator.executor.pointers import PointerValue, to_pointer
-from gpu.simulator.executor.registers import Registers
-from gpu.simulator.executor.running_batch import RunningBatch
-from gpu.simulator.executor.schedule import Chooser, ExecutionOrder, RoundRobinChooser, WarpScheduler, create_order
+from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.observer import Observer, Observers
+from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
+from gpu.simulator.executor.state.registers import Registers
+from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.textures import Texture
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
@@ -131,7 +131,7 @@ class SimulatedKernel:
             The time limit of a batch in seconds of processor time; that of the whole launch is
             `time_limit.LAUNCH_LIMIT_FACTOR` times as long. None for no limit.
         schedule : str or Chooser
-            One of `gpu.schedules.NAMES`, or a chooser of the next warp.
+            One of `gpu.base.schedules.NAMES`, or a chooser of the next warp.
         blocks : range or None
             The blocks to run, by number; None for all. A grid with grid barriers runs in full.
 

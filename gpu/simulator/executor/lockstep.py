@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask, union_masks
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask, union_masks
 from gpu.simulator import ir
 from gpu.simulator.executor.barriers import pass_barrier
-from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.expressions import ExpressionCompiler
-from gpu.simulator.executor.memory import AccessSite, LocalMemory, SharedMemory
-from gpu.simulator.executor.observer import IssuedStep
 from gpu.simulator.executor.operation_counter import OperationCounter
-from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable
+from gpu.simulator.executor.state.memory import AccessSite, LocalMemory, SharedMemory
+from gpu.simulator.executor.state.observer import IssuedStep
+from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
 from gpu.simulator.types import Scalar, leaves
 

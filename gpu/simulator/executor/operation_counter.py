@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.ir.intrinsics import MATRIX_PRODUCTS, TEXTURE_INTERPOLATION
 from gpu.simulator.ir.walking import Visitor, child_nodes, query_cache, walk

@@ -12,14 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask
-from gpu.simulator.executor.batch import Array
-from gpu.simulator.executor.memory import AccessSite, SharedMemory
-from gpu.simulator.executor.observer import Access
-from gpu.simulator.executor.phase_words import MAX_ARRIVALS, MISUSE_ADVICE, TOO_MANY_ARRIVALS, UNINITIALIZED, PhaseWord
-from gpu.simulator.executor.pointers import PointerValue, without_observer
-from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.batch import Array
+from gpu.simulator.executor.state.memory import AccessSite, SharedMemory
+from gpu.simulator.executor.state.observer import Access
+from gpu.simulator.executor.state.phase_words import (
+    MAX_ARRIVALS,
+    MISUSE_ADVICE,
+    TOO_MANY_ARRIVALS,
+    UNINITIALIZED,
+    PhaseWord,
+)
+from gpu.simulator.executor.state.pointers import PointerValue, without_observer
+from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.types import Scalar
 

@@ -18,15 +18,15 @@ from weakref import WeakValueDictionary
 import numpy as np
 from greenlet import greenlet
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask
-from gpu.schedules import Schedule
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.base.schedules import Schedule
+from gpu.base.warp import WARP
 from gpu.simulator.executor.barriers import build_barrier_error, check_barrier
-from gpu.simulator.executor.batch import Array
-from gpu.simulator.executor.memory import LocalMemory
-from gpu.simulator.executor.observer import IssuedStep, WarpSync
-from gpu.simulator.executor.running_batch import RunningBatch, WarpOperation
-from gpu.warp import WARP
+from gpu.simulator.executor.state.batch import Array
+from gpu.simulator.executor.state.memory import LocalMemory
+from gpu.simulator.executor.state.observer import IssuedStep, WarpSync
+from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperation
 
 # Lanes per batch, by lanes per part: the time per statement of a part is proportional to the lanes of the batch.
 _INTERLEAVED_LANES = {WARP: 1 << 11, 1: 1 << 8}
@@ -109,7 +109,7 @@ def create_order(schedule: str | Chooser) -> ExecutionOrder:
     Parameters
     ----------
     schedule : str or Chooser
-        One of `gpu.schedules.NAMES`, or a chooser of the next warp.
+        One of `gpu.base.schedules.NAMES`, or a chooser of the next warp.
 
     Raises
     ------

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
-from gpu.lane_mask import LaneMask
-from gpu.simulator.executor.memory import ClusterMemory, FlatMemory, SharedMemory
-from gpu.simulator.executor.pointers import PointerValue, to_pointer
-from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.memory import ClusterMemory, FlatMemory, SharedMemory
+from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
+from gpu.simulator.executor.state.running_batch import RunningBatch
 
 # The beginning of the window, and the alignment of variables in it, which suffices for tensor cores and bulk copies.
 # Gaps between variables keep an address slightly outside of one from falling into another. Bits above the window hold

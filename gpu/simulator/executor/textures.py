@@ -11,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import LaunchError
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import LaunchError
+from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
-from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.simulator.executor.state.running_batch import RunningBatch
 
 Array = npt.NDArray[Any]
 Addressing = Literal["clamp", "border", "wrap", "mirror"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.files.source_lexer import blank_comments
-from gpu.simulator.frontend.clang import Cursor, CursorKind
+from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind
 
 _NO_CODE = re.compile(r"\s*(?:#.*|[{}\s;]*(?:else|do)?[{}\s;]*)")
 _SILENT = (CursorKind.DECL_STMT, CursorKind.NULL_STMT, CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)

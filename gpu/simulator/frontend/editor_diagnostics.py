@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from gpu.errors import CompileError, Diagnostic, SourcePosition
-from gpu.resource_limits import limit_resources
+from gpu.base.errors import CompileError, Diagnostic, SourcePosition
+from gpu.base.resource_limits import limit_resources
 from gpu.simulator.frontend.program import Program
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)

@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, get_reported_position
-from gpu.simulator.frontend.closures import THIS, is_in_closure
-from gpu.simulator.frontend.construction import build_default, lower_array_braces
-from gpu.simulator.frontend.expressions import Expressions
-from gpu.simulator.frontend.scope import Scope, TranslationUnit
+from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, get_reported_position
+from gpu.simulator.frontend.expressions.construction import build_default, lower_array_braces
+from gpu.simulator.frontend.expressions.expressions import Expressions
+from gpu.simulator.frontend.lowering.closures import THIS, is_in_closure
+from gpu.simulator.frontend.lowering.scope import Scope, TranslationUnit
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_reference, value_type
 from gpu.simulator.frontend.statements import Statements
-from gpu.simulator.frontend.type_lowering import build_unsupported_error, decay, is_reference, value_type
 from gpu.simulator.types import INT32, ArrayOf, Pointer, Struct, Type, has_union
 
 _CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)

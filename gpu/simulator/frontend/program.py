@@ -8,11 +8,10 @@ from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
-from gpu import nesting
-from gpu.errors import CompileError, KernelError, SourcePosition
+from gpu.base import nesting
+from gpu.base.errors import CompileError, KernelError, SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.frontend.addresses import is_reference_function
-from gpu.simulator.frontend.clang import (
+from gpu.simulator.frontend.clang.parsing import (
     UNUSED_PARAMETER,
     Cursor,
     CursorKind,
@@ -26,15 +25,16 @@ from gpu.simulator.frontend.clang import (
     override_position,
     parse,
 )
-from gpu.simulator.frontend.classes import ARRAYS
-from gpu.simulator.frontend.construction import lower_array_braces
-from gpu.simulator.frontend.conversions import build_constant, convert
 from gpu.simulator.frontend.coverage import find_unreached_lines
-from gpu.simulator.frontend.expressions import Expressions
+from gpu.simulator.frontend.expressions.construction import lower_array_braces
+from gpu.simulator.frontend.expressions.expressions import Expressions
 from gpu.simulator.frontend.functions import lower_function
-from gpu.simulator.frontend.launched_lambdas import LaunchedLambdas, has_lambda_argument
-from gpu.simulator.frontend.scope import Scope
-from gpu.simulator.frontend.type_lowering import TypeLowering, build_unsupported_error, decay
+from gpu.simulator.frontend.lowering.addresses import is_reference_function
+from gpu.simulator.frontend.lowering.classes import ARRAYS
+from gpu.simulator.frontend.lowering.conversions import build_constant, convert
+from gpu.simulator.frontend.lowering.launched_lambdas import LaunchedLambdas, has_lambda_argument
+from gpu.simulator.frontend.lowering.scope import Scope
+from gpu.simulator.frontend.lowering.types import TypeLowering, build_unsupported_error, decay
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.addresses import is_assignment, is_reference_function
-from gpu.simulator.frontend.clang import (
+from gpu.simulator.frontend.assembly.inline_assembly import lower_assembly
+from gpu.simulator.frontend.clang.parsing import (
     Cursor,
     CursorKind,
     StorageClass,
@@ -14,17 +14,17 @@ from gpu.simulator.frontend.clang import (
     get_reported_position,
     has_attribute,
 )
-from gpu.simulator.frontend.classes import (
+from gpu.simulator.frontend.expressions.construction import build_default_array, lower_array_braces
+from gpu.simulator.frontend.expressions.expressions import Expressions
+from gpu.simulator.frontend.lowering.addresses import is_assignment, is_reference_function
+from gpu.simulator.frontend.lowering.classes import (
     DESTRUCTOR_ADVICE,
     find_destructor_class,
     find_initializer,
     is_constructed,
     is_implicit,
 )
-from gpu.simulator.frontend.construction import build_default_array, lower_array_braces
-from gpu.simulator.frontend.expressions import Expressions
-from gpu.simulator.frontend.inline_assembly import lower_assembly
-from gpu.simulator.frontend.type_lowering import build_unsupported_error, decay, is_reference
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_reference
 from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Type, Void, has_union
 
 _NO_CODE = (

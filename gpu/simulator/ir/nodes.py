@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.simulator.types import VOID, Pointer, Scalar, Type
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from typing import Any, ClassVar, TypeVar, get_args
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.simulator.ir import nodes
 from gpu.simulator.types import Type
 

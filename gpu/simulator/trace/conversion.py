@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
 from gpu.recording.statements import ExecutedStatement, Statement, Term, TraceFunction
 from gpu.simulator import ir

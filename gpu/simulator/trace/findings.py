@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpu.errors import SourcePosition
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import SourcePosition
+from gpu.base.lane_mask import LaneMask
 from gpu.recording.types import TraceFinding
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observer import Access, HeapCall, Observer, WarpSync
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.observer import Access, HeapCall, Observer, WarpSync
 from gpu.simulator.trace.recorder import Recorder
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu.lane_mask import LaneMask
+from gpu.base.lane_mask import LaneMask
 from gpu.recording.packing import Array, GrowingArray, select_active
 from gpu.simulator import ir
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.memory import POISON, DeviceMemory, FlatMemory, LocalMemory
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.memory import POISON, DeviceMemory, FlatMemory, LocalMemory
 
 NO_NODE = np.int32(0)
 

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gpu.errors import SourcePosition
-from gpu.lane_mask import LaneMask
+from gpu.base.errors import SourcePosition
+from gpu.base.lane_mask import LaneMask
 from gpu.recording.packing import Array, IntegerVectors, MaskTable, Numbering, Table, ValueVectors, select_active
 from gpu.recording.tables import (
     ACCESS,
@@ -32,11 +32,11 @@ from gpu.recording.tables import (
 )
 from gpu.recording.types import TraceLaunch
 from gpu.simulator import ir
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.memory import DeviceMemory, FlatMemory, LocalMemory
-from gpu.simulator.executor.observer import Access, IssuedStep, Observer
-from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.memory import DeviceMemory, FlatMemory, LocalMemory
+from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
+from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.trace.recorded_memory import NO_NODE, RecordedMemory, shared_size
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from gpu.lane_mask import LaneMask
+from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
-from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable, assign_local
-from gpu.simulator.executor.memory import AccessSite
-from gpu.simulator.executor.observer import Access
-from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running_batch import RunningBatch, WarpOperation
+from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable, assign_local
+from gpu.simulator.executor.state.memory import AccessSite
+from gpu.simulator.executor.state.observer import Access
+from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperation
 from gpu.simulator.executor.values import Barrier, ExchangeNotifier, PlainValues, synchronize_warps
 from gpu.simulator.trace.recorded_memory import NO_NODE
 from gpu.simulator.trace.recorder import Recorder

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu.lane_mask import LaneMask
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array
-from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.exchanges import find_groups, find_product_operands
+from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.trace.recorded_memory import NO_NODE
 from gpu.simulator.trace.recorder import Recorder
-from gpu.warp import WARP
 
 #: The operation that combines the values of two lanes, and its name in a trace.
 REDUCTIONS: dict[str, tuple[np.ufunc, str]] = {

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.recording.trace import Trace

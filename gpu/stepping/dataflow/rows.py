@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.recording.packing import Array
 from gpu.stepping.dataflow.outlines import Labels, Outlines
 from gpu.stepping.dataflow.provenance import Provenance

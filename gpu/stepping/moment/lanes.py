@@ -12,11 +12,11 @@ from math import prod
 
 import numpy as np
 
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.recording.trace import Trace
 from gpu.stepping.moment.lane_traces import build_lane_traces
-from gpu.warp import WARP
 
 
 class LaneState(IntEnum):

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.warp import WARP
 from gpu.recording.recording import Recording
 from gpu.recording.trace import Trace
-from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 Use = Literal["A", "B", "C"]

@@ -10,7 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gpu.lane_mask import LaneMask
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.recording.tables import ACTIONS, AccessRow
@@ -25,7 +26,6 @@ from gpu.simulator.counting.traffic import (
     count_shared_wavefronts,
     find_bank_words,
 )
-from gpu.warp import WARP
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.recording.trace import Trace
 from gpu.recording.types import RegisterState
-from gpu.warp import WARP
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import CompileError
+from gpu.base.errors import CompileError
 from gpu.simulator import ir
 from gpu.timing.estimate.thread_writer import ThreadWriter
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy.typing as npt
 
-from gpu.errors import CompileError, SourcePosition
+from gpu.base.errors import CompileError, SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled import arithmetic
-from gpu.simulator.compiled.assembly import Assembly, UnsupportedKernel, memory_type, value_type
-from gpu.simulator.compiled.value_writer import Value, ValueWriter
+from gpu.simulator.compiled.llvm import arithmetic
+from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel, memory_type, value_type
+from gpu.simulator.compiled.llvm.value_writer import Value, ValueWriter
 from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Struct, Type, Void, leaves
 

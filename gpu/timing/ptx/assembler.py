@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gpu.timing.ptx import tiles
+from gpu.timing.ptx.analysis import tiles
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel, lay_out_variables
 
 _MAXIMUM_PREDICATED = 8

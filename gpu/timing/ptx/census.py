@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.timing.ptx.backward_slices import find_jump_slice
-from gpu.timing.ptx.control_flow import NaturalLoop
+from gpu.base.warp import WARP
+from gpu.timing.ptx.analysis.backward_slices import find_jump_slice
+from gpu.timing.ptx.analysis.control_flow import NaturalLoop
 from gpu.timing.ptx.lanes import SampleLanes, merge_lanes
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
@@ -21,7 +22,6 @@ from gpu.timing.ptx.path import Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 from gpu.timing.ptx.sampled_blocks import BlockMemory, GridShape, LoopState, SampledBlocks
 from gpu.timing.ptx.values import select_lanes
-from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

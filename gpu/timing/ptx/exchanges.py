@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import KernelError
+from gpu.base.errors import KernelError
+from gpu.base.warp import WARP
 from gpu.timing.ptx.lanes import SampleLanes
-from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import KernelError
+from gpu.base.errors import KernelError
 from gpu.timing.ptx import exchanges
-from gpu.timing.ptx.backward_slices import MEMORY_OPCODES, find_access_slice
-from gpu.timing.ptx.control_flow import END, NaturalLoop, find_loops, find_reconvergence_points
+from gpu.timing.ptx.analysis.backward_slices import MEMORY_OPCODES, find_access_slice
+from gpu.timing.ptx.analysis.control_flow import END, NaturalLoop, find_loops, find_reconvergence_points
+from gpu.timing.ptx.analysis.tiles import TILE_ADDRESS, compute_tile_offsets
 from gpu.timing.ptx.lanes import SampleLanes, merge_lanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.operations import COMPARISONS, DTYPES, convert_value, find_operand_types, find_operation
 from gpu.timing.ptx.path import PERIOD, RepeatedIterations, SampledPath, Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel, lay_out_variables
 from gpu.timing.ptx.sampled_blocks import SPECIAL_REGISTERS, BlockMemory, GridShape, LoopState, SampledBlocks
-from gpu.timing.ptx.tiles import TILE_ADDRESS, compute_tile_offsets
 from gpu.timing.ptx.values import parse_constant, reinterpret_value, select_lanes, widen_value
 
 Array = npt.NDArray[Any]

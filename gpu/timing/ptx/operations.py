@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import KernelError
+from gpu.base.errors import KernelError
 from gpu.simulator.ir.intrinsics import INTRINSICS
 from gpu.simulator.ir.operations import BINARY, UNARY, get_cast
 from gpu.simulator.types import Scalar

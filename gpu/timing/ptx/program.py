@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gpu.errors import KernelError
+from gpu.base.errors import KernelError
 from gpu.files.source_lexer import blank_comments
-from gpu.ptx.syntax import parse_instruction, replace_wait_loops, split_statements
+from gpu.simulator.ptx_syntax import parse_instruction, replace_wait_loops, split_statements
 
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
 _VARIABLE = re.compile(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.warp import WARP
+from gpu.base.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.lane_mask import LaneMask
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 from gpu.simulator.counting import traffic
-from gpu.timing.ptx.control_flow import NaturalLoop
+from gpu.timing.ptx.analysis.control_flow import NaturalLoop
 from gpu.timing.ptx.lanes import SampleLanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.path import MemoryRequest, SampledPath
@@ -21,7 +22,6 @@ from gpu.timing.ptx.requests import (
     count_distinct_addresses,
     find_distinct_sectors,
 )
-from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 Value = Any

@@ -12,8 +12,8 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
+from gpu.base.warp import WARP
 from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
-from gpu.warp import WARP
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.painting.values import format_value, thread_name

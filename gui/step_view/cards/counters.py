@@ -11,7 +11,7 @@ from PyQt6.QtCore import QEvent, QRegularExpression, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QRegularExpressionValidator, QResizeEvent
 from PyQt6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
-from gpu.warp import WARP
+from gpu.base.warp import WARP
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
 from gui.widgets.basic import Card, ElidedLabel, format_count, label, set_role

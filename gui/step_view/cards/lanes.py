@@ -9,7 +9,7 @@ from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from gpu.warp import WARP
+from gpu.base.warp import WARP
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look

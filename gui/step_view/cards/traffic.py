@@ -10,8 +10,8 @@ from PyQt6.QtCore import QRectF, QSize, Qt
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
+from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array
-from gpu.warp import WARP
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.theme import code_font, look
 from gui.widgets.glossary_tip import add_definition

@@ -11,8 +11,8 @@ import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen, QRegion
 
+from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array
-from gpu.warp import WARP
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.shapes import Coordinates, lines_between

@@ -10,8 +10,8 @@ import numpy as np
 from PyQt6 import sip
 from PyQt6.QtCore import QLineF
 
+from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array
-from gpu.warp import WARP
 from gui.painting.shapes import lines_between
 from gui.step_view.dataflow.layout import DataflowLayout, Metrics
 

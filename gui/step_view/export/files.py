@@ -14,8 +14,8 @@ from PyQt6.QtCore import QBuffer, QObject, QPointF, QRectF, QSize, Qt, QTimer, p
 from PyQt6.QtGui import QColor, QImage, QPainter
 from PyQt6.QtSvg import QSvgGenerator
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
-from gpu.errors import InputError
 from gui.model.films import FilmAbandonedError, write_film
 from gui.painting.theme import code_font, look
 from gui.step_view.dataflow.flow_painter import FlowPainter

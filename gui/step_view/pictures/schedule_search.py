@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gpu.base.schedules import KINDS, ROUND_ROBIN, Schedule
 from gpu.messages.events import Failure
-from gpu.schedules import KINDS, ROUND_ROBIN, Schedule
 from gui.model.request_queue import RequestQueue
 from gui.qt.background import run_in_background
 from gui.step_view.recording.models import RecordingModels

@@ -10,11 +10,11 @@ from PyQt6.QtCore import QEvent, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
+from gpu.base.schedules import KINDS, Schedule
 from gpu.declaration.pattern import Integer, Parameter, Params, find_by_role
 from gpu.declaration.roles import Role
 from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern
-from gpu.schedules import KINDS, Schedule
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.painting.values import format_value, thread_name

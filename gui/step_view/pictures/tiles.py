@@ -9,7 +9,7 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
-from gpu.warp import WARP
+from gpu.base.warp import WARP
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look

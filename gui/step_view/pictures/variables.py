@@ -12,7 +12,7 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import QWidget
 
-from gpu.warp import WARP
+from gpu.base.warp import WARP
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.pixmaps import Pixmaps

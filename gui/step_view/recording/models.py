@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpu.base.errors import LockstepError
+from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array, CountedText
-from gpu.errors import LockstepError
-from gpu.warp import WARP
 from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:

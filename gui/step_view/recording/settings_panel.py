@@ -11,11 +11,11 @@ from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
+from gpu.base.errors import InputError
+from gpu.base.schedules import KINDS, Schedule
 from gpu.declaration.pattern import find_by_role
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import Text
-from gpu.errors import InputError
-from gpu.schedules import KINDS, Schedule
 from gui.painting.theme import look
 from gui.step_view.recording.steppable import Steppable
 from gui.widgets.basic import Segments, button, label, row, set_role

@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import (
     Choice,
     CountedText,
@@ -24,7 +25,6 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import InputKind
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import Text
-from gpu.errors import InputError
 from gpu.messages.kernels import StepKernel
 from gpu.messages.runs.recordings import StepPattern
 from gpu.messages.runs.writer import StepWriter

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gpu.base.errors import LockstepError
 from gpu.declaration.pattern import CountedText
-from gpu.errors import LockstepError
 from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import RecordingFile
 from gui.model.request_queue import RequestQueue

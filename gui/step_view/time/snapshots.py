@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpu.warp import WARP
+from gpu.base.warp import WARP
 from gui.painting.values import thread_name
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _build_snapshot(models: RecordingModels, moment: int, followed: Thread | Non
 
 
 def _describe_statement(models: RecordingModels, moment: int, block: int, thread: int) -> tuple[str, str, str]:
-    from gpu.stepping.explanation import explain
+    from gpu.stepping.explanation.sentences import explain
 
     if not moment:
         return "", _START_HINT, ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.messages.events import Failure
 from gpu.messages.timelines import TimelineKernel, TimelinePattern, TimelineResult
 from gui.model.request_queue import RequestQueue

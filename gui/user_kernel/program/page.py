@@ -10,8 +10,8 @@ from pathlib import Path
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QLineEdit, QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Progress
-from gpu.errors import InputError
 from gpu.files import scratch
 from gpu.messages.compiler_options import parse_compiler_options
 from gpu.messages.events import Failure

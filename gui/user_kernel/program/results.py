@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtWidgets import QListWidget, QListWidgetItem, QStackedWidget
 
-from gpu.errors import Diagnostic
+from gpu.base.errors import Diagnostic
 from gpu.messages.kernels import CountedLaunch
 from gpu.messages.programs import ProgramLaunch
 from gpu.messages.verdicts import Check, Mistake, decide_launch_verdict, format_lines

@@ -13,9 +13,9 @@ import pytest
 
 from gpu import engines
 from gpu.bench import gpu_benchmark, simulator_benchmark
-from gpu.bench.document import write_section
 from gpu.bench.ladder import compute_amount, measure, prepare_case, prepare_cases_ahead
 from gpu.bench.measurement import Measurement, format_table
+from gpu.bench.pages.document import write_section
 from gpu.bench.peers import TIMERS
 from gpu.bench.programs import PeerPrograms
 from gpu.bench.recording_engine import RecordingEngine

@@ -6,13 +6,13 @@ import dataclasses
 
 import pytest
 
-from gpu.bench.document import find_sections
+from gpu.base.errors import InputError
 from gpu.bench.model import counters, foreign_kernels, measure
 from gpu.bench.model.counters import COUNTERS, ProfiledLaunch
 from gpu.bench.model.measured_times import MeasuredCase, MeasuredLaunch, MeasuredTimes
+from gpu.bench.pages.document import find_sections
 from gpu.cli import main as cli
 from gpu.engines.modeling_engine import ModeledLaunch
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.timing.launch import LaunchEstimate
 from gpu.timing.occupancy import Occupancy

@@ -11,13 +11,13 @@ from itertools import count
 import pytest
 
 from gpu import engines
+from gpu.base.errors import InputError
 from gpu.bench import device_records, size_sweep
 from gpu.bench.device_records import DeviceRecord, RecordedRun
 from gpu.cli import main as cli
 from gpu.declaration.benchmark import SizeCurve, powers_of_two
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
-from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern
 from tests.gpu.cli.no_desktop import NO_WINDOW
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gpu.bench.document import find_sections
+from gpu.base.errors import InputError
 from gpu.bench.model import command, compare, foreign_kernels, measure
 from gpu.bench.model.gpu_description import format_gpu_description
 from gpu.bench.model.measured_times import (
@@ -20,9 +20,9 @@ from gpu.bench.model.measured_times import (
     combine_launches,
     load_times,
 )
+from gpu.bench.pages.document import find_sections
 from gpu.cli import main as cli
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError
 from gpu.patterns import all_patterns
 from gpu.timing import validation
 from gpu.timing.gpus import FOLDER, find_gpu, read_gpu

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import DOCS
-from gpu.bench import page
-from gpu.bench.document import data_folder, find_sections, write_page, write_section
-from gpu.bench.sections import ResultSection, ResultTable, file_of, load_sections, parse_section, save_section
+from gpu.bench.pages import page
+from gpu.bench.pages.document import data_folder, find_sections, write_page, write_section
+from gpu.bench.pages.sections import ResultSection, ResultTable, file_of, load_sections, parse_section, save_section
 from gpu.cli import main as cli
-from gpu.errors import InputError
 from tests.gpu.cli.no_desktop import NO_WINDOW
 
 PAGE = DOCS / "benchmarks.md"

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.base.errors import CompileError, EngineLostError, LaunchError, LockstepError, SourcePosition
 from gpu.base.paths import KERNELS, ROOT
 from gpu.cli import main as cli
 from gpu.cli.report import format_verdict
 from gpu.devices import survey as devices
 from gpu.devices.probe import ProbeResult
-from gpu.distributed.cluster_settings import ClusterSettings
-from gpu.engines import libraries
+from gpu.distributed.cluster.settings import ClusterSettings
+from gpu.engines.cuda import libraries
 from gpu.engines.null import NullEngine
-from gpu.errors import CompileError, EngineLostError, LaunchError, LockstepError, SourcePosition
 from gpu.files import images
 from gpu.messages.verdicts import decide_verdict
 from gpu.patterns import all_patterns

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.declaration import arrays as array_inputs
 from gpu.declaration.arrays import (
     KINDS,
@@ -20,7 +21,6 @@ from gpu.declaration.arrays import (
     present_error,
 )
 from gpu.declaration.pattern import Choice
-from gpu.errors import InputError
 
 OPERATORS = ("sum", "product", "min", "max")
 SIZES = (0, 1, 7, 33, 1025)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
 from gpu.declaration.single_thread import MAX_OPERATIONS
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.kernel_check import check_variant
 from gpu.run.pattern_run import record_pattern, run_pattern

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.declaration.text_parameters import BinEdges, Text, format_edges
-from gpu.errors import InputError
 from gpu.files.text import read_text
 
 EDGES = BinEdges(name="edges", label="BinEdges", default=(0, 1), maximum=4)

@@ -20,9 +20,9 @@ PLAIN = "tests.gpu.distributed.lockstep_engines:PlainEngine"
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[Any]:
     """Four workers that compile nothing: for arrays this small that takes longer than all else."""
-    from gpu.distributed.cluster import open_cluster
-    from gpu.distributed.cluster_settings import ClusterSettings
-    from gpu.distributed.dask_import import load_dask
+    from gpu.distributed.cluster.dask_cluster import open_cluster
+    from gpu.distributed.cluster.dask_import import load_dask
+    from gpu.distributed.cluster.settings import ClusterSettings
 
     load_dask()
     with open_cluster(ClusterSettings(workers=4), ENGINE) as four:

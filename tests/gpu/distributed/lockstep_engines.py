@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu.base.errors import EngineLostError
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import EngineLostError
 
 LOSE = "lose"
 """Among a run's sources: a file, and who removes it first has an engine that is lost at its next launch."""

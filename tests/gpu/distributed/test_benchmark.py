@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.bench.cluster import command, disk, measure, overhead, sizes
 from gpu.bench.cluster.cases import CASES, GeneratedInput, generate_elements
 from gpu.bench.cluster.resident_engine import ResidentEngine
-from gpu.bench.document import find_sections
-from gpu.distributed.cluster_settings import ClusterSettings
-from gpu.distributed.worker import call_with_engine
+from gpu.bench.pages.document import find_sections
+from gpu.distributed.cluster.settings import ClusterSettings
+from gpu.distributed.cluster.worker import call_with_engine
 from gpu.engines.base import Device
-from gpu.errors import InputError
 from gpu.messages.runs.distributed_run import WorkerStatus
 from tests.gpu.distributed.conftest import PLAIN
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.base.errors import CompileError
 from gpu.declaration import distributed_program
 from gpu.declaration.distributed_program import ChunkInput, WorkerContext, run_independent_chunk
-from gpu.errors import CompileError
 from gpu.patterns import find_pattern
 from tests.gpu.distributed.lockstep_engines import PlainEngine
 

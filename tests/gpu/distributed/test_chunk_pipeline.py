@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.distributed import streaming
-from gpu.distributed.chunk_pipeline import background_writer
-from gpu.distributed.chunks import Chunk, ChunkInParts, ChunkPartReader, MemoryUsage
-from gpu.distributed.sources import EmbeddedSource, Excerpt
-from gpu.errors import InputError
+from gpu.distributed.data.chunk_pipeline import background_writer
+from gpu.distributed.data.chunks import Chunk, ChunkInParts, ChunkPartReader, MemoryUsage
+from gpu.distributed.data.sources import EmbeddedSource, Excerpt
 from gpu.files import images, netpbm
 from gpu.patterns import find_pattern
 from tests.gpu.distributed.test_streaming import stream_pattern as run_streamed

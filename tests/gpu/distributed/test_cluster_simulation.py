@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.base.errors import InputError
 from gpu.distributed import cluster_simulation
 from gpu.distributed.cluster_simulation import ClusterSimulation
-from gpu.errors import InputError
 from gpu.messages.bodies import AdvanceBodies, Camera
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.forces import motion_from_params

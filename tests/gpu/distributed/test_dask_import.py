@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from gpu.distributed.dask_import import load_dask
-from gpu.errors import EngineUnavailableError
+from gpu.base.errors import EngineUnavailableError
+from gpu.distributed.cluster.dask_import import load_dask
 
 
 def test_without_dask_it_is_said_how_to_install_it(monkeypatch):

@@ -14,19 +14,19 @@ import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.base.errors import InputError
 from gpu.declaration.distributed_program import split_evenly
 from gpu.distributed import distributed_run
+from gpu.distributed.cluster.run_events import RunEventListener
+from gpu.distributed.data.sources import write_source
 from gpu.distributed.distributed_run import (
     compute_chunk_lengths,
     describe_devices,
     find_distributed_program,
     run_distributed,
 )
-from gpu.distributed.run_events import RunEventListener
-from gpu.distributed.sources import write_source
 from gpu.distributed.streaming import run_streamed
 from gpu.engines.base import Device
-from gpu.errors import InputError
 from gpu.messages.runs.distributed_run import WorkerStatus
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern

@@ -17,14 +17,14 @@ import numpy as np
 import psutil
 import pytest
 
+from gpu.base.errors import EngineUnavailableError, InputError
 from gpu.base.paths import ROOT
-from gpu.distributed import cluster as cluster_module
 from gpu.distributed import tasks
-from gpu.distributed.cluster import Cluster, open_cluster
-from gpu.distributed.cluster_settings import ClusterSettings, Tls
-from gpu.distributed.dask_import import load_dask
+from gpu.distributed.cluster import dask_cluster as cluster_module
+from gpu.distributed.cluster.dask_cluster import Cluster, open_cluster
+from gpu.distributed.cluster.dask_import import load_dask
+from gpu.distributed.cluster.settings import ClusterSettings, Tls
 from gpu.distributed.distributed_run import run_distributed
-from gpu.errors import EngineUnavailableError, InputError
 from gpu.patterns import find_pattern
 from tests import needs
 from tests.gpu.distributed.conftest import PLAIN

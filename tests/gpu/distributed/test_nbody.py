@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.base.errors import InputError
 from gpu.distributed.distributed_run import run_distributed
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.forces import motion_from_params
 from gpu.patterns.nbody.multi_device import CONSERVED

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from xml.etree import ElementTree
 
+from gpu.base.drawing import THEMES
 from gpu.distributed.picture import MAX_CELLS, WORKER_COLORS, draw_task_graph
-from gpu.drawing import THEMES
 from gpu.engines.base import Device, PhaseTimes
 from gpu.messages.runs.distributed_run import DistributedRun, TaskDependency, TaskRecord, WorkerStatus
 

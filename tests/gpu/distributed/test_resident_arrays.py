@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from gpu.distributed.resident_arrays import ResidentArray, copy_from_worker
+from gpu.distributed.cluster.resident_arrays import ResidentArray, copy_from_worker
 from tests.gpu.distributed.lockstep_engines import PlainEngine
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.declaration.distributed_program import ChunkInput
-from gpu.distributed.files import RawTarget, open_streamed_input
+from gpu.distributed.data.files import RawTarget, open_streamed_input
 from gpu.distributed.streaming import run_streamed
-from gpu.errors import InputError
 from gpu.files import images, netpbm
 from gpu.patterns import find_pattern
 from tests import needs

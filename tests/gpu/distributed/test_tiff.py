@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from gpu.distributed import tiff
-from gpu.distributed.files import check_streamed_target
-from gpu.distributed.tiff import TILE, create_tiff, open_tiff
-from gpu.errors import EngineUnavailableError, InputError
+from gpu.base.errors import EngineUnavailableError, InputError
+from gpu.distributed.data import tiff
+from gpu.distributed.data.files import check_streamed_target
+from gpu.distributed.data.tiff import TILE, create_tiff, open_tiff
 from tests import needs
 
 tifffile = needs.module("tifffile", needs.DASK)

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from gpu.distributed import watchdog
-from gpu.distributed.watchdog import SILENCE_TIMEOUT_S, WorkerWatchdog, kill_if_idle, read_cpu_seconds
+from gpu.distributed.cluster import watchdog
+from gpu.distributed.cluster.watchdog import SILENCE_TIMEOUT_S, WorkerWatchdog, kill_if_idle, read_cpu_seconds
 
 
 class FakeScheduler:

@@ -11,15 +11,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu.distributed import worker
-from gpu.distributed.worker import (
+from gpu.base.errors import LaunchError
+from gpu.distributed.cluster import worker
+from gpu.distributed.cluster.worker import (
     PLUGIN,
     can_copy_test_buffers,
     export_test_buffer,
     rotate_visible_devices,
     set_buffer_sharing,
 )
-from gpu.errors import LaunchError
 from tests.gpu.distributed.lockstep_engines import LockstepEngine, PlainEngine
 
 

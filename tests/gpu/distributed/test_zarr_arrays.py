@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.distributed.zarr_arrays import open_zarr, read_rows
-from gpu.errors import InputError
+from gpu.base.errors import InputError
+from gpu.distributed.data.zarr_arrays import open_zarr, read_rows
 
 
 class HarmfulPickle:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.base.errors import CompileError, EngineUnavailableError, KernelError, LaunchError
 from gpu.base.paths import KERNELS
 from gpu.engines.base import Engine, inline_headers
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import CompileError, EngineUnavailableError, KernelError, LaunchError
 from gpu.run.pattern_run import run_pattern
 
 SCALE = """

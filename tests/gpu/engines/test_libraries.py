@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.engines import libraries
+from gpu.base.errors import InputError, LaunchError
+from gpu.engines.cuda import libraries
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns
 from gpu.run.kernel_check import check_variant
 from gpu.run.pattern_run import record_pattern, run_pattern

@@ -10,7 +10,7 @@ import pytest
 
 from gpu import engines
 from gpu.engines.base import PoolingEngine, SharingEngine
-from gpu.engines.memory_pool import FreedMemoryPool, IpcMemoryCache
+from gpu.engines.cuda.memory_pool import FreedMemoryPool, IpcMemoryCache
 
 MB = 2**20
 

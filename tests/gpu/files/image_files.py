@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.images import read_image
 
 RANDOM = np.random.default_rng(2)

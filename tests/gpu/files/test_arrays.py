@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.arrays import read_array
 from gpu.run.export import save_array
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ROOT
-from gpu.errors import InputError
 from gpu.files import file_access
 from gpu.files.arrays import read_array, read_npy
 from gpu.files.images import read_image

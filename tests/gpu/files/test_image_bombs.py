@@ -15,8 +15,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ROOT
-from gpu.errors import InputError
 from gpu.files import decoder, netpbm, pillow
 from gpu.files.images import read_image
 from gpu.messages.files import LoadImage
@@ -29,7 +29,7 @@ MOST_MB = 260
 
 _MEASURED = """
 import resource, sys
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files.images import read_image
 from gpu.messages.files import LoadImage
 for path in sys.argv[1:]:

@@ -11,7 +11,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import decoder
 from gpu.files.images import Image, convert_for_display, read_image
 from tests import needs

@@ -9,7 +9,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import file_access, png
 from gpu.files.images import read_image, write_image
 from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, write_file

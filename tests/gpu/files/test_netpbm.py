@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import images
 from gpu.files.images import read_image, write_image
 from tests.gpu.files.image_files import RANDOM, refusal, write_file

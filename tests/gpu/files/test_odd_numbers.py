@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import arrays
 from gpu.files.arrays import read_array, read_npy
 from gpu.files.text import read_text

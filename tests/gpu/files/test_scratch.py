@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import ROOT
-from gpu.errors import InputError
 from gpu.files import scratch
 from gpu.files.scratch import PREFIX, ScratchFolder
 from tests import needs

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu import nesting, resource_limits
-from gpu.errors import CompileError, InputError, LaunchError
+from gpu.base import nesting, resource_limits
+from gpu.base.errors import CompileError, InputError, LaunchError
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.recording.recording import Recording
-from gpu.simulator.executor import time_limit
-from gpu.simulator.executor.printf import PrintBuffer, format_c
+from gpu.simulator.executor.state import time_limit
+from gpu.simulator.executor.state.printf import PrintBuffer, format_c
 from gpu.simulator.frontend.editor_diagnostics import diagnose
-from gpu.stepping.explanation import explain
+from gpu.stepping.explanation.sentences import explain
 from tests import needs
 
 FIB = "__device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gpu.cli.simulate_report import format_json
+from gpu.cli.user_code.simulate_report import format_json
 from gpu.kernel.simulate import simulate
 from gpu.messages.kernels import KernelLaunch
 from gpu.run.kernel_launch import count_kernel, record_kernel

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.cli import main as cli
-from gpu.errors import InputError
 from gpu.kernel.host_launches import FileLaunch, find_host_launch
 from gpu.kernel.simulate import simulate
 from tests.gpu.cli.no_desktop import NO_WINDOW

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import KernelError
-from gpu.findings import Finding
+from gpu.base.errors import KernelError
+from gpu.base.findings import Finding
 from gpu.kernel.arguments import dtype_of
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.simulator.simulated_module import SimulatedModule

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import CompileError, InputError, KernelError, LaunchError
 from gpu.base.paths import DOCS, ROOT
-from gpu.errors import CompileError, InputError, KernelError, LaunchError
 from gpu.kernel.simulate import Simulation, simulate
 
 SCALE = """__global__ void scale(const float *in, float *out, float factor, int n) {

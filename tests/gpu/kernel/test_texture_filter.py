@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import InputError, LaunchError
+from gpu.base.errors import InputError, LaunchError
 from gpu.files.images import write_image
 from gpu.kernel.simulate import Simulation, simulate
 

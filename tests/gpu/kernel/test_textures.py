@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import InputError, KernelError, LaunchError
+from gpu.base.errors import InputError, KernelError, LaunchError
 from gpu.files.images import write_image
 from gpu.kernel.simulate import Simulation, simulate
 

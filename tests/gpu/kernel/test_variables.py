@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.cli import main as cli
-from gpu.errors import InputError
 from gpu.kernel.simulate import Simulation, simulate
 from tests.gpu.cli.no_desktop import NO_WINDOW
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import LaunchError, LockstepError
 from gpu.declaration.pattern import Textbook
-from gpu.errors import LaunchError, LockstepError
 from gpu.messages.runs.atomics import ContentionCounts, Interleaving, Latencies, LatencyChain, compute_latency_chain
 from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.lessons.expressions import evaluate, evaluate_integer
 
 X = np.array([3, 1, 7, 0])

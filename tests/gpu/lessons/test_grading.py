@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.lessons.grading import grade_submission, record_failure
 from gpu.lessons.lesson import Lesson
 from gpu.lessons.lesson_reader import LIBRARY, read_lesson

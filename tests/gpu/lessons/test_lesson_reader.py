@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons, read_lesson
 from tests.gpu.lessons.lesson_folder import HEAD, SHOW, TASK, write_lesson
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.engines.null import NullEngine
-from gpu.errors import InputError
 from gpu.lessons import handlers  # noqa: F401 - registers them
 from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders, read_lesson
 from gpu.lessons.lesson_requests import read_shelf

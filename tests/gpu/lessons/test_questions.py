@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.lessons.lesson_reader import LIBRARY, read_lesson
 from gpu.lessons.questions.evaluation import format_numbers, mark_answer
 from gpu.lessons.questions.generation import ask_question

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.messages.compiler_options import CompilerOptions, parse_compiler_options
 
 

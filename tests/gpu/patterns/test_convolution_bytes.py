@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from gpu.base.errors import InputError
 from gpu.engines.base import Engine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filters
 from gpu.run.host_program import run_host_program

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from gpu.base.errors import InputError
 from gpu.engines.base import Argument, Engine, Extent, Kernel
 from gpu.engines.null import NullEngine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.host_program import run_host_program
 from tests.gpu.patterns.variant_runner import run_variant

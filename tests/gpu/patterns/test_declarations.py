@@ -8,12 +8,12 @@ import re
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Choice, Integer, Matrix, Pattern, Real, Variant
 from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
 from gpu.engines.null import NullEngine
 from gpu.engines.tracing_engine import TracingEngine
-from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.pattern_run import run_pattern
 from gpu.simulator.simulated_module import SimulatedModule

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.engines.base import Engine
 from gpu.engines.null import NullEngine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run import verification
 from gpu.run.host_program import run_host_program

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu.base.errors import InputError
 from gpu.declaration.arrays import make_values
 from gpu.engines.base import Engine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 

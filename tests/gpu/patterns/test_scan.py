@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Textbook
 from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, record_pattern, run_pattern
 from gpu.simulator.counting.counters import Counters

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+from gpu.base.errors import InputError
 from gpu.engines.base import Engine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 

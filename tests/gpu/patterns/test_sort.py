@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
 from gpu.engines.base import Engine, PhaseTimes
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_keys
 from gpu.run.frames import Frames

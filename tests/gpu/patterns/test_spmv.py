@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
 from gpu.engines.base import Engine
 from gpu.engines.null import NullEngine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern
 from gpu.run.work_count import count_pattern

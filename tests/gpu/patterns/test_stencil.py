@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
 from gpu.engines.base import Engine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.work_count import count_pattern

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
 from gpu.engines.base import Engine
-from gpu.errors import InputError
 from gpu.messages.run_counts import RunCounts
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern

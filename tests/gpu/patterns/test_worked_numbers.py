@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import Pattern
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import record_pattern, run_pattern
 from gpu.stepping.tally import Tally

@@ -15,7 +15,7 @@ from tests import needs
 pytest.importorskip("distributed", reason=needs.skip_reason(needs.DASK))
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster_settings import ClusterSettings
+from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.messages.bodies import AdvanceBodies, LoadBodies, PickBody, SaveBodies
 from gpu.messages.events import EngineHalt, Failure, Ready
 from gpu.messages.requests import Acknowledgment

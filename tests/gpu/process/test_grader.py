@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.cli import main as cli
-from gpu.errors import InputError
 from gpu.process.grader import find_submissions, grade_submissions
 from tests.gpu.cli.no_desktop import NO_WINDOW
 from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson

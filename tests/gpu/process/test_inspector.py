@@ -12,7 +12,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.process import inspector
 from gpu.process.inspector import Inspector
 from gpu.recording.recording import Recording

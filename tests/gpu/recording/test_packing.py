@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.lane_mask import LaneMask
+from gpu.base.lane_mask import LaneMask
 from gpu.recording.packing import (
     GrowingArray,
     IntegerVectors,

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.recording.file import collect_arrays
 from gpu.recording.recording import Recording
 from tests.gpu.stepping.recordings import record

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.recording.data import TraceLanes
 from gpu.recording.file import collect_arrays, save_trace
 from gpu.recording.statements import ExecutedStatement

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from typing_extensions import TypeAliasType
 
-from gpu.errors import InputError
-from gpu.findings import Finding
+from gpu.base.errors import InputError
+from gpu.base.findings import Finding
 from gpu.recording.data import TraceData
 from gpu.recording.file import load_trace, save_trace
 from gpu.recording.types import TraceFinding

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError, LaunchError
 from gpu.base.paths import KERNELS
 from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError, LaunchError
 from gpu.messages.bodies import AdvanceBodies, BodiesResult, Camera, LoadBodies, PickBody, SaveBodies
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.run.handlers.bodies import discard_simulation

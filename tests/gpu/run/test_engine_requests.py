@@ -9,11 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.base.paths import KERNELS
-from gpu.declaration.pattern import Inputs, Outputs, Params, Progress, Variant, Work
-from gpu.engines.base import Engine, PhaseTimes, kernel_text
-from gpu.engines.null import NullEngine
-from gpu.errors import (
+from gpu.base.errors import (
     CompileError,
     EngineLostError,
     EngineUnavailableError,
@@ -22,6 +18,10 @@ from gpu.errors import (
     LockstepError,
     SourcePosition,
 )
+from gpu.base.paths import KERNELS
+from gpu.declaration.pattern import Inputs, Outputs, Params, Progress, Variant, Work
+from gpu.engines.base import Engine, PhaseTimes, kernel_text
+from gpu.engines.null import NullEngine
 from gpu.files import images
 from gpu.messages.events import Failure
 from gpu.messages.files import LoadArray, LoadImage, SaveArray

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.base.errors import CompileError, InputError, KernelError, LaunchError
 from gpu.engines.null import NullEngine
-from gpu.errors import CompileError, InputError, KernelError, LaunchError
 from gpu.messages.kernels import (
     CountKernel,
     DescribeKernels,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError, KernelError
 from gpu.engines.null import NullEngine
-from gpu.errors import InputError, KernelError
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.modeled_time import LineCode, ModelKernel
 from gpu.messages.shared_arrays import SharedFolder
@@ -64,7 +64,7 @@ def test_lines_of_the_kernel_that_is_timed_have_their_machine_instructions(folde
     code = compiler.MachineKernel(32, 0, ())
     monkeypatch.setattr(ModeledFile, "machine_kernel", lambda self, name: code)
     told = [MachineLine(7, 3, 0, {"LDG": 2, "IADD3": 1}), MachineLine(9, 1, 1, {"STL": 1})]
-    monkeypatch.setattr("gpu.run.line_codes.group_machine_lines", lambda instructions: told)
+    monkeypatch.setattr("gpu.run.modeling.line_codes.group_machine_lines", lambda instructions: told)
     found = run_request(TimelinePattern("matmul", "tiled", "h200", {"n": 64}), folder)
     assert found.lines == {"matmul.cu": {7: LineCode(3, 0, {"LDG": 2, "IADD3": 1}), 9: LineCode(1, 1, {"STL": 1})}}
     launch = KernelLaunch("/nowhere/own.cu", TEXT, "scaled<3>", (8,), (64,), ("arange:512",))

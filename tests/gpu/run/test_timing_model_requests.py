@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.modeled_time import LIMITS, ModelKernel, ModelPattern, format_duration, short_name
 from gpu.run.handlers.execution import execute_request

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import CompileError, InputError
+from gpu.base.errors import CompileError, InputError
 from gpu.messages.run_counts import QUANTITIES, RunCounts, format_figure, list_figures
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.work_count import count_pattern

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
-from gpu.errors import InputError
 from gpu.messages.runs.pattern_runs import RunPattern
 from gpu.messages.runs.writer import MAX_STATEMENTS, FindWriter, StepWriter, WrittenElement
 from gpu.messages.shared_arrays import SharedFolder

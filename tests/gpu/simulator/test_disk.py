@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gpu.simulator import disk
-from gpu.simulator.frontend import precompiled_header
+from gpu.simulator.frontend.clang import precompiled_header
 from gpu.simulator.simulated_module import SimulatedModule
 from tests import needs
 

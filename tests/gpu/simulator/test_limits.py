@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.base.errors import CompileError, InputError, LaunchError
 from gpu.engines.base import Extent
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.engines.tracing_engine import TracingEngine
-from gpu.errors import CompileError, InputError, LaunchError
 from gpu.kernel.simulate import simulate
 from gpu.simulator.simulated_module import SimulatedModule
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from gpu.errors import LaunchError
+from gpu.base.errors import LaunchError
 from gpu.simulator.counting.counters import Counters
 from tests.gpu.simulator.kernel_runner import build, run_kernel
 

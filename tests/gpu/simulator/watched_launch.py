@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.findings import Finding
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
-from gpu.findings import Finding
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.observer import Observer
+from gpu.simulator.executor.state.observer import Observer
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build
 

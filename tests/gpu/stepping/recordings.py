@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import LaunchError
 from gpu.engines.tracing_engine import TracingEngine
-from gpu.errors import LaunchError
 from gpu.recording.recording import Recording
 
 Array = npt.NDArray[Any]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.recording.recording import Recording
-from gpu.stepping.explanation import explain
+from gpu.stepping.explanation.sentences import explain
 from tests.gpu.simulator import statements
 from tests.gpu.stepping.recordings import record, record_launch
 from tests.gpu.stepping.test_tally import BRENT_KUNG, SHUFFLE

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.recording.recording import Recording
 from gpu.stepping.tally import Counts, Tally
 from tests.gpu.simulator.trace_checks import trace_kernel as traced

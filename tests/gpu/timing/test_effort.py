@@ -12,7 +12,7 @@ import pytest
 from gpu.bench.model import foreign_kernels
 from gpu.engines.modeling_engine import ModelingEngine
 from gpu.patterns import find_pattern
-from gpu.run.timing_model import model_pattern
+from gpu.run.modeling.timing_model import model_pattern
 from gpu.timing.gpus import find_gpu
 from tests import needs
 
@@ -56,7 +56,7 @@ def test_of_a_large_grid_whose_rounds_nobody_foresees_a_part_is_counted() -> Non
 _PEAK = """
 import resource, sys
 from gpu.patterns import find_pattern
-from gpu.run.timing_model import model_pattern
+from gpu.run.modeling.timing_model import model_pattern
 
 declared = find_pattern("compaction")
 params = declared.check({"n": 1 << 26, "dtype": "float32"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu.base.errors import CompileError
 from gpu.devices.probe import find_nvcc
-from gpu.errors import CompileError
 from gpu.patterns import find_pattern
-from gpu.run.timing_model import model_kernel, model_pattern
+from gpu.run.modeling.timing_model import model_kernel, model_pattern
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing import compiler
 from gpu.timing.estimate.compiler import estimate_registers, generate_ptx

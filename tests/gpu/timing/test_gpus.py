@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.timing.gpus import FOLDER, find_gpu, list_gpu_keys, read_gpu
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.run.timing_model import model_kernel
+from gpu.run.modeling.timing_model import model_kernel
 from tests import needs
 
 pytestmark = needs.nvcc

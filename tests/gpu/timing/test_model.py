@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from gpu.base.errors import CompileError, InputError, KernelError
 from gpu.cli import main as cli
-from gpu.errors import CompileError, InputError, KernelError
 from gpu.patterns import find_pattern
-from gpu.run.timing_model import model_kernel, model_pattern
+from gpu.run.modeling.timing_model import model_kernel, model_pattern
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
 

@@ -9,7 +9,7 @@ import pytest
 
 from gpu.engines.modeling_engine import LONGEST_LAUNCH, ModelingEngine
 from gpu.patterns import find_pattern
-from gpu.run.timing_model import model_host_program, model_pattern
+from gpu.run.modeling.timing_model import model_host_program, model_pattern
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing import compiler, launch, multiprocessor
 from gpu.timing.gpus import find_gpu

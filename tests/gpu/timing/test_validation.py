@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.timing import validation
 from gpu.timing.gpus import UNSCALED, GpuScaling, find_gpu, list_gpu_keys
 from gpu.timing.validation import EXTERNAL, OURS, ValidatedCase, Validation

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gpu.bench.document import find_sections
+from gpu.bench.pages.document import find_sections
 from gpu.declaration.roles import Role
 from gui.driving import moves
 from gui.driving.moves import Subject, measure_moves

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gui.editor.document import KernelDocument
 from gui.editor.drafts import Drafts
 

@@ -9,8 +9,8 @@ import pytest
 from PyQt6.QtCore import QObject, Qt
 from PyQt6.QtWidgets import QFileDialog, QLabel
 
+from gpu.base.errors import SourcePosition
 from gpu.base.paths import KERNELS
-from gpu.errors import SourcePosition
 from gpu.messages.events import Failure
 from gpu.messages.kernels import CheckSource
 from gui.editor.source_pane import SourcePane

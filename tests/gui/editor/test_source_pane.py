@@ -5,8 +5,8 @@ from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PyQt6.QtWidgets import QFileDialog
 
+from gpu.base.errors import Diagnostic
 from gpu.base.paths import KERNELS
-from gpu.errors import Diagnostic
 from gpu.messages.verdicts import Remedy
 from gpu.patterns import all_patterns
 from gui.editor.kernel_lines import find_kernel_lines

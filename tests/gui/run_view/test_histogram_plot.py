@@ -6,7 +6,7 @@ from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QFontMetricsF
 
 from gui.plots.axes import tick_font
-from gui.run_view.levels_card import LevelsCard
+from gui.run_view.cards.levels_card import LevelsCard
 
 GRAY = np.arange(256, dtype=np.uint32)[np.newaxis]
 COLOR = np.stack([GRAY[0], GRAY[0][::-1], GRAY[0] * 0 + 5])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QPoint
 from PyQt6.QtWidgets import QWidget
 
-from gui.run_view.writer_card import WriterCard
+from gui.run_view.cards.writer_card import WriterCard
 
 
 def test_a_card_stays_within_what_becomes_smaller(qtbot):

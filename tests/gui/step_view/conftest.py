@@ -13,8 +13,8 @@ from tests.gui.conftest import FakeHost
 @pytest.fixture
 def open_step_tab(qtbot, make_window, saved_settings, monkeypatch, gray):
     """Return a function that opens the window at the Step tab of a pattern and waits for its picture."""
+    from gpu.base.errors import LockstepError
     from gpu.engines.null import NullEngine
-    from gpu.errors import LockstepError
     from gpu.run.handlers.execution import execute_request
 
     answered = FakeHost.result_of

@@ -9,9 +9,9 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QWidget
 
+from gpu.base.warp import WARP
 from gpu.stepping.moment.lanes import LaneState, LaneStates
 from gpu.stepping.moment.warp_variables import find_warp_variables
-from gpu.warp import WARP
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.cards.lanes import LaneGrid
 from gui.step_view.dataflow.layout import DataflowLayout

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PyQt6.QtWidgets import QLabel, QTableWidgetItem, QWidget
 
-from gpu.glossary import UnknownTermError, find_term
+from gpu.base.glossary import UnknownTermError, find_term
 from gpu.messages.modeled_time import LIMITS
 from gpu.messages.run_counts import list_figures
 from gpu.messages.verdicts import decide_verdict
@@ -15,9 +15,9 @@ from gui.compare_view import limits
 from gui.compare_view.limits import LimitsTable
 from gui.compare_view.modeled_views import LIMITS_VIEW, OCCUPANCY, ROOFLINE
 from gui.compare_view.occupancy import OccupancyView
+from gui.run_view.cards.writer_card import WriterCard
 from gui.run_view.numbers import NumbersCard
 from gui.run_view.run_counts import CountGrid, RunCountsView
-from gui.run_view.writer_card import WriterCard
 from gui.step_view.cards import counters
 from gui.step_view.cards.counters import CountersCard
 from gui.step_view.cards.traffic import AddressBars, BankRow

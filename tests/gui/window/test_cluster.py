@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster_settings import ClusterSettings, Tls
+from gpu.distributed.cluster.settings import ClusterSettings, Tls
 from gpu.messages.events import Failure, Ready
 from gpu.messages.runs.distributed_run import LostWorker
 from gui.window.cluster_dialog import REMOTE_SCHEDULER, THIS_MACHINE, ClusterDialog

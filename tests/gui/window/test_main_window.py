@@ -14,11 +14,11 @@ from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QToolButton, QTreeView, QWidget
 
 from gpu import __version__
+from gpu.base.errors import InputError, SourcePosition
 from gpu.cli.main import Desktop
 from gpu.cli.main import main as command_line
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
-from gpu.errors import InputError, SourcePosition
 from gpu.messages.events import EngineHalt, Failure
 from gpu.messages.files import LoadImage, SaveArray
 from gpu.messages.runs.recordings import StepPattern

@@ -13,7 +13,7 @@ from gpu.declaration.roles import Role
 from gpu.patterns import find_pattern
 from gui.model.request_queue import RequestQueue
 from gui.widgets.forms import ParameterForm
-from gui.window.views import _VIEWS, create_view, list_form_parameters
+from gui.window.pages.views import _VIEWS, create_view, list_form_parameters
 
 
 def test_every_presentation_has_a_view():

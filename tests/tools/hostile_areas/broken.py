@@ -1,7 +1,7 @@
 from pathlib import Path
 from unittest.mock import patch
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.files import arrays
 from tests.attacks.arrays import attack as attack_arrays
 

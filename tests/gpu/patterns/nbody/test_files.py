@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody.files import accept_bodies, read_bodies, write_bodies
 

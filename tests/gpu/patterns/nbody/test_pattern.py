@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
 from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.errors import InputError
 from gpu.kernel.simulate import simulate
 from gpu.patterns.nbody.forces import PLANS, Motion, threads_per_body
 from gpu.patterns.nbody.pattern import PATTERN

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from gpu.driver.journal import Journal, JournalPacker, LaunchEntry, append_received_entries
+from gpu.base.errors import EngineUnavailableError
 from gpu.engines.null import NullEngine
-from gpu.errors import EngineUnavailableError
+from gpu.hosts.driver.journal import Journal, JournalPacker, LaunchEntry, append_received_entries
+from gpu.hosts.program import host_compiler
+from gpu.hosts.pycuda import driver
 from gpu.messages.kernels import CheckSource
 from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram, WholeProgram, has_main
 from gpu.messages.shared_arrays import SharedFolder
-from gpu.program import host_compiler
-from gpu.pycuda import driver
 from gpu.run.handlers.execution import execute_request
+from gpu.run.modeling.timing_model import model_kernel
 from gpu.run.programs import child_runner
 from gpu.run.programs.child_runner import run_program
 from gpu.run.programs.launch_messages import match_script_lines
 from gpu.run.programs.launch_modeler import LaunchModeler
-from gpu.run.timing_model import model_kernel
 from gpu.simulator.simulated_module import SimulatedModule
 from tests import needs
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu.findings import Finding
+from gpu.base.findings import Finding
 from gpu.kernel.simulate import simulate
-from gpu.simulator.checkers.heap import HeapChecker, HeapRecords
+from gpu.simulator.checkers.memory.heap import HeapChecker, HeapRecords
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.watched_launch import launch_watched
 

@@ -9,7 +9,7 @@ from gpu.base.paths import KERNELS
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern
 from gpu.simulator.checkers.checker_set import create_checkers
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.watched_launch import WatchedEngine, launch_watched
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from tests.gpu.simulator.executor.test_child_launches import QUICKSORT
 from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.errors import LaunchError
-from gpu.findings import Finding
+from gpu.base.errors import LaunchError
+from gpu.base.findings import Finding
 from gpu.kernel.simulate import simulate
 from tests.gpu.simulator.kernel_runner import run_kernel
 

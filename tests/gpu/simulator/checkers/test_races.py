@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import SourcePosition
-from gpu.findings import Finding
-from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.executor.batch import BlockBatch, Geometry
-from gpu.simulator.executor.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.observer import Access
+from gpu.base.errors import SourcePosition
+from gpu.base.findings import Finding
+from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.executor.state.batch import BlockBatch, Geometry
+from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
+from gpu.simulator.executor.state.observer import Access
 from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 Array = np.ndarray[Any, Any]

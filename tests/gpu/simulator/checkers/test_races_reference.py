@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import SourcePosition
-from gpu.lane_mask import LaneMask
-from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.executor.batch import BlockBatch, Geometry
-from gpu.simulator.executor.memory import AccessSite, FlatMemory, SharedMemory
-from gpu.simulator.executor.observer import Access, WarpSync
+from gpu.base.errors import SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.executor.state.batch import BlockBatch, Geometry
+from gpu.simulator.executor.state.memory import AccessSite, FlatMemory, SharedMemory
+from gpu.simulator.executor.state.observer import Access, WarpSync
 
 Array = np.ndarray[Any, Any]
 

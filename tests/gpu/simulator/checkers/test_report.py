@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpu.errors import Diagnostic, SourcePosition
-from gpu.findings import Finding
+from gpu.base.errors import Diagnostic, SourcePosition
+from gpu.base.findings import Finding
 from gpu.simulator.checkers.report import build_diagnostics
 
 PATH = Path("kernels/some.cu")

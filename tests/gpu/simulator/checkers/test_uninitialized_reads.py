@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.findings import Finding
-from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
+from gpu.base.findings import Finding
+from gpu.simulator.checkers.memory.uninitialized_reads import UninitializedChecker
 from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 Array = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpu.findings import Finding
+from gpu.base.findings import Finding
 from gpu.kernel.simulate import simulate
 
 BEFORE = """#include <cooperative_groups.h>

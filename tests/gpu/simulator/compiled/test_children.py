@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpu.errors import LaunchError
+from gpu.base.errors import LaunchError
 from gpu.simulator.compiled import native_code
 from gpu.simulator.simulated_module import SimulatedModule
 

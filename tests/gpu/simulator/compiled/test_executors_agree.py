@@ -15,15 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu import engines
+from gpu.base.errors import LaunchError
 from gpu.base.paths import KERNELS
 from gpu.declaration.pattern import Choice
 from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
-from gpu.errors import LaunchError
 from gpu.patterns import all_patterns
 from gpu.run.pattern_run import run_pattern
-from gpu.simulator.compiled import masks, native_code
-from gpu.simulator.compiled.assembly import UnsupportedKernel
+from gpu.simulator.compiled import native_code
+from gpu.simulator.compiled.block import masks
 from gpu.simulator.compiled.kernel import compile_kernel
+from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
 from gpu.simulator.simulated_module import SimulatedModule
 
 LADDER = [

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.plan import PlannedFrame
+from gpu.simulator.compiled.analysis.intervals import Intervals
+from gpu.simulator.compiled.analysis.plan import PlannedFrame
 from gpu.simulator.types import BOOL, INT32, Scalar
 
 UINT32 = Scalar("uint32")

@@ -54,7 +54,7 @@ def test_a_kernel_in_parts_gives_what_lockstep_gives(
     lines: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
-    monkeypatch.setattr("gpu.simulator.compiled.assembly.MIN_LINES", lines)
+    monkeypatch.setattr("gpu.simulator.compiled.llvm.assembly.MIN_LINES", lines)
     module = SimulatedModule(_TEXT, Path("k.cu"), {})
     assert compile_kernel(module.kernel("k").function, (64, 1, 1), frozenset()).text.count("define internal") > 0
     results = []

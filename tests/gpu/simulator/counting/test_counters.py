@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu.base.errors import LaunchError
+from gpu.base.lane_mask import LaneMask
 from gpu.base.paths import KERNELS
-from gpu.errors import LaunchError
-from gpu.lane_mask import LaneMask
 from gpu.simulator.counting.counters import METRICS, Counters, HotAddress
 from gpu.simulator.counting.traffic import Warps, count_shared_wavefronts, narrow_indices
 from gpu.simulator.simulated_module import SimulatedModule

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import LaunchError
-from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
+from gpu.base.errors import LaunchError
+from gpu.simulator.checkers.memory.uninitialized_reads import UninitializedChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from tests.gpu.simulator.kernel_runner import build, launch
 from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, trace_kernel
 from tests.gpu.simulator.watched_launch import finding_lines, launch_watched

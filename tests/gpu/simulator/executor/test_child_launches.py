@@ -11,9 +11,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import CompileError, LaunchError
+from gpu.base.errors import CompileError, LaunchError
 from gpu.recording.trace import Trace
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build, launch, run_kernel

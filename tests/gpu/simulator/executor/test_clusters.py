@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import CompileError, LaunchError
+from gpu.base.errors import CompileError, LaunchError
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.simulated_module import SimulatedModule
 from tests import needs

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import LaunchError
+from gpu.base.errors import LaunchError
 from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 from tests.gpu.simulator.oracle import run_c
 from tests.gpu.simulator.statements import bodies

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import LaunchError
+from gpu.base.errors import LaunchError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import record_pattern
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.stepping.moment.lanes import LaneState, LaneStates
 from gpu.stepping.tally import Tally

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import LaunchError
-from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observer import Access, Observer
+from gpu.base.errors import LaunchError
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.observer import Access, Observer
 from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 from tests.gpu.simulator.trace_checks import trace_kernel
 

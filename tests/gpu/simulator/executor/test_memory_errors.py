@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import KernelError, LaunchError
+from gpu.base.errors import KernelError, LaunchError
 from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 
 Array = np.ndarray[Any, Any]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.base.errors import LaunchError
 from gpu.base.paths import KERNELS
-from gpu.errors import LaunchError
 from gpu.patterns import find_pattern
 from gpu.recording.trace import Trace
 from gpu.recording.types import TraceAccess
 from gpu.run.pattern_run import record_pattern
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build
 from tests.gpu.simulator.trace_checks import check_states

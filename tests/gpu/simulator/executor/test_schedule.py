@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpu.base.errors import InputError, LaunchError
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
-from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns, find_pattern
 from gpu.recording.trace import Trace
 from gpu.run.pattern_run import run_pattern
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator import statements

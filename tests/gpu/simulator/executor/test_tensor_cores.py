@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import CompileError, LaunchError
+from gpu.base.errors import CompileError, LaunchError
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build, launch
 from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, list_operators, trace_kernel

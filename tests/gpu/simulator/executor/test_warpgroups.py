@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import CompileError, LaunchError
-from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized_reads import UninitializedChecker
+from gpu.base.errors import CompileError, LaunchError
+from gpu.simulator.checkers.memory.uninitialized_reads import UninitializedChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.warpgroups import WarpgroupChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build, launch

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.lane_mask import LaneMask
-from gpu.simulator.executor.batch import Geometry
-from gpu.simulator.executor.running_batch import RunningBatch
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 from gpu.simulator.executor.schedule import Chooser, ShuffledChooser, WarpScheduler
-from gpu.warp import WARP
+from gpu.simulator.executor.state.batch import Geometry
+from gpu.simulator.executor.state.running_batch import RunningBatch
 
 WARPS = 4
 

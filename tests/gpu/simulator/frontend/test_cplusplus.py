@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import CompileError, LaunchError
+from gpu.base.errors import CompileError, LaunchError
 from tests.gpu.simulator.cplusplus import compare_program
 from tests.gpu.simulator.kernel_runner import build, run_kernel
 from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, trace_kernel

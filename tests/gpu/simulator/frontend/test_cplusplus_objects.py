@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from gpu.errors import CompileError
+from gpu.base.errors import CompileError
 from tests.gpu.simulator.cplusplus import compare_program
 from tests.gpu.simulator.kernel_runner import build, run_kernel
 

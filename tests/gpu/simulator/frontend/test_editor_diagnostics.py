@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.errors import Diagnostic
 from gpu.base.paths import KERNELS
-from gpu.errors import Diagnostic
 from gpu.simulator.frontend.editor_diagnostics import diagnose
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.errors import CompileError, KernelError
+from gpu.base.errors import CompileError, KernelError
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import CompileError
+from gpu.base.errors import CompileError
 from tests.gpu.simulator.kernel_runner import build, launch
 
 WORD, LONG = 1 << 32, 1 << 64

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from gpu.simulator.frontend.large_stack import run_with_large_stack
+from gpu.simulator.frontend.clang.large_stack import run_with_large_stack
 
 
 def test_a_stack_that_the_system_refuses_is_a_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.errors import KernelError
+from gpu.base.errors import KernelError
 from gpu.simulator.simulated_module import SimulatedModule
 
 SOURCE = """// größer: clang counts bytes

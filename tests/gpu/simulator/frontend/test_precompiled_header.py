@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.simulator import disk
-from gpu.simulator.frontend import clang
+from gpu.simulator.frontend.clang import parsing
 from gpu.simulator.simulated_module import SimulatedModule
 
 TEXT = "__global__ void k(int *data) { data[threadIdx.x] = max(__popc(threadIdx.x), 1); }"
@@ -101,13 +101,13 @@ __global__ void parent(int *data) { child<<<1, 32>>>(data); }
 @pytest.mark.parametrize(("text", "parses"), [(TEXT, 1), (LAUNCHING, 2)])
 def test_a_text_is_parsed_once_and_once_more_where_it_launches(monkeypatch, text, parses) -> None:
     parsed = []
-    whole_parse = clang._parse_unit
+    whole_parse = parsing._parse_unit
 
     def parse(path, arguments, files, *, is_reparse):
         parsed.append(arguments)
         return whole_parse(path, arguments, files, is_reparse=is_reparse)
 
-    monkeypatch.setattr(clang, "_parse_unit", parse)
+    monkeypatch.setattr(parsing, "_parse_unit", parse)
     data = np.zeros(32, np.int32)
     module = SimulatedModule(text, Path("kernel.cu"), {})
     for name in module.kernels:

@@ -13,8 +13,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from gpu.simulator.compiled import arithmetic
-from gpu.simulator.compiled.assembly import Assembly, memory_type
+from gpu.simulator.compiled.llvm import arithmetic
+from gpu.simulator.compiled.llvm.assembly import Assembly, memory_type
 from gpu.simulator.compiled.native_code import compile_text
 from gpu.simulator.ir.forms import Missing, Operation, choose_form
 from gpu.simulator.ir.intrinsics import INTRINSICS

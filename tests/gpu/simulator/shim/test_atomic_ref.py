@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.races.races import RaceChecker
 from tests.gpu.simulator.kernel_runner import build
 from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import LaunchError
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.base.errors import LaunchError
+from gpu.simulator.checkers.races.races import RaceChecker
 from tests.gpu.simulator.kernel_runner import run_kernel
 from tests.gpu.simulator.watched_launch import launch_watched
 

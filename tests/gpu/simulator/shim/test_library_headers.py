@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu.errors import CompileError
-from gpu.simulator.checkers.races import RaceChecker
+from gpu.base.errors import CompileError
+from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build, launch, run_kernel
 from tests.gpu.simulator.watched_launch import launch_watched

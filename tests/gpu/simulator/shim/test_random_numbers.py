@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm, qmc
 
-from gpu.pycuda.random_numbers import direction_vectors
+from gpu.hosts.pycuda.random_numbers import direction_vectors
 from tests.gpu.simulator.kernel_runner import run_kernel
 
 Array = np.ndarray[Any, Any]

@@ -8,8 +8,8 @@ import pytest
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.caches import iterate_visits
 from gpu.timing.estimate.compiler import generate_ptx
+from gpu.timing.ptx.analysis.load_chains import compute_load_depths
 from gpu.timing.ptx.census import GridCensus
-from gpu.timing.ptx.load_chains import compute_load_depths
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.program import parse_ptx

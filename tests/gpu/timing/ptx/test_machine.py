@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.errors import KernelError
+from gpu.base.errors import KernelError
 from gpu.timing.caches import iterate_visits
 from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.machine import PtxMachine

@@ -12,11 +12,11 @@ import pytest
 from gpu.base.paths import KERNELS
 from gpu.devices.probe import find_nvcc
 from gpu.patterns import find_pattern
-from gpu.run.timing_model import model_pattern
+from gpu.run.modeling.timing_model import model_pattern
 from gpu.timing import compiler
 from gpu.timing.gpus import find_gpu
+from gpu.timing.ptx.analysis.tiles import compute_tile_offsets, expand_tile_accesses
 from gpu.timing.ptx.program import parse_ptx
-from gpu.timing.ptx.tiles import compute_tile_offsets, expand_tile_accesses
 from tests import needs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.run.timing_model import model_kernel
+from gpu.run.modeling.timing_model import model_kernel
 from gpu.timing.sass.cubin import MachineInstruction
 from gpu.timing.sass.issued_instructions import ExecutedLine, estimate_issued_instructions
 from tests import needs

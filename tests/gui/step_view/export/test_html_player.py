@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PyQt6.QtQml import QJSEngine
 
-from gpu.errors import InputError
+from gpu.base.errors import InputError
 from gpu.process.inspector import Inspector
 from gpu.recording.player_file import encode_recording, extract_recording
 from gpu.recording.recording import Recording

@@ -342,7 +342,7 @@ def test_a_picture_of_it_is_saved_with_what_it_is_of_and_nothing_else_is_offered
 
 def test_machine_instructions_stand_beside_the_source_while_it_is_seen(qtbot, open_timeline, monkeypatch):
     lines = {"reduction.cu": {93: LineCode(12, 0, {"IADD3": 9, "LDG": 3})}}
-    monkeypatch.setattr("gpu.run.timelines.collect_line_codes", lambda kernels: lines)
+    monkeypatch.setattr("gpu.run.modeling.timelines.collect_line_codes", lambda kernels: lines)
     tab = open_timeline().page.step
     assert tab.source.code._costs == {93: ("12", "12 machine instructions: 9 IADD3, 3 LDG")}
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.pycuda import driver
+from gpu.hosts.pycuda import driver
 from gui.editor.drafts import Drafts
 from gui.model.request_queue import create_engine_host
 from gui.model.settings import SavedSettings
@@ -30,8 +30,8 @@ def program_window(qapp, tmp_path_factory):
     folder = tmp_path_factory.mktemp("window")
     with pytest.MonkeyPatch.context() as patch:
         for name in (
-            "gui.window.preparation.IDLE_MS",
-            "gui.window.preparation.SIMULATOR_DELAY_MS",
+            "gui.window.pages.preparation.IDLE_MS",
+            "gui.window.pages.preparation.SIMULATOR_DELAY_MS",
             "gui.model.time_modeler.SETTLE_MS",
         ):
             patch.setattr(name, REST_MS)

@@ -343,7 +343,7 @@ def test_the_step_tab_says_what_to_do_before_there_is_a_launch(qtbot, program_wi
 
 
 def test_without_pycudas_files_the_window_says_what_to_do(qtbot, make_window, tmp_path, monkeypatch):
-    monkeypatch.setattr("gpu.pycuda.driver.python_layer", lambda: tmp_path)
+    monkeypatch.setattr("gpu.hosts.pycuda.driver.python_layer", lambda: tmp_path)
     path = tmp_path / "script.py"
     path.write_text("import pycuda.autoinit\n")
     window = make_window()

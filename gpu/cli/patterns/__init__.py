@@ -1,0 +1,1 @@
+"""The commands that run a pattern: `run`, `atomics`, and their options for several devices."""

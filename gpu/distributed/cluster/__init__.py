@@ -1,0 +1,1 @@
+"""A Dask cluster and its workers."""

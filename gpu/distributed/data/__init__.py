@@ -1,0 +1,1 @@
+"""Input and output of workers: chunks of arrays and of files."""

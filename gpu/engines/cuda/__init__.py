@@ -1,0 +1,1 @@
+"""The CUDA engine and what it uses of the driver."""

@@ -1,0 +1,169 @@
+"""Journal of a program's launches, and the settings with which they run."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpu.base.findings import Finding
+from gpu.base.schedules import ROUND_ROBIN
+
+Counts = Mapping[str, int | float]
+
+_LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class LaunchEntry:
+    """Record of one launch.
+
+    Parameters
+    ----------
+    kernel : str
+    text_index : int
+        Index in `Journal.texts` of the text that contains the kernel.
+    call_site : str
+        The line that launched it: "script.py:12".
+    grid, block : tuple of int
+    shared_bytes : int
+        Dynamic shared memory per block, in bytes.
+    simulated_ms : float
+        Duration of the simulation on this CPU; not a GPU time.
+    findings : tuple of Finding
+        Findings; for an unchecked launch only the one that ended it.
+    counts : mapping
+        Total counts by name; empty for an unchecked launch.
+    trace : Path or None
+        File of its recording.
+    modeled_us : float or None
+        Modeled time on the selected GPU; None if unknown.
+    """
+
+    kernel: str
+    text_index: int
+    call_site: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int
+    simulated_ms: float
+    findings: tuple[Finding, ...] = ()
+    counts: Counts = field(default_factory=dict)
+    trace: Path | None = None
+    modeled_us: float | None = None
+
+
+def _record_all(number: int, threads: int) -> bool:
+    """Select all launches for recording."""
+    return True
+
+
+def _ignore() -> None:
+    """Ignore a notification."""
+
+
+def _model_nothing(*launch: Any) -> float | None:
+    """Return no modeled time."""
+    return None
+
+
+def _ignore_launch(kernel: str, call_site: str) -> None:
+    """Ignore a launch."""
+
+
+@dataclass
+class Journal:
+    """Launches of a program, with the settings of further ones.
+
+    Parameters
+    ----------
+    checked : bool
+        Whether checkers and counters observe launches.
+    schedule : str
+        One of `gpu.base.schedules.NAMES`.
+    trace_folder : Path or None
+        Folder for recordings.
+    fast : bool
+        Whether launches run as machine code, without checks, where possible.
+    should_record : callable
+        Function (launch number from 1, number of threads) that selects launches to record.
+    max_lane_events : int or None
+        Limit of recorded lane statements per launch; None for the default.
+    model_launch : callable
+        Function (module, kernel, grid, block, shared memory in bytes, argument values) that returns
+        `LaunchEntry.modeled_us` before a launch.
+    on_begin : callable
+        Called with the kernel's name and the call site before each launch.
+    on_entry : callable
+        Called after each launch was added.
+    """
+
+    checked: bool = False
+    schedule: str = ROUND_ROBIN
+    trace_folder: Path | None = None
+    fast: bool = False
+    should_record: Callable[[int, int], bool] = _record_all
+    max_lane_events: int | None = None
+    model_launch: Callable[..., float | None] = _model_nothing
+    on_begin: Callable[[str, str], None] = _ignore_launch
+    on_entry: Callable[[], None] = _ignore
+    entries: list[LaunchEntry] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+
+_current = [Journal()]
+
+
+def set_current_journal(journal: Journal) -> None:
+    """Add further launches to this journal."""
+    _current[0] = journal
+
+
+def current_journal() -> Journal:
+    """Return the current journal."""
+    return _current[0]
+
+
+class JournalPacker:
+    """Packer of a journal's new entries for another process, which tolerates a sudden end of this one.
+
+    Parameters
+    ----------
+    journal : Journal
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._sent = (0, 0)
+
+    def pack_new_entries(self, *, refused: bool = False) -> bytes:
+        """Return the entries since the last call; `refused` reports that the simulator does not support a kernel."""
+        entries, texts = self._journal.entries, self._journal.texts
+        data = pickle.dumps((entries[self._sent[0] :], texts[self._sent[1] :], refused))
+        self._sent = len(entries), len(texts)
+        return _LENGTH.pack(len(data)) + data
+
+
+def append_received_entries(journal: Journal, received: bytes) -> tuple[int, bool]:
+    """Add complete messages of a `JournalPacker` to a journal.
+
+    Returns
+    -------
+    tuple of (int, bool)
+        Number of bytes that were consumed, and whether a kernel was refused.
+    """
+    offset, refused = 0, False
+    while offset + _LENGTH.size <= len(received):
+        (size,) = _LENGTH.unpack_from(received, offset)
+        end = offset + _LENGTH.size + size
+        if end > len(received):
+            break
+        entries, texts, one_refused = pickle.loads(received[offset + _LENGTH.size : end])
+        journal.entries += entries
+        journal.texts += texts
+        refused = refused or one_refused
+        offset = end
+    return offset, refused

@@ -1,0 +1,263 @@
+"""Launches: unpack the arguments, run the kernel, and add an entry to the journal."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu.base.errors import LaunchError, LockstepError
+from gpu.base.findings import Finding, build_error_finding, sort_findings
+from gpu.files import file_access
+from gpu.hosts.driver import machine_code
+from gpu.hosts.driver.faults import INVALID_VALUE, DriverLaunchError, build_logic_error, format_failure
+from gpu.hosts.driver.journal import Journal, LaunchEntry, current_journal
+from gpu.hosts.driver.memory import GlobalMemory
+from gpu.simulator.checkers.checker_set import create_checkers
+from gpu.simulator.checkers.memory.heap import HeapRecords
+from gpu.simulator.counting.counters import Counters
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
+from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS
+from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type
+
+_ROUTINE = "cuLaunchKernel"
+_REASONS = {
+    "out-of-bounds": "an illegal memory access was encountered",
+    "null-pointer": "an illegal memory access was encountered",
+    "use-after-scope": "an illegal memory access was encountered",
+    "misaligned": "misaligned address",
+    "assertion": "device-side assert triggered",
+    "endless": "the launch timed out and was terminated",
+}
+
+
+def alignment_of(type: Type) -> int:
+    """Return the alignment of a parameter in the packed arguments."""
+    match type:
+        case Struct():
+            return type.alignment
+        case ArrayOf():
+            return alignment_of(type.element)
+    return type.size
+
+
+def compute_parameter_layout(kernel: SimulatedKernel) -> tuple[list[int], int]:
+    """Return the offsets of the parameters in the packed arguments, and their total size."""
+    offsets, end = [], 0
+    for _, type in kernel.parameters:
+        start = -(-end // alignment_of(type)) * alignment_of(type)
+        offsets.append(start)
+        end = start + type.size
+    return offsets, end
+
+
+def _unpack(kernel: SimulatedKernel, packed: bytes) -> list[Any]:
+    offsets, size = compute_parameter_layout(kernel)
+    if len(packed) < size:
+        declaration = ", ".join(f"{type} {name}" for name, type in kernel.parameters) or "nothing"
+        raise build_logic_error(
+            _ROUTINE,
+            INVALID_VALUE,
+            f"{kernel.name} needs {size} bytes of arguments ({declaration}), but got {len(packed)}",
+        )
+    values: list[Any] = []
+    for offset, (_, type) in zip(offsets, kernel.parameters, strict=True):
+        raw = packed[offset : offset + type.size]
+        if isinstance(type, Scalar):
+            values.append(np.frombuffer(raw, type.dtype)[0])
+        elif isinstance(type, Pointer):
+            values.append(to_pointer(np.frombuffer(raw, np.int64)[0]))
+        else:
+            values.append(np.frombuffer(raw, f"V{type.size}")[0])
+    return values
+
+
+def _name_memories(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list[GlobalMemory], list[str]]:
+    """Name allocations after the kernel's parameters; return them, and the names of uninitialized ones."""
+    memories: list[GlobalMemory] = []
+    for (parameter, type), argument in zip(kernel.parameters, values, strict=True):
+        for name, pointer_type, value in _iterate_pointers(parameter, type, argument):
+            memory = value.memory
+            if isinstance(memory, GlobalMemory) and memory not in memories:
+                memory.name, memory.element_bytes = name, pointer_type.element.size if value.offset == 0 else 0
+                memories.append(memory)
+    return memories, [memory.name for memory in memories if not memory.written]
+
+
+def _iterate_pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, Pointer, PointerValue]]:
+    """Yield an argument's pointers, including members of structs and captures of lambdas."""
+    if isinstance(type, Pointer) and isinstance(value, PointerValue):
+        yield name, type, value
+    elif isinstance(type, Struct) and not type.is_union:
+        raw = bytes(value)
+        for member in type.fields:
+            part = raw[member.offset : member.offset + member.type.size]
+            inner = name if member.is_anonymous else f"{name}.{member.name}"
+            if isinstance(member.type, Pointer):
+                yield inner, member.type, to_pointer(np.frombuffer(part, np.int64)[0])
+            else:
+                yield from _iterate_pointers(inner, member.type, part)
+
+
+class LoadedModule:
+    """A module with the state that its launches share, such as the device heap."""
+
+    def __init__(self, module: SimulatedModule, text: str) -> None:
+        self.module = module
+        self._heaps = HeapRecords()
+        texts = current_journal().texts
+        if text not in texts:
+            texts.append(text)
+        self._text = texts.index(text)
+
+    def launch(
+        self,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        packed: bytes,
+        shared_bytes: int = 0,
+        call_site: str = "",
+        cluster: Sequence[int] | None = None,
+    ) -> None:
+        """Run a kernel.
+
+        Parameters
+        ----------
+        name : str
+        grid, block : sequence of int
+        packed : bytes
+            The arguments, with the layout of `compute_parameter_layout`.
+        shared_bytes : int
+            Dynamic shared memory per block.
+        call_site : str
+            The line that launches it: "script.py:12".
+        cluster : sequence of int or None
+            Blocks per cluster in x, y and z.
+
+        Raises
+        ------
+        DriverLaunchError
+            If the kernel fails.
+        DriverLogicError
+            If the launch is invalid.
+        """
+        clusters = _pad_extents(cluster) if cluster is not None else None
+        kernel = self.module.kernel(name, clusters)
+        extents = (_pad_extents(grid), _pad_extents(block))
+        values = _unpack(kernel, packed)
+        memories, unwritten = _name_memories(kernel, values)
+        log = current_journal()
+        counters = Counters()
+        findings: list[Finding] = []
+        failure: Finding | None = None
+        target: Path | None = None
+        refused = False
+        log.on_begin(name, call_site)
+        modeled_us = log.model_launch(self.module, name, *extents, shared_bytes, values)
+        begun = time.perf_counter()
+        try:
+            if log.trace_folder is not None and log.should_record(len(log.entries) + 1, _count_threads(*extents)):
+                target = _trace_path(log, log.trace_folder, name)
+                findings = self._record(name, extents, values, shared_bytes, unwritten, counters, target, clusters)
+            else:
+                checkers = create_checkers(unwritten, self._heaps) if log.checked else ()
+                if log.fast and machine_code.try_launch(
+                    self.module, kernel, name, extents, values, shared_bytes, clusters
+                ):
+                    return
+                try:
+                    kernel.launch(
+                        *extents,
+                        values,
+                        shared_bytes=shared_bytes,
+                        observers=(counters, *checkers) if log.checked else (),
+                        schedule=log.schedule,
+                    )
+                finally:
+                    findings = sort_findings(finding for checker in checkers for finding in checker.findings)
+        except LaunchError as error:
+            if not error.kind:
+                refused = True
+                raise build_logic_error(_ROUTINE, INVALID_VALUE, f"{error.message} {error.advice}".strip()) from None
+            failure = build_error_finding(error)
+            reason = _REASONS.get(error.kind, "unspecified launch failure")
+            raise DriverLaunchError(
+                format_failure(_ROUTINE, reason, f"{error.message} {error.advice}".strip())
+            ) from None
+        finally:
+            sys.stdout.flush()
+            for memory in memories:
+                memory.written = True
+            milliseconds = 1e3 * (time.perf_counter() - begun)
+            counted = log.checked or target is not None
+            entry = LaunchEntry(
+                name,
+                self._text,
+                call_site,
+                *extents,
+                shared_bytes,
+                milliseconds,
+                (*([failure] if failure else []), *findings),
+                counters.total() if counted and failure is None else {},
+                target,
+                modeled_us,
+            )
+            if not refused:
+                log.entries.append(entry)
+                log.on_entry()
+
+    def _record(
+        self,
+        name: str,
+        extents: tuple[tuple[int, ...], tuple[int, ...]],
+        values: Sequence[Any],
+        shared_bytes: int,
+        unwritten: Sequence[str],
+        counters: Counters,
+        target: Path,
+        cluster: tuple[int, int, int] | None,
+    ) -> list[Finding]:
+        log = current_journal()
+        trace = self.module.trace(
+            name,
+            *extents,
+            values,
+            shared_bytes=shared_bytes,
+            max_lane_events=log.max_lane_events or MAXIMUM_LANE_EVENTS,
+            schedule=log.schedule,
+            uninitialized=unwritten,
+            observers=(counters,),
+            cluster=cluster,
+        )
+        try:
+            with file_access.replace_file(target) as file:
+                trace.save(file)
+        except LockstepError as error:
+            raise build_logic_error(_ROUTINE, "the recording cannot be saved", error.message) from None
+        findings = [finding.finding for finding in trace.findings]
+        if trace.failure:
+            last = findings.pop()
+            raise LaunchError(trace.failure, kind=last.kind, position=(*last.positions, None)[0])
+        return sort_findings(findings)
+
+
+def _pad_extents(extents: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = (*(int(extent) for extent in extents), 1, 1)[:3]
+    return x, y, z
+
+
+def _count_threads(grid: Sequence[int], block: Sequence[int]) -> int:
+    return math.prod(grid) * math.prod(block)
+
+
+def _trace_path(log: Journal, folder: Path, name: str) -> Path:
+    plain = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return folder / f"{len(log.entries) + 1:04}-{plain}.trace"

@@ -1,0 +1,323 @@
+"""CUDA graphs: captured from streams or built node by node, then instantiated and launched."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from gpu.hosts.program import errors
+from gpu.hosts.program.errors import RefusedRoutineError
+
+Operation = Callable[[], object]
+"""Operation of a node."""
+
+_LEGACY = (0, 1)
+"""Handles of the legacy default stream, which synchronizes with all blocking streams."""
+_NON_BLOCKING = 1
+_GLOBAL, _RELAXED = 0, 2
+_CAPTURING, _INVALIDATED = 1, 2
+_MEMORY_ROUTINES = ("malloc", "free")
+"""Routines that are not supported in graphs, because a graph would store their addresses."""
+_DEVICE_SYNCHRONIZING = ("malloc", "malloc_pitch", "malloc_mapped", "free", "free_host", "host_register")
+"""Routines that synchronize with the device; refused during a capture unless its mode is relaxed."""
+_SYNCHRONIZING_ROUTINES = ("synchronize", "reset")
+_LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
+"""Routines that use the legacy stream if called without a stream."""
+
+
+@dataclass
+class GraphNode:
+    """A node with its operation and its predecessors."""
+
+    operation: Operation
+    predecessors: set[int]
+
+
+Nodes = dict[int, GraphNode]
+Stored = TypeVar("Stored")
+
+
+@dataclass
+class _Capture:
+    """A capture, with the streams that joined it through events.
+
+    Parameters
+    ----------
+    origin : int
+        The stream in which it began.
+    mode : int
+    ends : dict of int to set of int
+        For each stream, the nodes that its next node depends on.
+    """
+
+    origin: int
+    mode: int
+    ends: dict[int, set[int]]
+    nodes: Nodes = field(default_factory=dict)
+    invalid: bool = False
+
+
+@dataclass
+class ProgramGraphs:
+    """Graphs of a program, and captures in progress.
+
+    Nodes run one after the other, in an order that respects their dependencies and that a GPU could choose too.
+
+    Parameters
+    ----------
+    bind_operation : callable
+        Function that binds a routine's name and its current arguments to an operation.
+    """
+
+    bind_operation: Callable[[str, Sequence[int]], Operation]
+    _captures: dict[int, _Capture] = field(default_factory=dict)
+    _events: dict[int, tuple[_Capture, frozenset[int]]] = field(default_factory=dict)
+    _non_blocking: set[int] = field(default_factory=set)
+    _graphs: dict[int, Nodes] = field(default_factory=dict)
+    _executables: dict[int, Nodes] = field(default_factory=dict)
+    _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(0x9000_0000, 0x10))
+
+    # Streams
+
+    def register_stream(self, stream: int, flags: int) -> None:
+        """Register a new stream."""
+        if flags & _NON_BLOCKING:
+            self._non_blocking.add(stream)
+
+    def capture_routine(self, stream: int, routine: str, arguments: Sequence[int]) -> bool:
+        """Capture a routine if the stream is capturing; return whether it is.
+
+        Raises
+        ------
+        RefusedRoutineError
+            If it cannot be captured, or uses the legacy stream while a blocking stream captures.
+        """
+        capture = self._captures.get(stream)
+        if capture is None:
+            if stream in _LEGACY:
+                self._refuse_legacy()
+            return False
+        if capture.invalid:
+            raise RefusedRoutineError(errors.CAPTURE_INVALIDATED)
+        if routine in _MEMORY_ROUTINES:
+            raise RefusedRoutineError(errors.NOT_SUPPORTED)
+        ends = capture.ends[stream]
+        node = self._add_node(capture.nodes, routine, arguments, ends)
+        capture.ends[stream] = {node}
+        return True
+
+    def check_routine(self, routine: str) -> None:
+        """Refuse a routine without a stream if a capture forbids it."""
+        if not self._captures:
+            return
+        if routine in _LEGACY_ROUTINES:
+            self._refuse_legacy()
+        strict = [capture for capture in self._captures.values() if capture.mode != _RELAXED]
+        if routine in _SYNCHRONIZING_ROUTINES:
+            self._invalidate(self._captures.values(), errors.CAPTURE_UNSUPPORTED)
+        if routine in _DEVICE_SYNCHRONIZING and strict:
+            self._invalidate(strict, errors.CAPTURE_UNSUPPORTED)
+
+    def _refuse_legacy(self) -> None:
+        blocking = [capture for stream, capture in self._captures.items() if stream not in self._non_blocking]
+        if blocking:
+            self._invalidate(blocking, errors.CAPTURE_IMPLICIT)
+
+    def _invalidate(self, captures: Collection[_Capture], code: int) -> None:
+        for capture in captures:
+            capture.invalid = True
+        raise RefusedRoutineError(code)
+
+    def do_stream_synchronize(self, stream: int) -> None:
+        if stream in self._captures:
+            self._invalidate([self._captures[stream]], errors.CAPTURE_UNSUPPORTED)
+        if stream in _LEGACY:
+            self._refuse_legacy()
+
+    def do_event_synchronize(self, event: int) -> None:
+        if event in self._events:
+            self._invalidate([self._events[event][0]], errors.CAPTURED_EVENT)
+
+    def record_event(self, event: int, stream: int) -> bool:
+        """Record an event in a capture; return whether the stream is capturing."""
+        capture = self._captures.get(stream)
+        self._events.pop(event, None)
+        if capture is None:
+            return False
+        self._events[event] = capture, frozenset(capture.ends[stream])
+        return True
+
+    def do_wait_event(self, stream: int, event: int) -> None:
+        capture, ends = self._events.get(event, (None, frozenset()))
+        stream_capture = self._captures.get(stream)
+        if capture is None:
+            if stream_capture is not None:
+                self._invalidate([stream_capture], errors.CAPTURE_ISOLATION)
+            return
+        if stream_capture is not None and stream_capture is not capture:
+            self._invalidate([stream_capture, capture], errors.CAPTURE_MERGE)
+        if stream in _LEGACY:
+            self._invalidate([capture], errors.CAPTURE_IMPLICIT)
+        self._captures[stream] = capture
+        capture.ends.setdefault(stream, set()).update(ends)
+
+    # Captures
+
+    def do_begin_capture(self, stream: int, mode: int) -> None:
+        if stream in _LEGACY:
+            raise RefusedRoutineError(errors.CAPTURE_UNSUPPORTED)
+        if stream in self._captures:
+            raise RefusedRoutineError(errors.ILLEGAL_STATE)
+        self._captures[stream] = _Capture(stream, mode, {stream: set()})
+
+    def do_end_capture(self, stream: int, target: int) -> None:
+        capture = self._captures.get(stream)
+        _write(target, 0)
+        if capture is None:
+            raise RefusedRoutineError(errors.ILLEGAL_STATE)
+        if capture.origin != stream:
+            self._invalidate([capture], errors.CAPTURE_UNMATCHED)
+        for each in capture.ends:
+            del self._captures[each]
+        self._events = {event: entry for event, entry in self._events.items() if entry[0] is not capture}
+        if capture.invalid:
+            raise RefusedRoutineError(errors.CAPTURE_INVALIDATED)
+        if not set().union(*capture.ends.values()) <= _collect_predecessors(capture.nodes, capture.ends[stream]):
+            raise RefusedRoutineError(errors.CAPTURE_UNJOINED)
+        _write(target, self._add_graph(capture.nodes))
+
+    def do_is_capturing(self, stream: int, target: int) -> None:
+        capture = self._captures.get(stream)
+        state = 0 if capture is None else _INVALIDATED if capture.invalid else _CAPTURING
+        ctypes.c_int.from_address(target).value = state
+
+    def do_captures(self, stream: int) -> int:
+        return int(stream in self._captures)
+
+    # Graphs
+
+    def _add_graph(self, nodes: Nodes) -> int:
+        graph = next(self._handles)
+        self._graphs[graph] = nodes
+        return graph
+
+    def _add_node(self, nodes: Nodes, routine: str, arguments: Sequence[int], predecessors: Collection[int]) -> int:
+        node = next(self._handles)
+        nodes[node] = GraphNode(self.bind_operation(routine, arguments), set(predecessors))
+        return node
+
+    def do_graph_create(self, target: int) -> None:
+        _write(target, self._add_graph({}))
+
+    def do_graph_clone(self, target: int, graph: int) -> None:
+        _write(target, self._add_graph(_lookup(self._graphs, graph).copy()))
+
+    def do_graph_destroy(self, graph: int) -> None:
+        _lookup(self._graphs, graph)
+        del self._graphs[graph]
+
+    def do_graph_add(self, target: int, graph: int, before: int, count: int, routine: int, *arguments: int) -> None:
+        nodes, first = _lookup(self._graphs, graph), _read_handles(before, count)
+        if not nodes.keys() >= set(first):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        _write(target, self._add_node(nodes, ctypes.string_at(routine).decode(), arguments, first))
+
+    def do_graph_add_graph(self, target: int, graph: int, before: int, count: int, child: int) -> None:
+        steps = [node.operation for node in _sort_nodes(_lookup(self._graphs, child))]
+        self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
+        node = ctypes.c_longlong.from_address(target).value
+        self._graphs[graph][node].operation = lambda: [step() for step in steps]
+
+    def do_graph_depend(self, graph: int, first: int, second: int, count: int) -> None:
+        nodes = _lookup(self._graphs, graph)
+        pairs = list(zip(_read_handles(first, count), _read_handles(second, count), strict=True))
+        if not nodes.keys() >= {node for pair in pairs for node in pair}:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        for before, after in pairs:
+            nodes[after].predecessors.add(before)
+
+    def do_graph_nodes(self, graph: int, target: int, count: int) -> None:
+        nodes: list[Any] = [*_lookup(self._graphs, graph).keys()]
+        room = ctypes.c_size_t.from_address(count)
+        if target:
+            nodes = nodes[: room.value]
+            (ctypes.c_longlong * len(nodes)).from_address(target)[:] = nodes
+        room.value = len(nodes)
+
+    # Executable graphs
+
+    def do_graph_instantiate(self, target: int, graph: int) -> None:
+        nodes = _lookup(self._graphs, graph)
+        _sort_nodes(nodes)
+        executable = next(self._handles)
+        self._executables[executable] = {
+            name: GraphNode(node.operation, set(node.predecessors)) for name, node in nodes.items()
+        }
+        _write(target, executable)
+
+    def do_executable_destroy(self, executable: int) -> None:
+        _lookup(self._executables, executable)
+        del self._executables[executable]
+
+    def do_executable_set(self, executable: int, node: int, routine: int, *arguments: int) -> None:
+        nodes = _lookup(self._executables, executable)
+        _lookup(nodes, node).operation = self.bind_operation(ctypes.string_at(routine).decode(), arguments)
+
+    def do_executable_update(self, executable: int, graph: int) -> None:
+        """Replace an executable graph's operations by those of a graph with as many nodes."""
+        nodes, new = _lookup(self._executables, executable), _lookup(self._graphs, graph)
+        if len(nodes) != len(new):
+            raise RefusedRoutineError(errors.UPDATE_FAILURE)
+        for node, other in zip(_sort_nodes(nodes), _sort_nodes(new), strict=True):
+            node.operation = other.operation
+
+    def list_operations(self, executable: int) -> list[Operation]:
+        """Return an executable graph's operations in order."""
+        return [node.operation for node in _sort_nodes(_lookup(self._executables, executable))]
+
+
+_NOTHING = ctypes.c_char_p(b"nothing")
+
+
+def _lookup(objects: dict[int, Stored], handle: int) -> Stored:
+    if handle not in objects:
+        raise RefusedRoutineError(errors.INVALID_VALUE)
+    return objects[handle]
+
+
+def _collect_predecessors(nodes: Nodes, ends: Collection[int]) -> set[int]:
+    """Return nodes and all their direct and indirect predecessors."""
+    visited: set[int] = set()
+    pending = list(ends)
+    while pending:
+        node = pending.pop()
+        if node not in visited:
+            visited.add(node)
+            pending += nodes[node].predecessors
+    return visited
+
+
+def _sort_nodes(nodes: Nodes) -> list[GraphNode]:
+    """Sort nodes topologically, in insertion order where dependencies allow."""
+    done: dict[int, GraphNode] = {}
+    left = dict(nodes)
+    while left:
+        ready = 0
+        for name, node in list(left.items()):
+            if node.predecessors <= done.keys():
+                done[name] = left.pop(name)
+                ready += 1
+        if not ready:  # a cycle
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+    return list(done.values())
+
+
+def _read_handles(address: int, count: int) -> list[int]:
+    return list((ctypes.c_longlong * count).from_address(address)) if count else []
+
+
+def _write(target: int, value: int) -> None:
+    ctypes.c_longlong.from_address(target).value = value

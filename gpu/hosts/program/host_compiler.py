@@ -1,0 +1,239 @@
+"""Compilation of a program's host code to a shared object by this machine's C++ compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from gpu.base.errors import CompileError, EngineUnavailableError
+from gpu.base.paths import ROOT
+from gpu.hosts.program.host_text import rewrite_host_text
+from gpu.simulator import disk
+
+HEADERS = ROOT / "gpu" / "hosts" / "program" / "headers"
+_SHARED_HEADERS = ROOT / "gpu" / "simulator" / "shim"
+"""Headers that kernels and host code share; device function bodies are removed from them as from the program."""
+_COMPILERS = ("g++", "clang++", "c++")
+_EMPTY_HEADERS = (
+    *("cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cuda_profiler_api.h", "vector_types.h"),
+    *("vector_functions.h", "math_constants.h", "math_functions.h", "device_functions.h", "builtin_types.h"),
+    *("sm_60_atomic_functions.h", "cuda_texture_types.h", "texture_types.h", "channel_descriptor.h"),
+    *("device_atomic_functions.h", "texture_fetch_functions.h", "cuda_device_runtime_api.h", "cuda_surface_types.h"),
+    *("sm_20_intrinsics.h", "sm_30_intrinsics.h", "sm_35_intrinsics.h", "cudaProfiler.h", "nvToolsExt.h"),
+    *("nvtx3/nvToolsExt.h", "crt/device_functions.h", "math_functions.hpp", "vector_functions.hpp"),
+)
+"""CUDA headers that are empty here, since cuda_runtime.h, which is included first, declares their names."""
+_DEFINES = ("__CUDACC__=1", "__NVCC__=1", "__CUDACC_VER_MAJOR__=13", "__CUDACC_VER_MINOR__=0")
+_THRUST_DEFINES = (
+    *("THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP", "LOCKSTEP_THRUST=1"),
+    *("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT"),
+)
+"""Definitions for Thrust's C++ back end, which runs on this CPU."""
+_CUDA_SUFFIXES = (".cu", ".cuh")
+_C_SUFFIXES = (".c",)
+_MAX_ERROR_LINES = 40
+"""Lines of compiler output to show."""
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """Options of the host compiler.
+
+    Parameters
+    ----------
+    include_dirs : tuple of Path
+    defines : dict of str to str
+    libraries : tuple of str
+        Libraries to link: "m".
+    """
+
+    include_dirs: tuple[Path, ...] = ()
+    defines: tuple[tuple[str, str], ...] = ()
+    libraries: tuple[str, ...] = ()
+
+
+@cache
+def find_compiler() -> str:
+    """Return the C++ compiler.
+
+    Raises
+    ------
+    EngineUnavailableError
+        If there is none.
+    """
+    requested = os.environ.get("CXX", "")
+    path = next((candidate for name in (requested, *_COMPILERS) if name and (candidate := shutil.which(name))), None)
+    if path is None:
+        raise EngineUnavailableError(
+            "Compiling a program's host code needs a C++ compiler, but none was found.",
+            advice="Install g++ (Debian and Ubuntu: `apt install g++`) or clang++ (macOS: `xcode-select --install`).",
+        )
+    return path
+
+
+def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
+    """Compile a program to a shared object in `folder`, or copy it from the cache; return its path.
+
+    Raises
+    ------
+    CompileError
+        If the compiler or linker reports an error.
+    EngineUnavailableError
+        If there is no compiler.
+    """
+    find_compiler()
+    empty = folder / "headers"
+    for name in _EMPTY_HEADERS:
+        (empty / name).parent.mkdir(parents=True, exist_ok=True)
+        (empty / name).touch()
+    for header in _SHARED_HEADERS.rglob("cub/**/*.cuh"):  # precede the toolkit's, which need nvcc
+        stand_in = empty / header.relative_to(_SHARED_HEADERS)
+        stand_in.parent.mkdir(parents=True, exist_ok=True)
+        stand_in.write_text(f'#include "{header}"\n', "utf-8")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        texts = list(pool.map(partial(_preprocess_file, options, empty), range(len(files)), files))
+        objects = [folder / f"{number}.o" for number in range(len(files))]
+        key = _cache_key(texts, files, options)
+        entry = disk.cache_folder() / f"{key}.host"
+        target = folder / "program.so"
+        cached = disk.read_entry(entry, key)
+        if cached is not None:
+            target.write_bytes(cached)
+            target.chmod(0o700)
+            return target
+        list(pool.map(_compile, texts, files, objects))
+    libraries = [f"-l{name}" for name in options.libraries]
+    openmp = ["-fopenmp"] if any(_uses_openmp(text) for text in texts) else []
+    _run_command(
+        [
+            find_compiler(),
+            "-shared",
+            *_LINKING,
+            "-o",
+            str(target),
+            *map(str, objects),
+            *libraries,
+            *openmp,
+            "-lm",
+            "-lpthread",
+        ]
+    )
+    disk.write_entry(entry, key, target.read_bytes())
+    return target
+
+
+_LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--exclude-libs,ALL") if sys.platform == "linux" else ()
+"""Where g++ links a static C++ library, its symbols are hidden: half of them would be those of the library that this
+process has loaded, and `std::cout` would crash."""
+
+
+def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path) -> bytes:
+    """Return a file's preprocessed and rewritten text."""
+    include = [f"-I{each}" for each in (file.parent, *exclude_thrust(options.include_dirs))]
+    defines = [f"-D{name}={value}" for name, value in options.defines]
+    if file.suffix in _C_SUFFIXES:
+        return _run_command([_find_c_compiler(), "-E", *include, *defines, str(file)])
+    thrust = [include_dir for include_dir in options.include_dirs if _contains_thrust(include_dir)]
+    lockstep_includes = [
+        f"-I{HEADERS}",
+        f"-I{empty}",
+        *(f"-D{each}" for each in (_THRUST_DEFINES if thrust else _DEFINES)),
+    ]
+    if file.suffix in _CUDA_SUFFIXES:
+        lockstep_includes += ["-include", "cuda_runtime.h"]
+    last_includes = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
+    language = ["-x", "c++", "-std=gnu++17"]
+    text = _run_command(
+        [find_compiler(), "-E", *language, *lockstep_includes, *include, *last_includes, *defines, str(file)]
+    )
+    if file.suffix not in _CUDA_SUFFIXES:
+        return text
+    return rewrite_host_text(text, number, str(HEADERS).encode(), str(_SHARED_HEADERS).encode(), functors=bool(thrust))
+
+
+def _contains_thrust(folder: Path) -> bool:
+    return (folder / "thrust" / "version.h").is_file()
+
+
+def exclude_thrust(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the include folders without Thrust's: the simulator provides its headers to kernels."""
+    return tuple(folder for folder in folders if not _contains_thrust(folder))
+
+
+def _find_c_compiler() -> str:
+    return shutil.which("gcc") or shutil.which("cc") or find_compiler()
+
+
+def _uses_openmp(text: bytes) -> bool:
+    return b"omp_get_" in text or b"omp_set_" in text
+
+
+def _compile(text: bytes, file: Path, target: Path) -> None:
+    is_c = file.suffix in _C_SUFFIXES
+    language = ["-x", "cpp-output"] if is_c else ["-x", "c++-cpp-output", "-std=gnu++17", "-fpermissive"]
+    command = [_find_c_compiler() if is_c else find_compiler(), *language, *_FLAGS]
+    if _uses_openmp(text):
+        command.append("-fopenmp")
+    _run_command([*command, "-o", str(target), "-"], text)
+
+
+_FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-c")
+
+
+def _cache_key(texts: Sequence[bytes], files: Sequence[Path], options: HostOptions) -> str:
+    key = hashlib.sha256(
+        repr((_compiler_version(), _FLAGS, _LINKING, options.libraries, [file.suffix for file in files])).encode()
+    )
+    for text in texts:
+        key.update(hashlib.sha256(text).digest())
+    return key.hexdigest()
+
+
+@cache
+def _compiler_version() -> str:
+    path = Path(find_compiler()).resolve()
+    return repr((str(path), path.stat().st_mtime_ns, ctypes.sizeof(ctypes.c_void_p)))
+
+
+def _run_command(command: Sequence[str], text: bytes | None = None) -> bytes:
+    process = subprocess.run(command, input=text, capture_output=True, check=False)
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").splitlines()
+        first = next(
+            (line for line in lines if ": error: " in line or "undefined reference" in line),
+            (*lines, f"{Path(command[0]).name} exited with code {process.returncode} without a message.")[0],
+        )
+        advice = next(
+            (advice for pattern, advice in _LIBRARY_ADVICE.items() if any(pattern.search(line) for line in lines)), ""
+        )
+        raise CompileError(
+            f"The host code does not compile: {first}", detail="\n".join(lines[:_MAX_ERROR_LINES]), advice=advice
+        )
+    return process.stdout
+
+
+_LIBRARY_ADVICE = {
+    re.compile(r"fatal error: thrust/|['‘]thrust['’] (?:is not|has not|was not|does not)"): (
+        "\nThrust's headers are not on the include path: add the folder that contains thrust/ with -I, such as"
+        " /usr/local/cuda/include/cccl; its algorithms then run on this CPU."
+    ),
+    re.compile(r"fatal error: cub/|['‘]cub::Device\w*['’]"): (
+        "\ncub::Device* launches CUB's own kernels, which the simulator does not support: call Thrust's algorithms,"
+        " or write the kernel with cub::Block* and cub::Warp*, which are supported."
+    ),
+    re.compile(r"/(?:thrust|cub|cuda/std)/\S+ (?:fatal )?error: "): (
+        "\nThis part of the toolkit's headers needs nvcc; of Thrust only the C++ back end is supported, which runs on"
+        " this CPU."
+    ),
+}
+"""Advice about libraries, by patterns in the compiler's output."""

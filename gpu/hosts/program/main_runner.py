@@ -1,0 +1,66 @@
+"""Execution of a compiled program in this process: call its `main` and serve its runtime API calls."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gpu.base.errors import InputError
+from gpu.hosts.program.runtime import ENTRY_TYPE, ProgramUnit, Runtime
+
+NO_MAIN = "The program has no function main."
+
+
+class _ProgramOutput(io.TextIOBase):
+    """Standard output through the program's own stream, so that kernels' and host code's output keep their order."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._print = library.lockstep_print if hasattr(library, "lockstep_print") else None
+
+    def write(self, text: str) -> int:
+        data = text.encode(errors="replace")
+        if self._print is not None:
+            self._print(ctypes.c_char_p(data), ctypes.c_size_t(len(data)))
+        return len(text)
+
+
+def run_main(
+    shared_object: Path, units: Sequence[ProgramUnit], command_line: Sequence[str], on_launch: Callable[[bool], None]
+) -> int:
+    """Load a program, call its `main` and return the result; `exit` in the program ends this process.
+
+    Parameters
+    ----------
+    shared_object : Path
+    units : sequence of ProgramUnit
+        The program's files, by number.
+    command_line : sequence of str
+        The program's name and arguments.
+    on_launch : callable
+        As for `Runtime`.
+
+    Raises
+    ------
+    InputError
+        If the program has no `main`.
+    """
+    runtime = Runtime(units, on_launch)
+    entry = ENTRY_TYPE(runtime.execute_routine)
+    os.environ["LOCKSTEP_ENTRY"] = str(ctypes.cast(entry, ctypes.c_void_p).value)
+    # Default signal actions, as in any program: Ctrl+C ends it during computations too, and so does a closed pipe.
+    for number in (signal.SIGINT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    library = ctypes.CDLL(str(shared_object), mode=ctypes.RTLD_GLOBAL)
+    if not hasattr(library, "main"):
+        raise InputError(NO_MAIN, advice="To run a kernel of a file without `main`, use `simulate`.")
+    sys.stdout = _ProgramOutput(library)
+    arguments = [os.fsencode(word) for word in command_line]
+    argv = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
+    code = library.main(len(arguments), argv, ctypes.cast(ctypes.CDLL(None).environ, ctypes.c_void_p))
+    ctypes.CDLL(None).exit(code & 0xFF)
+    return int(code)

@@ -1,0 +1,575 @@
+"""Runtime API of a program's host code: routines called by name and executed by the simulator."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.base.errors import KernelError, LaunchError, LockstepError
+from gpu.base.resource_limits import limit_resources
+from gpu.files.sources import read_source
+from gpu.hosts.driver.attributes import VALUE_BY_NUMBER, device_name
+from gpu.hosts.driver.faults import INVALID_VALUE as INVALID
+from gpu.hosts.driver.faults import DriverError, DriverLaunchError, DriverMemoryError
+from gpu.hosts.driver.launches import LoadedModule, compute_parameter_layout
+from gpu.hosts.driver.memory import (
+    GlobalMemory,
+    address_of,
+    bytes_at,
+    free_memory,
+    new_memory,
+    total_memory,
+    writable_bytes_at,
+)
+from gpu.hosts.program import errors
+from gpu.hosts.program.errors import RefusedRoutineError
+from gpu.hosts.program.graphs import Operation, ProgramGraphs
+from gpu.hosts.program.mapped_memory import MappedMemories, host_view
+from gpu.hosts.program.names import kernel_name
+from gpu.hosts.program.textures import ProgramTextures
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.state.batches import find_reachable_functions
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.pointers import to_pointer
+from gpu.simulator.limits import LIMITS
+from gpu.simulator.simulated_module import SimulatedModule
+
+Array = npt.NDArray[Any]
+Arguments = Sequence[int]
+
+ENTRY_TYPE = ctypes.CFUNCTYPE(ctypes.c_longlong, ctypes.c_char_p, ctypes.POINTER(ctypes.c_longlong), ctypes.c_int)
+
+_FROM_DEVICE, _FROM_HOST = (2, 3), (0, 1)
+_TO_DEVICE, _TO_HOST = (1, 3), (0, 2)
+_DEFAULT = 4
+_PITCH = 512
+_HOST, _DEVICE, _MANAGED = 1, 2, 3
+_INTERNAL_ERROR = 70
+"""Exit code of an internal error, as in sysexits.h."""
+_ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
+_STICKY_ERRORS = (700, 702, 710, 716, 719)
+"""Errors after which the context is unusable."""
+
+
+@dataclass(frozen=True)
+class ProgramUnit:
+    """A source file of a program.
+
+    Parameters
+    ----------
+    path : Path
+    defines : dict of str to str
+    include_dirs : tuple of Path
+    """
+
+    path: Path
+    defines: dict[str, str]
+    include_dirs: tuple[Path, ...]
+
+    def load(self) -> LoadedModule:
+        """Compile the file for the simulator.
+
+        Raises
+        ------
+        CompileError
+            If clang rejects it.
+        """
+        text = read_source(self.path)
+        with limit_resources():
+            module = SimulatedModule(text, self.path, self.defines, self.include_dirs, tolerant=True)
+        return LoadedModule(module, text)
+
+
+@dataclass
+class _Variable:
+    """A device variable with its counterpart on the host."""
+
+    unit: int
+    name: str
+    address: int
+    size: int
+    managed: bool
+
+
+@dataclass
+class Runtime:
+    """Runtime API of a program.
+
+    Parameters
+    ----------
+    units : sequence of ProgramUnit
+        The program's files, by number.
+    on_launch : callable
+        Called after each launch, with whether the simulator has refused a kernel.
+    """
+
+    units: Sequence[ProgramUnit]
+    on_launch: Callable[[bool], None] = lambda refused: None
+    reported_errors: list[str] = field(default_factory=list)
+    _modules: dict[int, LoadedModule] = field(default_factory=dict)
+    _kernels: dict[tuple[int, int, str], tuple[LoadedModule, str, SimulatedKernel]] = field(default_factory=dict)
+    _memories: dict[int, FlatMemory] = field(default_factory=dict)
+    _mapped: MappedMemories = field(default_factory=MappedMemories)
+    _registered: dict[int, GlobalMemory] = field(default_factory=dict)
+    _variables: dict[int, _Variable] = field(default_factory=dict)
+    _events: dict[int, float] = field(default_factory=dict)
+    _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(0x1000, 0x10))
+    _last_error: int = 0
+    _sticky_error: int = 0
+
+    def __post_init__(self) -> None:
+        self._textures = ProgramTextures(self._view_array_side)
+        self._graphs = ProgramGraphs(self._bind_operation)
+
+    def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
+        """Execute a routine; return its error number."""
+        routine = name.decode()
+        try:
+            if self._sticky_error and routine not in _ALLOWED_AFTER_ERROR:
+                raise RefusedRoutineError(self._sticky_error)
+            self._graphs.check_routine(routine)
+            result: int | None = self._find_implementation(routine)(*arguments[:count])
+            return result or 0
+        except RefusedRoutineError as refused:
+            code = refused.code
+        except DriverMemoryError:
+            code = errors.NO_MEMORY
+        except DriverError as error:
+            code = _ERROR_NUMBERS.get(error.reason, errors.INVALID_VALUE)
+        except LockstepError as error:
+            self._report_error(error)
+            code = errors.INVALID_FUNCTION
+        except MemoryError:
+            code = errors.NO_MEMORY
+        except Exception:
+            # There is only the program above, which could not report the error.
+            traceback.print_exc()
+            os._exit(_INTERNAL_ERROR)
+        self._last_error = code
+        return code
+
+    def _find_implementation(self, routine: str) -> Callable[..., int | None]:
+        owner = next(each for each in (self, self._textures, self._graphs) if hasattr(each, f"do_{routine}"))
+        method: Callable[..., int | None] = getattr(owner, f"do_{routine}")
+        return method
+
+    def _report_error(self, error: LockstepError) -> None:
+        text = f"{error.message} {error.advice}".strip()
+        if text not in self.reported_errors:
+            self.reported_errors.append(text)
+            print(f"lockstep: {text}", file=sys.stderr, flush=True)
+            self.on_launch(True)
+
+    def module(self, unit: int) -> LoadedModule:
+        """Return a file's module, compiled at first use."""
+        if unit not in self._modules:
+            self._modules[unit] = self.units[unit].load()
+        return self._modules[unit]
+
+    # Memory
+
+    def do_malloc(self, target: int, size: int) -> None:
+        if size == 0:
+            _write(target, 0)
+            return
+        memory = new_memory(size, "cudaMalloc")
+        self._memories[address_of(memory)] = memory
+        _write(target, address_of(memory))
+
+    def do_malloc_pitch(self, target: int, pitch: int, width: int, height: int) -> None:
+        row = -(-width // _PITCH) * _PITCH
+        self.do_malloc(target, row * height)
+        _write(pitch, row)
+
+    def do_malloc_mapped(self, target: int, size: int, managed: int) -> None:
+        address = self._mapped.allocate(max(size, 1), managed=bool(managed))
+        if address is None:
+            raise RefusedRoutineError(errors.NO_MEMORY)
+        _write(target, address)
+
+    def do_free(self, address: int) -> None:
+        if address and self._memories.pop(address, None) is None and not self._mapped.free(address):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
+    def do_free_host(self, address: int) -> None:
+        if address and not self._mapped.free(address):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
+    def do_host_register(self, address: int, size: int) -> None:
+        self._registered[address] = GlobalMemory(host_view(address, size), written=True)
+
+    def do_host_unregister(self, address: int) -> None:
+        if self._registered.pop(address, None) is None:
+            raise RefusedRoutineError(errors.NOT_REGISTERED)
+
+    def do_host_device_pointer(self, target: int, address: int) -> None:
+        if address in self._registered:
+            _write(target, address_of(self._registered[address]))
+        elif self._mapped.find_memory(address) is not None:
+            _write(target, address)
+        else:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
+    def do_mem_info(self, free: int, total: int) -> None:
+        _write(free, free_memory())
+        _write(total, total_memory())
+
+    def do_pointer_attributes(self, address: int, kind: int, device: int) -> None:
+        owner = self._mapped.find_memory(address)
+        if owner is not None:
+            _write_int(kind, _MANAGED if owner.managed else _HOST)
+        else:
+            _write_int(kind, _DEVICE if _is_device_address(address) else 0)
+        if owner is not None or _is_device_address(address):
+            _write(device, address)
+
+    def do_memcpy(self, target: int, source: int, size: int, kind: int) -> None:
+        if not size:
+            return
+        data = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpy")
+        destination = self._view_side(target, size, kind, _TO_DEVICE, "cudaMemcpy", written=True)
+        ctypes.memmove(destination.ctypes.data, data.ctypes.data, size)
+
+    def do_memcpy_2d(
+        self, target: int, target_pitch: int, source: int, source_pitch: int, width: int, height: int, kind: int
+    ) -> None:
+        if width > target_pitch or width > source_pitch:
+            raise RefusedRoutineError(12)
+        for row in range(height):
+            self.do_memcpy(target + row * target_pitch, source + row * source_pitch, width, kind)
+
+    def do_memset(self, target: int, value: int, size: int) -> None:
+        if size:
+            writable_bytes_at(target, size, "cudaMemset")[:] = value & 0xFF
+
+    def do_memset_elements(self, target: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
+        """Fill rows with a value of `size` bytes."""
+        row = np.frombuffer((value & 0xFFFF_FFFF).to_bytes(4, "little")[:size] * width, np.uint8)
+        for start in range(target, target + max(pitch, row.size) * height, max(pitch, row.size) or 1):
+            writable_bytes_at(start, row.size, "cudaGraphAddMemsetNode")[:] = row
+
+    def do_memset_2d(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
+        for row in range(height):
+            self.do_memset(target + row * pitch, value, width)
+
+    def _view_side(
+        self, address: int, size: int, kind: int, device_kinds: Sequence[int], routine: str, *, written: bool = False
+    ) -> Array:
+        """Return a view of the bytes of one side of a copy."""
+        if kind not in range(5):
+            raise RefusedRoutineError(21)
+        on_device = _is_device_address(address)
+        if kind in device_kinds and not on_device:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        if kind not in device_kinds and kind != _DEFAULT and on_device and self._mapped.find_memory(address) is None:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        if on_device:
+            return (writable_bytes_at if written else bytes_at)(address, size, routine)
+        if not address:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        return host_view(address, size)
+
+    def _view_array_side(
+        self, address: int, size: int, kind: int, device_kinds: tuple[int, ...], written: bool
+    ) -> Array:
+        return self._view_side(address, size, kind, device_kinds, "cudaMemcpy2DToArray", written=written)
+
+    # Variables
+
+    def do_variable(self, unit: int, name: int, address: int, size: int, managed: int) -> None:
+        self._variables[address] = _Variable(unit, ctypes.string_at(name).decode(), address, size, bool(managed))
+
+    def do_is_symbol(self, address: int) -> int:
+        return int(address in self._variables)
+
+    def _variable_memory(self, address: int) -> FlatMemory:
+        variable = self._variables.get(address)
+        if variable is None:
+            raise RefusedRoutineError(errors.INVALID_SYMBOL)
+        module = self.module(variable.unit).module
+        names = [name for name in module.variables if name == variable.name or name.endswith(f"::{variable.name}")]
+        if not names:
+            raise RefusedRoutineError(errors.INVALID_SYMBOL)
+        return module.variable(names[0])
+
+    def _symbol_bytes(self, address: int, size: int, offset: int) -> Array:
+        data = self._variable_memory(address).data
+        if offset < 0 or offset + size > data.size:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        return data[offset : offset + size]
+
+    def do_to_symbol(self, address: int, source: int, size: int, offset: int, kind: int) -> None:
+        data = self._symbol_bytes(address, size, offset)
+        if size:
+            data[:] = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpyToSymbol")
+
+    def do_from_symbol(self, target: int, address: int, size: int, offset: int, kind: int) -> None:
+        data = self._symbol_bytes(address, size, offset)
+        if size:
+            self._view_side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)[:] = data
+
+    def do_symbol_address(self, target: int, address: int) -> None:
+        _write(target, address_of(self._variable_memory(address)))
+
+    def do_symbol_size(self, target: int, address: int) -> None:
+        _write(target, self._variable_memory(address).data.size)
+
+    # The device
+
+    def do_device_count(self, target: int) -> None:
+        _write_int(target, 1)
+
+    def do_get_device(self, target: int) -> None:
+        _write_int(target, 0)
+
+    def do_set_device(self, device: int) -> None:
+        if device:
+            raise RefusedRoutineError(errors.INVALID_DEVICE)
+
+    def do_device_attribute(self, target: int, number: int, device: int) -> None:
+        self.do_set_device(device)
+        if number not in VALUE_BY_NUMBER and number != 95:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        _write_int(target, VALUE_BY_NUMBER.get(number, 1))
+
+    def do_device_name(self, target: int, room: int, device: int) -> None:
+        self.do_set_device(device)
+        _write_text(target, room, device_name())
+
+    def do_version(self, target: int) -> None:
+        _write_int(target, 13_000)
+
+    def do_priorities(self, least: int, greatest: int) -> None:
+        _write_int(least, 0)
+        _write_int(greatest, 0)
+
+    def do_no_peer(self, target: int) -> None:
+        _write_int(target, 0)
+
+    def do_get_limit(self, target: int, limit: int) -> None:
+        _write(target, {0: 1024, 1: 1 << 20, 2: 8 << 20}.get(limit, 2))
+
+    def do_synchronize(self) -> None:
+        """Do nothing: all work is complete."""
+
+    def do_nothing(self) -> None:
+        """Ignore advice and preferences."""
+
+    def do_not_supported(self) -> None:
+        raise RefusedRoutineError(errors.NOT_SUPPORTED)
+
+    def do_reset(self) -> None:
+        self._memories.clear()
+        for address in list(self._mapped.memories):
+            self._mapped.free(address)
+        self._modules.clear()
+        self._kernels.clear()
+        self._last_error = self._sticky_error = 0
+
+    def do_last_error(self, forget: int) -> int:
+        code = self._last_error
+        if forget and code == self._last_error:
+            self._last_error = 0
+        return code
+
+    def do_error_name(self, number: int, target: int, room: int) -> None:
+        _write_text(target, room, errors.ERRORS.get(number, ("unrecognized error code", ""))[0])
+
+    def do_error_text(self, number: int, target: int, room: int) -> None:
+        _write_text(target, room, errors.ERRORS.get(number, ("", "unrecognized error code"))[1])
+
+    # Streams and events
+
+    def do_on_stream(self, stream: int, routine: int, *arguments: int) -> None:
+        """Execute a routine, or capture it if the stream is capturing."""
+        name = ctypes.string_at(routine).decode()
+        if not self._graphs.capture_routine(stream, name, arguments):
+            self._find_implementation(name)(*arguments)
+
+    def _bind_operation(self, routine: str, arguments: Arguments) -> Operation:
+        if routine == "launch":
+            return self._prepare_launch(*arguments)
+        return partial(self._find_implementation(routine), *arguments)
+
+    def do_host_function(self, function: int, data: int) -> None:
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(data)
+
+    def do_graph_launch(self, executable: int) -> None:
+        for step in self._graphs.list_operations(executable):
+            step()
+            if self._sticky_error:
+                break
+
+    def do_handle(self, target: int) -> None:
+        _write(target, next(self._handles))
+
+    def do_stream_create(self, target: int, flags: int) -> None:
+        stream = next(self._handles)
+        self._graphs.register_stream(stream, flags)
+        _write(target, stream)
+
+    def do_event_destroy(self, event: int) -> None:
+        self._events.pop(event, None)
+
+    def do_event_record(self, event: int, stream: int) -> None:
+        if not self._graphs.record_event(event, stream):
+            self._events[event] = time.perf_counter()
+
+    def do_event_elapsed(self, target: int, first: int, second: int) -> None:
+        if first not in self._events or second not in self._events:
+            raise RefusedRoutineError(errors.INVALID_HANDLE)
+        ctypes.c_float.from_address(target).value = 1e3 * (self._events[second] - self._events[first])
+
+    # Kernels
+
+    def _load_kernel(
+        self, unit: int, line: int, parameters: int, pretty: int
+    ) -> tuple[LoadedModule, str, SimulatedKernel]:
+        if not pretty:
+            raise RefusedRoutineError(errors.INVALID_FUNCTION)
+        text = ctypes.string_at(pretty).decode()
+        key = unit, line, text
+        if key not in self._kernels:
+            loaded = self.module(unit)
+            with limit_resources():
+                name, kernel = _find_kernel(loaded.module, kernel_name(text, parameters), line)
+                compute_parameter_layout(kernel)
+            self._attach_managed(unit, loaded.module)
+            self._kernels[key] = loaded, name, kernel
+        return self._kernels[key]
+
+    def _attach_managed(self, unit: int, module: SimulatedModule) -> None:
+        """Map managed variables of a module to their memory in the host code."""
+        for variable in self._variables.values():
+            if variable.managed and variable.unit == unit and variable.name in module.variables:
+                memory = module.variable(variable.name)
+                view = host_view(variable.address, variable.size)
+                if memory.data.ctypes.data != view.ctypes.data:
+                    memory.replace_data(view)
+
+    def do_launch(self, *arguments: int) -> None:
+        self._prepare_launch(*arguments)()
+
+    def _prepare_launch(self, unit: int, line: int, parameters: int, pretty: int, *rest: int) -> Callable[[], None]:
+        """Return a function that launches a kernel with the current arguments.
+
+        Raises
+        ------
+        RefusedRoutineError
+            If the launch configuration is invalid.
+        """
+        grid, block, (shared_bytes, data, size, arguments, file, at) = rest[:3], rest[3:6], rest[6:12]
+        cluster = rest[12:15] if any(rest[12:15]) else None
+        loaded, name, kernel = self._load_kernel(unit, line, parameters, pretty)
+        packed = _pack_arguments(kernel, arguments) if arguments else ctypes.string_at(data, size)
+        location = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
+        try:
+            kernel.check_launch(grid, block, shared_bytes)
+        except LaunchError:
+            raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
+        declared = kernel.function.cluster
+        if cluster is not None and (declared not in (None, cluster) or LIMITS.find_cluster_violation(grid, cluster)):
+            raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
+
+        def launch() -> None:
+            try:
+                self._textures.refresh()
+                loaded.launch(name, grid, block, packed, shared_bytes, location, cluster)
+            except DriverLaunchError as error:
+                # As on a GPU, later calls report the error.
+                self._sticky_error = _ERROR_NUMBERS.get(error.reason, errors.LAUNCH_FAILURE)
+            except DriverError as error:
+                if error.reason == INVALID:
+                    # A GPU would accept the launch; the simulator does not support it, which no error number expresses.
+                    self._report_error(KernelError(str(error).partition(" - ")[2]))
+                    raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
+                raise
+            finally:
+                self.on_launch(bool(self.reported_errors))
+
+        return launch
+
+    def do_kernel_attributes(self, unit: int, line: int, parameters: int, pretty: int, target: int) -> None:
+        loaded, _, kernel = self._load_kernel(unit, line, parameters, pretty)
+        values = (_static_bytes(kernel), loaded.module.constant_bytes, LIMITS.threads, LIMITS.shared_bytes)
+        for index, value in enumerate(values):
+            _write(target + 8 * index, value)
+
+    def do_occupancy(
+        self, unit: int, line: int, parameters: int, pretty: int, target: int, block: int, shared_bytes: int
+    ) -> None:
+        _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
+        used = _static_bytes(kernel) + shared_bytes + VALUE_BY_NUMBER[111]
+        by_threads = VALUE_BY_NUMBER[39] // max(-(-block // 32) * 32, 32)
+        _write_int(target, min(by_threads, VALUE_BY_NUMBER[81] // used, VALUE_BY_NUMBER[106]))
+
+
+_ALLOWED_AFTER_ERROR = (
+    "last_error",
+    "error_name",
+    "error_text",
+    "reset",
+    "variable",
+    "is_symbol",
+    "device_name",
+    "nothing",
+)
+"""Routines that work after an error that made the context unusable."""
+
+
+def _find_kernel(module: SimulatedModule, name: str, line: int) -> tuple[str, SimulatedKernel]:
+    """Return a kernel and its name in the simulator; the line distinguishes kernels with the same name."""
+    plain = name.partition("<")[0]
+    short = name[len(plain.rpartition("::")[0]) :].removeprefix("::")
+    first_error: KernelError | None = None
+    for each in dict.fromkeys((name, short, f"{name}@{line}", f"{short}@{line}")):
+        try:
+            return each, module.kernel(each)
+        except KernelError as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
+
+
+def _pack_arguments(kernel: SimulatedKernel, arguments: int) -> bytes:
+    """Pack the values to which an array of pointers points."""
+    offsets, size = compute_parameter_layout(kernel)
+    packed = bytearray(size)
+    pointers = (ctypes.c_void_p * len(offsets)).from_address(arguments)
+    for offset, pointer, (_, type) in zip(offsets, pointers, kernel.parameters, strict=True):
+        packed[offset : offset + type.size] = ctypes.string_at(pointer, type.size)
+    return bytes(packed)
+
+
+def _static_bytes(kernel: SimulatedKernel) -> int:
+    return sum(shared.size for function in find_reachable_functions(kernel.function) for shared in function.shared)
+
+
+def _is_device_address(address: int) -> bool:
+    value = to_pointer(np.int64(address))
+    return isinstance(value.memory, FlatMemory)
+
+
+def _write(target: int, value: int) -> None:
+    ctypes.c_longlong.from_address(target).value = value
+
+
+def _write_int(target: int, value: int) -> None:
+    ctypes.c_int.from_address(target).value = value
+
+
+def _write_text(target: int, room: int, text: str) -> None:
+    data = text.encode()[: room - 1] + b"\0"
+    ctypes.memmove(target, data, len(data))

@@ -1,0 +1,263 @@
+"""CUDA arrays, texture objects over arrays, linear and pitched memory, and surface objects over arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.base.errors import KernelError
+from gpu.hosts.driver.memory import address_of, bytes_at
+from gpu.hosts.program import errors
+from gpu.hosts.program.errors import RefusedRoutineError
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.textures import Addressing, Sampling, Surface, Texture
+
+Array = npt.NDArray[Any]
+
+_MODES: tuple[Addressing, ...] = ("wrap", "clamp", "mirror", "border")
+_ONLY_NORMALIZED = ("wrap", "mirror")
+_LAYERED, _SURFACES = 1, 2
+"""Flags of a CUDA array."""
+_FORMAT = 5
+"""Number of ints in a cudaChannelFormatDesc."""
+
+
+@dataclass(frozen=True)
+class CudaArray:
+    """A CUDA array for copies, textures and surfaces. An element of zeros follows its data, as the border value.
+
+    Parameters
+    ----------
+    data : array of uint8
+    width, height, depth : int
+        In elements; unused dimensions are 0. For a layered array, depth is the number of layers.
+    element_bytes : int
+        Bytes per element.
+    channels : tuple of int
+        Content of the cudaChannelFormatDesc.
+    flags : int
+        Flags of its allocation.
+    """
+
+    data: Array
+    width: int
+    height: int
+    depth: int
+    element_bytes: int
+    channels: tuple[int, ...]
+    flags: int
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Elements in x, rows in y, and slices or layers."""
+        return tuple(each for each in (self.width, self.height, self.depth) if each)
+
+    @property
+    def supports_surfaces(self) -> bool:
+        """Whether it was allocated with cudaArraySurfaceLoadStore."""
+        return bool(self.flags & _SURFACES)
+
+    @property
+    def layered(self) -> bool:
+        """Whether its slices are layers."""
+        return bool(self.flags & _LAYERED)
+
+    def slice(self, z: int) -> Array:
+        """Return a view of the bytes of a slice, by rows."""
+        if not 0 <= z < max(self.depth, 1):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        rows: Array = self.data[: -self.element_bytes].reshape(max(self.depth, 1), max(self.height, 1), -1)[z]
+        return rows
+
+
+@dataclass
+class ProgramTextures:
+    """Arrays, textures and surfaces of a program.
+
+    Parameters
+    ----------
+    view_side : callable
+        Function that returns a view of one side of a copy, as in `Runtime`: of address, size, kind of copy, the kinds
+        in which the side is on the device, and whether it is written.
+    """
+
+    view_side: Callable[[int, int, int, tuple[int, ...], bool], Array]
+    _arrays: dict[int, CudaArray] = field(default_factory=dict)
+    _textures: dict[int, FlatMemory] = field(default_factory=dict)
+    _surfaces: dict[int, FlatMemory] = field(default_factory=dict)
+    _refreshers: dict[int, Callable[[], None]] = field(default_factory=dict)
+
+    def refresh(self) -> None:
+        """Update textures over copies of pitched memory; called before each launch."""
+        for read in self._refreshers.values():
+            read()
+
+    def do_array(
+        self, target: int, width: int, height: int, depth: int, channels: int, element: int, flags: int
+    ) -> None:
+        if width <= 0 or min(height, depth) < 0 or element <= 0:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        layered = bool(flags & _LAYERED)
+        if depth and not height and not layered:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        if flags & ~(_LAYERED | _SURFACES):
+            raise RefusedRoutineError(errors.NOT_SUPPORTED)
+        data = np.zeros(width * max(height, 1) * max(depth, 1) * element + element, np.uint8)
+        words = tuple((ctypes.c_int * _FORMAT).from_address(channels))
+        self._arrays[data.ctypes.data] = CudaArray(data, width, height, depth, element, words, flags)
+        ctypes.c_longlong.from_address(target).value = data.ctypes.data
+
+    def do_array_info(self, channels: int, extent: int, flags: int, array: int) -> None:
+        cuda_array = self._find_array(array)
+        if channels:
+            (ctypes.c_int * _FORMAT).from_address(channels)[:] = [*cuda_array.channels]
+        if extent:
+            (ctypes.c_size_t * 3).from_address(extent)[:] = [cuda_array.width, cuda_array.height, cuda_array.depth]
+        if flags:
+            ctypes.c_uint.from_address(flags).value = cuda_array.flags
+
+    def do_array_free(self, array: int) -> None:
+        if array:
+            self._find_array(array)
+            del self._arrays[array]
+
+    def do_to_array(
+        self, array: int, x: int, y: int, z: int, source: int, pitch: int, width: int, height: int, kind: int
+    ) -> None:
+        self._copy(array, x, y, z, source, pitch, width, height, kind, is_read=False)
+
+    def do_from_array(
+        self, target: int, pitch: int, array: int, x: int, y: int, z: int, width: int, height: int, kind: int
+    ) -> None:
+        self._copy(array, x, y, z, target, pitch, width, height, kind, is_read=True)
+
+    def do_box_to_array(self, array: int, x: int, y: int, z: int, source: int, pitch: int, *rest: int) -> None:
+        width, height, kind = rest
+        element = self._find_array(array).element_bytes
+        self._copy(array, x * element, y, z, source, pitch, width * element, max(height, 1), kind, is_read=False)
+
+    def do_box_from_array(self, target: int, pitch: int, array: int, x: int, y: int, z: int, *rest: int) -> None:
+        width, height, kind = rest
+        element = self._find_array(array).element_bytes
+        self._copy(array, x * element, y, z, target, pitch, width * element, max(height, 1), kind, is_read=True)
+
+    def do_array_to_array(
+        self, target: int, x: int, y: int, z: int, source: int, from_x: int, from_y: int, from_z: int, *box: int
+    ) -> None:
+        target_array, source_array = self._find_array(target), self._find_array(source)
+        width, height = box[0] * source_array.element_bytes, max(box[1], 1)
+        if target_array.element_bytes != source_array.element_bytes:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        rows = _box_view(source_array.slice(from_z), from_x * source_array.element_bytes, from_y, width, height)
+        _box_view(target_array.slice(z), x * target_array.element_bytes, y, width, height)[:] = rows.copy()
+
+    def _copy(
+        self, array: int, x: int, y: int, z: int, address: int, pitch: int, width: int, height: int, kind: int, *,
+        is_read: bool,
+    ) -> None:  # fmt: skip
+        rows = self._find_array(array).slice(z)
+        if height == 1 and x + width > rows.shape[1] and width % rows.shape[1] == 0:
+            height, width = width // rows.shape[1], rows.shape[1]  # cudaMemcpyToArray of several rows
+            pitch = width
+        if width > pitch:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        for row, part in enumerate(_box_view(rows, x, y, width, height)):
+            other = self.view_side(address + row * pitch, width, kind, (1, 3) if is_read else (2, 3), is_read)
+            if is_read:
+                other[:] = part
+            else:
+                part[:] = other
+
+    def do_texture_of_array(self, target: int, array: int, sampling: int) -> None:
+        source = self._find_array(array)
+        texture = Texture(source.data, source.extents, source.element_bytes, _read_sampling(sampling), source.layered)
+        self._register_texture(target, texture)
+
+    def do_texture_of_memory(
+        self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, element: int, sampling: int
+    ) -> None:
+        if not element:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        data, parameters = bytes_at(pointer, size, "cudaCreateTextureObject"), _read_sampling(sampling)
+        if not height:
+            self._register_texture(
+                target, Texture(data[: size // element * element], (size // element,), element, parameters)
+            )
+            return
+        if width * element > pitch:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        # A texture's rows are contiguous, so pitched rows are copied before each launch.
+        rows = data[: pitch * height].reshape(height, pitch)[:, : width * element]
+        contiguous = np.zeros(rows.size + element, np.uint8)
+
+        def refresh() -> None:
+            contiguous[: rows.size] = rows.reshape(-1)
+
+        refresh()
+        self._register_texture(target, Texture(contiguous, (width, height), element, parameters), refresh)
+
+    def do_texture_destroy(self, texture: int) -> None:
+        if self._textures.pop(texture, None) is None:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        self._refreshers.pop(texture, None)
+
+    def do_surface_of_array(self, target: int, array: int) -> None:
+        source = self._find_array(array)
+        if not source.supports_surfaces:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        memory = Surface(source.data, source.extents, source.element_bytes).to_memory("a surface")
+        self._surfaces[address_of(memory)] = memory
+        ctypes.c_longlong.from_address(target).value = address_of(memory)
+
+    def do_surface_destroy(self, surface: int) -> None:
+        if self._surfaces.pop(surface, None) is None:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
+    def do_texture_reference(self) -> None:
+        raise KernelError(
+            "Texture references were removed in CUDA 12.", advice="Use a texture object: cudaCreateTextureObject."
+        )
+
+    def _find_array(self, array: int) -> CudaArray:
+        if array not in self._arrays:
+            raise RefusedRoutineError(errors.INVALID_HANDLE)
+        return self._arrays[array]
+
+    def _register_texture(self, target: int, texture: Texture, refresh: Callable[[], None] | None = None) -> None:
+        if texture.data.size < math.prod(texture.extents) * texture.size:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        memory = texture.to_memory("a texture")
+        address = address_of(memory)
+        self._textures[address] = memory
+        if refresh is not None:
+            self._refreshers[address] = refresh
+        ctypes.c_longlong.from_address(target).value = address
+
+
+def _box_view(rows: Array, x: int, y: int, width: int, height: int) -> Array:
+    """Return a view of a box of rows of bytes."""
+    if min(x, y, width, height) < 0 or x + width > rows.shape[1] or y + height > rows.shape[0]:
+        raise RefusedRoutineError(errors.INVALID_VALUE)
+    return rows[y : y + height, x : x + width]
+
+
+def _read_sampling(address: int) -> Sampling:
+    """Read a texture's parameters from four ints: filter, normalized coordinates, addressing, read mode."""
+    linear, normalized, mode, converted = (ctypes.c_int * 4).from_address(address)
+    if converted:
+        raise KernelError(
+            "The simulator does not support textures that convert integers to fractions (cudaReadModeNormalizedFloat).",
+            advice="Read the elements, and divide in the kernel.",
+        )
+    if not 0 <= mode < len(_MODES):
+        raise RefusedRoutineError(errors.INVALID_VALUE)
+    addressing = _MODES[mode]
+    if addressing in _ONLY_NORMALIZED and not normalized:
+        addressing = "clamp"
+    return Sampling(bool(linear), bool(normalized), addressing)

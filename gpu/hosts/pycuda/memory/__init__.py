@@ -1,0 +1,1 @@
+"""Memory of the simulated driver: device, host, arrays and pools."""

@@ -1,1 +1,0 @@
-"""PTX, as compilers write it and as `asm` statements contain it."""

@@ -1,0 +1,345 @@
+"""Model a host program or a launch: its time on a described GPU, and the limiting resource."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu.base.errors import InputError, KernelError
+from gpu.declaration.pattern import Inputs, Params, Variant
+from gpu.engines.modeling_engine import ModeledLaunch, ModelingEngine
+from gpu.kernel.arguments import bind_arguments, to_variable_bytes
+from gpu.kernel.host_launches import find_host_launch
+from gpu.messages.kernels import KernelLaunch
+from gpu.simulator.executor.textures import Texture
+from gpu.simulator.simulated_module import SimulatedModule
+from gpu.timing import validation
+from gpu.timing.compiler import MachineKernel
+from gpu.timing.gpus import UNSCALED, GpuDescription, GpuScaling, find_gpu
+from gpu.timing.kernels import ModeledFile, compile_modeled_file
+from gpu.timing.ptx.sampled_blocks import GridShape
+from gpu.timing.sass.machine_lines import group_machine_lines
+
+Extent = int | Sequence[int]
+
+
+@dataclass(frozen=True)
+class ModeledRun:
+    """Modeled times of launches, in order.
+
+    Parameters
+    ----------
+    gpu : GpuDescription
+    launches : tuple of ModeledLaunch
+        At least one has a kernel, unless nothing was launched.
+    source : str
+        "sass" if the registers are from the driver's assembler, else "ir".
+    all_ran : bool
+        Whether every launch was also executed; otherwise some took too long, and later launches read values that the
+        skipped ones should have written.
+    pattern, variant : str
+        Names of the pattern and the variant; "" for a kernel outside any pattern.
+    """
+
+    gpu: GpuDescription
+    launches: tuple[ModeledLaunch, ...]
+    source: str
+    all_ran: bool
+    pattern: str = ""
+    variant: str = ""
+
+    @property
+    def time_us(self) -> float:
+        return sum(launch.time_us for launch in self.launches)
+
+    @property
+    def breakdown(self) -> dict[str, float]:
+        """Microseconds of all launches by resource, each as if it were the only limit."""
+        total: dict[str, float] = {}
+        for launch in self.launches:
+            parts = {"launch": launch.time_us} if launch.estimate is None else launch.estimate.breakdown
+            for name, amount in parts.items():
+                total[name] = total.get(name, 0.0) + amount
+        return total
+
+    @property
+    def bound_by(self) -> str:
+        """The limiting resource of all launches together."""
+        breakdown = self.breakdown
+        return max(breakdown, key=lambda name: breakdown[name], default="launch")
+
+    @property
+    def error(self) -> validation.ErrorBound | None:
+        """The known error of such modeled times compared with measured ones; None if it is unknown."""
+        errors = validation.find_validation(self.gpu.key, self.source) if self.gpu.validated else None
+        return errors.find_error_bound(self.pattern, self.variant) if errors is not None else None
+
+    @property
+    def machine_kernels(self) -> dict[tuple[str, str], MachineKernel]:
+        """The assembler's output for each kernel, by its file and name; empty without an assembler."""
+        return {(launch.file, launch.kernel): launch.code for launch in self.launches if launch.code is not None}
+
+    @property
+    def longest_launch(self) -> ModeledLaunch | None:
+        kernels = [launch for launch in self.launches if launch.estimate is not None]
+        return max(kernels, key=lambda launch: launch.time_us, default=None)
+
+    def data(self) -> dict[str, Any]:
+        """Return the figures as JSON data. Occupancy, registers and blocks are those of the longest launch."""
+        error = self.error
+        estimates = [launch.estimate for launch in self.launches if launch.estimate is not None]
+        longest = self.longest_launch
+        one = longest.estimate if longest is not None else None
+        return {
+            "gpu": self.gpu.name,
+            "validated": self.gpu.validated,
+            "error_of_nine_in_ten": None if error is None else round(error.relative_error, 3),
+            "time_us": round(self.time_us, 3),
+            "bound_by": self.bound_by,
+            "breakdown": {name: round(amount, 3) for name, amount in self.breakdown.items()},
+            "occupancy": {
+                "blocks": one.occupancy.blocks if one else 0,
+                "warps": one.occupancy.warps if one else 0,
+                "limited_by": one.occupancy.limiting_resource if one else "grid",
+            },
+            "registers": one.registers if one else 0,
+            "dram_bytes": round(sum(estimate.dram_bytes for estimate in estimates)),
+            "l2_sectors": round(sum(estimate.l2_sectors for estimate in estimates)),
+            "instructions": round(sum(estimate.instructions for estimate in estimates)),
+            "sampled_blocks": one.sampled_blocks if one else 0,
+            "of_blocks": one.total_blocks if one else 0,
+            "source": self.source,
+            "true_values": self.all_ran,
+            "launches": [
+                {
+                    "kernel": launch.kernel,
+                    "grid": list(launch.grid),
+                    "block": list(launch.block),
+                    "time_us": round(launch.time_us, 3),
+                    "bound_by": launch.estimate.limiting_resource if launch.estimate is not None else "launch",
+                }
+                for launch in self.launches[:_MAX_LISTED]
+            ],
+            "kernels": [
+                {
+                    "kernel": kernel,
+                    "file": file,
+                    "registers": code.registers,
+                    "spilled_bytes": code.spilled_bytes,
+                    "sass": len(code.instructions),
+                }
+                for (file, kernel), code in self.machine_kernels.items()
+            ],
+            "lines": [
+                {
+                    "line": machine_line.line,
+                    "kernel": kernel,
+                    "file": file,
+                    "sass": machine_line.instructions,
+                    "local": machine_line.local_accesses,
+                    "opcodes": machine_line.opcodes,
+                }
+                for (file, kernel), code in self.machine_kernels.items()
+                for machine_line in group_machine_lines(code.instructions)
+            ],
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the figures as rows of a name and a text."""
+        data = self.data()
+        occupancy = data["occupancy"]
+        error = self.error
+        checked = "compared with measurements" if self.gpu.validated else "never compared with measurements"
+        accuracy = f", {error.text}" if error is not None else ""
+        rows = [
+            ("GPU", f"{self.gpu.name}, as described: {checked}"),
+            ("time", f"{_format_microseconds(self.time_us)} (modeled{accuracy})"),
+            ("launches", f"{len(self.launches)}"),
+            ("bound by", self.bound_by),
+            (
+                "limits",
+                ", ".join(
+                    f"{name} {_format_microseconds(amount)}" for name, amount in _list_largest(data["breakdown"])
+                ),
+            ),
+            (
+                "occupancy",
+                f"{occupancy['blocks']} blocks, {occupancy['warps']} of {self.gpu.warps} warps at once, limited by "
+                + occupancy["limited_by"],
+            ),
+            ("registers", f"{data['registers']} ({'ptxas' if self.source == 'sass' else 'estimated'})"),
+            ("memory", f"{data['dram_bytes'] / 1e6:,.3f} MB, last cache {data['l2_sectors']:,} sectors"),
+            ("issued", f"{data['instructions']:,} warp instructions"),
+            ("sampled", f"{data['sampled_blocks']} of {data['of_blocks']} blocks"),
+        ]
+        if not self.all_ran:
+            rows.append(
+                ("values", "some launches took too long to execute here; later launches did not read their results")
+            )
+        return rows
+
+
+_MAX_LISTED = 50
+
+
+def model_pattern(
+    variant: Variant,
+    inputs: Inputs,
+    params: Params,
+    gpu: str,
+    sources: Mapping[str, str] | None = None,
+    *,
+    pattern: str = "",
+    gpu_scaling: GpuScaling = UNSCALED,
+) -> ModeledRun:
+    """Model a variant's host program.
+
+    Parameters
+    ----------
+    variant : Variant
+    inputs : mapping
+    params : mapping
+    gpu : str
+        Name of a description, or a file with one.
+    sources : mapping or None
+        Kernel texts by file name that replace the project's.
+    pattern : str
+        Name of the variant's pattern, by which the known error of the model is found.
+    gpu_scaling : GpuScaling
+        Changes to the GPU's description.
+
+    Raises
+    ------
+    InputError
+        There is no such GPU, or the inputs are not valid for the variant.
+    KernelError
+        The timing model does not support the kernel, or there is no compiler.
+    """
+    description = gpu_scaling.scale_gpu(find_gpu(gpu))
+    with closing(model_host_program(variant, inputs, params, ModelingEngine(description), sources)) as engine:
+        return ModeledRun(
+            description, tuple(engine.launches), engine.source, engine.all_executed, pattern, variant.name
+        )
+
+
+def model_host_program(
+    variant: Variant, inputs: Inputs, params: Params, engine: ModelingEngine, sources: Mapping[str, str] | None = None
+) -> ModelingEngine:
+    """Run a variant's host program on a modeling engine; raises the errors of `model_pattern`."""
+    if variant.library:
+        raise InputError(f"{variant.title} is a library routine, whose kernels are not available to the timing model.")
+    if obstacle := variant.unsupported_reason(engine.device) or variant.obstacle(inputs, params):
+        raise InputError(obstacle)
+    engine.sources.update(sources or {})
+    for _ in variant.run(engine, inputs, params):
+        pass
+    return engine
+
+
+def refuse_textures(launch: KernelLaunch) -> None:
+    """Raise KernelError if a launch of a file's kernel binds texture references."""
+    if launch.textures:
+        raise KernelError(
+            f"{launch.kernel} reads texture references, which the timing model does not support in files."
+        )
+
+
+def model_kernel(
+    file: Path,
+    text: str,
+    kernel: str,
+    grid: Extent | None,
+    block: Extent | None,
+    arguments: Sequence[Any],
+    gpu: str,
+    *,
+    shared_bytes: int | None = None,
+    defines: Mapping[str, int | str] | None = None,
+    include_dirs: Sequence[Path] = (),
+    constants: Mapping[str, Any] | None = None,
+    gpu_scaling: GpuScaling = UNSCALED,
+) -> ModeledRun:
+    """Model one launch of a kernel; parameters as in `gpu.kernel.simulate.simulate` and `model_pattern`."""
+    description = gpu_scaling.scale_gpu(find_gpu(gpu))
+    bound = bind_launch(
+        file, text, kernel, grid, block, arguments, description,
+        shared_bytes=shared_bytes, defines=defines, include_dirs=include_dirs, constants=constants,
+    )  # fmt: skip
+    estimate = bound.file.estimate_launch(bound.name, bound.shape, bound.values)
+    code = bound.file.machine_kernel(bound.name)
+    launch = ModeledLaunch(kernel, bound.shape.grid, bound.shape.block, estimate.time_us, estimate, file.name, code)
+    return ModeledRun(description, (launch,), bound.file.source, all_ran=True)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundLaunch:
+    """A kernel launch that is ready to be modeled: file, kernel name, shape and argument values."""
+
+    file: ModeledFile
+    name: str
+    shape: GridShape
+    values: list[Any]
+
+
+def bind_launch(
+    file: Path,
+    text: str,
+    kernel: str,
+    grid: Extent | None,
+    block: Extent | None,
+    arguments: Sequence[Any],
+    gpu: GpuDescription,
+    *,
+    shared_bytes: int | None = None,
+    defines: Mapping[str, int | str] | None = None,
+    include_dirs: Sequence[Path] = (),
+    constants: Mapping[str, Any] | None = None,
+    lines: bool = False,
+) -> BoundLaunch:
+    """Return a launch ready to be modeled; parameters as in `model_kernel`, `lines` as in `compile_modeled_file`."""
+    file_launch = find_host_launch(text, kernel, defines)
+    extents: list[tuple[int, int, int]] = []
+    for option, requested, default in (("--grid", grid, file_launch.grid), ("--block", block, file_launch.block)):
+        chosen = default if requested is None else requested
+        if chosen is None:
+            raise file_launch.missing_extent_error(kernel, file.name, option)
+        extents.append(_pad_extents(chosen))
+    if "@" in kernel:
+        raise InputError(f"{kernel} cannot be modeled: the timing model finds kernels by name, not by line.")
+    macros = dict(defines or {})
+    module = SimulatedModule(text, file, macros, include_dirs, tolerant=True)
+    simulated = module.kernel(kernel)
+    shape = GridShape(extents[0], extents[1], (file_launch.shared_bytes or 0) if shared_bytes is None else shared_bytes)
+    simulated.check_launch(shape.grid, shape.block, shape.shared_bytes)
+    bound = bind_arguments(kernel, arguments, simulated.parameters)
+    if any(isinstance(value, Texture) for value in bound.values):
+        raise KernelError(f"{kernel} takes a texture object, which the timing model does not support in files.")
+    keep = f"\nnamespace {{ [[maybe_unused]] void *kept_for_the_model() {{ return (void *){kernel}; }} }}\n"
+    full_text = text + (keep if "<" in kernel else "")
+    folders = [file.resolve().parent, *include_dirs]
+    modeled = compile_modeled_file(full_text, gpu, macros, folders, file.name, module, lines=lines)
+    for name, value in (constants or {}).items():
+        if name not in module.variables:
+            raise KernelError(f"There is no variable {name!r} in {file.name}.")
+        modeled.set_variable(name, to_variable_bytes(name, value, module.variables[name]))
+    values = [value if isinstance(value, np.ndarray | np.generic) or value is None else None for value in bound.values]
+    return BoundLaunch(modeled, re.sub(r"\s", "", kernel), shape, values)
+
+
+def _pad_extents(extent: Extent) -> tuple[int, int, int]:
+    x, y, z = (*([extent] if isinstance(extent, int) else extent), 1, 1)[:3]
+    return int(x), int(y), int(z)
+
+
+def _list_largest(breakdown: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(((name, amount) for name, amount in breakdown.items() if amount), key=lambda each: -each[1])[:5]
+
+
+def _format_microseconds(amount: float) -> str:
+    return f"{amount / 1000:,.3f} ms" if amount >= 1000 else f"{amount:.2f} us"

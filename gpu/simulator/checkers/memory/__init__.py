@@ -1,0 +1,1 @@
+"""Checkers of memory: the heap, lifetimes, and values that were never written."""

@@ -1,0 +1,514 @@
+"""Checker for data races: two threads access a byte, at least one writes, and neither happens before the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.base.errors import SourcePosition
+from gpu.base.findings import Finding
+from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
+from gpu.simulator.checkers.checker import Checker
+from gpu.simulator.checkers.races.advice import RaceScope, format_race_advice
+from gpu.simulator.checkers.races.happens_before import HappensBefore
+from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchTree
+from gpu.simulator.checkers.races.shadow import EVENT, SEVERAL, Shadow, extract_threads, high_records, low_records
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
+from gpu.simulator.executor.state.observer import Access, WarpSync
+
+Array = npt.NDArray[Any]
+_Line = tuple[str, int]
+
+# The number of recent accesses for which values are kept for messages: a race is usually with a recent access.
+_VALUE_HISTORY_SIZE = 64
+
+
+@dataclass(frozen=True)
+class _CheckedAccess:
+    """The access to check; `lanes` and `cells` have one element for each cell of each lane."""
+
+    batch: BlockBatch
+    access: Access
+    event: int
+    shadow: Shadow
+    lanes: Array
+    cells: Array
+
+
+class RaceChecker(Checker):
+    """Find data races in shared and global memory, within a warp, within a block and between blocks.
+
+    A barrier orders the accesses of a block, `__syncwarp` also those of a warp, and the cluster barrier those of the
+    blocks of a cluster. Accesses of other blocks are ordered if the first thread, or one that it synchronized with at a
+    barrier, then called `__threadfence`, and after that the second thread, or one that it synchronized with, executed
+    an atomic operation or a volatile read on global memory. Atomic operations race neither with each other nor with
+    volatile reads; volatile reads and writes of global memory do not race; nor do lanes of a warp that write the same
+    value in one instruction.
+
+    For each byte, the checker records the last writer, and the lowest and the highest thread among the readers and
+    among the threads with atomic operations: if any two of them are in different blocks or warps, so are these two.
+    This detects every byte with a race, but not every pair of lines that race on it. The records take 40 bytes for each
+    element that a kernel reads, writes and updates atomically, 16 for an element that it only reads.
+
+    Between the start of an asynchronous copy and the wait for it, no thread may access its destination or change its
+    source, including the thread that started it; at the wait it becomes an access of that thread. The same applies to
+    the tiles that the matrix product of a warpgroup reads.
+
+    Child launches are compared with the launches that run concurrently, as described in `LaunchTree`.
+
+    Findings are kept across the host's launches; all other state is reset at each of them.
+    """
+
+    def __init__(self) -> None:
+        self._findings: dict[tuple[_Line, ...], Finding] = {}
+        self._is_child = False
+
+    @property
+    def findings(self) -> list[Finding]:
+        """One finding for each pair of source lines, in order of detection."""
+        return list(self._findings.values())
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        if not self._is_child:
+            self._reset()
+        self._is_child = False
+        self._clear_records()
+
+    def child_launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
+        self._tree.add_child(child, self._order.build_clock(child.lane, self._time))
+
+    def child_begins(self, child: ChildLaunch) -> None:
+        self._store_accesses()
+        self._tree.begin_child(child)
+        self._is_child = True
+
+    def launch_resumes(self, batch: BlockBatch) -> None:
+        # All earlier accesses happen before the following ones, so no records are needed.
+        self._tree.resume_launch(batch, self._time)
+        self._clear_records()
+        self.batch_begins(batch)
+
+    def launch_ends(self) -> None:
+        self._store_accesses()
+        self._clear_records()
+        if not self._tree.has_children:
+            self._values.clear()
+
+    def _reset(self) -> None:
+        """Reset all state for a launch by the host."""
+        self._tree = LaunchTree()
+        self._time = 1
+        self._sites: list[AccessSite] = []
+        self._number_of_site: dict[int, int] = {}
+        self._site_of_event = np.zeros(1024, np.int32)
+        self._values: dict[int, tuple[int, Any]] = {}
+
+    def _clear_records(self) -> None:
+        """Clear all records of accesses."""
+        self._order = HappensBefore()
+        self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
+        self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
+        # The sources and destinations of asynchronous copies that are still running.
+        self._copy_shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
+
+    def _store_accesses(self) -> None:
+        """Store the accesses of the running launch if other launches may run concurrently."""
+        if self._tree.has_children and self._arrays:
+            self._tree.store_accesses(self._batch, self._arrays)
+
+    def batch_begins(self, batch: BlockBatch) -> None:
+        self._order.batch_begins(batch)
+        self._tree.batch_begins(batch)
+        self._batch = batch
+        self._threads = self._order.first_thread + batch.geometry.lane_numbers
+        self._high_records = high_records(self._threads)
+        self._low_records = low_records(self._threads)
+
+    def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+        memory = access.memory
+        if not isinstance(memory, FlatMemory):
+            return
+        if memory not in self._copy_shadows:
+            blocks = batch.geometry.blocks if memory.space == "shared" else 1
+            self._copy_shadows[memory] = Shadow(memory, blocks, access.size)
+        shadow = self._copy_shadows[memory]
+        lanes, cells = shadow.cells(batch.geometry, access)
+        event = self._register_event(access) if begins else 0
+        if begins:
+            self._compare_copies(batch, access, event)
+        shadow.get_or_create("writer" if access.site.action == "write" else "reader high")[cells] = (
+            self._high_records[lanes] + event if begins else 0
+        )
+
+    def async_read_ends(self, batch: BlockBatch, access: Access) -> None:
+        self.access(batch, access)
+
+    def _compare_copies(self, batch: BlockBatch, access: Access, event: int) -> None:
+        """Report lanes that access the destination of a running copy or change its source.
+
+        The access may itself be the beginning of a copy.
+        """
+        assert isinstance(access.memory, FlatMemory)
+        shadow = self._copy_shadows.get(access.memory)
+        if shadow is None:
+            return
+        now = _CheckedAccess(batch, access, event, shadow, *shadow.cells(batch.geometry, access))
+        for slot in ("writer",) if access.site.action == "read" else ("writer", "reader high"):
+            records = shadow.get_or_create(slot).take(now.cells)
+            hit = np.flatnonzero(records)
+            self._report(now, hit, extract_threads(records[hit], slot), records[hit] & EVENT)
+
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+        if passes:
+            self._order.pass_phase(phase, lane)
+        else:
+            self._order.arrive_at_phase(self._time, phase, lane)
+
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
+        passed = self._order.barrier(self._time, mask)
+        if batch.cluster_blocks > 1:
+            return  # other blocks of the cluster may access the shared memory too
+        for memory in batch.shared.values():
+            if memory in self._shadows:
+                self._shadows[memory].clear_blocks(passed)
+
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
+        self._order.cluster_arrives(self._time, mask)
+
+    def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
+        self._order.cluster_passes(mask)
+
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
+        if name in ("__threadfence", "__threadfence_system"):
+            self._order.fence(self._time, mask)
+
+    def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
+        if sync.name == "__syncwarp":
+            self._order.warp_barrier(self._time, sync.mask, sync.member_mask, sync.exited_mask)
+
+    def access(self, batch: BlockBatch, access: Access) -> None:
+        memory, action = access.memory, access.site.action
+        if memory.space not in ("global", "shared"):
+            return
+        assert isinstance(memory, FlatMemory)
+        shadow = self._get_shadow(memory, batch, access.size)
+        now = _CheckedAccess(batch, access, self._register_event(access), shadow, *shadow.cells(batch.geometry, access))
+        if self._copy_shadows:
+            self._compare_copies(batch, access, now.event)
+        is_strong = access.site.volatile
+        is_flag = is_strong and memory.space == "global"
+        self._compare(now, "writer", ignores_volatile=is_flag and action == "read")
+        if action != "read":
+            self._compare(now, "reader high", "reader low")
+        if action == "write" and not is_flag:
+            self._compare(now, "volatile reader high", "volatile reader low")
+        if action == "write" or (action == "read" and not is_strong):
+            self._compare(now, "atomic high", "atomic low")
+        if memory.space == "global" and self._tree.has_children:
+            self._compare_launches(now, is_flag=is_flag)
+        if action == "write":
+            self._record_writers(now)
+        else:
+            self._record_threads(now, "atomic" if action == "atomic" else "volatile reader" if is_strong else "reader")
+        if memory.space == "global":
+            waits = is_flag and action == "read"
+            if action == "atomic" or waits:
+                self._order.acquire(now.event, access.mask.lanes)
+            if not waits:
+                self._order.record_access(now.event, access.mask.lanes)
+
+    def _get_shadow(self, memory: FlatMemory, batch: BlockBatch, size: int) -> Shadow:
+        shadow = self._shadows.get(memory)
+        if shadow is None:
+            if memory.space == "shared":
+                shadow = Shadow(memory, batch.geometry.blocks, size)
+            else:
+                # An array that is passed twice has one shadow. The reference keeps its address from being reused.
+                _, shadow = self._arrays.setdefault(_array_key(memory), (memory.data, Shadow(memory, 1, size)))
+            self._shadows[memory] = shadow
+        return shadow
+
+    def _register_event(self, access: Access) -> int:
+        """Return an event number for an access, and store its site and values for messages."""
+        event = self._time
+        self._time += 1
+        if event >= self._site_of_event.size:
+            self._site_of_event = np.resize(self._site_of_event, 2 * event)
+        if id(access.site) not in self._number_of_site:
+            self._number_of_site[id(access.site)] = len(self._sites)
+            self._sites.append(access.site)
+        self._site_of_event[event] = self._number_of_site[id(access.site)]
+        self._values[event] = (self._order.first_thread, access.values)
+        self._values.pop(event - _VALUE_HISTORY_SIZE, None)
+        return event
+
+    def _compare(self, checked: _CheckedAccess, *slots: str, ignores_volatile: bool = False) -> None:
+        """Report the lanes that race with the records of some slots, each lane and cell once."""
+        if checked.shadow.get(slots[0]) is None:
+            return
+        remaining: Array | None = None
+        for slot in slots:
+            records = checked.shadow.get_or_create(slot).take(
+                checked.cells if remaining is None else checked.cells[remaining]
+            )
+            hit = np.flatnonzero(records)
+            remaining = hit if remaining is None else remaining[hit]
+            if remaining.size == 0:
+                return
+            records = records[hit]
+            lanes = checked.lanes[remaining]
+            threads = extract_threads(records, slot)
+            if slot == "writer":
+                threads = self._other_writer(checked, remaining, lanes, records, threads)
+            events = records & EVENT
+            races = threads != self._threads[lanes]
+            if ignores_volatile:
+                races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
+            if races.any():
+                different = np.flatnonzero(races)
+                races[different] = ~self._order.are_ordered_before(
+                    lanes[different], threads[different], events[different], atomic=slot.startswith("atomic")
+                )
+                self._report(checked, remaining[races], threads[races], events[races])
+                remaining = remaining[~races]
+
+    def _compare_launches(self, checked: _CheckedAccess, *, is_flag: bool) -> None:
+        """Report the lanes that race with accesses of concurrent launches."""
+        assert isinstance(checked.access.memory, FlatMemory)
+        action, key = checked.access.site.action, _array_key(checked.access.memory)
+        excluded = ("volatile", "atomic") if action == "read" else ("volatile",)
+        slots = [slot for slot in _CONFLICTS[action] if not (is_flag and slot.startswith(excluded))]
+        for past, seen in self._tree.find_concurrent_accesses():
+            if key not in past.arrays or not past.arrays[key].may_contain(checked.cells, checked.shadow.cell_size):
+                continue
+            reported = np.zeros(checked.cells.size, bool)
+            for slot in slots:
+                at, records = past.arrays[key].find_records(slot, checked.cells, checked.shadow.cell_size)
+                if not at.size:
+                    continue
+                threads, events = extract_threads(records, slot), records & EVENT
+                races = ~reported[at]
+                if seen is not None:
+                    races &= ~seen.includes(threads, events)
+                if is_flag and action == "read":
+                    races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
+                reported[at[races]] = True
+                self._report(checked, at[races], threads[races], events[races], past.batch)
+
+    def _other_writer(
+        self, checked: _CheckedAccess, indices: Array, lanes: Array, records: Array, threads: Array
+    ) -> Array:
+        """Return the threads; where a record has several writers and names the lane itself, return another writer."""
+        others = checked.shadow.get("other writer")
+        if others is None:
+            return threads
+        same = ((records & SEVERAL) != 0) & (threads == self._threads[lanes])
+        return np.where(same, others.take(checked.cells[indices]), threads)
+
+    def _record_threads(self, checked: _CheckedAccess, slot: str) -> None:
+        """Record the lowest and the highest thread of a read or an atomic operation."""
+        lanes, cells = checked.lanes, checked.cells
+        slots = ((slot + " high", self._high_records), (slot + " low", self._low_records))
+        for name, own in slots:
+            records = checked.shadow.get_or_create(name)
+            mine = _lane_records(own, checked) + checked.event
+            merged = records.take(cells)
+            if self._order.has_warp_times or (self._order.has_barriers and checked.access.memory.space == "global"):
+                self._drop_ordered(merged, lanes, name)
+            np.maximum(merged, mine, out=merged)
+            # If several lanes access a cell, the last assignment remains: the highest lane, or the lowest.
+            if own is self._high_records:
+                records[cells] = merged
+            else:
+                records[cells[::-1]] = merged[::-1]
+
+    def _drop_ordered(self, records: Array, lanes: Array, slot: str) -> None:
+        """Clear records that a barrier or `__syncwarp` orders before the current access of their block or warp."""
+        hit = np.flatnonzero(records)
+        if hit.size:
+            present = records[hit]
+            ordered = self._order.are_ordered_in_block(lanes[hit], extract_threads(present, slot), present & EVENT)
+            records[hit[ordered]] = 0
+
+    def _record_writers(self, checked: _CheckedAccess) -> None:
+        """Record the writers, and report lanes that write the same cell in this instruction."""
+        cells = checked.cells
+        writers = checked.shadow.get_or_create("writer")
+        mine = _lane_records(self._high_records, checked) + checked.event
+        writers[cells] = mine
+        if (writers.take(cells) == mine).all():
+            return
+        # In reverse order the first lane remains, so that the finding names it as the earlier writer.
+        writers[cells[::-1]] = mine[::-1]
+        first = writers.take(cells)
+        clash = np.flatnonzero(first != mine)
+        threads = extract_threads(first[clash], "writer")
+        lanes, firsts = checked.lanes[clash], threads - self._order.first_thread
+        harmless = (lanes // WARP == firsts // WARP) & _same_values(checked.access.values, lanes, firsts)
+        writers[cells] = mine
+        writers[cells[clash]] |= SEVERAL
+        checked.shadow.get_or_create("other writer")[cells[clash]] = threads
+        racing = ~harmless
+        self._report(checked, clash[racing], threads[racing], np.full(np.count_nonzero(racing), checked.event))
+
+    def _report(
+        self,
+        checked: _CheckedAccess,
+        indices: Array,
+        threads: Array,
+        events: Array,
+        other_batch: BlockBatch | None = None,
+    ) -> None:
+        """Add findings for races of the current access with earlier ones.
+
+        Parameters
+        ----------
+        checked : _Now
+            The current access.
+        indices : array of int
+            Indices of the racing elements of `checked.lanes`.
+        threads, events : array of int
+            Thread and event of the earlier access, one for each index.
+        other_batch : BlockBatch or None
+            A batch of the launch of the earlier accesses, if that is another launch.
+        """
+        if checked.shadow.cell_size < checked.access.size:
+            _, first = np.unique(checked.lanes[indices], return_index=True)
+            indices, threads, events = indices[first], threads[first], events[first]
+        if indices.size == 0:
+            return
+        sites = self._site_of_event[events]
+        for number in np.unique(sites):
+            chosen = np.flatnonzero(sites == number)
+            one = chosen[0]
+            earlier = self._sites[number]
+            lines = tuple(sorted(_line_key(site.position) for site in (earlier, checked.access.site)))
+            if lines in self._findings:
+                finding = self._findings[lines]
+                self._findings[lines] = replace(finding, count=finding.count + chosen.size)
+                continue
+            lane, thread, event = int(checked.lanes[indices[one]]), int(threads[one]), int(events[one])
+            self._findings[lines] = self._build_finding(checked, lane, earlier, thread, event, chosen.size, other_batch)
+
+    def _build_finding(
+        self,
+        checked: _CheckedAccess,
+        lane: int,
+        earlier: AccessSite,
+        thread: int,
+        event: int,
+        count: int,
+        other_batch: BlockBatch | None,
+    ) -> Finding:
+        access, batch = checked.access, other_batch or checked.batch
+        # The lanes of earlier batches have negative numbers.
+        names = (batch.describe(thread - batch.first * batch.geometry.lanes_per_block), checked.batch.describe(lane))
+        first, second = (
+            f"{_NOUNS[site.action]} access at {_format_position(site.position)} by {name}"
+            for site, name in zip((earlier, access.site), names, strict=True)
+        )
+        element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
+        values = ", ".join(
+            f"{_VERBS[site.action]} {value}"
+            for site, value in (
+                (earlier, self._format_value(event, thread)),
+                (access.site, self._format_value(checked.event, int(self._threads[lane]))),
+            )
+            if value is not None
+        )
+        advice = format_race_advice(
+            self._find_scope(checked, lane, thread, event, other_batch),
+            is_one_line=_line_key(earlier.position) == _line_key(access.site.position),
+            has_atomic="atomic" in (earlier.action, access.site.action),
+        )
+        assert isinstance(access.memory, FlatMemory)
+        return Finding(
+            "race",
+            f"Race reported between {first} and {second} on "
+            f"{access.memory.describe_location(int(element), access.size)} ({access.memory.space} memory)"
+            + (", in launches that run at the same time" if other_batch is not None else "")
+            + (f": {values}" if values else "")
+            + f". {advice}",
+            (earlier.position, access.site.position),
+            names,
+            count,
+        )
+
+    def _find_scope(
+        self, checked: _CheckedAccess, lane: int, thread: int, event: int, other_batch: BlockBatch | None
+    ) -> RaceScope:
+        """Return the narrowest scope that contains a lane and the earlier thread that it races with."""
+        if other_batch is not None:
+            return "launches"
+        if checked.shadow in self._copy_shadows.values():
+            return "copy"
+        if event == checked.event:
+            return "instruction"
+        theirs, per_block = thread - self._order.first_thread, checked.batch.geometry.lanes_per_block
+        if theirs // per_block != lane // per_block:
+            return "grid" if checked.access.memory.space == "global" else "cluster"
+        return "warp" if theirs // WARP == lane // WARP else "block"
+
+    def _format_value(self, event: int, thread: int) -> str | None:
+        """Return the value that a thread read or wrote, or None if it is no longer known."""
+        if event not in self._values:
+            return None
+        first, values = self._values[event]
+        parts = values if isinstance(values, tuple) else (values,)
+        thread_values = [value[thread - first] if isinstance(value, np.ndarray) else value for value in parts]
+        if not all(isinstance(value, np.generic | int | float) for value in thread_values):
+            return None  # the value of a pointer is not meaningful to the reader
+        return f"({', '.join(map(str, thread_values))})" if isinstance(values, tuple) else str(thread_values[0])
+
+
+# For each action, the slots of another launch that conflict with it.
+_CONFLICTS = {
+    "read": ("writer", "atomic high", "atomic low"),
+    "write": (
+        "writer",
+        "reader high",
+        "reader low",
+        "atomic high",
+        "atomic low",
+        "volatile reader high",
+        "volatile reader low",
+    ),
+    "atomic": ("writer", "reader high", "reader low"),
+}
+_NOUNS = {"read": "Read", "write": "Write", "atomic": "Atomic"}
+_VERBS = {"read": "read", "write": "wrote", "atomic": "atomic operand"}
+
+
+def _array_key(memory: FlatMemory) -> ArrayKey:
+    return (memory.data.ctypes.data, memory.data.size)
+
+
+def _lane_records(values: Array, checked: _CheckedAccess) -> Array:
+    records: Array = values if checked.lanes is checked.batch.geometry.lane_numbers else values.take(checked.lanes)
+    return records
+
+
+def _line_key(position: SourcePosition) -> _Line:
+    return position.file, position.line
+
+
+def _format_position(position: SourcePosition) -> str:
+    return f"{PurePath(position.file).name}:{position.line}"
+
+
+def _same_values(values: Any, lanes: Array, others: Array) -> Array:
+    """Return whether each lane wrote bitwise the same value as another lane."""
+    same: Array = np.ones(lanes.size, bool)
+    for value in values if isinstance(values, tuple) else (values,):
+        if isinstance(value, np.ndarray):
+            same &= value[lanes].view(f"V{value.itemsize}") == value[others].view(f"V{value.itemsize}")
+    return same

@@ -1,0 +1,1 @@
+"""LLVM's text: functions under construction, and the instructions of operators and expressions."""

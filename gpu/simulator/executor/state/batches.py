@@ -1,0 +1,180 @@
+"""Division of a grid into batches: many blocks per batch for speed, one if blocks wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpu.simulator import ir
+from gpu.simulator.executor.state.batch import Geometry
+from gpu.simulator.types import Type
+
+# Enough lanes to make Python's overhead negligible, few enough that a kernel's variables stay in the cache.
+BATCH_LANES = 1 << 15
+
+
+def split_grid(grid: Sequence[int], block: Sequence[int], lanes: int, blocks: range) -> Iterator[tuple[int, int]]:
+    """Split blocks of the grid into consecutive batches of about `lanes` lanes, but at least one block.
+
+    Batches end at the ends of rows or planes where that does not make them smaller.
+
+    Parameters
+    ----------
+    grid, block : sequence of int
+        Extents in x, y and z.
+    lanes : int
+        The target number of lanes per batch.
+    blocks : range
+        The numbers of the blocks to split, x fastest.
+
+    Yields
+    ------
+    first, count : int
+        The first block of a batch, and the number of its blocks.
+    """
+    limit = max(1, lanes // Geometry(block, 1).lanes)
+    row, plane = grid[0], grid[0] * grid[1]
+    batch = plane if plane <= limit else max(1, limit // row) * row if row <= limit else limit
+    border = plane if row <= limit else row
+    first = blocks.start
+    while first < blocks.stop:
+        count = min(batch, border - first % border, blocks.stop - first)
+        yield first, count
+        first += count
+
+
+def compute_cluster_unit(grid: Sequence[int], cluster: Sequence[int]) -> int:
+    """Return the smallest number of consecutive blocks that form whole clusters."""
+    if cluster[2] > 1:
+        return grid[0] * grid[1] * cluster[2]
+    return grid[0] * cluster[1] if cluster[1] > 1 else cluster[0]
+
+
+def split_clusters(
+    grid: Sequence[int], cluster: Sequence[int], block: Sequence[int], lanes: int, blocks: range
+) -> Iterator[tuple[int, int]]:
+    """Split blocks of the grid into batches of whole clusters, including clusters that are only partly in `blocks`.
+
+    The parameters are those of `split_grid`; `cluster` has a cluster's extents in blocks.
+    """
+    unit = compute_cluster_unit(grid, cluster)
+    together = max(1, lanes // (unit * Geometry(block, 1).lanes)) * unit
+    first = blocks.start // unit * unit
+    stop = -(-blocks.stop // unit) * unit
+    while first < stop:
+        count = min(together, stop - first)
+        yield first, count
+        first += count
+
+
+def has_wait_loop(statement: ir.Statement) -> bool:
+    """Return whether a statement contains a loop that waits for another thread.
+
+    Such a loop tests memory with an atomic operation, has an empty body, or repeats the same iteration until memory
+    changes.
+    """
+    match statement:
+        case ir.Loop(condition, _, body):
+            return (
+                _reads_memory(condition, atomics_only=not _is_empty(body))
+                or _only_polls(statement)
+                or has_wait_loop(body)
+            )
+        case ir.Block(statements):
+            return any(map(has_wait_loop, statements))
+        case ir.If(_, then, orelse):
+            return has_wait_loop(then) or (orelse is not None and has_wait_loop(orelse))
+        case ir.Switch(_, sections):
+            return any(has_wait_loop(section.body) for section in sections)
+    return False
+
+
+def _only_polls(loop: ir.Loop) -> bool:
+    """Return whether a loop only loads from the same addresses in each iteration and tests the loaded values."""
+    return (
+        loop.step is None
+        and _is_repeatable(loop.body, _find_assigned_slots(loop.body), set())
+        and _is_invariant(loop.condition, frozenset())
+        and _reads_memory(loop.body, atomics_only=False)
+    )
+
+
+def _is_repeatable(statement: ir.Statement, assigned: frozenset[int], current: set[int]) -> bool:
+    """Return whether a statement does the same in each iteration unless memory changes.
+
+    `assigned` are the variables that the loop's body assigns, `current` those that this iteration has assigned already.
+    """
+    match statement:
+        case ir.Block(statements):
+            return all(_is_repeatable(each, assigned, current) for each in statements)
+        case ir.Declare(slot, _, value) | ir.Evaluate(ir.Assign(_, ir.Local(_, slot), value)):
+            current.add(slot)
+            return _is_invariant(value, assigned - current)
+        case ir.Evaluate(ir.Fence() | ir.Const()) | ir.Jump() | ir.Return():
+            return True
+        case ir.If(condition, then, orelse):
+            return _is_invariant(condition, assigned - current) and all(
+                _is_repeatable(each, assigned, set(current)) for each in (then, orelse) if each is not None
+            )
+    return False
+
+
+def _find_assigned_slots(statement: ir.Statement) -> frozenset[int]:
+    """Return the variables that a statement assigns to."""
+    match statement:
+        case ir.Block(statements):
+            return frozenset().union(*map(_find_assigned_slots, statements))
+        case ir.Evaluate(ir.Assign(_, ir.Local(_, slot))):
+            return frozenset((slot,))
+        case ir.If(_, then, orelse):
+            return _find_assigned_slots(then) | (_find_assigned_slots(orelse) if orelse is not None else frozenset())
+    return frozenset()
+
+
+def _is_invariant(expression: object, changing: frozenset[int]) -> bool:
+    """Return whether an expression assigns no variable and reads none of `changing`."""
+    return not any(
+        isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall)
+        or (isinstance(node, ir.Local) and node.slot in changing)
+        for node in _iterate_nodes(expression)
+    )
+
+
+def _is_empty(statement: ir.Statement) -> bool:
+    return isinstance(statement, ir.Block) and all(map(_is_empty, statement.statements))
+
+
+def _reads_memory(expression: object, *, atomics_only: bool) -> bool:
+    """Return whether an expression reads memory, or calls a function with an atomic or volatile read."""
+    return any(
+        isinstance(node, ir.Atomic)
+        or (isinstance(node, ir.Load) and not atomics_only)
+        or (
+            isinstance(node, ir.Call)
+            and any(_has_strong_read(called.body) for called in find_reachable_functions(node.function))
+        )
+        for node in _iterate_nodes(expression)
+    )
+
+
+def _has_strong_read(statement: ir.Statement) -> bool:
+    return any(
+        isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile)
+        for node in _iterate_nodes(statement)
+    )
+
+
+def _iterate_nodes(node: object) -> Iterator[object]:
+    """Yield a node and all its descendants, except called functions and types, which may be recursive."""
+    yield node
+    for part in vars(node).values() if hasattr(node, "__dataclass_fields__") else ():
+        for inner in part if isinstance(part, tuple) else (part,):
+            if not isinstance(inner, ir.Function | Type):
+                yield from _iterate_nodes(inner)
+
+
+def find_reachable_functions(kernel: ir.Function) -> list[ir.Function]:
+    """Return a kernel and all functions that it calls, directly or indirectly."""
+    functions = [kernel]
+    for function in functions:
+        functions += [called for called in function.calls if not any(called is other for other in functions)]
+    return functions

@@ -1,0 +1,402 @@
+"""Device memories. Every access is checked, so that nothing outside an array is ever accessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.atomics import apply_atomics
+from gpu.simulator.executor.state.batch import BlockBatch
+
+Array = npt.NDArray[Any]
+DType = np.dtype[Any]
+
+# The byte that fills uninitialized memory: NaN as a float, -1 as an integer, so that reads of it are noticeable.
+POISON = 0xFF
+
+
+@dataclass(frozen=True)
+class AccessSite:
+    """The source position of an access, and its action: "read", "write" or "atomic".
+
+    An access may be `volatile`, of a whole `vector` type, to a `sum` of an asynchronous matrix product, or by a `bulk`
+    copy.
+    """
+
+    position: SourcePosition
+    action: str
+    volatile: bool = False
+    vector: bool = False
+    sum: bool = False
+    bulk: bool = False
+
+
+class DeviceMemory(Protocol):
+    """Memory that lanes read and write; `element` is an index in elements of `dtype`, one for all or one per lane."""
+
+    name: str
+    space: str
+
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any: ...
+
+    def store(
+        self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None: ...
+
+    def atomic(
+        self,
+        batch: BlockBatch,
+        element: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: LaneMask,
+        site: AccessSite,
+        used: bool,
+    ) -> Any: ...
+
+
+class FlatMemory:
+    """Memory backed by one array of bytes: global or constant memory, and the base class of shared memory.
+
+    `element_bytes` is the size of an element as declared in the source, or 0 if it is unknown.
+    """
+
+    def __init__(self, name: str, space: str, data: Array, *, writable: bool = True, element_bytes: int = 0) -> None:
+        self.name = name
+        self.element_bytes = element_bytes
+        self.space = space
+        self.data = data
+        self._writable = writable
+        self._views: dict[DType, Array] = {}
+
+    def view(self, dtype: DType) -> Array:
+        """Return the bytes as elements of a type; a partial element at the end is left out."""
+        if dtype not in self._views:
+            size = self.data.size // dtype.itemsize * dtype.itemsize
+            self._views[dtype] = self.data[:size].view(dtype)
+        return self._views[dtype]
+
+    def replace_data(self, data: Array) -> None:
+        """Replace the backing array."""
+        self.data = data
+        self._views.clear()
+
+    def to_declared_element(self, element: int, size: int) -> int:
+        """Convert an index in elements of `size` bytes to one in elements of the declared type, such as float3."""
+        return element * size // self.element_bytes if self.element_bytes > size else element
+
+    def describe_location(self, element: int, size: int) -> str:
+        """Return a description of the location of an access of `size` bytes, with the bytes of a partial element."""
+        declared = self.to_declared_element(element, size)
+        if self.element_bytes <= size:
+            return f"element {declared} of {self.name}"
+        first = element * size - declared * self.element_bytes
+        return f"element {declared} of {self.name} (bytes {first} to {first + size - 1} of its {self.element_bytes})"
+
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
+        view = self.view(dtype)
+        if not isinstance(element, np.ndarray) or mask.full:
+            index = self._check_index(batch, element, dtype, None, site)
+            return view[index] if isinstance(index, int) else view.take(index)
+        if 2 * mask.count >= element.size:
+            # Most lanes are active: the others read element 0, which exists because an active lane reads this memory.
+            index = self._check_index(batch, element * mask.bits, dtype, None, site)
+            return view.take(index)
+        values = np.zeros(element.size, dtype)
+        values[mask.lanes] = view.take(self._check_index(batch, element[mask.lanes], dtype, mask.lanes, site))
+        return values
+
+    def store(
+        self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None:
+        self._reject_read_only(batch, mask, site)
+        lanes = None if mask.full else mask.lanes
+        index = self._check_index(batch, _select_lanes(element, lanes), dtype, lanes, site)
+        value = _select_lanes(value, lanes)
+        if isinstance(index, int) and isinstance(value, np.ndarray):
+            value = value[-1]  # all lanes write one element: the last value remains
+        self.view(dtype)[index] = value
+
+    def atomic(
+        self,
+        batch: BlockBatch,
+        element: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: LaneMask,
+        site: AccessSite,
+        used: bool,
+    ) -> Any:
+        self._reject_read_only(batch, mask, site)
+        lanes = None if mask.full else mask.lanes
+        index = self._check_index(batch, _select_lanes(element, lanes), dtype, lanes, site)
+        if isinstance(index, int):
+            index = np.full(mask.count, index)
+        old = apply_atomics(self.view(dtype), index, op, [_select_lanes(value, lanes) for value in values], used)
+        if old is None or lanes is None:
+            return old
+        spread = np.zeros(mask.bits.size, dtype)
+        spread[lanes] = old
+        return spread
+
+    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
+        """Return indices into the view; raise an error if one is out of bounds."""
+        size = self.view(dtype).size
+        if isinstance(element, int):
+            if not 0 <= element < size:
+                self._out_of_bounds(batch, element, size, dtype, lanes, site)
+            return element
+        _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
+        return element.astype(np.intp)
+
+    def _reject_read_only(self, batch: BlockBatch, mask: LaneMask, site: AccessSite) -> None:
+        if not self._writable:
+            raise LaunchError(
+                f"{site.position}: {batch.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
+                "which is read-only in a kernel.",
+                position=site.position,
+                kind="other",
+                thread=batch.describe(int(mask.lanes[0])),
+            )
+
+    def _out_of_bounds(
+        self, batch: BlockBatch, element: Any, size: int, dtype: DType, lanes: Array | None, site: AccessSite
+    ) -> NoReturn:
+        elements = np.atleast_1d(element)
+        outside = int(np.flatnonzero((elements < 0) | (elements >= size))[0])
+        lane = outside if lanes is None else int(lanes[outside])
+        if not isinstance(element, np.ndarray) and lanes is None:
+            lane = 0
+        raise LaunchError(
+            f"{site.position}: Invalid __{self.space}__ {site.action} of size {dtype.itemsize} bytes by "
+            f"{batch.describe(lane)}: element {self.to_declared_element(int(elements[outside]), dtype.itemsize)} of "
+            f"{self.name}, which has {self.to_declared_element(size, dtype.itemsize)}.",
+            position=site.position,
+            advice="Compare the index with the array's size before the access.",
+            kind="out-of-bounds",
+            thread=batch.describe(lane),
+        )
+
+
+class SharedMemory(FlatMemory):
+    """A `__shared__` variable of all blocks of a batch. Element indices count from the beginning of a block's array."""
+
+    def __init__(self, name: str, size: int, batch: BlockBatch, element_bytes: int = 0) -> None:
+        self._size = size
+        self._stride = max(-(-size // 16) * 16, 16)
+        self._blocks = batch.geometry.blocks
+        self._cluster_memories: dict[int, ClusterMemory] = {}
+        data = np.full(self._blocks * self._stride, POISON, np.uint8)
+        super().__init__(name, "shared", data, element_bytes=element_bytes)
+        self._bases: dict[DType, Array] = {}
+
+    def _base(self, batch: BlockBatch, dtype: DType) -> Array:
+        if dtype not in self._bases:
+            self._bases[dtype] = batch.geometry.block_of_lane * (self._stride // dtype.itemsize)
+        return self._bases[dtype]
+
+    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
+        size = self._size // dtype.itemsize
+        if isinstance(element, int):
+            if not 0 <= element < size:
+                self._out_of_bounds(batch, element, size, dtype, lanes, site)
+        else:
+            _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
+        if self._blocks == 1:
+            return element if isinstance(element, int) else element.astype(np.intp)
+        base = self._base(batch, dtype)
+        return (base if lanes is None else base[lanes]) + element
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        """The size of a block's variable, and the distance between those of consecutive blocks, in bytes."""
+        return self._size, self._stride
+
+    def describe_location(self, element: int, size: int) -> str:
+        """Return a description of the location of an access, with the element's index within its block."""
+        return super().describe_location(element % (self._stride // size), size)
+
+    def get_cluster_memory(self, batch: BlockBatch, rank: int) -> ClusterMemory:
+        """Return the variable of the block with a rank in each cluster."""
+        if rank not in self._cluster_memories:
+            self._cluster_memories[rank] = ClusterMemory(self, batch, rank)
+        return self._cluster_memories[rank]
+
+
+class ClusterMemory(SharedMemory):
+    """A `__shared__` variable of the block with a given rank in each lane's cluster.
+
+    Element indices are relative to the lane's own block; those of another block are offset by the blocks in between.
+    """
+
+    def __init__(self, own: SharedMemory, batch: BlockBatch, rank: int) -> None:
+        FlatMemory.__init__(self, own.name, "shared", own.data, element_bytes=own.element_bytes)
+        self.own_memory = own
+        self._size, self._stride = own.extents
+        self.rank = rank
+        blocks = batch.block_of_rank[batch.cluster_of_block, rank] - np.arange(batch.geometry.blocks)
+        self.byte_offsets = np.repeat(blocks, batch.geometry.lanes_per_block) * self._stride
+        """For each lane, the offset in bytes of the variable from that of the lane's own block."""
+        self._block_offsets = batch.geometry.block_of_lane * self._stride
+
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
+        values = np.zeros(mask.bits.size, dtype)
+        index = self._check_index(batch, _select_lanes(element, mask.lanes), dtype, mask.lanes, site)
+        values[mask.lanes] = self.view(dtype).take(index)
+        return values
+
+    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
+        size, width = self._size // dtype.itemsize, dtype.itemsize
+        moved, flat = (each if lanes is None else each[lanes] for each in (self.byte_offsets, self._block_offsets))
+        inside = element - moved // width
+        if ((inside < 0) | (inside >= size)).any():
+            self._out_of_bounds(batch, inside, size, dtype, lanes, site)
+        return (flat // width + element).astype(np.intp)
+
+
+def observed_memory(memory: DeviceMemory) -> DeviceMemory:
+    """Return the memory that observers see for an access: for another block's variable, that of all blocks."""
+    return memory.own_memory if isinstance(memory, ClusterMemory) else memory
+
+
+class LocalMemory:
+    """Local memory: `size` bytes per lane, interleaved by lane as on a GPU.
+
+    The elements of `s` bytes at offset `o` of all lanes are stored consecutively from byte `o * lanes`, so that an
+    index shared by all lanes addresses a row. This layout requires that elements are read in the size in which they
+    were written. In `punned` memory the bytes of a lane are consecutive instead, so elements may have any size. Memory
+    with elements of one size is converted to that layout at the first read in another size, unless it is recorded.
+    """
+
+    def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False, punned: bool = False) -> None:
+        self.name = name
+        self.space = "local"
+        self.size = size
+        self.zeroed = zeroed
+        self.punned = punned
+        self.recorded = False
+        self._lanes = lanes
+        self.stride = -(-size // 16) * 16 if punned else size
+        self._data = np.full(self.stride * lanes, 0 if zeroed else POISON, np.uint8)
+        self._sizes: set[int] = set()
+
+    @property
+    def bytes(self) -> int:
+        """The size for all lanes together, in bytes."""
+        return self._data.size
+
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
+        if self._sizes and dtype.itemsize not in self._sizes and not self.punned and not self._convert_layout():
+            raise LaunchError(
+                f"{site.position}: {self.name} is read in elements of {dtype.itemsize} bytes but was written in "
+                "another size, which the simulator does not support in local memory.",
+                position=site.position,
+                advice="Read elements of the written size and combine them, or use functions such as __float_as_int.",
+            )
+        self._check(batch, element, dtype, mask, site)
+        view = self._data.view(dtype) if self._data.size else self._data
+        if self.punned:
+            values = np.zeros(batch.geometry.lanes, dtype)
+            values[mask.lanes] = view[self._punned_index(element, dtype, mask)]
+            return values
+        if isinstance(element, int):
+            # A copy: a later store must not change the value.
+            return view[element * self._lanes : (element + 1) * self._lanes].copy()
+        if mask.full:
+            return view.take(element.astype(np.intp) * self._lanes + batch.geometry.lane_numbers)
+        values = np.zeros(element.size, dtype)
+        values[mask.lanes] = view[element[mask.lanes].astype(np.intp) * self._lanes + mask.lanes]
+        return values
+
+    def store(
+        self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None:
+        self._check(batch, element, dtype, mask, site)
+        self._sizes.add(dtype.itemsize)
+        view = self._data.view(dtype)
+        if self.punned:
+            view[self._punned_index(element, dtype, mask)] = _select_lanes(value, mask.lanes)
+        elif mask.full and isinstance(element, int):
+            view[element * self._lanes : (element + 1) * self._lanes] = value
+        else:
+            index = _select_lanes(element, mask.lanes)
+            view[np.asarray(index, np.intp) * self._lanes + mask.lanes] = _select_lanes(value, mask.lanes)
+
+    def atomic(
+        self,
+        batch: BlockBatch,
+        element: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: LaneMask,
+        site: AccessSite,
+        used: bool,
+    ) -> Any:
+        raise LaunchError(
+            f"{site.position}: atomic operation on {self.name}, which is in local memory.",
+            position=site.position,
+            kind="other",
+            thread=batch.describe(int(mask.lanes[0])),
+        )
+
+    def _convert_layout(self) -> bool:
+        """Convert to the layout with consecutive bytes per lane if possible; return whether it succeeded."""
+        if self.recorded or len(self._sizes) != 1:
+            return False
+        (size,) = self._sizes
+        count, stride = self.size // size, -(-self.size // 16) * 16
+        laid = np.full((self._lanes, stride), 0 if self.zeroed else POISON, np.uint8)
+        elements = self._data[: count * self._lanes * size].reshape(count, self._lanes, size)
+        laid[:, : count * size] = elements.transpose(1, 0, 2).reshape(self._lanes, -1)
+        self.punned, self.stride, self._data = True, stride, laid.reshape(-1)
+        return True
+
+    def _punned_index(self, element: Any, dtype: DType, mask: LaneMask) -> Array:
+        index: Array = mask.lanes * (self.stride // dtype.itemsize) + np.asarray(
+            _select_lanes(element, mask.lanes), np.intp
+        )
+        return index
+
+    def _check(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> None:
+        count = self.size // dtype.itemsize
+        if isinstance(element, int):
+            if 0 <= element < count:
+                return
+            elements = np.full(mask.count, element)
+        else:
+            elements = element if mask.full else element[mask.lanes]
+            if elements.view(_UNSIGNED[elements.dtype.itemsize]).max() < count:
+                return
+        outside = int(np.flatnonzero((elements < 0) | (elements >= count))[0])
+        raise LaunchError(
+            f"{site.position}: Invalid __local__ {site.action} of size {dtype.itemsize} bytes by "
+            f"{batch.describe(int(mask.lanes[outside]))}: element {int(elements[outside])} of {self.name}, which has "
+            f"{count}.",
+            position=site.position,
+            advice="Compare the index with the array's size before the access.",
+            kind="out-of-bounds",
+            thread=batch.describe(int(mask.lanes[outside])),
+        )
+
+
+def _select_lanes(value: Any, lanes: Array | None) -> Any:
+    """Return the elements of a value for some lanes."""
+    return value.take(lanes) if lanes is not None and isinstance(value, np.ndarray) else value
+
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def _check_range(element: Array, size: int, fail: Callable[[], NoReturn]) -> None:
+    """Call `fail` if an index is out of range. Compared as unsigned numbers, negative indices are large."""
+    if element.size and element.view(_UNSIGNED[element.dtype.itemsize]).max() >= size:
+        fail()

@@ -1,0 +1,347 @@
+"""The observer interface of the lockstep executor, used by the recorder, the counters and the checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.base.errors import SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator import ir
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, LocalMemory
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class IssuedStep:
+    """A statement that lanes are about to execute, or a condition that they are about to test.
+
+    Parameters
+    ----------
+    position : SourcePosition
+        The position of the statement.
+    kind : str
+        "evaluate", "declare", "if", "loop", "switch", "return" or "barrier".
+    operations : int
+        The number of operations on data per lane, as `gpu.simulator.executor.operation_counter` defines them.
+    executed : Statement, Expression or None
+        The statement, or the step expression of a `for`; None at a barrier.
+    """
+
+    position: SourcePosition
+    kind: str
+    operations: int
+    executed: ir.Statement | ir.Expression | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Access:
+    """A completed memory access by the lanes of a mask.
+
+    Parameters
+    ----------
+    site : AccessSite
+        The source position, and "read", "write" or "atomic".
+    memory : DeviceMemory
+        The accessed memory: its `space` is "global", "constant", "shared" or "local".
+    element : int or array
+        The index in elements of `size` bytes, one for all lanes, or one per lane of the batch. In shared memory it
+        counts from the beginning of the block's array.
+    size : int
+        Bytes per lane.
+    mask : LaneMask
+        The lanes that access memory.
+    values : scalar, array or tuple
+        The values read or written, one for all lanes or one per lane; for a struct, one for each leaf. For an atomic
+        operation, the operand.
+    used : bool
+        For an atomic operation, whether the kernel uses its return value.
+    register : bool array or None
+        In schedules that cache values in registers: the lanes of the batch that read from a register or wrote to one.
+        None in other schedules.
+    """
+
+    site: AccessSite
+    memory: DeviceMemory
+    element: Any
+    size: int
+    mask: LaneMask
+    values: Any
+    used: bool = True
+    register: Array | None = None
+
+    @property
+    def elements(self) -> Array:
+        """The element index of each lane of `mask.lanes`, as int64."""
+        if isinstance(self.element, np.ndarray):
+            return self.element[self.mask.lanes].astype(np.int64)
+        return np.full(self.mask.count, self.element, np.int64)
+
+
+@dataclass(frozen=True)
+class WarpSync:
+    """A `__syncwarp` or an exchange of values within a warp, executed by the lanes of a mask.
+
+    Parameters
+    ----------
+    position : SourcePosition
+        The position of the call.
+    name : str
+        Such as "__syncwarp" or "__shfl_down_sync".
+    mask : LaneMask
+        The lanes that call it.
+    member_mask : scalar or array
+        The mask argument, as uint32: one for all lanes, or one per lane of the batch.
+    exited_mask : LaneMask or None
+        The lanes that have exited.
+    sources : array or None
+        For a shuffle, the lane of its warp that each lane reads: shape (warps, 32).
+    """
+
+    position: SourcePosition
+    name: str
+    mask: LaneMask
+    member_mask: Any
+    exited_mask: LaneMask | None
+    sources: Array | None = None
+
+
+@dataclass(frozen=True)
+class HeapCall:
+    """A call of malloc or free by the lanes of a mask.
+
+    Parameters
+    ----------
+    position : SourcePosition
+        The position of the call.
+    memory : DeviceMemory or None
+        The memory that the pointer points into; None if it is null or not a valid pointer.
+    offset : int or array
+        The pointer's offset in that memory in bytes, one for all lanes, or one per lane of the batch; without a memory,
+        the pointer as a number.
+    size : scalar, array or None
+        The number of bytes allocated; None for a call of free.
+    mask : LaneMask
+        The lanes that call it.
+    """
+
+    position: SourcePosition
+    memory: DeviceMemory | None
+    offset: Any
+    size: Any
+    mask: LaneMask
+
+
+class Observer:
+    """Receives notifications during a launch. The methods do nothing; subclasses override those that they need."""
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        """Handle the beginning of a launch."""
+
+    def batch_begins(self, batch: BlockBatch) -> None:
+        """Handle the beginning of a batch of blocks."""
+
+    def switch(self, batch: BlockBatch, part: int) -> None:
+        """Handle a switch to another warp of the batch, or part of a warp, which continues where it stopped.
+
+        In lockstep schedules this is never called.
+        """
+
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
+        """Handle a statement that the lanes of `mask` are about to execute."""
+
+    def conditional_operand(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
+        """Handle a conditional operand of `?:`, `&&` or `||` that the lanes of `mask` are about to evaluate.
+
+        `operations` is its number of operations on data per lane, which the statement's step does not include;
+        `position` is the statement's.
+        """
+
+    def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
+        """Handle the step expression of a `for` loop that the lanes of `mask` are about to evaluate."""
+
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
+        """Handle a branch that the lanes of `true_mask` take (None: no lane) and the other lanes of `mask` do not."""
+
+    def access(self, batch: BlockBatch, access: Access) -> None:
+        """Handle a memory access."""
+
+    def write_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
+        """Handle the write-back to memory of an earlier write that stayed in registers, for the lanes of `mask`."""
+
+    def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+        """Handle the start of an asynchronous copy, or its completion if not `begins`.
+
+        `access` is its read or its write, without values. At completion, `access` is called afterwards as well.
+        """
+
+    def async_read_ends(self, batch: BlockBatch, access: Access) -> None:
+        """Handle the wait for an asynchronous read, such as that of a matrix product.
+
+        The read was reported as an access when it started, but may have been performed as late as now.
+        """
+
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+        """Handle a lane that arrives at an mbarrier, or, if `passes`, finds a phase of it completed.
+
+        `phase` is twice the mbarrier's number in the batch plus the phase's parity.
+        """
+
+    def mbarrier_bound(self, batch: BlockBatch, access: Access) -> None:
+        """Handle bulk copies that will signal their bytes to an mbarrier; `access` is the read of its word."""
+
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
+        """Handle a barrier that the lanes of `mask`, as whole blocks, have passed."""
+
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
+        """Handle lanes that arrive at the cluster barrier."""
+
+    def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
+        """Handle lanes that pass the cluster barrier: all other lanes of the cluster have arrived or exited."""
+
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
+        """Handle `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`.
+
+        `member_mask` is the mask of `__syncwarp`: one uint32 for all threads, or one per lane; None for all lanes.
+        """
+
+    def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
+        """Handle a `__syncwarp` or an exchange of values within warps."""
+
+    def local_ends(self, batch: BlockBatch, memory: LocalMemory, declaration: SourcePosition, mask: LaneMask) -> None:
+        """Handle the end of the scope of a variable in local memory, in the lanes of `mask`."""
+
+    def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
+        """Handle a call of malloc or free."""
+
+    def child_launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
+        """Handle a child launch by a thread; the child runs later."""
+
+    def child_begins(self, child: ChildLaunch) -> None:
+        """Handle the beginning of a child launch; `launch_begins` follows."""
+
+    def launch_resumes(self, batch: BlockBatch) -> None:
+        """Handle the continuation of a batch's launch; all earlier events happen before all later ones.
+
+        The batch has waited for its children, or all threads of the grid have reached a grid barrier.
+        """
+
+    def batch_ends(self, batch: BlockBatch) -> None:
+        """Handle the end of a batch of blocks."""
+
+    def launch_ends(self) -> None:
+        """Handle the end of a launch; not called if the launch fails."""
+
+
+class Observers(Observer):
+    """An observer that forwards each notification to several others."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = tuple(observers)
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        for observer in self._observers:
+            observer.launch_begins(kernel, grid, block)
+
+    def batch_begins(self, batch: BlockBatch) -> None:
+        for observer in self._observers:
+            observer.batch_begins(batch)
+
+    def switch(self, batch: BlockBatch, part: int) -> None:
+        for observer in self._observers:
+            observer.switch(batch, part)
+
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.step(batch, step, mask)
+
+    def conditional_operand(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.conditional_operand(batch, position, operations, mask)
+
+    def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.advance(batch, loop, mask)
+
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
+        for observer in self._observers:
+            observer.branch(batch, position, mask, true_mask)
+
+    def access(self, batch: BlockBatch, access: Access) -> None:
+        for observer in self._observers:
+            observer.access(batch, access)
+
+    def write_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.write_back(batch, step, access, mask)
+
+    def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+        for observer in self._observers:
+            observer.async_copy(batch, access, begins=begins)
+
+    def async_read_ends(self, batch: BlockBatch, access: Access) -> None:
+        for observer in self._observers:
+            observer.async_read_ends(batch, access)
+
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+        for observer in self._observers:
+            observer.phase(batch, phase, lane, passes=passes)
+
+    def mbarrier_bound(self, batch: BlockBatch, access: Access) -> None:
+        for observer in self._observers:
+            observer.mbarrier_bound(batch, access)
+
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.barrier(batch, position, mask)
+
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.cluster_arrives(batch, mask)
+
+    def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.cluster_passes(batch, mask)
+
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
+        for observer in self._observers:
+            observer.fence(batch, name, mask, member_mask)
+
+    def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
+        for observer in self._observers:
+            observer.warp_sync(batch, sync)
+
+    def local_ends(self, batch: BlockBatch, memory: LocalMemory, declaration: SourcePosition, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.local_ends(batch, memory, declaration, mask)
+
+    def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
+        for observer in self._observers:
+            observer.heap_call(batch, call)
+
+    def child_launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
+        for observer in self._observers:
+            observer.child_launched(batch, child)
+
+    def child_begins(self, child: ChildLaunch) -> None:
+        for observer in self._observers:
+            observer.child_begins(child)
+
+    def launch_resumes(self, batch: BlockBatch) -> None:
+        for observer in self._observers:
+            observer.launch_resumes(batch)
+
+    def batch_ends(self, batch: BlockBatch) -> None:
+        for observer in self._observers:
+            observer.batch_ends(batch)
+
+    def launch_ends(self) -> None:
+        for observer in self._observers:
+            observer.launch_ends()

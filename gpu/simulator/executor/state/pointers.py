@@ -1,0 +1,270 @@
+"""Pointers as a memory and an offset, and their representation as 64-bit numbers when stored in memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import numpy as np
+
+from gpu.base.errors import LaunchError
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, DType, observed_memory
+from gpu.simulator.executor.state.observer import Access
+from gpu.simulator.executor.state.running_batch import RunningBatch
+
+# A pointer as a number: the memory's number in the upper bits, the biased offset in the lower bits; the bias allows
+# pointers before the beginning of an array.
+_OFFSET_BITS = 40
+_ZERO_OFFSET = 1 << (_OFFSET_BITS - 1)
+
+_HOST_NUMBERS = 128
+"""Memory numbers below this are reserved for host addresses, which have 47 bits."""
+
+_next_numbers = itertools.count(_HOST_NUMBERS)
+_number_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
+_memory_of: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
+
+
+class PointerValue:
+    """A pointer: a memory, and an offset into it in bytes, one for all lanes or one per lane.
+
+    Without a memory, as for null, the offset is the pointer as a number.
+    If lanes point into different memories, `mixed` is True, and the offsets are pointers as numbers.
+    """
+
+    __slots__ = ("_memories", "memory", "mixed", "offset")
+
+    def __init__(
+        self,
+        memory: DeviceMemory | None,
+        offset: Any = 0,
+        *,
+        mixed: bool = False,
+        memories: Sequence[DeviceMemory | None] = (),
+    ) -> None:
+        self.memory = memory
+        self.offset = offset
+        self.mixed = mixed
+        self._memories = memories  # keeps the memories that lanes point into alive
+
+    def offset_by(self, index: Any, size: int) -> PointerValue:
+        """Return the pointer advanced by `index` elements of `size` bytes."""
+        by = index.astype(np.int64) * size if isinstance(index, np.ndarray) else int(index) * size
+        return PointerValue(self.memory, self.offset + by, mixed=self.mixed, memories=self._memories)
+
+    def load(self, batch: RunningBatch, index: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
+        """Load the elements at `index`, counted in elements of `dtype` from the pointer."""
+        if not self.mixed:
+            memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
+            if batch.registers is None:
+                loaded, register = memory.load(batch, element, dtype, mask, site), None
+            else:
+                loaded, register = batch.registers.load(memory, element, dtype, mask, site)
+            if batch.observer is not None:
+                access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, loaded, register=register)
+                batch.observer.access(batch, access)
+            return loaded
+        values = np.zeros(mask.bits.size, dtype)
+        for address, part in self.split_by_memory(mask):
+            values[part.lanes] = np.broadcast_to(address.load(batch, index, dtype, part, site), values.shape)[
+                part.lanes
+            ]
+        return values
+
+    def store(
+        self, batch: RunningBatch, index: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None:
+        """Store a value at `index`, counted in elements of `dtype` from the pointer."""
+        if not self.mixed:
+            memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
+            if batch.registers is not None:
+                access = batch.registers.store(memory, element, dtype, value, mask, site)
+                if batch.observer is not None:
+                    batch.observer.access(batch, access)
+                return
+            memory.store(batch, element, dtype, value, mask, site)
+            if batch.observer is not None:
+                batch.observer.access(
+                    batch, Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
+                )
+            return
+        for address, part in self.split_by_memory(mask):
+            address.store(batch, index, dtype, value, part, site)
+
+    def atomic(
+        self,
+        batch: RunningBatch,
+        index: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: LaneMask,
+        site: AccessSite,
+        used: bool,
+    ) -> Any:
+        """Execute an atomic operation on elements, and return their old values if `used`.
+
+        Parameters
+        ----------
+        batch : RunningBatch
+            The batch of the lanes.
+        index : int, array or None
+            The index of the elements, counted in elements of `dtype` from the pointer.
+        dtype : dtype
+            The type of the elements.
+        op : str
+            The operation, as for `apply_atomics`.
+        values : list
+            The operands, each one value or one per lane.
+        mask : LaneMask
+            The lanes that execute it.
+        site : AccessSite
+            The access in the source.
+        used : bool
+            Whether the kernel uses the return value.
+        """
+        if not self.mixed:
+            memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
+            if batch.registers is not None:
+                batch.registers.prepare_atomic(memory, element, dtype, mask)
+            old = memory.atomic(batch, element, dtype, op, values, mask, site, used)
+            if batch.observer is not None:
+                access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, values[-1], used)
+                batch.observer.access(batch, access)
+            return old
+        old = np.zeros(mask.bits.size, dtype)
+        for address, part in self.split_by_memory(mask):
+            part_old = address.atomic(batch, index, dtype, op, values, part, site, used)
+            if part_old is not None:
+                old[part.lanes] = part_old[part.lanes]
+        return old
+
+    def number(self) -> Any:
+        """Return the pointer as a 64-bit number; null is 0."""
+        if self.mixed:
+            return self.offset
+        if self.memory is None:
+            return self.offset if isinstance(self.offset, np.ndarray) else np.int64(self.offset)
+        if self.memory not in _number_of:
+            number = next(_next_numbers)
+            _number_of[self.memory] = number
+            _memory_of[number] = self.memory
+        base = (_number_of[self.memory] << _OFFSET_BITS) + _ZERO_OFFSET
+        return base + self.offset if isinstance(self.offset, np.ndarray) else np.int64(base + self.offset)
+
+    def select_lane(self, lane: int) -> PointerValue:
+        """Return the pointer of one lane."""
+        if not isinstance(self.offset, np.ndarray):
+            return self
+        return to_pointer(self.offset[lane]) if self.mixed else PointerValue(self.memory, int(self.offset[lane]))
+
+    def split_by_memory(self, mask: LaneMask) -> list[tuple[PointerValue, LaneMask]]:
+        """Split a mixed pointer: return one pointer for each memory, with its lanes."""
+        if not self.mixed:
+            return [(self, mask)]
+        numbers = self.offset >> _OFFSET_BITS
+        parts = []
+        for number in np.unique(numbers[mask.lanes]):
+            lanes = LaneMask((numbers == number) & mask.bits)
+            memory = _memory_of.get(int(number))
+            offset = self.offset if memory is None else self.offset - (int(number) << _OFFSET_BITS) - _ZERO_OFFSET
+            parts.append((PointerValue(memory, offset), lanes))
+        return parts
+
+    def _find_element(
+        self, batch: RunningBatch, index: Any, size: int, mask: LaneMask, site: AccessSite
+    ) -> tuple[DeviceMemory, Any]:
+        """Return the memory, and the index in elements of `size` bytes of the element at `index` from the pointer."""
+        if self.memory is None:
+            raise self._invalid_pointer_error(batch, mask, site)
+        if isinstance(self.offset, np.ndarray):
+            first = self.offset // size
+            misaligned, _ = mask.split(self.offset != first * size)
+            if misaligned is not None:
+                raise self._misaligned_error(batch, int(misaligned.lanes[0]), size, site)
+        elif self.offset == 0:
+            return self.memory, 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
+        else:
+            first, rest = divmod(self.offset, size)
+            if rest:
+                raise self._misaligned_error(batch, int(mask.lanes[0]), size, site)
+        if index is None:
+            return self.memory, first
+        return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
+
+    def _invalid_pointer_error(self, batch: RunningBatch, mask: LaneMask, site: AccessSite) -> LaunchError:
+        numbers = np.broadcast_to(self.offset, mask.bits.size)[mask.lanes]
+        # A number whose upper bits are not 0 was a pointer into a memory that no longer exists.
+        dangling = np.flatnonzero(numbers >> _OFFSET_BITS > 0)
+        thread = batch.describe(int(mask.lanes[dangling[0] if dangling.size else 0]))
+        pointer = "a pointer to a variable whose scope has ended" if dangling.size else "a null pointer"
+        return LaunchError(
+            f"{site.position}: Invalid {site.action} by {thread} through {pointer}.",
+            position=site.position,
+            kind="use-after-scope" if dangling.size else "null-pointer",
+            thread=thread,
+        )
+
+    def _misaligned_error(self, batch: RunningBatch, lane: int, size: int, site: AccessSite) -> LaunchError:
+        assert self.memory is not None
+        return LaunchError(
+            f"{site.position}: Invalid __{self.memory.space}__ {site.action} of size {size} bytes by "
+            f"{batch.describe(lane)}: its address in {self.memory.name} is misaligned.",
+            position=site.position,
+            advice=f"The address must be a multiple of {size} bytes.",
+            kind="misaligned",
+            thread=batch.describe(lane),
+        )
+
+    def find_element(
+        self, batch: RunningBatch, size: int, mask: LaneMask, site: AccessSite
+    ) -> tuple[DeviceMemory, Any]:
+        """Return the memory that observers see, and the index of the pointer's element of `size` bytes in it."""
+        memory, element = self._find_element(batch, None, size, mask, site)
+        return observed_memory(memory), element
+
+
+@contextmanager
+def without_observer(batch: RunningBatch) -> Iterator[None]:
+    """Disable a batch's observer in a `with` block."""
+    observer, batch.observer = batch.observer, None
+    try:
+        yield
+    finally:
+        batch.observer = observer
+
+
+def host_address(number: int) -> int:
+    """Return the host address of a memory number, for memory that host and kernels share (`reserve_address`)."""
+    assert 0 < number < _HOST_NUMBERS
+    return (number << _OFFSET_BITS) + _ZERO_OFFSET
+
+
+def reserve_address(memory: DeviceMemory, number: int) -> None:
+    """Make kernels address a memory at `host_address(number)`."""
+    _number_of[memory] = number
+    _memory_of[number] = memory
+
+
+def to_pointer(number: Any) -> PointerValue:
+    """Convert a 64-bit number, one for all lanes or one per lane, to a pointer."""
+    if not isinstance(number, np.ndarray):
+        value = int(number)
+        memory = _memory_of.get(value >> _OFFSET_BITS)
+        return PointerValue(memory, (value & ((1 << _OFFSET_BITS) - 1)) - _ZERO_OFFSET if memory is not None else value)
+    memories = number >> _OFFSET_BITS
+    if (memories == memories[0]).all():
+        memory = _memory_of.get(int(memories[0]))
+        return PointerValue(memory, number - (int(memories[0]) << _OFFSET_BITS) - _ZERO_OFFSET if memory else number)
+    return PointerValue(None, number, mixed=True, memories=[_memory_of.get(int(each)) for each in np.unique(memories)])
+
+
+def merge_pointers(old: PointerValue, new: PointerValue, bits: Any) -> PointerValue:
+    """Return a pointer that is `new` in the lanes of `bits`, and `old` in the others."""
+    if old.memory is new.memory and not old.mixed and not new.mixed:
+        return PointerValue(new.memory, np.where(bits, new.offset, old.offset))
+    return to_pointer(np.where(bits, new.number(), old.number()))

@@ -1,0 +1,219 @@
+"""Caching of memory values in registers, as a compiler may do it; used by the schedule "cached".
+
+A plain read may return the value that its thread has cached, and a plain write may stay in a register, until a barrier,
+a fence, `__syncwarp`, a launch or the end of the thread orders the thread's accesses. Cached values are dropped there,
+and also at an atomic operation on global memory or a volatile read of it, since other threads may have written. A
+thread always reads its own writes.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from gpu.base.errors import SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.batch import Array, BlockBatch
+from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, DType, FlatMemory, observed_memory
+from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
+
+# The fractions of accesses that are cached: a seed selects one; seed 0 caches all.
+_CACHED_FRACTIONS = (0.75, 0.5, 0.25)
+
+
+@dataclass(eq=False)
+class _PendingWrite:
+    """A write that is not in memory yet, with the lanes for which it is pending."""
+
+    step: IssuedStep
+    access: Access
+    dtype: DType
+    lanes: set[int] = field(default_factory=set)
+
+
+@dataclass
+class _CachedValue:
+    """A value that a thread has cached, and its pending write if there is one."""
+
+    value: np.generic
+    write: _PendingWrite | None = None
+
+
+class Registers:
+    """The values that the threads of a batch have cached in registers.
+
+    Parameters
+    ----------
+    batch : BlockBatch
+        The batch of the threads.
+    observer : Observer or None
+        The observer to notify of write-backs.
+    seed : int
+        Selects the accesses in the source that are cached; with 0, all are.
+    """
+
+    def __init__(self, batch: BlockBatch, observer: Observer | None, seed: int) -> None:
+        self._batch = batch
+        self._observer = observer
+        self._seed = seed
+        self._cached_fraction = random.Random(seed).choice(_CACHED_FRACTIONS) if seed else 1.0
+        self._sites: dict[int, tuple[AccessSite, bool]] = {}
+        # The cached values of each lane, by address.
+        self._cached: list[dict[int, _CachedValue]] = [{} for _ in range(batch.geometry.lanes)]
+        self._pending: list[_PendingWrite] = []
+        # The size of the cached elements of each memory, by its address.
+        self._sizes: dict[int, int] = {}
+        self.step = IssuedStep(SourcePosition("", 0), "evaluate", 0)
+        """The current statement."""
+
+    def load(
+        self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
+    ) -> tuple[Any, Array | None]:
+        """Load elements.
+
+        Parameters
+        ----------
+        memory : DeviceMemory
+            The memory to read.
+        element : int or array
+            The index in elements of `dtype`, one for all lanes or one per lane.
+        dtype : dtype
+            The type of the elements.
+        mask : LaneMask
+            The lanes that read.
+        site : AccessSite
+            The access in the source.
+
+        Returns
+        -------
+        values : scalar or array
+            The values, one for all lanes or one per lane.
+        in_register : bool array or None
+            The lanes whose value came from a register; None if values of this memory are never cached.
+        """
+        if not _is_cacheable(memory):
+            return memory.load(self._batch, element, dtype, mask, site), None
+        addresses = self._addresses(memory, element, dtype, mask)
+        from_register = np.zeros(mask.bits.size, bool)
+        if site.volatile or site.vector:
+            self._flush_addresses(addresses)
+            if site.volatile and memory.space == "global":
+                self._invalidate(mask)
+            return memory.load(self._batch, element, dtype, mask, site), from_register
+        loaded = memory.load(self._batch, element, dtype, mask, site)
+        is_cached = self._is_cached(site)
+        values = np.array(np.broadcast_to(loaded, mask.bits.shape))
+        for lane, address in addresses:
+            cached = self._cached[lane].get(address)
+            if cached is not None and (is_cached or cached.write is not None):
+                values[lane] = cached.value.view(dtype)
+                from_register[lane] = True
+            else:
+                self._cached[lane][address] = _CachedValue(values[lane])
+        return (values, from_register) if from_register.any() else (loaded, from_register)
+
+    def store(
+        self, memory: DeviceMemory, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> Access:
+        """Store elements in memory or in registers, and return the access. The parameters are those of `load`."""
+        batch = self._batch
+        if not _is_cacheable(memory):
+            memory.store(batch, element, dtype, value, mask, site)
+            return Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
+        addresses = self._addresses(memory, element, dtype, mask)
+        is_cached = not site.volatile and not site.vector and self._is_cached(site)
+        access = Access(site, memory, element, dtype.itemsize, mask, value, register=mask.bits & is_cached)
+        if is_cached:
+            memory.load(batch, element, dtype, mask, site)  # raises an error now if an index is out of bounds
+        else:
+            memory.store(batch, element, dtype, value, mask, site)
+        write = _PendingWrite(self.step, access, dtype) if is_cached else None
+        values = np.broadcast_to(np.asarray(value, dtype), mask.bits.shape)
+        for lane, address in addresses:
+            previous = self._cached[lane].get(address)
+            if previous is not None and previous.write is not None:
+                previous.write.lanes.discard(lane)  # overwritten before any thread could read it
+            if site.volatile or site.vector:
+                self._cached[lane].pop(address, None)
+            else:
+                self._cached[lane][address] = _CachedValue(values[lane], write)
+            if write is not None:
+                write.lanes.add(lane)
+        if write is not None:
+            self._pending.append(write)
+        return access
+
+    def prepare_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
+        """Write the accessed elements back before an atomic operation, and drop values that others may have changed."""
+        if _is_cacheable(memory):
+            addresses = self._addresses(memory, element, dtype, mask)
+            self._flush_addresses(addresses)
+            if memory.space == "global":
+                self._invalidate(mask)
+
+    def flush_lanes(self, mask: LaneMask) -> None:
+        """Write all pending writes of lanes back, and drop their cached values."""
+        lanes = mask.lanes.tolist()
+        self._write_back(set(lanes))
+        for lane in lanes:
+            self._cached[lane].clear()
+
+    def _is_cached(self, site: AccessSite) -> bool:
+        """Return whether an access in the source is cached; this depends only on the seed and the site."""
+        if id(site) not in self._sites:
+            at = site.position
+            name = f"{self._seed} {PurePath(at.file).name} {at.line} {at.column} {site.action}"
+            self._sites[id(site)] = (site, random.Random(name).random() < self._cached_fraction)
+        return self._sites[id(site)][1]
+
+    def _addresses(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> list[tuple[int, int]]:
+        """Return each lane with the address that it accesses."""
+        assert isinstance(memory, FlatMemory)
+        base, size = memory.data.ctypes.data, dtype.itemsize
+        if self._sizes.setdefault(base, size) != size:
+            # The element size differs from that of the cached values: write all back and drop them.
+            self.flush_lanes(self._batch.geometry.thread_mask)
+            self._sizes[base] = size
+        elements = np.broadcast_to(element, mask.bits.shape)[mask.lanes].astype(np.int64)
+        return list(zip(mask.lanes.tolist(), (base + elements * size).tolist(), strict=True))
+
+    def _flush_addresses(self, addresses: list[tuple[int, int]]) -> None:
+        """Write pending writes to some addresses back, and drop the values cached for them."""
+        pending: dict[_PendingWrite, set[int]] = {}
+        for lane, address in addresses:
+            cached = self._cached[lane].pop(address, None)
+            if cached is not None and cached.write is not None:
+                pending.setdefault(cached.write, set()).add(lane)
+        for write, lanes in pending.items():
+            self._write_value(write, lanes)
+
+    def _invalidate(self, mask: LaneMask) -> None:
+        """Drop cached values that other threads may have changed."""
+        for lane in mask.lanes.tolist():
+            values = self._cached[lane]
+            for address in [address for address, value in values.items() if value.write is None]:
+                del values[address]
+
+    def _write_back(self, lanes: set[int]) -> None:
+        pending, self._pending = self._pending, []
+        for write in pending:
+            if own := write.lanes & lanes:
+                self._write_value(write, own)
+        self._pending = [write for write in pending if write.lanes]
+
+    def _write_value(self, write: _PendingWrite, lanes: set[int]) -> None:
+        write.lanes -= lanes
+        bits = np.zeros(self._batch.geometry.lanes, bool)
+        bits[list(lanes)] = True
+        mask, access = LaneMask(bits, len(lanes)), write.access
+        access.memory.store(self._batch, access.element, write.dtype, access.values, mask, access.site)
+        if self._observer is not None:
+            self._observer.write_back(self._batch, write.step, access, mask)
+
+
+def _is_cacheable(memory: DeviceMemory) -> bool:
+    return memory.space in ("global", "shared") and observed_memory(memory) is memory

@@ -1,0 +1,173 @@
+"""Running batches: a batch of blocks with its observer, scheduler, asynchronous copies and output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.batch import BlockBatch, Geometry
+from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
+from gpu.simulator.executor.state.observer import IssuedStep, Observer
+from gpu.simulator.executor.state.printf import PrintBuffer
+from gpu.simulator.executor.state.registers import Registers
+from gpu.simulator.executor.state.time_limit import NO_TIME_LIMIT
+from gpu.simulator.ir import AsyncKind
+
+
+class WarpOperation:
+    """An operation that lanes of a warp execute together: the lanes, their operands and the shared result.
+
+    Parameters
+    ----------
+    mask : LaneMask
+        The lanes.
+    member_mask : scalar or array
+        Their mask arguments, as bits.
+    operands : sequence
+        The operands, each one value or one per lane of the batch.
+    """
+
+    def __init__(self, mask: LaneMask, member_mask: Any, operands: Sequence[Any]) -> None:
+        self.mask = mask
+        self.member_mask = member_mask
+        self.operands = operands
+        self._result: Any = None
+
+    def compute_once(self, compute: Callable[[], Any]) -> Any:
+        """Return the result of the operation; the first call computes it with `compute` for all lanes."""
+        if self._result is None:
+            self._result = compute()
+        return self._result
+
+
+class Scheduler(Protocol):
+    """Runs one warp of a batch, or one part of a warp, at a time."""
+
+    def pause(self, position: SourcePosition | None = None) -> None:
+        """Switch to another part if it is its turn; `position` is that of the running part."""
+
+    def yield_before_write(self) -> None:
+        """Switch to other lanes between the reads and the writes of a statement."""
+
+    def wait_at_barrier(
+        self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any
+    ) -> tuple[LaneMask, Any]:
+        """Wait at a barrier for the rest of the block; return the lanes that arrived, and their votes."""
+
+    def wait_for_lanes(self, op: str, mask: LaneMask, member_mask: Any, operands: Sequence[Any]) -> WarpOperation:
+        """Wait for the lanes of the warp in the mask `member_mask`, and return the operands of all of them."""
+
+    def wait_until(self, condition: Callable[[], bool], create_error: Callable[[], LaunchError]) -> None:
+        """Run other parts until a condition is true; if it never is, raise the error of `create_error`."""
+
+    def recheck_conditions(self) -> None:
+        """Test the conditions of waiting parts again."""
+
+    @property
+    def exited_mask(self) -> LaneMask | None:
+        """The lanes that have exited."""
+
+    def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
+        """Return the memory of a local array that the running lanes declare."""
+
+
+class Copies(Protocol):
+    """The pending asynchronous copies of a batch."""
+
+    def start_copy(
+        self,
+        to: Any,
+        source: Any,
+        size: int,
+        mask: LaneMask,
+        position: SourcePosition,
+        perform: Callable[[LaneMask], None],
+        read_bytes: Any = None,
+    ) -> None:
+        """Start a copy of `size` bytes per lane by `perform`, of which `read_bytes` are read, all by default."""
+
+    def start_read(self, source: Any, size: int, mask: LaneMask, position: SourcePosition) -> None:
+        """Start an asynchronous read of `size` bytes per lane."""
+
+    def start_write(self, to: Any, size: int, mask: LaneMask, site: AccessSite) -> None:
+        """Start an asynchronous write of `size` bytes per lane."""
+
+    def commit(self, mask: LaneMask) -> None:
+        """End the current group of copies of each lane."""
+
+    def bind_completion(self, mask: LaneMask) -> Callable[[LaneMask], None]:
+        """Return a function that completes the copies that lanes have started so far."""
+
+    def complete_groups(self, mask: LaneMask, pending_groups: Any) -> None:
+        """Complete the copies of all but the last `pending_groups` groups; None completes all."""
+
+
+class Parent(Protocol):
+    """The launch by the host that a batch belongs to."""
+
+    def run_children(self, batch: RunningBatch) -> None:
+        """Run the children that the threads of a batch have launched so far."""
+
+
+class RunningBatch(BlockBatch):
+    """A batch with its execution state. Observers use only the base class.
+
+    Parameters
+    ----------
+    geometry, grid, first, shared_bytes, cluster
+        As of `BlockBatch`.
+    observer : Observer or None
+        The observer to notify.
+    """
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        grid: Sequence[int],
+        first: int,
+        shared_bytes: int,
+        observer: Observer | None = None,
+        cluster: Sequence[int] = (1, 1, 1),
+    ) -> None:
+        super().__init__(geometry, grid, first, shared_bytes, cluster)
+        self.observer = observer
+        # None in lockstep schedules.
+        self.scheduler: Scheduler | None = None
+        # Asynchronous copies by kind; kinds that were never used are absent.
+        self.async_copies: dict[AsyncKind, Copies] = {}
+        # The mbarriers; None until the first use.
+        self.mbarriers: Any = None
+        # The cluster barriers; None until the first use.
+        self.cluster_barriers: Any = None
+        # Values cached in registers; None in schedules without caching.
+        self.registers: Registers | None = None
+        # Child launches that have not run yet.
+        self.pending_children: list[ChildLaunch] = []
+        self.parent: Parent | None = None
+        # The number of launches between the host and this batch.
+        self.depth = 0
+        self.printed_texts: list[tuple[int, str]] = []
+        self.print_buffer = PrintBuffer()
+        # The number of loop iterations so far, and their limit, which the parent sets.
+        self.rounds = self.max_rounds = 0
+        self.time_limit = NO_TIME_LIMIT
+        self.clock_calls = 0
+
+    def begin(self, step: IssuedStep, mask: LaneMask) -> None:
+        """Wait for the lanes' turn, then notify the observer of the statement that they are about to execute."""
+        if self.scheduler is not None:
+            self.scheduler.pause(step.position)
+        if self.registers is not None:
+            self.registers.step = step
+        if self.observer is not None:
+            self.observer.step(self, step, mask)
+
+    def wait_for_children(self) -> None:
+        """Run the children that the threads have launched so far."""
+        assert self.parent is not None
+        if self.registers is not None:
+            self.registers.flush_lanes(self.geometry.thread_mask)
+        self.parent.run_children(self)

@@ -1,0 +1,1 @@
+"""Lowering of `asm` statements with PTX."""

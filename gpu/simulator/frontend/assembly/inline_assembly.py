@@ -1,0 +1,987 @@
+"""`asm` statements: lower PTX instructions to IR nodes, or to calls of the shim's functions for them."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpu.simulator import ir
+from gpu.simulator.frontend.assembly import parsing
+from gpu.simulator.frontend.assembly.matrix_instructions import (
+    WarpgroupInstruction,
+    parse_matrix_product,
+    parse_warpgroup_product,
+)
+from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, get_reported_position
+from gpu.simulator.frontend.lowering.conversions import build_constant, convert
+from gpu.simulator.frontend.lowering.cuda_functions import build_cluster_barrier, build_phase_operation
+from gpu.simulator.frontend.lowering.interface import Lowering
+from gpu.simulator.frontend.lowering.types import build_unsupported_error
+from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCT, WARPGROUP_PRODUCT
+from gpu.simulator.types import BOOL, INT32, INT64, VOID, Pointer, Scalar, Type
+
+_UINT8, _UINT16, _UINT32, _UINT64 = (Scalar(f"uint{bits}") for bits in (8, 16, 32, 64))
+_FLOAT32, _FLOAT64 = Scalar("float32"), Scalar("float64")
+_KINDS = {"u": "uint", "b": "uint", "s": "int", "f": "float"}
+_CONSTRAINT_TYPES = {"h": Scalar("uint16"), "r": _UINT32, "l": _UINT64, "f": _FLOAT32, "d": _FLOAT64}
+_COMPARES = {
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "lo": "<",
+    "ls": "<=",
+    "hi": ">",
+    "hs": ">=",
+}
+_SHUFFLES = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "bfly": "__shfl_xor_sync"}
+_ATOMICS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec", "cas"))
+_ROUNDINGS = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+_WITHOUT_EFFECT = frozenset(
+    ("prefetch", "prefetchu", "discard", "applypriority", "nanosleep", "pmevent", "griddepcontrol", "setmaxnreg")
+)
+_FENCES = {"cta": "__threadfence_block", "sys": "__threadfence_system"}
+_AXES = ("x", "y", "z")
+_SPECIAL = {"tid": "threadIdx", "ntid": "blockDim", "ctaid": "blockIdx", "nctaid": "gridDim"}
+_ORDERED = frozenset(("volatile", "relaxed", "acquire", "release", "acq_rel"))
+_BITS: dict[tuple[str, str], str] = {
+    ("float32", "i"): "__float_as_int",
+    ("float32", "u"): "__float_as_uint",
+    ("float64", "i"): "__double_as_longlong",
+    ("float64", "u"): "__double_as_longlong",
+}
+_REGISTERS_OF_A = 4
+_FROM_HALF = "__lockstep_from_half"
+_ADVICE = "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync."
+
+
+def lower_assembly(lower: Lowering, cursor: Cursor) -> list[ir.Statement]:
+    """Lower an `asm` statement: read the operands, execute all instructions, then write the outputs."""
+    definition = lower.scope.definition
+    asm_statements = parsing.parse_asm_statements(definition.printed_text)
+    asm_cursors = [descendant for descendant in definition.descendants() if descendant.kind == CursorKind.ASM_STMT]
+    indices = [number for number, asm_cursor in enumerate(asm_cursors) if asm_cursor.has_same_location(cursor)]
+    if len(asm_statements) != len(asm_cursors) or not indices:
+        raise build_unsupported_error(cursor, "this asm statement", advice=_ADVICE)
+    asm_statement = asm_statements[indices[0]]
+    if len({asm_statements[index] for index in indices}) > 1:
+        raise build_unsupported_error(cursor, "several asm statements of one macro", advice=_ADVICE)
+    parsed = parsing.parse_instructions(asm_statement.template)
+    if parsed is None:
+        raise build_unsupported_error(cursor, "a jump or invalid PTX in asm", advice=_ADVICE)
+    return _Assembly(lower, cursor).lower_instructions(parsed, asm_statement.constraints) if parsed else []
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A tile in shared memory that tensor cores read: its descriptor, and which factor of the product it is.
+
+    For a tile that is not transposed also: the byte where a lane's part of the first 8 lines begins (`first`), the
+    distances in bytes to the next 8 lines (`stride`) and between the halves of a line (`half_stride`), and the address
+    bits that the swizzle XORs into others (`swizzle_bits`).
+    """
+
+    descriptor: ir.Local
+    factor: str
+    first: ir.Expression | None = None
+    stride: ir.Expression = field(default_factory=lambda: build_constant(_UINT32, 0))
+    half_stride: ir.Expression = field(default_factory=lambda: build_constant(_UINT32, 0))
+    swizzle_bits: ir.Expression = field(default_factory=lambda: build_constant(_UINT32, 0))
+
+    def compute_byte_offset(self, part: int, half: int) -> ir.Expression:
+        """Return the byte offset of a half of a line, `part` times 8 lines further on, before swizzling."""
+        assert self.first is not None
+        offset = self.first
+        for count, distance in ((part, self.stride), (half, self.half_stride)):
+            if count:
+                offset = ir.Binary(
+                    _UINT32, "+", offset, ir.Binary(_UINT32, "*", distance, build_constant(_UINT32, count))
+                )
+        return offset
+
+
+@dataclass
+class _Assembly:
+    """The registers and the lowered statements of one `asm` statement."""
+
+    lower: Lowering
+    cursor: Cursor
+    registers: dict[str, ir.Expression] = field(default_factory=dict)
+    statements: list[ir.Statement] = field(default_factory=list)
+    accumulators: dict[str, ir.Expression] = field(default_factory=dict)
+    """Initial values of the accumulators, which are read only where a product is added to them."""
+
+    def lower_instructions(self, parsed: list[parsing.Instruction], constraints: tuple[str, ...]) -> list[ir.Statement]:
+        outputs: list[tuple[ir.Place, ir.Local]] = []
+        sums = _find_accumulators(parsed)
+        # Explicitly named clobbers have no expressions.
+        for number, (constraint, operand) in enumerate(zip(constraints, self.cursor.children, strict=False)):
+            name = f"%{number}"
+            if constraint[0] in "=+":
+                place = self.lower.place(operand)
+                if place is None:
+                    raise build_unsupported_error(operand, "this output operand of asm")
+                if isinstance(place, ir.Element) and name in sums and constraint[0] == "+":
+                    place = replace(place, is_accumulator=True)
+                register_type = place.type if isinstance(place.type, Scalar | Pointer) else _CONSTRAINT_TYPES["r"]
+                initial: ir.Expression | None = None
+                if isinstance(place, ir.Element) and place.is_accumulator:
+                    initial = ir.Load(place.type, place)
+                elif constraint[0] == "+":
+                    initial = self.lower.value(operand)
+                if initial is not None and name in sums:
+                    self.accumulators[name], initial = initial, None
+                outputs.append((place, self._declare(name, register_type, initial)))
+                continue
+            value = self.lower.value(operand)
+            self.registers[name] = value if isinstance(value, ir.Const) else self._declare(name, value.type, value)
+        for each in parsed:
+            if each.operation == ".reg":
+                for name in each.operands:
+                    self._declare(name, self._type(each.types[0], each), None)
+                continue
+            self._lower_guarded(each)
+        for place, local in outputs:
+            self.statements.append(self._evaluate(ir.Assign(place.type, place, local)))
+        return [ir.Block(tuple(self.statements))]
+
+    def _declare(self, name: str, type: Type, value: ir.Expression | None) -> ir.Local:
+        local = ir.Local(type, self.lower.scope.new_slot(), name)
+        self.registers[name] = local
+        self.statements.append(ir.Declare(local.slot, type, value, get_reported_position(self.cursor), name))
+        return local
+
+    def _evaluate(self, expression: ir.Expression) -> ir.Statement:
+        return ir.Evaluate(expression, get_reported_position(self.cursor))
+
+    def _lower_guarded(self, instruction: parsing.Instruction) -> None:
+        if not instruction.guard:
+            self._lower_instruction(instruction)
+            return
+        condition = self._value(instruction.guard, BOOL, instruction)
+        enclosing, self.statements = self.statements, []
+        self._lower_instruction(instruction)
+        inner, self.statements = self.statements, enclosing
+        if instruction.is_negated:
+            condition = ir.Unary(BOOL, "!", condition)
+        self.statements.append(ir.If(condition, ir.Block(tuple(inner)), None, get_reported_position(self.cursor)))
+
+    def _lower_instruction(self, instruction: parsing.Instruction) -> None:
+        special = getattr(self, f"_do_{instruction.operation}", None)
+        if special is not None:
+            special(instruction)
+        elif instruction.operation in _WITHOUT_EFFECT:
+            return
+        else:
+            target, *operands = instruction.operands or ("",)
+            name = "_".join((instruction.operation, *instruction.modifiers, *instruction.types))
+            self._store(target, self._call(instruction, name, operands), instruction)
+
+    def _call(
+        self, instruction: parsing.Instruction, name: str, operands: Sequence[str | ir.Expression]
+    ) -> ir.Expression:
+        try:
+            callee = self.lower.scope.unit.find_header_function(f"__lockstep_ptx_{name}")
+        except StopIteration:
+            raise self._unsupported_error(instruction) from None
+        function = self.lower.scope.add_call(callee, get_reported_position(self.cursor))
+        if len(operands) != len(function.parameters):
+            raise self._unsupported_error(instruction)
+        values = tuple(
+            self._value(operand, type, instruction) if isinstance(operand, str) else self._reinterpret(operand, type)
+            for operand, (_, type) in zip(operands, function.parameters, strict=True)
+        )
+        return ir.Call(function.type, function, values, get_reported_position(self.cursor))
+
+    def _unsupported_error(self, instruction: parsing.Instruction) -> Exception:
+        return build_unsupported_error(self.cursor, f"the instruction {instruction}", advice=_ADVICE)
+
+    def _type(self, name: str, instruction: parsing.Instruction) -> Scalar:
+        if name == "pred":
+            return BOOL
+        if not re.fullmatch(r"[usb](8|16|32|64)|f(32|64)", name):
+            raise self._unsupported_error(instruction)
+        return Scalar(f"{_KINDS[name[0]]}{name[1:]}")
+
+    # Operands
+
+    def _value(self, text: str, type: Type, instruction: parsing.Instruction) -> ir.Expression:
+        """Return an operand as a value of a type; a register's bits are reinterpreted."""
+        if text in self.registers:
+            return self._reinterpret(self.registers[text], type)
+        if text.startswith("!") and text[1:].strip() in self.registers:
+            return ir.Unary(BOOL, "!", self._value(text[1:].strip(), BOOL, instruction))
+        if text.startswith("%"):
+            return self._reinterpret(self._special(text.lstrip("%"), instruction), type)
+        number = _parse_number(text)
+        if number is None or not isinstance(type, Scalar):
+            raise self._unsupported_error(instruction)
+        if isinstance(number, int):
+            bits = number & ((1 << 8 * type.size) - 1)
+            if type.is_float:
+                return build_constant(type, number)
+            return build_constant(
+                type, bits - (1 << 8 * type.size) if type.is_signed and bits >> (8 * type.size - 1) else bits
+            )
+        return build_constant(type, number)
+
+    def _special(self, name: str, instruction: parsing.Instruction) -> ir.Expression:
+        word, _, axis = name.partition(".")
+        if word in _SPECIAL and axis in _AXES:
+            return ir.Special(_UINT32, _SPECIAL[word], _AXES.index(axis))
+        if word in ("clock", "clock64", "globaltimer"):
+            return ir.Clock(INT64)
+        return self._call(instruction, name.replace(".", "_"), [])
+
+    def _reinterpret(self, value: ir.Expression, type: Type) -> ir.Expression:
+        if isinstance(type, Pointer):
+            return ir.Cast(type, value)
+        assert isinstance(type, Scalar)
+        if isinstance(value.type, Pointer):
+            value = ir.Cast(INT64, value)
+        assert isinstance(value.type, Scalar)
+        if value.type.is_float and not type.is_float and type != BOOL:
+            name = _BITS[value.type.name, "i" if type.is_signed else "u"]
+            bits = INT64 if value.type.size == 8 else INT32 if type.is_signed else _UINT32
+            return convert(ir.Intrinsic(bits, name, (value,)), type, self.cursor)
+        if type.is_float and not value.type.is_float:
+            name, bits = ("__longlong_as_double", INT64) if type.size == 8 else ("__uint_as_float", _UINT32)
+            return ir.Intrinsic(type, name, (convert(value, bits, self.cursor),))
+        return convert(value, type, self.cursor)
+
+    def _store(self, target: str, value: ir.Expression, instruction: parsing.Instruction) -> None:
+        if target == "_":
+            self.statements.append(self._evaluate(value))
+            return
+        local = self.registers.get(target)
+        if not isinstance(local, ir.Local):
+            raise self._unsupported_error(instruction)
+        self.statements.append(self._evaluate(ir.Assign(local.type, local, self._reinterpret(value, local.type))))
+
+    def _place(self, text: str, type: Scalar, instruction: parsing.Instruction, offset: int = 0) -> ir.Element:
+        match = re.fullmatch(r"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]", text)
+        number = _parse_number(match[2] or "0") if match is not None else None
+        if match is None or not isinstance(number, int) or match[1] not in self.registers:
+            raise self._unsupported_error(instruction)
+        base = self.registers[match[1]]
+        pointer: ir.Expression = ir.Cast(Pointer(type), base)
+        if isinstance(base.type, Scalar) and any(word.startswith("shared") for word in instruction.suffixes):
+            pointer = ir.SharedAddress(Pointer(type), base, get_reported_position(self.cursor))
+        elif isinstance(base.type, Scalar) and base.type.size < 8:
+            raise build_unsupported_error(
+                self.cursor, "a 32-bit address in asm", advice='Pass the pointer itself: "l"(p).'
+            )
+        if number + offset:
+            pointer = ir.Member(Pointer(type), pointer, number + offset)
+        volatile = not _ORDERED.isdisjoint(instruction.suffixes)
+        return ir.Element(type, pointer, None, get_reported_position(self.cursor), volatile, is_dereferenced=True)
+
+    def _split_parts(self, text: str) -> list[str]:
+        return [part.strip() for part in text.strip("{} ").split(",")]
+
+    # Instructions that are not function calls
+
+    def _do_mov(self, instruction: parsing.Instruction) -> None:
+        target, source = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        if source.startswith("{"):
+            parts = self._split_parts(source)
+            narrow = Scalar(f"uint{8 * type.size // len(parts)}")
+            combined: ir.Expression = build_constant(type, 0)
+            for index, part in enumerate(parts):
+                value = convert(self._value(part, narrow, instruction), type, self.cursor)
+                shift = build_constant(INT32, index * 8 * narrow.size)
+                combined = ir.Binary(type, "|", combined, ir.Binary(type, "<<", value, shift))
+            self._store(target, combined, instruction)
+        elif target.startswith("{"):
+            parts = self._split_parts(target)
+            narrow = Scalar(f"uint{8 * type.size // len(parts)}")
+            for index, part in enumerate(parts):
+                shift = build_constant(INT32, index * 8 * narrow.size)
+                value = ir.Binary(type, ">>", self._value(source, type, instruction), shift)
+                self._store(part, convert(value, narrow, self.cursor), instruction)
+        else:
+            register = self.registers.get(source)
+            keeps_pointer = register is not None and isinstance(register.type, Pointer) and type.size == 8
+            self._store(
+                target,
+                register if keeps_pointer and register is not None else self._value(source, type, instruction),
+                instruction,
+            )
+
+    def _do_cvta(self, instruction: parsing.Instruction) -> None:
+        if not any(word.startswith("shared") for word in instruction.suffixes):
+            self._do_mov(instruction)
+            return
+        target, source = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        if "to" in instruction.modifiers:
+            pointer = self.registers.get(source)
+            if pointer is None:
+                raise self._unsupported_error(instruction)
+            if not isinstance(pointer.type, Pointer):
+                pointer = ir.Cast(Pointer(_UINT8), pointer)
+            self._store(target, ir.SharedAddress(type, pointer, get_reported_position(self.cursor)), instruction)
+        else:
+            number = self._value(source, type, instruction)
+            self._store(
+                target, ir.SharedAddress(Pointer(_UINT8), number, get_reported_position(self.cursor)), instruction
+            )
+
+    def _do_setp(self, instruction: parsing.Instruction) -> None:
+        target, left, right, *extra_predicate = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        compare, *combine = instruction.modifiers
+        if compare not in _COMPARES or len(combine) != len(extra_predicate) or len(extra_predicate) > 1:
+            raise self._unsupported_error(instruction)
+        result: ir.Expression = ir.Binary(
+            BOOL, _COMPARES[compare], self._value(left, type, instruction), self._value(right, type, instruction)
+        )
+        if extra_predicate:
+            result = self._call(
+                instruction, f"{combine[0]}_pred", [result, self._value(extra_predicate[0], BOOL, instruction)]
+            )
+        first, _, other = target.partition("|")
+        self._store(first.strip(), result, instruction)
+        if other and not extra_predicate:
+            self._store(other.strip(), ir.Unary(BOOL, "!", self._value(first.strip(), BOOL, instruction)), instruction)
+        elif other:
+            raise self._unsupported_error(instruction)
+
+    def _do_selp(self, instruction: parsing.Instruction) -> None:
+        target, chosen, other, condition = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        values = self._value(chosen, type, instruction), self._value(other, type, instruction)
+        self._store(target, ir.Select(type, self._value(condition, BOOL, instruction), *values), instruction)
+
+    def _do_cvt(self, instruction: parsing.Instruction) -> None:
+        target, source = instruction.operands
+        if instruction.suffixes == ("rna", "tf32", "f32"):
+            self._store(target, self._call(instruction, "to_tf32", [source]), instruction)
+            return
+        target_type, source_type = (self._type(name, instruction) for name in instruction.types)
+        rounding = [word for word in instruction.modifiers if word in _ROUNDINGS]
+        if set(instruction.modifiers) - {*_ROUNDINGS, "rz", "to", "space"} or "rz" in instruction.modifiers:
+            raise self._unsupported_error(instruction)
+        value = self._value(source, source_type, instruction)
+        if rounding and source_type.is_float:
+            value = ir.Intrinsic(
+                source_type, _ROUNDINGS[rounding[0]] + ("f" if source_type.size == 4 else ""), (value,)
+            )
+        self._store(target, convert(value, target_type, self.cursor), instruction)
+
+    def _do_ld(self, instruction: parsing.Instruction) -> None:
+        target, address = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        parts = self._split_parts(target) if target.startswith("{") else [target]
+        for number, part in enumerate(parts):
+            place = self._place(address, type, instruction, number * type.size)
+            self._store(part, ir.Load(type, place), instruction)
+
+    def _do_ldu(self, instruction: parsing.Instruction) -> None:
+        self._do_ld(instruction)
+
+    def _do_st(self, instruction: parsing.Instruction) -> None:
+        address, source, *barrier = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        parts = self._split_parts(source) if source.startswith("{") else [source]
+        for number, part in enumerate(parts):
+            place = self._place(address, type, instruction, number * type.size)
+            self.statements.append(self._evaluate(ir.Assign(type, place, self._value(part, type, instruction))))
+        if "async" in instruction.suffixes and len(barrier) == 1:
+            # The store completes at once, which is allowed, and signals its barrier.
+            byte_count = build_constant(_UINT32, type.size * len(parts))
+            completion = build_phase_operation(
+                self.lower,
+                "complete",
+                self._barrier(barrier[0], instruction),
+                byte_count,
+                get_reported_position(self.cursor),
+            )
+            self.statements.append(self._evaluate(completion))
+        elif "async" in instruction.suffixes or barrier:
+            raise self._unsupported_error(instruction)
+
+    def _do_red(self, instruction: parsing.Instruction) -> None:
+        self.statements.append(self._evaluate(self._atomic(instruction, instruction.operands, used=False)))
+
+    def _do_atom(self, instruction: parsing.Instruction) -> None:
+        target, *operands = instruction.operands
+        self._store(target, self._atomic(instruction, operands, used=True), instruction)
+
+    def _atomic(self, instruction: parsing.Instruction, operands: Any, *, used: bool) -> ir.Expression:
+        address, *values = operands
+        op = instruction.modifiers[0] if instruction.modifiers else ""
+        if op not in _ATOMICS or len(values) != (2 if op == "cas" else 1):
+            raise self._unsupported_error(instruction)
+        type = self._type(instruction.types[-1], instruction)
+        arguments = tuple(self._value(value, type, instruction) for value in values)
+        return ir.Atomic(type, op, self._place(address, type, instruction), arguments, used)
+
+    def _warp(
+        self, instruction: parsing.Instruction, target: str, type: Scalar, op: str, values: tuple[ir.Expression, ...]
+    ) -> None:
+        self._store(target, ir.Warp(type, op, values, get_reported_position(self.cursor)), instruction)
+
+    def _do_shfl(self, instruction: parsing.Instruction) -> None:
+        target, source, distance, clamp_operand, *mask = instruction.operands
+        kind = instruction.modifiers[-1] if instruction.modifiers else ""
+        clamp = self._value(clamp_operand, INT32, instruction)
+        if kind not in _SHUFFLES or not mask or "|" in target or not isinstance(clamp, ir.Const):
+            raise self._unsupported_error(instruction)
+        width = 32 - (int(clamp.value) >> 8 & 31)
+        values = (
+            self._value(mask[0], _UINT32, instruction),
+            self._value(source, _UINT32, instruction),
+            self._value(distance, _UINT32 if kind in ("up", "down") else INT32, instruction),
+            build_constant(INT32, width),
+        )
+        self._warp(instruction, target, _UINT32, _SHUFFLES[kind], values)
+
+    def _do_vote(self, instruction: parsing.Instruction) -> None:
+        target, predicate, *mask = instruction.operands
+        kind = instruction.modifiers[-1] if instruction.modifiers else ""
+        if kind not in ("ballot", "any", "all") or not mask:
+            raise self._unsupported_error(instruction)
+        vote_value = convert(self._value(predicate, BOOL, instruction), INT32, self.cursor)
+        values = (self._value(mask[0], _UINT32, instruction), vote_value)
+        type = _UINT32 if kind == "ballot" else INT32
+        vote: ir.Expression = ir.Warp(type, f"__{kind}_sync", values, get_reported_position(self.cursor))
+        if kind != "ballot":
+            vote = ir.Binary(BOOL, "!=", vote, build_constant(INT32, 0))
+        self._store(target, vote, instruction)
+
+    def _do_match(self, instruction: parsing.Instruction) -> None:
+        target, value, mask = instruction.operands
+        if instruction.modifiers != ("any",):
+            raise self._unsupported_error(instruction)
+        type = self._type(instruction.types[-1], instruction)
+        values = (self._value(mask, _UINT32, instruction), self._value(value, type, instruction))
+        self._warp(instruction, target, _UINT32, "__match_any_sync", values)
+
+    def _do_redux(self, instruction: parsing.Instruction) -> None:
+        target, value, mask = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        values = (self._value(mask, _UINT32, instruction), self._value(value, type, instruction))
+        self._warp(instruction, target, type, f"__reduce_{instruction.modifiers[0]}_sync", values)
+
+    def _require_full_warp(self) -> None:
+        self.statements.append(self._evaluate(ir.Warp(INT32, FULL_WARP_SYNC, (), get_reported_position(self.cursor))))
+
+    def _do_mma(self, instruction: parsing.Instruction) -> None:
+        """Lower a product of tiles, one result after another; registers are unpacked once."""
+        mma = parse_matrix_product(instruction.suffixes)
+        if mma is None or len(instruction.operands) != 4:
+            raise self._unsupported_error(instruction)
+        targets, *factors = (self._split_parts(operand) for operand in instruction.operands)
+        if [len(targets), *map(len, factors)] != [mma.c, mma.a, mma.b, mma.c]:
+            raise self._unsupported_error(instruction)
+        self._require_full_warp()
+        elements_a, elements_b = (
+            [
+                self._unpack(instruction, unpack, register, mma.elements_per_register, mma.accumulator_type)
+                for register in registers
+            ]
+            for unpack, registers in ((mma.unpack_a, factors[0]), (mma.unpack_b, factors[1]))
+        )
+        unpack, values_per_register = ("half_at", 2) if mma.has_half_pairs else ("", 1)
+        elements_c = [
+            self._unpack(instruction, unpack, register, values_per_register, mma.accumulator_type)
+            for register in factors[2]
+        ]
+        sums = [one for register in elements_c for one in register]
+        columns = [one for register in elements_b for one in register]
+        results = []
+        for number, before in enumerate(sums):
+            rows = elements_a[number // 2 % mma.row_parts :: mma.row_parts]
+            values = (build_constant(INT32, number % 2), before, *(one for row in rows for one in row), *columns)
+            tile_product = ir.Warp(mma.accumulator_type, MATRIX_PRODUCT, values, get_reported_position(self.cursor))
+            results.append(self._declare(f"lockstep d{number}", mma.accumulator_type, tile_product))
+        for number, target in enumerate(targets):
+            pair = results[2 * number : 2 * number + 2]
+            self._store(
+                target,
+                self._call(instruction, "two_halves", pair) if mma.has_half_pairs else results[number],
+                instruction,
+            )
+
+    def _do_wgmma(self, instruction: parsing.Instruction) -> None:
+        """Lower a `wgmma` instruction: a product, the end of a group of products, or the wait for groups."""
+        match instruction.suffixes:
+            case ("fence", "sync", "aligned"):
+                self._require_full_warp()
+                self.statements.append(
+                    self._evaluate(ir.Fence(VOID, "wgmma.fence", get_reported_position(self.cursor)))
+                )
+            case ("commit_group", "sync", "aligned"):
+                self._require_full_warp()
+                self.statements.append(self._evaluate(ir.AsyncCommit(VOID, "product")))
+            case ("wait_group", "sync", "aligned"):
+                self._require_full_warp()
+                left = self._value(instruction.operands[0], _UINT64, instruction)
+                self.statements.append(self._evaluate(ir.AsyncWait(VOID, left, "product")))
+                # All lanes of a warp share the results that tensor cores computed for it.
+                self.statements.append(self._evaluate(ir.Fence(VOID, "__syncwarp", get_reported_position(self.cursor))))
+            case _:
+                wgmma = parse_warpgroup_product(instruction.suffixes)
+                if wgmma is None or len(instruction.operands) < 4:
+                    raise self._unsupported_error(instruction)
+                self._multiply_tiles(instruction, wgmma)
+
+    def _multiply_tiles(self, instruction: parsing.Instruction, wgmma: WarpgroupInstruction) -> None:
+        """Lower a product of tiles in shared memory: each warp computes its rows, 8 columns at a time."""
+        target, operand_a, operand_b, accumulates, *flags = instruction.operands
+        targets, in_registers = self._split_parts(target), operand_a.startswith("{")
+        numbers = [self._immediate(flag) for flag in flags]
+        signs, transposed = numbers[:2], numbers[2:]
+        tiles = 1 if in_registers else 2
+        if (
+            len(targets) != wgmma.columns // 2
+            or (in_registers and len(self._split_parts(operand_a)) != _REGISTERS_OF_A)
+            or len(transposed) != (tiles if wgmma.allows_transpose else 0)
+            or not all(sign in (1, -1) for sign in signs)
+            or not all(flag in (0, 1) for flag in transposed)
+        ):
+            raise self._unsupported_error(instruction)
+        transposes_a, transposes_b = ([0] * (2 - len(transposed)) + transposed) if wgmma.allows_transpose else (0, 0)
+        self._require_full_warp()
+        self.statements.append(self._evaluate(self._call(instruction, "warpgroup", [])))
+        condition = self._declare("lockstep adds", BOOL, self._value(accumulates, BOOL, instruction))
+        if in_registers:
+            rows = [
+                self._unpack(instruction, wgmma.unpack, register, wgmma.elements_per_word, _FLOAT32)
+                for register in self._split_parts(operand_a)
+            ]
+        else:
+            tile = self._tile(instruction, operand_a, "a", transposes_a)
+            rows = [self._load_tile_elements(instruction, wgmma, tile, number % 2, number // 2) for number in range(4)]
+        if signs[0] != signs[1]:
+            rows = [tuple(ir.Unary(_FLOAT32, "-", one) for one in register) for register in rows]
+        tile = self._tile(instruction, operand_b, "b", transposes_b)
+        self._read_sums(targets, condition)
+        results = []
+        for number, register in enumerate(targets):
+            if number % 4 == 0:
+                columns = [self._load_tile_elements(instruction, wgmma, tile, number // 4, half) for half in range(2)]
+            before = ir.Select(
+                _FLOAT32, condition, self._value(register, _FLOAT32, instruction), build_constant(_FLOAT32, 0)
+            )
+            elements = [one for held in (*rows[number // 2 % 2 :: 2], *columns) for one in held]
+            values = (build_constant(INT32, number % 2), before, *elements)
+            tile_product = ir.Warp(_FLOAT32, WARPGROUP_PRODUCT, values, get_reported_position(self.cursor))
+            results.append(self._declare(f"lockstep d{number}", _FLOAT32, tile_product))
+        for register, result in zip(targets, results, strict=True):
+            self._store(register, result, instruction)
+
+    def _immediate(self, text: str) -> int | float | None:
+        """Return an immediate operand, or a constant that is passed in as one."""
+        register = self.registers.get(text)
+        return int(register.value) if isinstance(register, ir.Const) else _parse_number(text)
+
+    def _read_sums(self, registers: list[str], accumulates: ir.Expression) -> None:
+        """Read the accumulators if the product is added to them; otherwise they may be uninitialized."""
+        enclosing, self.statements = self.statements, []
+        for register in registers:
+            if register in self.accumulators:
+                local = self.registers[register]
+                assert isinstance(local, ir.Local)
+                before = self._reinterpret(self.accumulators.pop(register), local.type)
+                self.statements.append(self._evaluate(ir.Assign(local.type, local, before)))
+        inner, self.statements = self.statements, enclosing
+        if inner:
+            self.statements.append(ir.If(accumulates, ir.Block(tuple(inner)), None, get_reported_position(self.cursor)))
+
+    def _tile(self, instruction: parsing.Instruction, text: str, factor: str, transposed: Any) -> _Tile:
+        """Return a tile in shared memory, and the position in it where a lane's part begins."""
+        tile = self._declare("lockstep tile", _UINT64, self._value(text, _UINT64, instruction))
+        self.statements.append(self._evaluate(self._call(instruction, "wgmma_tile", [tile])))
+        names = () if transposed else (f"first_{factor}", "stride", "far", "changing")
+        parts = [
+            self._declare(f"lockstep {name}", _UINT32, self._call(instruction, f"wgmma_{name}", [tile]))
+            for name in names
+        ]
+        return _Tile(tile, factor, *parts)
+
+    def _load_tile_elements(
+        self, instruction: parsing.Instruction, wgmma: WarpgroupInstruction, tile: _Tile, part: int, half: int
+    ) -> tuple[ir.Expression, ...]:
+        """Load a lane's elements from 4 bytes of a line of a tile, or, if transposed, from as many lines."""
+        unit = _UINT16 if wgmma.elements_per_word > 1 else _UINT32
+        elements: list[ir.Expression] = []
+        start: ir.Expression | None = None
+        if tile.first is not None:
+            offset = self._declare("lockstep at", _UINT32, tile.compute_byte_offset(part, half))
+            swizzle = ir.Binary(
+                _UINT32, "&", ir.Binary(_UINT32, ">>", offset, build_constant(INT32, 7)), tile.swizzle_bits
+            )
+            swizzled = ir.Binary(_UINT32, "^", offset, ir.Binary(_UINT32, "<<", swizzle, build_constant(INT32, 4)))
+            pointer = ir.SharedAddress(Pointer(unit), swizzled, get_reported_position(self.cursor))
+            start = self._declare("lockstep place", pointer.type, pointer)
+        for index in range(wgmma.elements_per_word):
+            if start is None:
+                numbers = [build_constant(_UINT32, number) for number in (part, half, index)]
+                arguments: list[str | ir.Expression] = [tile.descriptor, *numbers]
+                address = self._call(instruction, f"wgmma_{tile.factor}_turned", arguments)
+            else:
+                address = ir.Member(Pointer(unit), start, index * unit.size) if index else start
+            element = ir.Load(
+                unit,
+                ir.Element(unit, address, None, get_reported_position(self.cursor), is_dereferenced=True),
+                is_async=True,
+            )
+            value: ir.Expression = ir.Intrinsic(_FLOAT32, _FROM_HALF, (element,))
+            if wgmma.unpack != "half_at":
+                value = self._call(
+                    instruction, wgmma.unpack, [self._reinterpret(element, _UINT32), build_constant(_UINT32, 0)]
+                )
+            elements.append(self._declare(f"lockstep {tile.factor}", _FLOAT32, value))
+        return tuple(elements)
+
+    def _unpack(
+        self, instruction: parsing.Instruction, function: str, register: str, count: int, type: Scalar
+    ) -> tuple[ir.Expression, ...]:
+        """Return the elements that a register holds, in the type in which they are multiplied."""
+        if not function:
+            return (self._value(register, type, instruction),)
+        register_value = self._value(register, _UINT32, instruction)
+        return tuple(
+            self._declare(
+                f"lockstep {register}.{position}", type, self._call(instruction, function, [register_value, index])
+            )
+            for position, index in enumerate(build_constant(_UINT32, position) for position in range(count))
+        )
+
+    def _do_ldmatrix(self, instruction: parsing.Instruction) -> None:
+        target, address = instruction.operands
+        place, targets = self._matrix_rows(instruction, address, self._split_parts(target))
+        function = "ldmatrix_trans" if "trans" in instruction.suffixes else "ldmatrix"
+        # All are read before any is written, since the address may be in a register that is overwritten.
+        registers_read = [
+            self._declare(
+                f"lockstep m{number}",
+                _UINT32,
+                self._call(instruction, function, [place, build_constant(_UINT32, number)]),
+            )
+            for number in range(len(targets))
+        ]
+        for register, value in zip(targets, registers_read, strict=True):
+            self._store(register, value, instruction)
+
+    def _do_stmatrix(self, instruction: parsing.Instruction) -> None:
+        address, source = instruction.operands
+        place, sources = self._matrix_rows(instruction, address, self._split_parts(source))
+        function = "stmatrix_trans" if "trans" in instruction.suffixes else "stmatrix"
+        for number, register in enumerate(sources):
+            arguments = [place, build_constant(_UINT32, number), self._value(register, _UINT32, instruction)]
+            self.statements.append(self._evaluate(self._call(instruction, function, arguments)))
+
+    def _matrix_rows(
+        self, instruction: parsing.Instruction, address: str, registers: list[str]
+    ) -> tuple[ir.Expression, list[str]]:
+        """Return the address that a lane provides for the rows of 8x8 matrices, and each matrix's register."""
+        if (
+            "m8n8" not in instruction.suffixes
+            or "b16" not in instruction.suffixes
+            or f"x{len(registers)}" not in instruction.suffixes
+        ):
+            raise self._unsupported_error(instruction)
+        self._require_full_warp()
+        place = self._place(address, _UINT8, instruction)
+        return self._declare("lockstep row", _UINT64, ir.Cast(_UINT64, place.pointer)), registers
+
+    def _do_cp(self, instruction: parsing.Instruction) -> None:
+        """Lower an asynchronous copy, or the wait for such copies."""
+        match instruction.suffixes:
+            case ("async", "mbarrier", "arrive", *rest):
+                barrier_pointer, adds_arrival = (
+                    self._barrier(instruction.operands[0], instruction),
+                    build_constant(_UINT32, int("noinc" not in rest)),
+                )
+                self.statements.append(
+                    self._evaluate(
+                        build_phase_operation(
+                            self.lower, "bind", barrier_pointer, adds_arrival, get_reported_position(self.cursor)
+                        )
+                    )
+                )
+            case ("async", "bulk", "commit_group"):
+                self.statements.append(self._evaluate(ir.AsyncCommit(VOID, "bulk")))
+            case ("async", "bulk", "wait_group", *_):
+                left = self._value(instruction.operands[0], _UINT64, instruction)
+                self.statements.append(self._evaluate(ir.AsyncWait(VOID, left, "bulk")))
+            case ("async", "bulk", "shared::cluster" | "shared::cta", "global", *_):
+                to, source, size, barrier, *_ = instruction.operands
+                self._lower_bulk_copy(
+                    instruction, self._barrier(to, instruction), self._pointer(source, instruction), size, barrier
+                )
+            case ("async", "bulk", "global", "shared::cta", *_):
+                to, source, size, *_ = instruction.operands
+                self._lower_bulk_copy(
+                    instruction, self._pointer(to, instruction), self._barrier(source, instruction), size, ""
+                )
+            case ("async", "commit_group"):
+                self.statements.append(self._evaluate(ir.AsyncCommit(VOID)))
+            case ("async", "wait_all"):
+                self.statements.append(self._evaluate(ir.AsyncWait(VOID, None)))
+            case ("async", "wait_group"):
+                left = self._value(instruction.operands[0], _UINT64, instruction)
+                self.statements.append(self._evaluate(ir.AsyncWait(VOID, left)))
+            case ("async", "ca" | "cg", "shared" | "shared::cta", "global", *_):
+                to, source, size, *source_size = instruction.operands
+                self.statements.append(
+                    self._evaluate(
+                        ir.AsyncCopy(
+                            VOID,
+                            self._barrier(to, instruction),
+                            self._pointer(source, instruction),
+                            self._value(size, _UINT64, instruction),
+                            self._value(source_size[0], _UINT64, instruction) if source_size else None,
+                            get_reported_position(self.cursor),
+                        )
+                    )
+                )
+            case _:
+                raise self._unsupported_error(instruction)
+
+    def _lower_bulk_copy(
+        self, instruction: parsing.Instruction, to: ir.Expression, source: ir.Expression, size: str, barrier: str
+    ) -> None:
+        waits = self._barrier(barrier, instruction) if barrier else None
+        self.lower.scope.function.has_phases |= bool(barrier)
+        copy = ir.BulkCopy(
+            VOID, to, source, self._value(size, _UINT32, instruction), waits, get_reported_position(self.cursor)
+        )
+        self.statements.append(self._evaluate(copy))
+
+    def _barrier(self, text: str, instruction: parsing.Instruction) -> ir.Expression:
+        """Return the pointer for an address in shared memory, such as a barrier's."""
+        return self._place(text, _UINT8, replace(instruction, suffixes=("shared",))).pointer
+
+    def _pointer(self, text: str, instruction: parsing.Instruction) -> ir.Expression:
+        """Return the pointer for an address in global memory."""
+        return self._place(text, _UINT8, replace(instruction, suffixes=("global",))).pointer
+
+    def _do_mbarrier(self, instruction: parsing.Instruction) -> None:
+        position = get_reported_position(self.cursor)
+        one = build_constant(_UINT32, 1)
+
+        def emit(op: str, barrier: ir.Expression, argument: ir.Expression) -> None:
+            self.statements.append(self._evaluate(build_phase_operation(self.lower, op, barrier, argument, position)))
+
+        match instruction.suffixes:
+            case ("init", *_):
+                emit(
+                    "init",
+                    self._barrier(instruction.operands[0], instruction),
+                    self._value(instruction.operands[1], _UINT32, instruction),
+                )
+            case ("inval", *_):
+                return
+            case ("expect_tx" | "complete_tx" as op, *_):
+                barrier, amount = (
+                    self._barrier(instruction.operands[0], instruction),
+                    self._value(instruction.operands[1], _UINT32, instruction),
+                )
+                emit(op.removesuffix("_tx"), barrier, amount)
+            case ("arrive" | "arrive_drop" as op, *rest) if "noComplete" not in rest:
+                target, address, *counts = instruction.operands
+                barrier = self._barrier(address, instruction)
+                count: ir.Expression = one
+                if counts and "expect_tx" in rest:
+                    emit("expect", barrier, self._value(counts[0], _UINT32, instruction))
+                elif counts:
+                    count = self._value(counts[0], _UINT32, instruction)
+                arrived = build_phase_operation(
+                    self.lower, "drop" if op.endswith("drop") else "arrive", barrier, count, position
+                )
+                self._store(target, arrived, instruction)
+            case ("test_wait" | "try_wait", *_):
+                target, address, parity, *_ = instruction.operands
+                barrier = self._barrier(address, instruction)
+                is_complete = build_phase_operation(
+                    self.lower, "test", barrier, self._value(parity, _UINT32, instruction), position
+                )
+                if "until" in instruction.suffixes:
+                    wait_loop = ir.Loop(ir.Unary(BOOL, "!", is_complete), None, ir.Block(()), True, position)
+                    self.statements.append(wait_loop)
+                else:
+                    self._store(target, is_complete, instruction)
+            case _:
+                raise self._unsupported_error(instruction)
+
+    def _do_activemask(self, instruction: parsing.Instruction) -> None:
+        self._warp(instruction, instruction.operands[0], _UINT32, "__activemask", ())
+
+    def _do_bar(self, instruction: parsing.Instruction) -> None:
+        if instruction.modifiers == ("warp",):
+            lanes = self._value(instruction.operands[0], _UINT32, instruction)
+            self.statements.append(
+                self._evaluate(ir.Fence(VOID, "__syncwarp", get_reported_position(self.cursor), lanes))
+            )
+        elif instruction.modifiers or instruction.operands != ("0",):
+            raise build_unsupported_error(
+                self.cursor, "a barrier for some of a block's threads", advice="Use __syncthreads()."
+            )
+        else:
+            self.statements.append(ir.Barrier(get_reported_position(self.cursor)))
+
+    def _do_barrier(self, instruction: parsing.Instruction) -> None:
+        match instruction.suffixes:
+            case ("cluster", "arrive" | "wait" as part, *_):
+                self.statements.append(
+                    self._evaluate(build_cluster_barrier(self.lower, part, get_reported_position(self.cursor)))
+                )
+            case _:
+                self._do_bar(instruction)
+
+    def _do_mapa(self, instruction: parsing.Instruction) -> None:
+        """Lower the mapping of an address to another block of the cluster: a shared address, or a pointer."""
+        target, address, rank = instruction.operands
+        position, block_rank = get_reported_position(self.cursor), self._value(rank, _UINT32, instruction)
+        type = self._type(instruction.types[-1], instruction)
+        is_number = "shared::cluster" in instruction.suffixes
+        pointer: ir.Expression = ir.Cast(Pointer(_UINT8), self._value(address, type, instruction))
+        if is_number:
+            pointer = ir.SharedAddress(Pointer(_UINT8), self._value(address, type, instruction), position)
+        mapped: ir.Expression = ir.ClusterAddress(Pointer(_UINT8), pointer, block_rank, position)
+        self._store(target, ir.SharedAddress(type, mapped, position) if is_number else mapped, instruction)
+
+    def _do_membar(self, instruction: parsing.Instruction) -> None:
+        name = next((_FENCES[word] for word in instruction.suffixes if word in _FENCES), "__threadfence")
+        self.statements.append(self._evaluate(ir.Fence(VOID, name, get_reported_position(self.cursor))))
+
+    def _do_fence(self, instruction: parsing.Instruction) -> None:
+        if "proxy" in instruction.suffixes:
+            self.statements.append(
+                self._evaluate(ir.Fence(VOID, "fence.proxy.async", get_reported_position(self.cursor)))
+            )
+        elif "mbarrier_init" in instruction.suffixes:
+            self.statements.append(
+                self._evaluate(ir.Fence(VOID, "fence.mbarrier_init", get_reported_position(self.cursor)))
+            )
+        else:
+            self._do_membar(instruction)
+
+    def _do_trap(self, instruction: parsing.Instruction) -> None:
+        assertion = ir.Assertion(
+            VOID, build_constant(BOOL, 0), "trap is not reached", get_reported_position(self.cursor)
+        )
+        self.statements.append(self._evaluate(assertion))
+
+    def _lower_with_carry(
+        self, instruction: parsing.Instruction, first: ir.Expression, second: ir.Expression, type: str
+    ) -> None:
+        """Add or subtract, with the saved carry if the instruction uses it, and save the new carry."""
+        kind = "subc" if instruction.operation.startswith("sub") else "addc"
+        carry = self._get_carry()
+        before: ir.Expression = (
+            carry if instruction.operation in ("addc", "subc", "madc") else build_constant(_UINT32, 0)
+        )
+        unsigned = "u" + type[1:]
+        addends = [
+            self._declare(f"lockstep {number}", value.type, value) for number, value in enumerate((first, second))
+        ]
+        operands = [*addends, before]
+        value = self._call(instruction, f"{kind}_{unsigned}", operands)
+        result = self._declare("lockstep result", value.type, value)
+        if "cc" in instruction.modifiers:
+            new_carry = self._call(instruction, f"{kind}_carry_{unsigned}", operands)
+            self.statements.append(self._evaluate(ir.Assign(_UINT32, carry, new_carry)))
+        self._store(instruction.operands[0], result, instruction)
+
+    def _get_carry(self) -> ir.Local:
+        """Return the carry register, which persists across the `asm` statements of a function."""
+        scope = self.lower.scope
+        if scope.carry is None:
+            scope.carry = ir.Local(_UINT32, scope.new_slot(), "carry")
+            zero = build_constant(_UINT32, 0)
+            scope.hoisted_declarations.append(
+                ir.Declare(scope.carry.slot, _UINT32, zero, get_reported_position(self.cursor), "carry")
+            )
+        return scope.carry
+
+    def _add_or_subtract(self, instruction: parsing.Instruction) -> None:
+        type = self._type(instruction.types[-1], instruction)
+        unsigned = Scalar(f"uint{8 * type.size}")
+        _, left, right = instruction.operands
+        self._lower_with_carry(
+            instruction,
+            self._value(left, unsigned, instruction),
+            self._value(right, unsigned, instruction),
+            instruction.types[-1],
+        )
+
+    def _do_addc(self, instruction: parsing.Instruction) -> None:
+        self._add_or_subtract(instruction)
+
+    def _do_subc(self, instruction: parsing.Instruction) -> None:
+        self._add_or_subtract(instruction)
+
+    def _do_add(self, instruction: parsing.Instruction) -> None:
+        self._lower_plain_or_carry(instruction, self._add_or_subtract)
+
+    def _do_sub(self, instruction: parsing.Instruction) -> None:
+        self._lower_plain_or_carry(instruction, self._add_or_subtract)
+
+    def _do_mad(self, instruction: parsing.Instruction) -> None:
+        self._lower_plain_or_carry(instruction, self._do_madc)
+
+    def _lower_plain_or_carry(self, instruction: parsing.Instruction, with_carry: Any) -> None:
+        if "cc" in instruction.modifiers:
+            with_carry(instruction)
+            return
+        target, *operands = instruction.operands
+        self._store(
+            target,
+            self._call(
+                instruction, "_".join((instruction.operation, *instruction.modifiers, *instruction.types)), operands
+            ),
+            instruction,
+        )
+
+    def _do_madc(self, instruction: parsing.Instruction) -> None:
+        _, left, right, more = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        product = self._call(instruction, f"mul_{instruction.modifiers[0]}_{instruction.types[-1]}", [left, right])
+        unsigned = Scalar(f"uint{8 * type.size}")
+        self._lower_with_carry(
+            instruction,
+            self._reinterpret(product, unsigned),
+            self._value(more, unsigned, instruction),
+            instruction.types[-1],
+        )
+
+
+def _find_accumulators(parsed: list[parsing.Instruction]) -> frozenset[str]:
+    """Return the registers that a statement uses only once, as the accumulator of a warpgroup's product."""
+    sums: set[str] = set()
+    other_registers: list[str] = []
+    for each in parsed:
+        is_product = each.suffixes[:1] == ("mma_async",)
+        names = [name for operand in each.operands[is_product:] for name in re.findall(r"%\d+", operand)]
+        if is_product:
+            accumulators = re.findall(r"%\d+", each.operands[0])
+            other_registers += sums.intersection(accumulators)
+            sums.update(accumulators)
+        other_registers += names
+    return frozenset(sums.difference(other_registers))
+
+
+def _parse_number(text: str) -> int | float | None:
+    """Parse a number in PTX syntax."""
+    if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
+        return float(struct.unpack(">f", bytes.fromhex(match[1]))[0])
+    if match := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
+        return float(struct.unpack(">d", bytes.fromhex(match[1]))[0])
+    try:
+        return int(text.rstrip("U"), 0)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return None

@@ -1,0 +1,1 @@
+"""Parsing by clang: text that it accepts, its syntax tree, and its diagnostics."""

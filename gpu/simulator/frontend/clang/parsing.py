@@ -1,0 +1,349 @@
+"""Parse CUDA C++ with libclang, collect its diagnostics, and answer common questions about cursors."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from clang import cindex
+from clang.cindex import CursorKind, StorageClass, TypeKind
+
+from gpu.base.errors import CompileError, SourcePosition
+from gpu.files.sources import check_includes
+from gpu.simulator.frontend.clang.child_launches import KERNEL_MARK, SourceMap, is_child_launch, rewrite_launches
+from gpu.simulator.frontend.clang.cursors import ClangType, Cursor, SyntaxTree
+from gpu.simulator.frontend.clang.large_stack import run_with_large_stack
+from gpu.simulator.frontend.clang.precompiled_header import SHIM, UNCOMPILED_HEADER, get_precompiled_header
+from gpu.simulator.frontend.clang.template_keywords import find_keyword_offset, insert_keywords, parse_missing_keyword
+
+# The folder of empty stand-ins for missing includes; libclang accepts files that exist only in memory.
+_MISSING_INCLUDE_FOLDER = SHIM / "missing"
+
+# Parse the headers and the preamble of a file only once; the second flag is
+# CXTranslationUnit_CreatePreambleOnFirstParse, which the binding does not name.
+_WITH_PREAMBLE = cindex.TranslationUnit.PARSE_PRECOMPILED_PREAMBLE | 0x100
+
+UNUSED_PARAMETER = "-Wunused-parameter"
+
+_ARGUMENTS = (
+    "-ferror-limit=0",
+    "-x",
+    "cuda",
+    "--cuda-device-only",
+    "--cuda-gpu-arch=sm_90",
+    "-nocudainc",
+    "-nocudalib",
+    # Clang always looks for a toolkit, and enables features by its version, such as variadic functions for printf.
+    # So point it to a folder without a toolkit, and enable them explicitly.
+    f"--cuda-path={SHIM}",
+    "-Xclang",
+    "-fcuda-allow-variadic-functions",
+    "-nostdinc",
+    "-nostdinc++",
+    "-std=c++17",
+    "-fgnu-keywords",  # typeof
+    "-fno-builtin",  # otherwise std::forward is a builtin without a body
+    "-Wno-c++11-narrowing",  # nvcc only warns
+    "-Wno-invalid-constexpr",  # nvcc accepts it
+    "-Wno-pragma-once-outside-header",
+    "-Wtype-limits",  # comparisons of unsigned numbers that are always true or false
+    UNUSED_PARAMETER,
+    "-I",
+    str(SHIM),
+)
+
+
+_LOGGED_ERRORS = 20
+"""The most errors that a compiler log shows."""
+
+_COPIED_NUMBER = re.compile(r"\s*(\d+[.:]?)")
+"""A line number copied from a listing in a book."""
+
+_UNSIZED_ARRAY_MESSAGE = "definition of variable with array type needs an explicit size"
+
+_MESSAGE_LENGTH = 500
+"""The most characters of a clang message that are shown; it may quote names and texts of any length."""
+_EXCERPT_LENGTH = 160
+"""The most characters of a source line that an excerpt shows."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """An error or a warning of clang, with its source line and a caret, and the option that enables it.
+
+    For a macro, `offset` is where it is used; a second offset is where its argument is spelled.
+    """
+
+    message: str
+    position: SourcePosition
+    file: str
+    offset: int
+    spelling_offset: int
+    excerpt: str
+    is_error: bool
+    option: str
+
+    def to_error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
+        """Return the diagnostic as an error; `detail` lists the others too."""
+        shown = others[:_LOGGED_ERRORS] or (self,)
+        log = "\n".join(diagnosis.excerpt for diagnosis in shown)
+        if (more := len(others) - len(shown)) > 0:
+            log += f"\nand {more:,} more."
+        return CompileError(f"{self.position}: {self.message}", position=self.position, detail=log)
+
+    def is_within(self, cursor: Cursor) -> bool:
+        """Return whether the diagnostic is within a cursor's text."""
+        start, (first, last) = cursor.start, cursor.spelling_range
+        if first != start and first.file == last.file == self.file:  # the whole cursor is an argument of a macro
+            return first.offset <= self.spelling_offset <= last.offset
+        return start.file != "" and start.file == self.file and start.offset <= self.offset <= cursor.end.offset
+
+
+def parse(
+    text: str,
+    path: Path,
+    defines: Mapping[str, int | str],
+    include_dirs: Sequence[Path] = (),
+    *,
+    is_reparse: bool = False,
+) -> tuple[SyntaxTree, list[Diagnosis]]:
+    """Parse a CUDA C++ file, and return its syntax tree and clang's diagnostics.
+
+    A missing include is treated as an empty file, since usually only host code needs it.
+
+    Parameters
+    ----------
+    text : str
+        The source, which may differ from the file's content.
+    path : Path
+        The file's path; includes are searched in its folder.
+    defines : mapping
+        Macros.
+    include_dirs : sequence of Path
+        Additional folders for includes.
+    is_reparse : bool
+        Whether successive versions of this file are parsed, as while the user types. The preamble is then cached
+        between parses, and cursors of the previous parse become invalid.
+    """
+    macros = [f"-D{name}={value}" for name, value in defines.items()]
+    folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING_INCLUDE_FOLDER)]
+    check_includes(text, path, include_dirs)
+    # A file with a cached preamble cannot also use the precompiled header.
+    header = UNCOMPILED_HEADER if is_reparse else get_precompiled_header(_ARGUMENTS)
+    arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders]
+    files = {str(path): text}
+    edits: dict[str, SourceMap] = {}
+    while True:
+        unit = _parse_unit(str(path), tuple(arguments), list(files.items()), is_reparse=is_reparse)
+        diagnostics = [
+            diagnostic for diagnostic in unit.diagnostics if diagnostic.severity >= cindex.Diagnostic.Warning
+        ]
+        not_found = (re.fullmatch("'(.*)' file not found", diagnostic.spelling) for diagnostic in diagnostics)
+        missing = {match[1] for match in not_found if match is not None}
+        stubs = {str(_MISSING_INCLUDE_FOLDER / name): "" for name in missing}
+        if missing and not stubs.keys() & files.keys():
+            files |= stubs
+            continue
+        if words := _missing_template_keywords(diagnostics, files, edits):
+            for name, places in words.items():
+                files[name], edits[name] = insert_keywords(_read_text(name, files), places)
+            continue
+        launching = {
+            str(error.location.file) for error in diagnostics if is_child_launch(error.spelling)
+        } - edits.keys()
+        if not launching:
+            lines = text.split("\n")
+            tree = SyntaxTree(unit, edits, header.declarations)
+            return tree, [_build_diagnosis(diagnostic, lines, path, tree) for diagnostic in diagnostics]
+        for name in launching:
+            files[name], edits[name] = rewrite_launches(_read_text(name, files))
+        with_launches = (*_ARGUMENTS, "-DLOCKSTEP_CHILD_LAUNCHES")
+        header = UNCOMPILED_HEADER if is_reparse else get_precompiled_header(with_launches)
+        arguments = [*with_launches, *header.arguments, *macros, *folders]
+
+
+def _missing_template_keywords(
+    diagnostics: Sequence[cindex.Diagnostic], files: Mapping[str, str], edits: Mapping[str, SourceMap]
+) -> dict[str, set[int]]:
+    """Return the offsets where clang misses the keyword `template`, by file, in files that are not rewritten yet."""
+    offsets: dict[str, set[int]] = {}
+    for error in diagnostics:
+        word, name = parse_missing_keyword(error.spelling), str(error.location.file)
+        if word is not None and name not in edits:
+            keyword_offset = find_keyword_offset(_read_text(name, files), error.location.offset, word)
+            if keyword_offset is not None:
+                offsets.setdefault(name, set()).add(keyword_offset)
+    return offsets
+
+
+def _read_text(name: str, files: Mapping[str, str]) -> str:
+    return files[name] if name in files else Path(name).read_text(encoding="utf-8")
+
+
+def _parse_unit(
+    path: str, arguments: tuple[str, ...], files: list[tuple[str, str]], *, is_reparse: bool
+) -> cindex.TranslationUnit:
+    units = _cached_units(path, arguments) if is_reparse else []
+    try:
+        with _silence_stderr():
+            if units:
+                run_with_large_stack(lambda: units[0].reparse(unsaved_files=files))
+            else:
+                options = _WITH_PREAMBLE if is_reparse else 0
+                units.append(
+                    run_with_large_stack(
+                        lambda: _create_index().parse(path, args=arguments, unsaved_files=files, options=options)
+                    )
+                )
+    except cindex.TranslationUnitLoadError:
+        # libclang recovered from a crash, and gives no details.
+        units.clear()
+        raise CompileError(
+            f"{Path(path).name}: clang ran out of memory or stack.",
+            advice="Look for a macro, a template or an expression that expands without end.",
+        ) from None
+    return units[0]
+
+
+@contextmanager
+def _silence_stderr() -> Iterator[None]:
+    """Suppress libclang's own output to standard error; the user sees an error message instead."""
+    try:
+        original = os.dup(2)
+    except OSError:  # there is no standard error
+        yield
+        return
+    try:
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, 2)
+        os.close(null_device)
+        yield
+    finally:
+        os.dup2(original, 2)
+        os.close(original)
+
+
+@lru_cache(maxsize=8)
+def _cached_units(path: str, arguments: tuple[str, ...]) -> list[cindex.TranslationUnit]:
+    """Return the list that holds the translation unit of a file that is parsed repeatedly."""
+    return []
+
+
+def _add_caret(line: str, column: int) -> str:
+    """Return a source line with a caret below a column, which clang counts in bytes."""
+    before = line.encode()[: column - 1].decode(errors="ignore")
+    if len(line) > _EXCERPT_LENGTH:
+        first = max(0, len(before) - _EXCERPT_LENGTH // 2)
+        line, before = line[first : first + _EXCERPT_LENGTH], before[first:]
+    return f"\n    {line}\n    {''.join(letter if letter.isspace() else ' ' for letter in before)}^"
+
+
+@cache
+def _create_index() -> cindex.Index:
+    return cindex.Index.create()
+
+
+def _build_diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path, tree: SyntaxTree) -> Diagnosis:
+    place, position = tree.expansion_offset(diagnostic.location), tree.position(diagnostic.location)
+    written = tree.spelling_offset(diagnostic.location)
+    is_error = diagnostic.severity >= cindex.Diagnostic.Error
+    message = diagnostic.spelling
+    if len(message) > _MESSAGE_LENGTH:
+        message = f"{message[:_MESSAGE_LENGTH]}…"
+    if is_child_launch(message):
+        message = "the simulator does not support a launch of which a macro writes only a part; write out the launch"
+    line = lines[position.line - 1] if Path(place.file) == path and 0 < position.line <= len(lines) else None
+    if line is not None and message.startswith("expected ';'"):
+        number = _COPIED_NUMBER.match(line)
+        if number is not None and number.end() == position.column - 1:
+            message = f"the line starts with a copied line number; delete '{number[1]}'"
+    if line is not None and message.startswith(_UNSIZED_ARRAY_MESSAGE) and _is_declared_shared(line, position.column):
+        message = "an unsized __shared__ array must be declared extern: the launch specifies its size"
+    excerpt = f"{position}: {'error' if is_error else 'warning'}: {message}"
+    if line is not None:
+        excerpt += _add_caret(line, position.column)
+    return Diagnosis(message, position, place.file, place.offset, written.offset, excerpt, is_error, diagnostic.option)
+
+
+def _is_declared_shared(line: str, column: int) -> bool:
+    """Return whether the declaration before a column, which clang counts in bytes, has `__shared__`."""
+    before = line.encode()[: column - 1].decode(errors="ignore")
+    return "__shared__" in re.split("[;{}]", before)[-1]
+
+
+def is_own(cursor: Cursor) -> bool:
+    """Return whether a cursor is in the user's code, not in the shim's headers."""
+    return _is_own(cursor.location.file)
+
+
+@cache
+def _is_own(file: str) -> bool:
+    return not file.startswith(str(SHIM))
+
+
+_position_overrides: list[SourcePosition | None] = [None]
+
+
+@contextmanager
+def override_position(position: SourcePosition | None) -> Iterator[None]:
+    """Report all positions as `position`: where the user calls a function that a header of the shim defines."""
+    _position_overrides.append(position)
+    try:
+        yield
+    finally:
+        _position_overrides.pop()
+
+
+def get_reported_position(cursor: Cursor) -> SourcePosition:
+    """Return where a cursor's text begins, as reported to the user."""
+    return _position_overrides[-1] or cursor.position
+
+
+def has_attribute(cursor: Cursor, kind: CursorKind) -> bool:
+    """Return whether a declaration has an attribute, such as CUDADEVICE_ATTR."""
+    return any(child.kind == kind for child in cursor.children)
+
+
+def is_kernel(cursor: Cursor) -> bool:
+    """Return whether a function is a `__global__` function."""
+    return any(
+        child.kind == CursorKind.CUDAGLOBAL_ATTR
+        or (child.kind == CursorKind.ANNOTATE_ATTR and child.spelling == KERNEL_MARK)
+        for child in cursor.children
+    )
+
+
+def read_string_literal(cursor: Cursor) -> str | None:
+    """Return the text of a string literal, looking through conversions; None for another expression."""
+    for inner in cursor.descendants():
+        if inner.kind == CursorKind.STRING_LITERAL:
+            return str(inner.spelling[1:-1]).encode().decode("unicode_escape")
+    return None
+
+
+__all__ = [
+    "UNUSED_PARAMETER",
+    "ClangType",
+    "Cursor",
+    "CursorKind",
+    "Diagnosis",
+    "StorageClass",
+    "TypeKind",
+    "get_reported_position",
+    "has_attribute",
+    "is_kernel",
+    "is_own",
+    "override_position",
+    "parse",
+    "read_string_literal",
+]
+
+
+def read_literal_bytes(cursor: Cursor) -> bytes:
+    """Return the bytes of a string literal, without the terminating zero."""
+    return (read_string_literal(cursor) or "").encode("latin-1", errors="replace")

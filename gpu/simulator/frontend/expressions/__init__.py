@@ -1,0 +1,1 @@
+"""Lowering of expressions to the IR."""

@@ -1,0 +1,305 @@
+"""Initialization of objects: braces, default member initializers, and constructors."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+
+from gpu.base.errors import SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.frontend.clang.parsing import (
+    ClangType,
+    Cursor,
+    CursorKind,
+    TypeKind,
+    get_reported_position,
+    read_literal_bytes,
+)
+from gpu.simulator.frontend.expressions.calls import find_default_argument, lower_argument, lower_arguments
+from gpu.simulator.frontend.lowering.classes import (
+    ARRAYS,
+    DESTRUCTOR_ADVICE,
+    find_default_constructor,
+    find_destructor_class,
+    find_initializer,
+    find_member_declarations,
+    has_body,
+    innermost_type,
+    is_aggregate,
+    is_constructed,
+    is_implicit,
+    is_record,
+)
+from gpu.simulator.frontend.lowering.conversions import build_constant, build_zero
+from gpu.simulator.frontend.lowering.interface import Lowering
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, find_members, is_instantiated
+from gpu.simulator.types import VOID, ArrayOf, Pointer, Struct, Type
+
+
+def lower_constructor_call(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expression:
+    """Lower a call of a constructor to the object."""
+    type = decay(lower.type_of(cursor))
+    arguments = cursor.arguments
+    if not isinstance(type, Struct):
+        raise build_unsupported_error(cursor, f"the construction of {type}")
+    if name := find_destructor_class(cursor.type):
+        raise build_unsupported_error(
+            cursor, f"an object of {name}, which has a nonempty destructor", advice=DESTRUCTOR_ADVICE
+        )
+    if has_body(callee) and not is_implicit(callee):
+        return _construct(lower, type, callee, lower_arguments(lower, cursor, callee), get_reported_position(cursor))
+    if len(arguments) == 1:
+        return lower.convert(arguments[0], type)
+    return build_default(lower, type, cursor.type)
+
+
+def _construct_from(lower: Lowering, type: Struct, constructor: Cursor, arguments: list[Cursor]) -> ir.Expression:
+    """Return the object that a constructor creates; omitted arguments get the parameters' defaults."""
+    parameters = constructor.arguments
+    values = [
+        *arguments,
+        *(find_default_argument(parameter, constructor) for parameter in parameters[len(arguments) :]),
+    ]
+    lowered = [lower_argument(lower, *each) for each in zip(values, parameters, strict=True)]
+    return _construct(lower, type, constructor, lowered, get_reported_position(constructor))
+
+
+def _construct(
+    lower: Lowering, type: Struct, constructor: Cursor, arguments: list[ir.Expression], position: SourcePosition
+) -> ir.Expression:
+    function = lower.scope.add_call(constructor, position)
+    this = ir.Temporary(Pointer(type), None)
+    this_pointer = ir.Local(this.type, lower.scope.new_slot(), "this")
+    call = ir.Call(function.type, function, (this_pointer, *arguments), position)
+    construction = ir.Sequence(VOID, ir.Assign(this.type, this_pointer, this), call)
+    return ir.Sequence(type, construction, ir.Load(type, ir.Element(type, this_pointer, None, position)))
+
+
+def lower_braces(lower: Lowering, cursor: Cursor, type: Type, declared: ClangType | None = None) -> ir.Expression:
+    """Lower `{...}` to the value of a struct or scalar; omitted members get their default initializers or zero."""
+    values = deque(brace_expressions(cursor))
+    if not isinstance(type, Struct):
+        return lower.convert(values[0], type) if values else build_zero(type)
+    if type.is_union:
+        return _lower_union(lower, cursor, type, values)
+    if declared is None and is_record(cursor.type):
+        declared = cursor.type
+    if declared is not None and not is_aggregate(declared):
+        return _construct_from_braces(lower, cursor, type, declared, list(values))
+    return _consume_members(lower, type, declared, values)
+
+
+def lower_array_braces(
+    lower: Lowering, cursor: Cursor, type: ArrayOf, declared: ClangType | None = None
+) -> list[ir.Expression]:
+    """Lower an array's braces to one value per innermost element; omitted elements are default-initialized."""
+    if cursor.kind == CursorKind.STRING_LITERAL:
+        letters = [build_constant(type.element, letter) for letter in read_literal_bytes(cursor)]
+        return letters + [build_zero(type.element)] * (type.count - len(letters))
+    return _consume_elements(lower, type, declared or cursor.type, deque(brace_expressions(cursor)))
+
+
+def _consume_members(
+    lower: Lowering, type: Struct, declared: ClangType | None, initializers: deque[Cursor]
+) -> ir.Expression:
+    """Consume values for each member in turn."""
+    declarations = find_member_declarations(declared)
+    named = {}
+    if initializers and _has_designator(initializers[0]):
+        for value in initializers:
+            designator, inner = value.children
+            named[designator.spelling] = inner
+        initializers.clear()
+    parts: list[ir.Expression] = []
+    for member in type.fields:
+        source = declarations.get(member.name)
+        if member.name in named:
+            initializers.append(named[member.name])
+        if not initializers or _is_omitted(initializers[0]):
+            if initializers:
+                initializers.popleft()
+            parts += [build_zero(member.type)] if source is None else _build_member_default(lower, source, member.type)
+        elif member.is_reference:
+            parts.append(lower.address(initializers.popleft()))
+        else:
+            parts += _consume_next(lower, member.type, None if source is None else source.type, initializers)
+    return ir.Construct(type, tuple(parts))
+
+
+def _consume_elements(
+    lower: Lowering, type: ArrayOf, declared: ClangType, initializers: deque[Cursor]
+) -> list[ir.Expression]:
+    """Consume values for each element of an array in turn."""
+    inner = declared.canonical
+    element = inner.element_type if inner.kind in ARRAYS else inner
+    values: list[ir.Expression] = []
+    if initializers:
+        _has_designator(initializers[0])
+    for number in range(type.length):
+        if not initializers:
+            missing = (type.length - number) * (type.count // type.length)
+            if isinstance(type.innermost, Struct):
+                return values + build_default_elements(lower, declared, type.innermost, missing)
+            return values + [build_zero(type.innermost)] * missing
+        values += _consume_next(lower, type.element, element, initializers)
+    return values
+
+
+def _consume_next(
+    lower: Lowering, type: Type, declared: ClangType | None, initializers: deque[Cursor]
+) -> list[ir.Expression]:
+    """Consume the next value; if inner braces are omitted, as many values as the member or element needs."""
+    first = initializers[0]
+    if isinstance(type, ArrayOf) and first.kind not in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL):
+        return _consume_elements(lower, type, declared or first.type, initializers)
+    is_plain = first.kind != CursorKind.INIT_LIST_EXPR
+    if isinstance(type, Struct) and not type.is_union and is_plain and lower.type_of(first) != type:
+        if declared is None or is_aggregate(declared):
+            return [_consume_members(lower, type, declared, initializers)]
+        return [_construct_from_braces(lower, first, type, declared, [initializers.popleft()])]
+    initializers.popleft()
+    if isinstance(type, ArrayOf):
+        return lower_array_braces(lower, first, type, declared)
+    if not is_plain:
+        return [lower_braces(lower, first, type, declared)]
+    return [lower.convert(first, type)]
+
+
+def _lower_union(lower: Lowering, cursor: Cursor, type: Struct, initializers: deque[Cursor]) -> ir.Expression:
+    if not initializers or _is_omitted(initializers[0]):
+        return build_zero(type)
+    union_pointer = ir.Local(Pointer(type), lower.scope.new_slot(), "a union")
+    first = type.fields[0]
+    place = ir.Element(
+        first.type, ir.Member(Pointer(decay(first.type)), union_pointer, 0), None, get_reported_position(cursor)
+    )
+    if isinstance(first.type, ArrayOf):
+        raise build_unsupported_error(
+            cursor, "braces for a union that starts with an array", advice="Assign its elements."
+        )
+    fresh = ir.Assign(union_pointer.type, union_pointer, ir.Temporary(Pointer(type), build_zero(type)))
+    value = lower.convert(initializers[0], first.type)
+    assignments = ir.Sequence(VOID, fresh, ir.Assign(first.type, place, value))
+    return ir.Sequence(
+        type, assignments, ir.Load(type, ir.Element(type, union_pointer, None, get_reported_position(cursor)))
+    )
+
+
+def _construct_from_braces(
+    lower: Lowering, cursor: Cursor, type: Struct, declared: ClangType, initializers: list[Cursor]
+) -> ir.Expression:
+    """Lower braces, or a value to convert, where clang does not name the constructor."""
+    if not initializers:
+        return _build_default_object(lower, declared, type)
+    constructors = [
+        member
+        for member in find_members(declared.canonical.declaration)
+        if member.kind == CursorKind.CONSTRUCTOR and len(member.arguments) == len(initializers)
+    ]
+    if len(constructors) != 1 or constructors[0].definition is None or is_instantiated(declared.declaration):
+        name = declared.canonical.spelling
+        raise build_unsupported_error(cursor, f"this value for a {name}", advice=f"Name the type: {name}(...).")
+    return _construct_from(lower, type, constructors[0], initializers)
+
+
+def build_default(
+    lower: Lowering, type: Struct, declared: ClangType, *, initialized_members: Collection[str] = ()
+) -> ir.Expression:
+    """Return a struct's value without a constructor: default member initializers, else zeros.
+
+    Some members may be initialized elsewhere.
+    """
+    if type.is_union:
+        return build_zero(type)
+    declarations = find_member_declarations(declared)
+    parts: list[ir.Expression] = []
+    for member in type.fields:
+        source = declarations.get(member.name)
+        if source is None or member.name in initialized_members or member.is_reference:
+            parts.append(build_zero(member.type))
+        else:
+            parts += _build_member_default(lower, source, member.type)
+    return ir.Construct(type, tuple(parts))
+
+
+def build_default_array(lower: Lowering, declared: ClangType, type: ArrayOf) -> list[ir.Expression]:
+    """Return the default value of each innermost element of an array of structs; [] if they have none."""
+    if not isinstance(type.innermost, Struct) or not is_constructed(declared):
+        return []
+    return build_default_elements(lower, declared, type.innermost, type.count)
+
+
+def build_default_elements(lower: Lowering, array: ClangType, element: Struct, count: int) -> list[ir.Expression]:
+    """Return the default values of `count` elements of an array of structs."""
+    return [_build_default_object(lower, innermost_type(array), element) for _ in range(count)]
+
+
+def _build_default_object(lower: Lowering, declared: ClangType, type: Struct) -> ir.Expression:
+    """Return a struct's default value: the result of its default constructor, if it has one."""
+    if not is_constructed(declared):
+        return build_zero(type)
+    constructor = find_default_constructor(declared)
+    if constructor is not None:
+        if is_instantiated(declared.canonical.declaration):
+            name = declared.canonical.spelling
+            raise build_unsupported_error(
+                lower.scope.definition,
+                f"an implicit call of the default constructor of {name}",
+                advice=f"Call it: {name}(), or for a member, in the initializer list of its class's constructor.",
+            )
+        return _construct_from(lower, type, constructor, [])
+    return build_default(lower, type, declared)
+
+
+def _build_member_default(lower: Lowering, source: Cursor, type: Type) -> list[ir.Expression]:
+    """Return the default value of a member or base class: one value, or one per element of an array."""
+    if source.kind == CursorKind.FIELD_DECL and (initial := find_initializer(source)) is not None:
+        if isinstance(type, ArrayOf):
+            return lower_array_braces(lower, initial, type, source.type)
+        if initial.kind == CursorKind.INIT_LIST_EXPR:
+            return [lower_braces(lower, initial, type, source.type)]
+        return [lower.convert(initial, type)]
+    if source.kind == CursorKind.CXX_BASE_SPECIFIER and not is_record(source.type):
+        _check_template(lower, source)
+        return [build_zero(type)]
+    if isinstance(type, ArrayOf) and isinstance(type.innermost, Struct) and is_constructed(source.type):
+        return build_default_elements(lower, source.type, type.innermost, type.count)
+    return [_build_default_object(lower, source.type, type) if isinstance(type, Struct) else build_zero(type)]
+
+
+def _check_template(lower: Lowering, base: Cursor) -> None:
+    """Refuse a base class that depends on template arguments if its default constructor would have to be resolved."""
+    template = next((c.referenced for c in base.children if c.kind == CursorKind.TEMPLATE_REF), None)
+    members = template.children if template is not None else []
+    if any(
+        (member.kind == CursorKind.CONSTRUCTOR and member.is_default_constructor)
+        or (member.kind == CursorKind.FIELD_DECL and find_initializer(member) is not None)
+        for member in members
+    ):
+        raise build_unsupported_error(
+            lower.scope.definition,
+            f"an implicit call of the default constructor of {base.spelling}",
+            advice="Call it in the constructor's initializer list.",
+        )
+
+
+def brace_expressions(braces: Cursor) -> list[Cursor]:
+    """Return the expressions within braces, or the operands of a `new`."""
+    return [child for child in braces.children if child.is_expression]
+
+
+def _has_designator(value: Cursor) -> bool:
+    """Return whether a value in braces has a designator, which names its member."""
+    children = value.children
+    if value.kind != CursorKind.UNEXPOSED_EXPR or value.type.kind != TypeKind.VOID:
+        return False
+    if len(children) != 2 or children[0].kind != CursorKind.MEMBER_REF:
+        raise build_unsupported_error(
+            value, "array designators in braces", advice="List all members and elements in order."
+        )
+    return True
+
+
+def _is_omitted(value: Cursor) -> bool:
+    """Return whether a value is clang's stand-in for one that braces omit."""
+    return value.kind == CursorKind.UNEXPOSED_EXPR and not value.children and value.constant is None

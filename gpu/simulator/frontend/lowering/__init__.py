@@ -1,0 +1,1 @@
+"""What all lowering functions share: types, classes, scopes, conversions, and calls of CUDA's functions."""

@@ -1,0 +1,1 @@
+"""Explanations of an event of a thread."""

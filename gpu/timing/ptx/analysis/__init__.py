@@ -1,0 +1,1 @@
+"""Analyses of PTX: control flow, slices, chains of loads, and tiles."""

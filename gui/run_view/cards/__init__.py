@@ -1,0 +1,1 @@
+"""Cards beside the results."""

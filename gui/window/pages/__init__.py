@@ -1,0 +1,1 @@
+"""The pages of patterns, and what acts on the visible page."""

@@ -1,0 +1,1 @@
+"""What `tools.setup` installs for this machine."""
