@@ -92,7 +92,7 @@ import gpu, gui, main, tools
 rooms = [pkgutil.walk_packages(room.__path__, room.__name__ + ".") for room in (gpu, gui, tools)]
 # What imports PyCUDA or Dask: both need not be there, and psutil, which Dask needs, is made for each system.
 optional = {"gpu.engines.cuda.engine", "gpu.engines.cuda.lead", "gpu.engines.cuda.streams"}
-distributed = ("cluster_session", "cluster_simulation", "distributed_run", "streaming", "tasks", "worker")
+distributed = ("cluster_session", "cluster_simulation", "distributed_run", "streaming", "tasks", "cluster.worker")
 optional |= {f"gpu.distributed.{name}" for name in distributed}
 cluster = ("cases", "command", "disk", "measure", "overhead", "resident_engine")
 optional |= {f"gpu.bench.cluster.{name}" for name in cluster}
