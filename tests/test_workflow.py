@@ -33,7 +33,7 @@ def test_it_sets_up_as_readme_says():
 
 
 def test_it_runs_readmes_commands():
-    # What finds a race exits with 1; tests/gpu/cli/test_simulate.py runs it.
+    # What finds a race exits with 1; tests/gpu/cli/user_code/test_simulate.py runs it.
     given = [command for command in commands() if not command.startswith("simulate ")]
     assert len(given) == 9
     for command in given:

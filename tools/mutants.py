@@ -76,7 +76,7 @@ SUBJECTS = (
     MutationSubject(
         "intervals",
         ("gpu/simulator/compiled/analysis/intervals.py",),
-        ("tests/gpu/simulator/compiled/test_intervals.py",),
+        ("tests/gpu/simulator/compiled/analysis/test_intervals.py",),
         40,
     ),
     MutationSubject(
