@@ -13,7 +13,24 @@ from gpu.declaration.pattern import Pattern
 
 
 def run(pattern: Pattern, case: Case, seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure the libraries that do a case's work, and yield their rows."""
+    """Measure the libraries that do a case's work, and yield their rows.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern; its benchmark lists the libraries.
+    case : Case
+        The size and the other parameters.
+    seed : int
+        Random seed of the inputs.
+    repetitions : int
+        Timed runs of each library; one that times itself ignores it.
+
+    Yields
+    ------
+    Measurement
+        Times in ms. A library that is not installed or fails has no times, and a remark with the reason.
+    """
     inputs, params = prepare_inputs(pattern, case, seed)
     amount, unit = compute_amount(pattern, inputs, params)
     for peer in pattern.benchmark.peers(inputs, params):

@@ -48,7 +48,28 @@ def insert_kernel_word(arguments: Sequence[str], patterns: Sequence[str]) -> lis
 def print_modeled_pattern(
     pattern: Pattern, variant_name: str, params: Params, inputs: Mapping[str, Any], gpu: str, *, json: bool
 ) -> None:
-    """Model a variant of a pattern and print the result."""
+    """Model a variant of a pattern and print the result.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    variant_name : str
+        The name of one of its variants.
+    params : mapping
+        All parameters of the pattern.
+    inputs : mapping of str to array
+        The inputs, which the host program may read.
+    gpu : str
+        The name of a GPU description, or a file with one.
+    json : bool
+        Whether to print JSON instead of text.
+
+    Raises
+    ------
+    InputError, KernelError
+        As of `gpu.run.modeling.timing_model.model_pattern`.
+    """
     from gpu.run.modeling import timing_model
 
     variant = pattern.variant(variant_name)

@@ -78,7 +78,24 @@ def grade_submission(lesson: Lesson, task: Task, text: str, *, seed: int = 0) ->
 
 
 def record_failure(lesson: Lesson, task: Task, text: str, judgment: Judgment) -> FailureRecording | None:
-    """Record the case on which a submission fails; return None if there is none."""
+    """Record the case on which a submission fails.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        The lesson.
+    task : Task
+        One of its tasks.
+    text : str
+        The submission, as the complete text of the kernel file.
+    judgment : Judgment
+        The grader's result for this text.
+
+    Returns
+    -------
+    FailureRecording or None
+        None if no case fails.
+    """
     if judgment.case is None:
         return None
     stage = lesson.stage(task.stage)

@@ -60,12 +60,23 @@ def choose_parameters(scene: Scene, seed: int) -> dict[str, Any]:
 
 
 def record_scene(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_ROBIN) -> RecordedScene:
-    """Record a scene and find its place.
+    """Record a scene and find the moment of its place.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        The lesson, which has the kernel files of its stages.
+    scene : Scene
+        The scene.
+    seed : int
+        Selects the parameters, as of `choose_parameters`, and the random inputs.
+    schedule : str
+        One of `gpu.schedules.NAMES`.
 
     Raises
     ------
     InputError
-        If the pattern does not accept the parameters, or there is no such place.
+        If the pattern does not accept the parameters, the scene is too long, or there is no such place.
     KernelError
         If a kernel does not compile, or its launch is invalid.
     """
@@ -102,6 +113,17 @@ def complete_parameters(scene: Scene, parameters: Mapping[str, Any]) -> dict[str
 
 def record_stage(stage: Stage, text: str, case: GradingCase, *, for_display: bool = False) -> Recording:
     """Record a lesson's kernel with the given text; a mistake that ends the run ends the recording.
+
+    Parameters
+    ----------
+    stage : Stage
+        The kernel file's launches and arrays.
+    text : str
+        The complete text of the kernel file.
+    case : GradingCase
+        The input and the schedule.
+    for_display : bool
+        Whether to generate small positive numbers, which are easy to read.
 
     Raises
     ------

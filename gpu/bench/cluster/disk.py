@@ -158,7 +158,17 @@ def read_rows(source: Source, first: int, last: int) -> int:
 
 
 def copy_rows(image: StreamedInput, target: Target, first: int, last: int) -> int:
-    """Read rows and write them to a target, at the same time; return their size in bytes."""
+    """Read rows and write them to a target, at the same time; return their size in bytes.
+
+    Parameters
+    ----------
+    image : StreamedInput
+        The image that is read.
+    target : Target
+        The file that is written, at the same rows.
+    first, last : int
+        The range of rows; `last` is excluded.
+    """
     (chunk,) = read_chunks_in_parts([Chunk({"image": Excerpt(image.source, first, last)}, {}, 0, first, last)], image)
     parts, size = ChunkPartReader(chunk, lambda piece: None), 0
     with background_writer(target, first, 1, parts.memory_usage) as put, closing(parts.read(0)) as pieces:

@@ -94,7 +94,21 @@ def measure(
 ) -> Iterator[ClusterRow]:
     """Measure cases on the first worker, and on all; yield their rows, case by case.
 
-    A case that cannot run, for example because a device has too little memory, is passed to `fail`.
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster; with a single worker, each case has one row.
+    cases : sequence of ClusterCase
+        The cases, in the order of their rows.
+    repetitions : int
+        Timed runs per case and number of workers.
+    fail : callable
+        Called with a case that cannot run, for example because a device has too little memory, and its error.
+
+    Yields
+    ------
+    ClusterRow
+        `correct` also requires that the results of one worker and of all agree.
     """
     counts = dict.fromkeys((1, len(cluster.workers)))
     with (

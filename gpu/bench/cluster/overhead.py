@@ -64,7 +64,19 @@ def make_overhead_works(n: int) -> tuple[OverheadWork, ...]:
 def measure(
     cluster: Cluster, overhead_works: Sequence[OverheadWork], repetitions: int, kind: str
 ) -> Iterator[OverheadRow]:
-    """Run works on an engine of a kind in this process, and on the cluster; yield their rows."""
+    """Run works on an engine of a kind in this process, and on the cluster; yield their rows.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster, whose first worker is also measured alone.
+    overhead_works : sequence of OverheadWork
+        The runs to measure, such as those of `make_overhead_works`.
+    repetitions : int
+        Timed runs of each work in each of the three ways.
+    kind : str
+        The name of the engine in this process, as for `gpu.engines.create_engine`.
+    """
     with closing(engines.create_engine(kind)) as engine:
         for name, variant, params, inputs in overhead_works:
             pattern = find_pattern(name)

@@ -27,7 +27,31 @@ def measure_launches(path: Path, seed: int, repetitions: int) -> int:
 
 
 def compare_with_model(path: Path, page: Path, gpu: str | None, data: Path | None = None, *, nvcc: bool = True) -> int:
-    """Model the measured cases of a file, print both times, and write the page's section and the validation data."""
+    """Model the measured cases of a file, print both times, and write the page's section and the validation data.
+
+    Parameters
+    ----------
+    path : Path
+        The times, as `measure_launches` writes them.
+    page : Path
+        The Markdown page with the section.
+    gpu : str or None
+        The GPU to model, by name or as a file with a description; None for the one that was measured.
+    data : Path or None
+        The file for the validation data; None for the project's file of this GPU.
+    nvcc : bool
+        Whether to compile with nvcc; False compares the results of a machine without it.
+
+    Returns
+    -------
+    int
+        The exit status, 0.
+
+    Raises
+    ------
+    InputError
+        `path` does not contain measured times, or there is no such GPU.
+    """
     from gpu.bench.model import compare
     from gpu.bench.pages import document
     from gpu.timing import validation
@@ -59,7 +83,29 @@ def compare_with_model(path: Path, page: Path, gpu: str | None, data: Path | Non
 
 
 def compare_counters(profile: Path, counters_path: Path, page: Path, gpu: str | None) -> int:
-    """Model the launches that a profiler has counted, and write the page's section of counters."""
+    """Model the launches that a profiler has counted, and write the page's section of counters.
+
+    Parameters
+    ----------
+    profile : Path
+        The profiled launches, as `profile_launches` writes them.
+    counters_path : Path
+        Nsight Compute's CSV file with the counters of the same launches.
+    page : Path
+        The Markdown page with the section.
+    gpu : str or None
+        The GPU to model, by name or as a file with a description; None for the profiled one.
+
+    Returns
+    -------
+    int
+        The exit status, 0.
+
+    Raises
+    ------
+    InputError
+        A file has another format, or there is no such GPU.
+    """
     from gpu.bench.model import counters
     from gpu.bench.pages import document
     from gpu.timing.gpus import find_gpu

@@ -129,9 +129,23 @@ def measure_steady_times(
 
 
 def profile(engine: Engine, seed: int, start: Callable[[], None], stop: Callable[[], None]) -> Iterator[MeasuredCase]:
-    """Run some of the cases once, with some launches of each kernel between `start` and `stop`; yield those launches.
+    """Run some of the cases once, and profile some launches of each kernel; yield those launches.
 
-    A profiler that is active only between the two lists the launches in this order.
+    A profiler that is active only between `start` and `stop` lists the launches in this order.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine of the GPU.
+    seed : int
+        Random seed of the inputs.
+    start, stop : callable
+        Called before and after each profiled launch, to start and stop the profiler.
+
+    Yields
+    ------
+    MeasuredCase
+        A case with its profiled launches; all times are 0.
     """
     profiled: list[MeasuredLaunch] = []
 

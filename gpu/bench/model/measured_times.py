@@ -139,7 +139,24 @@ class TimedLaunch:
 def combine_launches(
     pattern_or_file: str, variant_or_kernel: str, work: str, launches: Sequence[TimedLaunch]
 ) -> MeasuredCase:
-    """Combine the launches of a host program into a case, with equal launches as one group."""
+    """Combine the launches of a host program into a case, with equal launches as one group.
+
+    Parameters
+    ----------
+    pattern_or_file : str
+        The pattern's name, or the file of a foreign kernel.
+    variant_or_kernel : str
+        The name of the variant or of the kernel.
+    work : str
+        A description of the input.
+    launches : sequence of TimedLaunch
+        All launches in order, with equally many repetitions.
+
+    Returns
+    -------
+    MeasuredCase
+        Its time is the median over the repetitions, each the sum of all launches, in us.
+    """
     times_by_launch: dict[MeasuredLaunch, list[float]] = {}
     for launch in launches:
         times_by_launch.setdefault(launch.description, []).append(1e3 * statistics.median(launch.times_ms))

@@ -186,7 +186,24 @@ def _collect_figures(
 def read_inputs(
     pattern: Pattern, texts: Mapping[str, str], input_file: str | None, seed: int
 ) -> tuple[Inputs, Params, str]:
-    """Read or generate the bodies; return them, all parameters and a description."""
+    """Read or generate the bodies; return them, all parameters and a description.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern for simulations of bodies.
+    texts : mapping of str to str
+        Texts of the parameters given on the command line, by name.
+    input_file : str or None
+        The file with the bodies; None generates them.
+    seed : int
+        Random seed of generated bodies.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a parameter is invalid or has no effect.
+    """
     params = pattern.check(texts)
     cli_run.refuse_idle_parameters(pattern, texts, params)
     inputs = pattern.prepare_inputs({"bodies": nbody_files.read_bodies(input_file)} if input_file else {}, params, seed)

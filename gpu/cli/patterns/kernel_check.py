@@ -66,6 +66,21 @@ def check_kernel(
 ) -> KernelCheck:
     """Read a kernel file and, if it differs from the pattern's, check it on a small part of the input.
 
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    variant : Variant
+        The variant to run.
+    path : str or None
+        The kernel file; None for the project's, which is not checked.
+    inputs : mapping
+        The complete inputs.
+    params : mapping
+        All parameters of the pattern.
+    seed : int
+        Random seed for generated inputs of the small part.
+
     Raises
     ------
     InputError

@@ -219,9 +219,29 @@ def count_work(
     sources: Mapping[str, str],
     seed: int,
 ) -> RunCounts | None:
-    """Count a simulated run's work on a small part of its input; return None for a run on a GPU.
+    """Count a simulated run's work on a small part of its input.
 
-    Also return None if an edited kernel fails on the small input; the checkers report that failure.
+    Parameters
+    ----------
+    report : Report
+        The report of the run.
+    pattern : Pattern
+        The pattern.
+    variant : Variant
+        The variant that was run.
+    inputs : mapping
+        The complete inputs of the run.
+    params : mapping
+        All parameters of the pattern.
+    sources : mapping of str to str
+        Edited kernel texts by file name; empty for the project's.
+    seed : int
+        Random seed for generated inputs of the small part.
+
+    Returns
+    -------
+    RunCounts or None
+        None for a run on a GPU, and if an edited kernel fails on the small input; the checkers report that failure.
     """
     from gpu.run.work_count import count_pattern
 
@@ -234,7 +254,19 @@ def count_work(
 
 
 def report_refusal(pattern: Pattern, variant: Variant, kernel_check: KernelCheck, *, as_json: bool) -> bool:
-    """Print why a kernel was not run; return False."""
+    """Print why a kernel was not run; return False.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    variant : Variant
+        The variant that was not run.
+    kernel_check : KernelCheck
+        The findings of the check; an error aborted the kernel.
+    as_json : bool
+        Whether to print JSON instead of text.
+    """
     verdict = kernel_check.verdict(None, variant)
     if as_json:
         about = {"pattern": pattern.name, "variant": variant.name}

@@ -97,7 +97,24 @@ def _exit_at_limit(limit: float, on_limit: Callable[[], None]) -> None:
 
 
 def print_report(options: argparse.Namespace, journal: Journal, program_arguments: Sequence[str], code: int) -> int:
-    """Print and save the report on the launches; return the exit code, given the program's own."""
+    """Print and save the report on the launches; return the exit status.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        `report` is the file for the report, or None; `check` is whether findings count as a failure.
+    journal : Journal
+        The launches and their findings.
+    program_arguments : sequence of str
+        The user's command, for the report.
+    code : int
+        The exit status of the user's program.
+
+    Returns
+    -------
+    int
+        `FAILED` if the program succeeded but the checkers found something, otherwise `code`.
+    """
     print_summary(journal)
     if options.report is not None:
         with file_access.replace_file(options.report) as file:

@@ -181,7 +181,24 @@ def _model_scene(lesson: Lesson, recorded_scene: RecordedScene, question: Questi
 
 
 def model_stage(stage: Stage, text: str, case: GradingCase, gpu: str) -> ModeledRun:
-    """Model a lesson's kernel; raises as `gpu.run.modeling.timing_model.model_pattern`."""
+    """Model a lesson's kernel on a GPU.
+
+    Parameters
+    ----------
+    stage : Stage
+        The kernel file's launches and arrays.
+    text : str
+        The complete text of the kernel file.
+    case : GradingCase
+        The input.
+    gpu : str
+        The name of a GPU description, or a file with one.
+
+    Raises
+    ------
+    InputError, KernelError
+        As of `gpu.run.modeling.timing_model.model_pattern` and `Stage.run`.
+    """
     description = find_gpu(gpu)
     with closing(ModelingEngine(description)) as engine:
         engine.sources = {stage.file: text}
