@@ -53,5 +53,15 @@ def format_svg(
 
 
 def format_text(x: float, y: float, content: str, css_class: str) -> str:
-    """Return a text element at (x, y); `css_class` is one or more of its classes."""
+    """Return a text element of an SVG drawing.
+
+    Parameters
+    ----------
+    x, y : float
+        The position of the text's anchor on its baseline, in pixels.
+    content : str
+        The plain text, which is escaped.
+    css_class : str
+        One or more class names, separated by spaces.
+    """
     return f'<text class="{css_class}" x="{x:g}" y="{y:g}">{escape(content)}</text>'

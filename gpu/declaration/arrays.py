@@ -49,7 +49,17 @@ def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
 def size_parameter(
     default: int = 2**20, maximum: int = 2**30, kinds: tuple[str, ...] = KINDS, on_gpu: SizeRule | None = None
 ) -> Integer:
-    """Return the parameter for the number of generated values, which applies where the source is one of `kinds`."""
+    """Return the parameter for the number of generated values.
+
+    Parameters
+    ----------
+    default, maximum : int
+        The default and the largest number; the smallest is 0.
+    kinds : tuple of str
+        The sources of values for which the parameter applies.
+    on_gpu : SizeRule or None
+        As in `Integer`.
+    """
     return Integer(
         name="n",
         label="Elements",

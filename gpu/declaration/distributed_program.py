@@ -179,9 +179,16 @@ class TaskCollector(Protocol):
         ...
 
     def add_task(self, step: Step, *step_arguments: Any, chunk_index: int = 0) -> FutureResult:
-        """Add a Dask task that calls a step with arguments: results of other Dask tasks, lists of them, or values.
+        """Add a Dask task that calls a step; return its future result.
 
-        `index` is the index of the chunk that it belongs to: it runs on that chunk's worker where possible.
+        Parameters
+        ----------
+        step : Step
+            A module-level function, which receives the `WorkerContext` before the other arguments.
+        *step_arguments
+            Results of other Dask tasks, lists of them, or values.
+        chunk_index : int
+            The index of the chunk that it belongs to: it runs on that chunk's worker where possible.
         """
         ...
 
@@ -288,7 +295,23 @@ def independent_chunks_plan(
 
 
 def run_independent_chunk(worker: WorkerContext, piece: ChunkInput, result: str, halo: int, granularity: int) -> Array:
-    """Run the variant on a chunk and its halo, and return the result of the chunk's own rows."""
+    """Run the variant on a chunk and its halo, and return the result of the chunk's own rows.
+
+    An `OverlappingEngine` processes the chunk in parts of about `OVERLAP_PART_BYTES`.
+
+    Parameters
+    ----------
+    worker : WorkerContext
+        The worker's engine and host program.
+    piece : ChunkInput
+        The chunk with its halo.
+    result : str
+        The name of the output to return.
+    halo : int
+        Rows of its neighbors that a part of the chunk reads on each side.
+    granularity : int
+        A part has a multiple of this number of rows.
+    """
     count = piece.nbytes // OVERLAP_PART_BYTES if isinstance(worker.engine, OverlappingEngine) else 1
     lengths = split_evenly((piece.stop - piece.start) // granularity, count)
     if len(lengths) == 1:
@@ -308,7 +331,19 @@ def run_independent_chunk(worker: WorkerContext, piece: ChunkInput, result: str,
 
 
 def reduce_as_tree(tasks: TaskCollector, step: Step, results: Sequence[FutureResult], fan_in: int = 8) -> FutureResult:
-    """Reduce results by a step that takes a list, `fan_in` results at a time, until one is left."""
+    """Add Dask tasks that reduce results, `fan_in` at a time, until one is left; return it.
+
+    Parameters
+    ----------
+    tasks : TaskCollector
+        Receives the Dask tasks.
+    step : Step
+        Reduces a list of results to one of the same kind.
+    results : sequence of FutureResult
+        The results of the chunks in order, at least one.
+    fan_in : int
+        The most results of one task, at least 2.
+    """
     level = list(results)
     while len(level) > 1:
         level = [

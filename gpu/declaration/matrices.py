@@ -79,7 +79,17 @@ def side_parameter(
 
 
 def make_matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Array:
-    """Generate a float32 matrix: random numbers from -1 to 1, random digits, or ones."""
+    """Generate a float32 matrix.
+
+    Parameters
+    ----------
+    kind : str
+        "digits" for whole numbers from 0 to 9, "ones", or any other name for random numbers from -1 to 1.
+    rows, columns : int
+        The shape.
+    rng : numpy.random.Generator
+        The source of random numbers.
+    """
     match kind:
         case "digits":
             return rng.integers(0, 10, (rows, columns)).astype(np.float32)
@@ -96,9 +106,25 @@ def accept_matrix(
     largest: int = MAX_SIDE,
     dtype: type[np.float16] | type[np.float32] = np.float32,
 ) -> None:
-    """Raise InputError if a matrix is empty, has more than `largest` rows or columns, or an element is not finite.
+    """Check the size and the elements of a matrix.
 
-    Elements also have to be in the range of `dtype`. With `finite` False, infinite elements are accepted.
+    Parameters
+    ----------
+    values : array of shape (rows, columns)
+        The matrix.
+    name : str
+        The matrix's name in messages, such as "the matrix".
+    finite : bool
+        Whether to refuse infinite elements; NaN is always refused.
+    largest : int
+        The most rows, and the most columns.
+    dtype : type
+        The floating-point type whose range the elements must not exceed.
+
+    Raises
+    ------
+    InputError
+        The matrix is empty or too large, or an element is not finite or out of range.
     """
     rows, columns = values.shape
     if not 1 <= rows <= largest or not 1 <= columns <= largest:

@@ -171,6 +171,17 @@ def find_capable_workers(cluster: Cluster, variant: Variant) -> tuple[WorkerStat
 def compute_chunk_lengths(total: int, chunks: Sequence[int], workers: int, granularity: int = 1) -> tuple[int, ...]:
     """Return the number of elements, or rows, of each chunk, in multiples of `granularity`.
 
+    Parameters
+    ----------
+    total : int
+        Elements, or rows, of the complete input.
+    chunks : sequence of int
+        One number: how many chunks. Several numbers: their lengths. Empty: one chunk per worker.
+    workers : int
+        The number of workers.
+    granularity : int
+        A chunk has a multiple of this number of elements, or rows.
+
     Raises
     ------
     InputError

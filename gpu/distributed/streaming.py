@@ -168,7 +168,26 @@ def run_streamed(
 def write_part(
     worker: WorkerContext, part: Array | Buffer, target: Target, start: int | Array, chunk_index: int
 ) -> Array:
-    """Write a part of a result; return its rows and bytes."""
+    """Write a part of a result to a file.
+
+    Parameters
+    ----------
+    worker : WorkerContext
+        The worker's engine.
+    part : array or Buffer
+        The rows to write, on the host or on the device.
+    target : Target
+        The file that is written.
+    start : int or int64 array
+        The row of the target for the part; as an array, the rows for the parts of all chunks.
+    chunk_index : int
+        The index of the part's chunk.
+
+    Returns
+    -------
+    int64 array of shape (2,)
+        The number of rows and of bytes.
+    """
     rows = part if isinstance(part, np.ndarray) else worker.engine.download(part)
     target.write(int(start[chunk_index]) if isinstance(start, np.ndarray) else start, rows)
     return np.array([len(rows), rows.nbytes], np.int64)
@@ -187,7 +206,17 @@ def _write_tasks(tasks: RunTasks, parts: Parts, target: Target, lengths: Sequenc
 def read_chunks_in_parts(
     input_chunks: Sequence[Chunk], streamed_input: StreamedInput, granularity: int = 1, write_granularity: int = 1
 ) -> list[ChunkInParts]:
-    """Return chunks that are read in parts, each a multiple of both `granularity` and `write_granularity` rows."""
+    """Return chunks that are read in parts of about `OVERLAP_PART_BYTES`.
+
+    Parameters
+    ----------
+    input_chunks : sequence of Chunk
+        The chunks.
+    streamed_input : StreamedInput
+        The input that they divide.
+    granularity, write_granularity : int
+        A part has a multiple of both numbers of rows.
+    """
     row_bytes = max(1, streamed_input.nbytes // max(1, streamed_input.shape[0]))
     multiple = math.lcm(granularity, write_granularity)
     rows = -(-max(1, OVERLAP_PART_BYTES // row_bytes) // multiple) * multiple

@@ -421,7 +421,19 @@ class RunTasks:
             self.event_log.changed.clear()
 
     def add_to_graph(self, key: str, task: Any, priority: int, home: str = "") -> Any:
-        """Add a task to Dask's graph, with a preferred worker at `home`; return a reference to its result."""
+        """Add a task to Dask's graph; return a reference to its result.
+
+        Parameters
+        ----------
+        key : str
+            The task's key in Dask, unique among all runs of the cluster.
+        task : Task
+            Dask's task.
+        priority : int
+            Dask runs tasks of higher priority first.
+        home : str
+            The address of the preferred worker; "" for any.
+        """
         from dask._task_spec import TaskRef
 
         self._graph[key] = task

@@ -217,7 +217,24 @@ class Engine(Protocol):
         ...
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
-        """Run a kernel over `grid` blocks of `block` threads (x, y, z); scalars are NumPy scalars of the right type."""
+        """Run a kernel.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            A kernel of a module that this engine built.
+        grid, block : sequence of int
+            Blocks of the grid and threads of a block, along x, y and z.
+        *arguments : Buffer or NumPy scalar
+            A scalar has exactly the parameter's type, such as `numpy.int32` for `int`.
+        shared_bytes : int
+            Dynamic shared memory per block.
+
+        Raises
+        ------
+        LaunchError
+            The launch is invalid, or it fails; an asynchronous engine may raise it in a later call.
+        """
         ...
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:

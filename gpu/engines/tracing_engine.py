@@ -118,7 +118,26 @@ class TracingEngine(SimulatorEngine):
         shared_bytes: int = 0,
         blocks: range | None = None,
     ) -> None:
-        """Run a kernel and record it; `blocks` is the range of blocks to run, None for all."""
+        """Run a kernel and record it.
+
+        Parameters
+        ----------
+        kernel : TracedKernel
+            A kernel of a module that this engine built.
+        grid, block : sequence of int
+            Blocks of the grid and threads of a block, along x, y and z.
+        *arguments : Buffer or NumPy scalar
+            As of `Engine.launch`.
+        shared_bytes : int
+            Dynamic shared memory per block.
+        blocks : range or None
+            Numbers of the blocks to run; None for all.
+
+        Raises
+        ------
+        LaunchError
+            The launch is invalid, or it fails; the recording contains the events up to the failure.
+        """
         assert isinstance(kernel, TracedKernel)
         if self._remaining_lane_events <= 0:
             plain = SimulatorModule(kernel.module, edited=True).kernel(kernel.name)

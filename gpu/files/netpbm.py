@@ -149,7 +149,17 @@ def read_layout(path: Path, name: str) -> Header:
 
 
 def build_size_error(name: str, width: int, height: int, limit: int) -> InputError:
-    """Return the error for an image of too many pixels."""
+    """Return the error for an image of too many pixels.
+
+    Parameters
+    ----------
+    name : str
+        The file's name.
+    width, height : int
+        The image's size in pixels.
+    limit : int
+        The most pixels of an image.
+    """
     return InputError(
         f"{name} is too large: {width} x {height} is {width * height / 2**20:.0f} Mpixel, "
         f"the limit is {limit // 2**20} Mpixel."

@@ -92,9 +92,25 @@ def run_in_parts(
 def background_writer(
     target: Target, start: int, granularity: int, memory_usage: MemoryUsage
 ) -> Iterator[Callable[[Array], None]]:
-    """Provide a function that takes consecutive rows from `start` on; a thread writes them.
+    """Provide a function that appends rows to a target; a thread writes them.
 
-    All are written when the block ends without an exception, in multiples of `granularity` rows except the last ones.
+    All rows are written when the block ends without an exception.
+
+    Parameters
+    ----------
+    target : Target
+        The file that is written.
+    start : int
+        The row of the target at which the first rows are written.
+    granularity : int
+        Each write has a multiple of this many rows, except for the last one.
+    memory_usage : MemoryUsage
+        Counts the bytes of rows that wait to be written.
+
+    Yields
+    ------
+    callable
+        `add_rows(rows)` takes the next rows. It blocks while too many rows wait for the disk, and raises write errors.
     """
     batch: list[Array] = []
     waiting: deque[Future[None]] = deque()

@@ -54,7 +54,24 @@ def open_zarr(path: str) -> Any:
 
 
 def create_zarr(path: str, shape: tuple[int, ...], dtype: str, chunk: int) -> None:
-    """Create an array of zeros in a folder, with `chunk` rows per chunk."""
+    """Create an array of zeros in a folder.
+
+    Parameters
+    ----------
+    path : str
+        The folder, which must not contain an array.
+    shape : tuple of int
+        The shape of the array.
+    dtype : str
+        The type of the elements, such as "float32".
+    chunk : int
+        Rows per chunk; a chunk contains complete rows.
+
+    Raises
+    ------
+    EngineUnavailableError
+        If Zarr is not installed.
+    """
     _import_zarr().create_array(path, shape=shape, chunks=(max(chunk, 1), *shape[1:]), dtype=dtype)
 
 

@@ -32,6 +32,23 @@ def try_launch(
 ) -> bool:
     """Run a launch as machine code; return False, before anything has run, if that is not possible.
 
+    Parameters
+    ----------
+    module : SimulatedModule
+        The module of the kernel, which caches the machine code.
+    kernel : SimulatedKernel
+        The kernel, to check the launch.
+    name : str
+        The kernel's name in the module.
+    extents : tuple of (tuple of int, tuple of int)
+        Blocks of the grid and threads of a block, each along x, y and z.
+    values : sequence
+        The arguments: NumPy scalars and pointers into device memory.
+    shared_bytes : int
+        Dynamic shared memory per block.
+    cluster : tuple of int or None
+        Blocks of a cluster along x, y and z; None if the launch has no clusters.
+
     Raises
     ------
     LaunchError

@@ -74,6 +74,17 @@ def free_memory() -> int:
 def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False, managed: bool = False) -> GlobalMemory:
     """Allocate device memory.
 
+    Parameters
+    ----------
+    size : int
+        Bytes, more than 0.
+    routine : str
+        The driver's function in messages.
+    written : bool
+        Whether the memory counts as initialized: it contains zeros, and the checkers report no uninitialized reads.
+    managed : bool
+        Whether the host can access it too.
+
     Raises
     ------
     DriverMemoryError
