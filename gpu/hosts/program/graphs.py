@@ -220,18 +220,69 @@ class ProgramGraphs:
         del self._graphs[graph]
 
     def do_graph_add(self, target: int, graph: int, before: int, count: int, routine: int, *arguments: int) -> None:
+        """Add a node to a graph, as `cudaGraphAddMemsetNode` and similar functions do.
+
+        Parameters
+        ----------
+        target : int
+            The address at which the node's handle is written.
+        graph : int
+            The graph's handle.
+        before, count : int
+            The address of the handles of the node's predecessors, and their number.
+        routine : int
+            The address of the name of the routine that the node executes.
+        *arguments : int
+            The routine's arguments, whose current values are bound.
+
+        Raises
+        ------
+        RefusedRoutineError
+            The graph does not exist or does not contain a predecessor.
+        """
         nodes, first = _lookup(self._graphs, graph), _read_handles(before, count)
         if not nodes.keys() >= set(first):
             raise RefusedRoutineError(errors.INVALID_VALUE)
         _write(target, self._add_node(nodes, ctypes.string_at(routine).decode(), arguments, first))
 
     def do_graph_add_graph(self, target: int, graph: int, before: int, count: int, child: int) -> None:
+        """Add a node that executes another graph, as `cudaGraphAddChildGraphNode` does.
+
+        Parameters
+        ----------
+        target, graph, before, count : int
+            As of `do_graph_add`.
+        child : int
+            The handle of the graph to execute; later changes to it have no effect on the node.
+
+        Raises
+        ------
+        RefusedRoutineError
+            A graph does not exist or has a cycle, or `graph` does not contain a predecessor.
+        """
         steps = [node.operation for node in _sort_nodes(_lookup(self._graphs, child))]
         self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
         node = ctypes.c_longlong.from_address(target).value
         self._graphs[graph][node].operation = lambda: [step() for step in steps]
 
     def do_graph_depend(self, graph: int, first: int, second: int, count: int) -> None:
+        """Add dependencies between nodes, as `cudaGraphAddDependencies` does.
+
+        Parameters
+        ----------
+        graph : int
+            The graph's handle.
+        first, second : int
+            The addresses of two arrays of node handles. Each node of the second array depends on the node of the first
+            one with the same index.
+        count : int
+            The number of dependencies.
+
+        Raises
+        ------
+        RefusedRoutineError
+            The graph does not exist or does not contain a node.
+        """
         nodes = _lookup(self._graphs, graph)
         pairs = list(zip(_read_handles(first, count), _read_handles(second, count), strict=True))
         if not nodes.keys() >= {node for pair in pairs for node in pair}:
@@ -263,6 +314,24 @@ class ProgramGraphs:
         del self._executables[executable]
 
     def do_executable_set(self, executable: int, node: int, routine: int, *arguments: int) -> None:
+        """Replace the operation of a node, as `cudaGraphExecKernelNodeSetParams` does.
+
+        Parameters
+        ----------
+        executable : int
+            The handle of the executable graph.
+        node : int
+            The node's handle in the graph from which it was instantiated.
+        routine : int
+            The address of the name of the routine that the node executes from now on.
+        *arguments : int
+            The routine's arguments, whose current values are bound.
+
+        Raises
+        ------
+        RefusedRoutineError
+            The executable graph or the node does not exist.
+        """
         nodes = _lookup(self._executables, executable)
         _lookup(nodes, node).operation = self.bind_operation(ctypes.string_at(routine).decode(), arguments)
 

@@ -189,6 +189,24 @@ class Runtime:
         _write(target, address_of(memory))
 
     def do_malloc_pitch(self, target: int, pitch: int, width: int, height: int) -> None:
+        """Execute `cudaMallocPitch`.
+
+        Parameters
+        ----------
+        target : int
+            The address at which the address of the memory is written.
+        pitch : int
+            The address at which the pitch in bytes is written, a multiple of 512.
+        width : int
+            Bytes per row.
+        height : int
+            The number of rows.
+
+        Raises
+        ------
+        DriverMemoryError
+            If there is not enough free memory.
+        """
         row = -(-width // _PITCH) * _PITCH
         self.do_malloc(target, row * height)
         _write(pitch, row)
@@ -236,6 +254,24 @@ class Runtime:
             _write(device, address)
 
     def do_memcpy(self, target: int, source: int, size: int, kind: int) -> None:
+        """Execute `cudaMemcpy`.
+
+        Parameters
+        ----------
+        target, source : int
+            Addresses on the host or on the device.
+        size : int
+            Bytes to copy; 0 does nothing.
+        kind : int
+            The direction as a `cudaMemcpyKind`; 4 derives it from the addresses.
+
+        Raises
+        ------
+        RefusedRoutineError
+            The direction is invalid or does not match an address.
+        DriverLogicError
+            The bytes on the device are not all in one allocation.
+        """
         if not size:
             return
         data = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpy")
@@ -245,6 +281,26 @@ class Runtime:
     def do_memcpy_2d(
         self, target: int, target_pitch: int, source: int, source_pitch: int, width: int, height: int, kind: int
     ) -> None:
+        """Execute `cudaMemcpy2D`.
+
+        Parameters
+        ----------
+        target, source : int
+            Addresses of the first rows, on the host or on the device.
+        target_pitch, source_pitch : int
+            The distances between the starts of consecutive rows in bytes, at least `width`.
+        width : int
+            Bytes to copy per row.
+        height : int
+            The number of rows.
+        kind : int
+            As of `do_memcpy`.
+
+        Raises
+        ------
+        RefusedRoutineError, DriverLogicError
+            A pitch is too small; or as of `do_memcpy`.
+        """
         if width > target_pitch or width > source_pitch:
             raise RefusedRoutineError(12)
         for row in range(height):
@@ -255,12 +311,53 @@ class Runtime:
             writable_bytes_at(target, size, "cudaMemset")[:] = value & 0xFF
 
     def do_memset_elements(self, target: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
-        """Fill rows with a value of `size` bytes."""
+        """Fill rows on the device, as a node of `cudaGraphAddMemsetNode` does.
+
+        Parameters
+        ----------
+        target : int
+            The address of the first row.
+        pitch : int
+            The distance between the starts of consecutive rows in bytes; the rows are contiguous if it is smaller.
+        value : int
+            The value, of which the lowest `size` bytes are used.
+        size : int
+            Bytes per element: 1, 2 or 4.
+        width : int
+            Elements per row.
+        height : int
+            The number of rows.
+
+        Raises
+        ------
+        DriverLogicError
+            A row is not in one allocation.
+        """
         row = np.frombuffer((value & 0xFFFF_FFFF).to_bytes(4, "little")[:size] * width, np.uint8)
         for start in range(target, target + max(pitch, row.size) * height, max(pitch, row.size) or 1):
             writable_bytes_at(start, row.size, "cudaGraphAddMemsetNode")[:] = row
 
     def do_memset_2d(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
+        """Execute `cudaMemset2D`.
+
+        Parameters
+        ----------
+        target : int
+            The address of the first row on the device.
+        pitch : int
+            The distance between the starts of consecutive rows in bytes.
+        value : int
+            The value of each byte, of which the lowest 8 bits are used.
+        width : int
+            Bytes to fill per row.
+        height : int
+            The number of rows.
+
+        Raises
+        ------
+        DriverLogicError
+            A row is not in one allocation.
+        """
         for row in range(height):
             self.do_memset(target + row * pitch, value, width)
 
@@ -289,6 +386,21 @@ class Runtime:
     # Variables
 
     def do_variable(self, unit: int, name: int, address: int, size: int, managed: int) -> None:
+        """Register a device variable; the constructors of the program's static objects call this before `main`.
+
+        Parameters
+        ----------
+        unit : int
+            The number of the source file.
+        name : int
+            The address of the variable's name, without namespaces.
+        address : int
+            The address of the variable in the host code, which identifies it in later calls.
+        size : int
+            Bytes of the variable.
+        managed : int
+            1 if host and device share the memory at `address`, as for `__managed__`, otherwise 0.
+        """
         self._variables[address] = _Variable(unit, ctypes.string_at(name).decode(), address, size, bool(managed))
 
     def do_is_symbol(self, address: int) -> int:
@@ -311,11 +423,45 @@ class Runtime:
         return data[offset : offset + size]
 
     def do_to_symbol(self, address: int, source: int, size: int, offset: int, kind: int) -> None:
+        """Execute `cudaMemcpyToSymbol`.
+
+        Parameters
+        ----------
+        address : int
+            The address of the device variable in the host code.
+        source : int
+            The address of the data, on the host or on the device.
+        size : int
+            Bytes to copy.
+        offset : int
+            The offset in the variable, in bytes.
+        kind : int
+            As of `do_memcpy`.
+
+        Raises
+        ------
+        RefusedRoutineError
+            There is no such variable, the bytes exceed it, or the direction does not match.
+        """
         data = self._symbol_bytes(address, size, offset)
         if size:
             data[:] = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpyToSymbol")
 
     def do_from_symbol(self, target: int, address: int, size: int, offset: int, kind: int) -> None:
+        """Execute `cudaMemcpyFromSymbol`.
+
+        Parameters
+        ----------
+        target : int
+            The address for the data, on the host or on the device.
+        address, size, offset, kind : int
+            As of `do_to_symbol`.
+
+        Raises
+        ------
+        RefusedRoutineError
+            As of `do_to_symbol`.
+        """
         data = self._symbol_bytes(address, size, offset)
         if size:
             self._view_side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)[:] = data
@@ -502,6 +648,29 @@ class Runtime:
         return launch
 
     def do_kernel_attributes(self, unit: int, line: int, parameters: int, pretty: int, target: int) -> None:
+        """Write a kernel's attributes for `cudaFuncGetAttributes`.
+
+        Parameters
+        ----------
+        unit : int
+            The number of the source file.
+        line : int
+            The line of the kernel's definition, which distinguishes overloads.
+        parameters : int
+            The number of template parameters; negative if unknown.
+        pretty : int
+            The address of the kernel's `__PRETTY_FUNCTION__`.
+        target : int
+            The address for four 64-bit integers: bytes of static shared memory, bytes of all `__constant__` variables,
+            the most threads per block, and the most bytes of shared memory per block.
+
+        Raises
+        ------
+        RefusedRoutineError
+            The function is not a kernel.
+        KernelError
+            The file has no such kernel, or the simulator does not support it.
+        """
         loaded, _, kernel = self._load_kernel(unit, line, parameters, pretty)
         values = (_static_bytes(kernel), loaded.module.constant_bytes, LIMITS.threads, LIMITS.shared_bytes)
         for index, value in enumerate(values):
@@ -510,6 +679,26 @@ class Runtime:
     def do_occupancy(
         self, unit: int, line: int, parameters: int, pretty: int, target: int, block: int, shared_bytes: int
     ) -> None:
+        """Execute `cudaOccupancyMaxActiveBlocksPerMultiprocessor`.
+
+        The result is limited by threads, shared memory and the number of blocks, but not by registers.
+
+        Parameters
+        ----------
+        unit, line, parameters, pretty : int
+            As of `do_kernel_attributes`.
+        target : int
+            The address at which the number of resident blocks is written, 32 bits.
+        block : int
+            Threads per block.
+        shared_bytes : int
+            Dynamic shared memory per block.
+
+        Raises
+        ------
+        RefusedRoutineError, KernelError
+            As of `do_kernel_attributes`.
+        """
         _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
         used = _static_bytes(kernel) + shared_bytes + VALUE_BY_NUMBER[111]
         by_threads = VALUE_BY_NUMBER[39] // max(-(-block // 32) * 32, 32)

@@ -101,6 +101,26 @@ class ProgramTextures:
     def do_array(
         self, target: int, width: int, height: int, depth: int, channels: int, element: int, flags: int
     ) -> None:
+        """Execute `cudaMalloc3DArray`.
+
+        Parameters
+        ----------
+        target : int
+            The address at which the array's handle is written.
+        width, height, depth : int
+            The extents in elements; unused dimensions are 0. For a layered array, `depth` is the number of layers.
+        channels : int
+            The address of the elements' `cudaChannelFormatDesc`.
+        element : int
+            Bytes per element.
+        flags : int
+            Flags of the allocation, of which layers and surfaces are supported.
+
+        Raises
+        ------
+        RefusedRoutineError
+            An extent or the element is invalid, or a flag is not supported.
+        """
         if width <= 0 or min(height, depth) < 0 or element <= 0:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         layered = bool(flags & _LAYERED)
@@ -114,6 +134,24 @@ class ProgramTextures:
         ctypes.c_longlong.from_address(target).value = data.ctypes.data
 
     def do_array_info(self, channels: int, extent: int, flags: int, array: int) -> None:
+        """Execute `cudaArrayGetInfo`.
+
+        Parameters
+        ----------
+        channels : int
+            The address for the `cudaChannelFormatDesc`; 0 if not requested.
+        extent : int
+            The address for the extents in elements, three of `size_t`; 0 if not requested.
+        flags : int
+            The address for the flags of the allocation; 0 if not requested.
+        array : int
+            The array's handle.
+
+        Raises
+        ------
+        RefusedRoutineError
+            There is no such array.
+        """
         cuda_array = self._find_array(array)
         if channels:
             (ctypes.c_int * _FORMAT).from_address(channels)[:] = [*cuda_array.channels]
@@ -130,19 +168,93 @@ class ProgramTextures:
     def do_to_array(
         self, array: int, x: int, y: int, z: int, source: int, pitch: int, width: int, height: int, kind: int
     ) -> None:
+        """Copy rows to an array, as `cudaMemcpy2DToArray` does.
+
+        Parameters
+        ----------
+        array : int
+            The array's handle.
+        x, y, z : int
+            The position of the first byte: the offset in bytes in a row, the row, and the slice or layer.
+        source : int
+            The address of the first row, on the host or on the device.
+        pitch : int
+            The distance between the starts of consecutive rows at `source` in bytes.
+        width : int
+            Bytes per row; with a height of 1, also whole rows of the array at once.
+        height : int
+            The number of rows.
+        kind : int
+            The direction as a `cudaMemcpyKind`.
+
+        Raises
+        ------
+        RefusedRoutineError
+            There is no such array, the rows exceed it, the pitch is too small, or the direction does not match.
+        """
         self._copy(array, x, y, z, source, pitch, width, height, kind, is_read=False)
 
     def do_from_array(
         self, target: int, pitch: int, array: int, x: int, y: int, z: int, width: int, height: int, kind: int
     ) -> None:
+        """Copy rows from an array, as `cudaMemcpy2DFromArray` does.
+
+        Parameters
+        ----------
+        target : int
+            The address for the first row, on the host or on the device.
+        pitch : int
+            The distance between the starts of consecutive rows at `target` in bytes.
+        array, x, y, z, width, height, kind : int
+            As of `do_to_array`.
+
+        Raises
+        ------
+        RefusedRoutineError
+            As of `do_to_array`.
+        """
         self._copy(array, x, y, z, target, pitch, width, height, kind, is_read=True)
 
     def do_box_to_array(self, array: int, x: int, y: int, z: int, source: int, pitch: int, *rest: int) -> None:
+        """Copy a slice of a box to an array, for `cudaMemcpy3D`.
+
+        Parameters
+        ----------
+        array : int
+            The array's handle.
+        x, y, z : int
+            The position of the first element: element in a row, row, and slice or layer.
+        source, pitch : int
+            As of `do_to_array`.
+        *rest : int
+            The width in elements, the height in rows and the direction as a `cudaMemcpyKind`.
+
+        Raises
+        ------
+        RefusedRoutineError
+            As of `do_to_array`.
+        """
         width, height, kind = rest
         element = self._find_array(array).element_bytes
         self._copy(array, x * element, y, z, source, pitch, width * element, max(height, 1), kind, is_read=False)
 
     def do_box_from_array(self, target: int, pitch: int, array: int, x: int, y: int, z: int, *rest: int) -> None:
+        """Copy a slice of a box from an array, for `cudaMemcpy3D`.
+
+        Parameters
+        ----------
+        target, pitch : int
+            As of `do_from_array`.
+        array, x, y, z : int
+            As of `do_box_to_array`.
+        *rest : int
+            As of `do_box_to_array`.
+
+        Raises
+        ------
+        RefusedRoutineError
+            As of `do_to_array`.
+        """
         width, height, kind = rest
         element = self._find_array(array).element_bytes
         self._copy(array, x * element, y, z, target, pitch, width * element, max(height, 1), kind, is_read=True)
@@ -150,6 +262,26 @@ class ProgramTextures:
     def do_array_to_array(
         self, target: int, x: int, y: int, z: int, source: int, from_x: int, from_y: int, from_z: int, *box: int
     ) -> None:
+        """Copy a slice of a box between arrays, for `cudaMemcpy3D`.
+
+        Parameters
+        ----------
+        target : int
+            The handle of the array that is written.
+        x, y, z : int
+            The position of the first element there: element in a row, row, and slice or layer.
+        source : int
+            The handle of the array that is read, with elements of the same size.
+        from_x, from_y, from_z : int
+            The position of the first element there.
+        *box : int
+            The width in elements and the height in rows.
+
+        Raises
+        ------
+        RefusedRoutineError
+            An array does not exist, the box exceeds one, or their elements have different sizes.
+        """
         target_array, source_array = self._find_array(target), self._find_array(source)
         width, height = box[0] * source_array.element_bytes, max(box[1], 1)
         if target_array.element_bytes != source_array.element_bytes:
@@ -182,6 +314,34 @@ class ProgramTextures:
     def do_texture_of_memory(
         self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, element: int, sampling: int
     ) -> None:
+        """Create a texture object over linear or pitched memory.
+
+        Parameters
+        ----------
+        target : int
+            The address at which the handle of the texture object is written.
+        pointer : int
+            The address of the first element on the device.
+        size : int
+            Bytes of the memory; `pitch * height` for pitched memory.
+        pitch : int
+            The distance between the starts of consecutive rows in bytes; 0 for linear memory.
+        width, height : int
+            The extents in elements; 0 for linear memory.
+        element : int
+            Bytes per element.
+        sampling : int
+            The address of four ints: filter, normalized coordinates, addressing and read mode.
+
+        Raises
+        ------
+        RefusedRoutineError
+            The element is empty, a row exceeds the pitch, or the addressing is invalid.
+        DriverLogicError
+            The memory is not all in one allocation.
+        KernelError
+            The read mode is not supported.
+        """
         if not element:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         data, parameters = bytes_at(pointer, size, "cudaCreateTextureObject"), _read_sampling(sampling)
