@@ -242,9 +242,25 @@ def reduce_and_free_chunk(worker: WorkerContext, piece: ChunkInput) -> Array:
 def scan_chunk(
     worker: WorkerContext, chunk: ChunkInput | Buffer, totals: list[Array], preceding_count: int, has_successor: bool
 ) -> Array | dict[str, Array]:
-    """Scan a chunk, starting from the combination of the first `preceding_count` totals.
+    """Scan a chunk, starting from the combination of the totals before it.
 
-    If `has_successor`, the next chunk is on the same device, and the result includes the value that it starts from.
+    Parameters
+    ----------
+    worker : WorkerContext
+        The worker's engine and parameters.
+    chunk : ChunkInput or Buffer
+        The elements, on the host or on the device.
+    totals : list of array
+        Totals of chunks in order, one element each.
+    preceding_count : int
+        How many of the totals belong to chunks before this one.
+    has_successor : bool
+        Whether the next chunk is on the same device.
+
+    Returns
+    -------
+    array or dict of str to array
+        The prefix sums; if `has_successor`, as "scanned", with the value from which the next chunk starts as "end".
     """
     engine, params = worker.engine, worker.params
     data = engine.upload(cast_values(chunk.inputs, params)) if isinstance(chunk, ChunkInput) else chunk

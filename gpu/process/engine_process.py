@@ -39,9 +39,20 @@ class StopRequestedError(Exception):
 
 
 def main(connection: Any, folder_path: str, label: str, engine_choice: str | ClusterSettings) -> None:
-    """Serve requests from `connection` until it closes, with the named engine or a cluster.
+    """Serve requests until the connection closes.
 
     Every message to the host is (job, event, leaving); `leaving` means that this process ends and must be replaced.
+
+    Parameters
+    ----------
+    connection : Connection
+        The process's end of the connection to the host.
+    folder_path : str
+        The folder for shared arrays, temporary files and crash reports. It disappears when the host ends.
+    label : str
+        A name that is unique in the folder, with which this process's files begin.
+    engine_choice : str or ClusterSettings
+        The name of an engine, as for `gpu.engines.create_engine`, or the cluster to run on.
     """
     _detach_from_terminal()
     drop_privileges(network=not isinstance(engine_choice, str))

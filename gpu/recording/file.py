@@ -95,7 +95,26 @@ def read_trace(archive: zipfile.ZipFile, path: str | Path, folder: str = "") -> 
 
 
 def check_version(version: object, supported_version: int, path: str | Path, file_kind: str) -> None:
-    """Raise InputError if a file was written by another version, or ValueError if the version is invalid."""
+    """Check the version of a file.
+
+    Parameters
+    ----------
+    version : object
+        The version in the file, of any type.
+    supported_version : int
+        The version that this program reads.
+    path : str or Path
+        The file, for the message.
+    file_kind : str
+        The kind of file for the message, such as "trace".
+
+    Raises
+    ------
+    InputError
+        The file was written by another version.
+    ValueError
+        The version is not a whole number from 1 to 999.
+    """
     if type(version) is not int or not 0 < version < 1000:
         raise ValueError("invalid version")
     if version != supported_version:

@@ -155,11 +155,39 @@ class Trace:
     # Provenance.
 
     def find_node(self, array: str | int, element: int, step: int, block: int | None = None) -> int:
-        """Return the node of an element's value at a step; 0 if it has none."""
+        """Return the node of an element's value at a step; 0 if it has none.
+
+        Parameters
+        ----------
+        array : str or int
+            The name or the number of an array.
+        element : int
+            The element; in a local array, elements are numbered lane by lane.
+        step : int
+            The number of events before the value is read.
+        block : int or None
+            For a shared or local array given by name, its block; None for the first array of this name.
+
+        Raises
+        ------
+        InputError
+            There is no such array.
+        """
         return self.memory.node(self.memory.find(array, block), element, step)
 
     def find_writer(self, array: str | int, element: int, step: int, block: int | None = None) -> Write | None:
-        """Return the last write of an element before a step; None if there is none."""
+        """Return the last write of an element before a step; None if there is none.
+
+        Parameters
+        ----------
+        array, element, step, block
+            As of `find_node`.
+
+        Raises
+        ------
+        InputError
+            There is no such array.
+        """
         return self.memory.find_writer(self.memory.find(array, block), element, step)
 
     @cached_property

@@ -41,7 +41,26 @@ def study_atomics(
     *,
     seed: int = 0,
 ) -> AtomicsStudy:
-    """Return the lesson's study of an input; for a text, of its letters. Raises the errors of `count_atomics`."""
+    """Return the lesson's study of an input; for a text, of its letters.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The histogram.
+    inputs : mapping
+        Inputs that the pattern does not generate.
+    param_values : mapping
+        Values of some parameters; the others have their defaults.
+    report_progress : callable
+        Called with the progress before each variant.
+    seed : int
+        Random seed of generated inputs.
+
+    Raises
+    ------
+    InputError
+        The inputs or parameters are not valid for the pattern.
+    """
     all_params = pattern.check(param_values)
     params = strip_to_letters(all_params)
     inputs = pattern.prepare_inputs(inputs, params, seed)
@@ -67,6 +86,24 @@ def count_atomics(
     """Run the histogram's variants on the simulator and count their atomics by address.
 
     An input of more than `MAX_ELEMENTS` is truncated: an image to its top rows, other inputs to their first elements.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The histogram.
+    inputs : mapping
+        Inputs that the pattern does not generate.
+    param_values : mapping
+        Values of some parameters; the others have their defaults.
+    report_progress : callable
+        Called with the progress before each variant.
+    seed : int
+        Random seed of generated inputs.
+
+    Returns
+    -------
+    tuple of AtomicCounts
+        The counts of each of `VARIANTS`.
 
     Raises
     ------

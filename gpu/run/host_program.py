@@ -16,7 +16,24 @@ ProgressCallback = Callable[[Progress], None]
 
 
 def validate_inputs(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any]) -> None:
-    """Raise InputError if the inputs or parameters are not valid for the variant."""
+    """Check the inputs and parameters of a run.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    variant : Variant
+        The variant to run, which may accept less than its pattern.
+    inputs : mapping
+        The complete inputs.
+    params : mapping
+        All parameters of the pattern.
+
+    Raises
+    ------
+    InputError
+        The inputs or parameters are not valid for the variant.
+    """
     pattern.accept(inputs, params)
     if reason := variant.obstacle(inputs, params):
         another = f"{variant.title} needs more than {pattern.title} does: choose another variant."

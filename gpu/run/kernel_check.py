@@ -158,6 +158,23 @@ def check_variant(
     The check also contains whether several schedules agree, and a fix for a race if one is found. If the small part
     has a single block, more of the input is used as long as that may give several.
 
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    variant : Variant
+        The variant to check.
+    inputs : mapping
+        The complete inputs, of which a small part is used.
+    param_values : mapping
+        Values of some parameters; the others have their defaults.
+    report_progress : callable
+        Called with the progress of each run.
+    sources : mapping of str to str, optional
+        Edited kernel texts by file name; without them, the project's are checked.
+    seed : int
+        Random seed of generated inputs.
+
     Raises
     ------
     InputError

@@ -81,7 +81,19 @@ def _choose_shape(device: Device, tile: int, m: int, n: int, k: int) -> tuple[_S
 
 
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    """Compute C = alpha A B + beta C in float16: A is m x k, B is k x n."""
+    """Compute C = alpha A B + beta C in float16, with sums in float32.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine.
+    params : mapping
+        The pattern's parameters; `tile`, `alpha` and `beta` are used.
+    a, b : Buffer
+        A, of shape (m, k), and B, of shape (k, n); both float16.
+    c : Buffer
+        C, float16 of shape (m, n), which the result replaces.
+    """
     (m, k), n = a.shape, b.shape[1]
     shape, number = _choose_shape(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, shape.defines)

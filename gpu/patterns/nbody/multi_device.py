@@ -98,7 +98,15 @@ def add_time_step_tasks(
     velocities: list[FutureResult],
     accelerations: list[FutureResult],
 ) -> tuple[list[FutureResult], list[FutureResult], list[FutureResult]]:
-    """Add the Dask tasks of a time step; return the positions, velocities and accelerations after it."""
+    """Add the Dask tasks of a time step; return the positions, velocities and accelerations after it.
+
+    Parameters
+    ----------
+    tasks : TaskCollector
+        Receives the Dask tasks.
+    positions, velocities, accelerations : list of FutureResult
+        The buffers of each chunk's bodies before the time step, all on the chunk's worker.
+    """
     drifted = _add_chunk_tasks(tasks, kick_drift, positions, velocities, accelerations)
     new_positions = [result["positions"] for result in drifted]
     half_kicked = [result["velocities"] for result in drifted]
@@ -158,7 +166,20 @@ def compute_initial_accelerations(worker: WorkerContext, positions: list[Buffer]
 def kick_drift(
     worker: WorkerContext, positions: Buffer, velocities: Buffer, accelerations: Buffer
 ) -> dict[str, Buffer]:
-    """Accelerate a chunk's bodies for half a time step, then move them for a whole one."""
+    """Accelerate a chunk's bodies for half a time step, then move them for a whole one.
+
+    Parameters
+    ----------
+    worker : WorkerContext
+        The worker's engine and parameters.
+    positions, velocities, accelerations : Buffer
+        The state of the bodies, each float32 of shape (n, 4); it is not modified.
+
+    Returns
+    -------
+    dict of str to Buffer
+        The new "positions" and "velocities".
+    """
     engine, motion = worker.engine, motion_from_params(worker.params)
     moved_positions, kicked_velocities = _copy(engine, positions), _copy(engine, velocities)
     times = np.float32(motion.time_step / 2), np.float32(motion.time_step)
@@ -228,7 +249,24 @@ def select_origins(worker: WorkerContext, piece: ChunkInput) -> Array:
 def draw_bodies(
     worker: WorkerContext, positions: list[Buffer], velocities: list[Buffer], origins: list[Array], picture: BodyPicture
 ) -> Array:
-    """Draw the bodies of all chunks on one device: uint8, shape (height, width, 3)."""
+    """Draw the bodies of all chunks on one device.
+
+    Parameters
+    ----------
+    worker : WorkerContext
+        The worker's engine.
+    positions, velocities : list of Buffer
+        The state of each chunk's bodies, float32 of shape (n, 4).
+    origins : list of array
+        For each chunk the group of each body, by which it can be colored.
+    picture : BodyPicture
+        The camera, size and colors.
+
+    Returns
+    -------
+    uint8 array of shape (height, width, 3)
+        The image.
+    """
     engine, painter = worker.engine, Painter(worker.engine)
     all_positions, all_velocities = _gather(engine, positions), _gather(engine, velocities)
     all_origins = engine.upload(np.concatenate(origins))

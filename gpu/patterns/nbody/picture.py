@@ -65,7 +65,24 @@ def palette(color: str) -> Array:
 
 
 def check_picture(camera: Camera, width: int, height: int, color: str, exposure: float) -> None:
-    """Raise InputError if a picture's settings are invalid."""
+    """Check a picture's settings.
+
+    Parameters
+    ----------
+    camera : Camera
+        The camera; all its numbers have to be finite, and its distance above 0.
+    width, height : int
+        Pixels, 1 to `MAX_SIDE`.
+    color : str
+        One of `COLORS`.
+    exposure : float
+        The factor of the brightness, finite and at least 0.
+
+    Raises
+    ------
+    InputError
+        A setting is invalid.
+    """
     if color not in COLORS:
         raise InputError(f"Bodies are colored by {' or '.join(COLORS)}, not by {color!r}.")
     if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):

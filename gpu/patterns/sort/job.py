@@ -60,7 +60,19 @@ class SortJob:
         return self.engine.build(file, {**self.defines, **more})
 
     def launch(self, module: Module, kernel: str, blocks: int, *arguments: Argument) -> None:
-        """Launch a kernel of a module on a number of blocks."""
+        """Launch a kernel of a module on a number of blocks.
+
+        Parameters
+        ----------
+        module : Module
+            A module that `build` returned.
+        kernel : str
+            The kernel's name.
+        blocks : int
+            Blocks of the grid, which has one dimension.
+        *arguments : Buffer or NumPy scalar
+            As of `Engine.launch`.
+        """
         self.engine.launch(module.kernel(kernel), (blocks, 1, 1), (self.block, 1, 1), *arguments)
 
     def progress(self, data: SortData, fraction: float, message: str) -> Progress:

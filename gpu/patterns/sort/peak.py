@@ -62,7 +62,21 @@ class Tiling:
         return job.engine.build(PEAK_FILE, {**job.defines, **shape})
 
     def launch(self, job: SortJob, kernel: str, blocks: int, *arguments: Argument, shared_bytes: int = 0) -> None:
-        """Launch a kernel on a number of blocks of this shape."""
+        """Launch a kernel on a number of blocks of this shape.
+
+        Parameters
+        ----------
+        job : SortJob
+            The sort, for whose keys the kernel is built.
+        kernel : str
+            The kernel's name.
+        blocks : int
+            Blocks of the grid, which has one dimension.
+        *arguments : Buffer or NumPy scalar
+            As of `Engine.launch`.
+        shared_bytes : int
+            Dynamic shared memory per block.
+        """
         function = self.build(job).kernel(kernel)
         job.engine.launch(function, (blocks, 1, 1), (self.threads, 1, 1), *arguments, shared_bytes=shared_bytes)
 

@@ -255,7 +255,19 @@ def sort_program(variant: str) -> HostProgram:
 
 
 def sort_on_device(variant: str, engine: Engine, data: SortData, params: Params) -> SortData:
-    """Sort at least one key by a variant; the result replaces `data`."""
+    """Sort keys on the device by a variant.
+
+    Parameters
+    ----------
+    variant : str
+        The name of the variant.
+    engine : Engine
+        The engine.
+    data : SortData
+        At least one key; the result replaces it, so its buffers must not be used afterward.
+    params : mapping
+        The pattern's parameters; `result` is "places" if the positions are sorted too.
+    """
     n = data.keys.shape[0]
     sorting = _run_sort(variant, engine, data, engine.download(data.keys, min(n, READABLE_ELEMENTS + 1)), n, params)
     while True:

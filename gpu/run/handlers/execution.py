@@ -18,7 +18,19 @@ HANDLER_MODULES = (bodies, files, kernels, patterns, recordings, timing)
 
 
 def execute_request(engine: Engine, request: Request[R], folder: SharedFolder, report_progress: ProgressCallback) -> R:
-    """Execute a request with its handler; the result's arrays are new ones in `folder`."""
+    """Execute a request with the handler of its type; return the result.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine to run on.
+    request : Request
+        The request.
+    folder : SharedFolder
+        The folder for the result's arrays, which are new ones.
+    report_progress : callable
+        Called with the progress; an exception that it raises ends the request.
+    """
     return find_handler(type(request))(RequestContext(engine, folder, report_progress), request)
 
 

@@ -231,7 +231,26 @@ def model_pattern(
 def model_host_program(
     variant: Variant, inputs: Inputs, params: Params, engine: ModelingEngine, sources: Mapping[str, str] | None = None
 ) -> ModelingEngine:
-    """Run a variant's host program on a modeling engine; raises the errors of `model_pattern`."""
+    """Run a variant's host program on a modeling engine; return the engine, which has the modeled launches.
+
+    Parameters
+    ----------
+    variant : Variant
+        The variant.
+    inputs : mapping
+        The complete inputs, which the host program may read.
+    params : mapping
+        All parameters of the pattern.
+    engine : ModelingEngine
+        An engine for the GPU to model; the caller closes it.
+    sources : mapping of str to str or None
+        Kernel texts by file name that replace the project's.
+
+    Raises
+    ------
+    InputError, KernelError
+        As of `model_pattern`.
+    """
     if variant.library:
         raise InputError(f"{variant.title} is a library routine, whose kernels are not available to the timing model.")
     if obstacle := variant.unsupported_reason(engine.device) or variant.obstacle(inputs, params):
@@ -265,7 +284,26 @@ def model_kernel(
     constants: Mapping[str, Any] | None = None,
     gpu_scaling: GpuScaling = UNSCALED,
 ) -> ModeledRun:
-    """Model one launch of a kernel; parameters as in `gpu.kernel.simulate.simulate` and `model_pattern`."""
+    """Model one launch of a file's kernel.
+
+    Parameters
+    ----------
+    file : Path
+        The file's name, for messages and relative includes.
+    text : str
+        The file's content.
+    kernel, grid, block, arguments, shared_bytes, defines, include_dirs, constants
+        As of `gpu.kernel.simulate.simulate`.
+    gpu, gpu_scaling
+        As of `model_pattern`.
+
+    Raises
+    ------
+    InputError
+        There is no such GPU, or an extent, argument or constant is invalid.
+    KernelError
+        The timing model does not support the kernel, or its launch is invalid.
+    """
     description = gpu_scaling.scale_gpu(find_gpu(gpu))
     bound = bind_launch(
         file, text, kernel, grid, block, arguments, description,
@@ -302,7 +340,22 @@ def bind_launch(
     constants: Mapping[str, Any] | None = None,
     lines: bool = False,
 ) -> BoundLaunch:
-    """Return a launch ready to be modeled; parameters as in `model_kernel`, `lines` as in `compile_modeled_file`."""
+    """Return a launch ready to be modeled: the compiled file, the extents and the arguments.
+
+    Parameters
+    ----------
+    file, text, kernel, grid, block, arguments, shared_bytes, defines, include_dirs, constants
+        As of `model_kernel`.
+    gpu : GpuDescription
+        The GPU for which to compile.
+    lines : bool
+        As of `gpu.timing.kernels.compile_modeled_file`.
+
+    Raises
+    ------
+    InputError, KernelError
+        As of `model_kernel`.
+    """
     file_launch = find_host_launch(text, kernel, defines)
     extents: list[tuple[int, int, int]] = []
     for option, requested, default in (("--grid", grid, file_launch.grid), ("--block", block, file_launch.block)):

@@ -125,13 +125,47 @@ def _subrange(data: Array, first: int, size: int, routine: str) -> Array:
 
 @export("memcpy_dtoa")
 def memcpy_dtoa(ary: SimulatedArray, index: int, src: Any, len: int) -> None:  # noqa: A002
-    """Copy from device memory to an array."""
+    """Copy from device memory to an array.
+
+    Parameters
+    ----------
+    ary : SimulatedArray
+        The array, whose bytes count as one row.
+    index : int
+        The offset in it, in bytes.
+    src : int or SimulatedAllocation
+        The address of the data.
+    len : int
+        Bytes to copy.
+
+    Raises
+    ------
+    DriverLogicError
+        The bytes exceed the array or the allocation.
+    """
     _subrange(ary.flat(), index, len, "cuMemcpyDtoA")[:] = bytes_at(src, len, "cuMemcpyDtoA")
 
 
 @export("memcpy_atod")
 def memcpy_atod(dest: Any, ary: SimulatedArray, index: int, len: int) -> None:  # noqa: A002
-    """Copy from an array to device memory."""
+    """Copy from an array to device memory.
+
+    Parameters
+    ----------
+    dest : int or SimulatedAllocation
+        The address for the data.
+    ary : SimulatedArray
+        The array, whose bytes count as one row.
+    index : int
+        The offset in it, in bytes.
+    len : int
+        Bytes to copy.
+
+    Raises
+    ------
+    DriverLogicError
+        The bytes exceed the array or the allocation.
+    """
     writable_bytes_at(dest, len, "cuMemcpyAtoD")[:] = _subrange(ary.flat(), index, len, "cuMemcpyAtoD")
 
 
@@ -154,7 +188,26 @@ NAMES["py_memcpy_htoa"], NAMES["py_memcpy_atoh"] = memcpy_htoa, memcpy_atoh
 
 @export("memcpy_atoa")
 def memcpy_atoa(dest: SimulatedArray, dest_index: int, src: SimulatedArray, src_index: int, len: int) -> None:  # noqa: A002
-    """Copy between arrays."""
+    """Copy between arrays; their bytes may overlap.
+
+    Parameters
+    ----------
+    dest : SimulatedArray
+        The array that is written, whose bytes count as one row.
+    dest_index : int
+        The offset in it, in bytes.
+    src : SimulatedArray
+        The array that is read.
+    src_index : int
+        The offset in it, in bytes.
+    len : int
+        Bytes to copy.
+
+    Raises
+    ------
+    DriverLogicError
+        The bytes exceed an array.
+    """
     data = _subrange(src.flat(), src_index, len, "cuMemcpyAtoA").copy()
     _subrange(dest.flat(), dest_index, len, "cuMemcpyAtoA")[:] = data
 

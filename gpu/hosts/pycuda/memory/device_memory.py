@@ -28,7 +28,20 @@ _PITCH = 512
 
 
 def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False, managed: bool = False) -> GlobalMemory:
-    """Allocate device memory as `gpu.hosts.driver.memory.new_memory`; requires a current context."""
+    """Allocate device memory in the current context.
+
+    Parameters
+    ----------
+    size, routine, written, managed
+        As of `gpu.hosts.driver.memory.new_memory`.
+
+    Raises
+    ------
+    DriverMemoryError
+        If there is not enough free memory.
+    DriverLogicError
+        If the size is not positive, or there is no context.
+    """
     current_context(routine)
     return device.new_memory(size, routine, written=written, managed=managed)
 
@@ -187,13 +200,33 @@ def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
 
 @export("memcpy_dtod_async")
 def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: SimulatedStream | None = None) -> None:
-    """Copy within the device; complete on return."""
+    """Copy within the device; complete on return.
+
+    Parameters
+    ----------
+    dest, src : int or SimulatedAllocation
+        Addresses on the device.
+    size : int
+        Bytes to copy.
+    stream : SimulatedStream or None
+        Ignored, because the copy is complete on return.
+    """
     memcpy_dtod(dest, src, size)
 
 
 @export("memcpy_peer")
 def memcpy_peer(dest: Any, src: Any, size: int, dest_context: Any = None, src_context: Any = None) -> None:
-    """Copy between contexts, which share memory in the simulator."""
+    """Copy between contexts, which share memory in the simulator.
+
+    Parameters
+    ----------
+    dest, src : int or SimulatedAllocation
+        Addresses on the device.
+    size : int
+        Bytes to copy.
+    dest_context, src_context : SimulatedContext or None
+        Ignored.
+    """
     memcpy_dtod(dest, src, size)
 
 
@@ -206,7 +239,15 @@ def memcpy_peer_async(
     src_context: Any = None,
     stream: SimulatedStream | None = None,
 ) -> None:
-    """Copy between contexts; complete on return."""
+    """Copy between contexts; complete on return.
+
+    Parameters
+    ----------
+    dest, src, size, dest_context, src_context
+        As of `memcpy_peer`.
+    stream : SimulatedStream or None
+        Ignored, because the copy is complete on return.
+    """
     memcpy_dtod(dest, src, size)
 
 

@@ -122,7 +122,26 @@ def _allocate_zeros(size: int, routine: str) -> Array:
 
 @export("pagelocked_empty")
 def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
-    """Return an uninitialized array in page-locked memory."""
+    """Return a new array in page-locked memory; a script must not rely on its contents.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The shape.
+    dtype : dtype
+        The type of the elements.
+    order : {"C", "F"}
+        Whether rows or columns are contiguous.
+    mem_flags : int
+        A combination of `host_alloc_flags`, which the simulator only stores.
+
+    Raises
+    ------
+    DriverMemoryError
+        If there is not enough memory.
+    DriverLogicError
+        If the order is invalid, or there is no context.
+    """
     current_context("cuMemHostAlloc")
     data = _allocate_zeros(_size_in_bytes(shape, dtype), "cuMemHostAlloc")
     return _wrap_memory(PagelockedMemory(data, mem_flags), data, shape, dtype, order, "cuMemHostAlloc")
@@ -130,7 +149,26 @@ def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 
 
 @export("aligned_empty")
 def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> Array:
-    """Return an uninitialized array that begins at a multiple of `alignment` bytes."""
+    """Return a new array with an aligned address; a script must not rely on its contents.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The shape.
+    dtype : dtype
+        The type of the elements.
+    order : {"C", "F"}
+        Whether rows or columns are contiguous.
+    alignment : int
+        The array begins at a multiple of this number of bytes.
+
+    Raises
+    ------
+    DriverMemoryError
+        If there is not enough memory.
+    DriverLogicError
+        If the order is invalid.
+    """
     size = max(_size_in_bytes(shape, dtype), 1)
     memory = _allocate_zeros(size + alignment, "aligned_empty")
     first = -memory.ctypes.data % alignment
@@ -140,7 +178,26 @@ def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 409
 
 @export("managed_empty")
 def managed_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
-    """Return an uninitialized array that kernels can access too."""
+    """Return a new array that kernels can access too; a script must not rely on its contents.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The shape.
+    dtype : dtype
+        The type of the elements.
+    order : {"C", "F"}
+        Whether rows or columns are contiguous.
+    mem_flags : int
+        A combination of `mem_attach_flags`, which the simulator ignores.
+
+    Raises
+    ------
+    DriverMemoryError
+        If there is not enough device memory.
+    DriverLogicError
+        If the order is invalid, or there is no context.
+    """
     memory = new_memory(max(_size_in_bytes(shape, dtype), 1), "cuMemAllocManaged", written=True, managed=True)
     return _wrap_memory(ManagedMemory(memory), memory.data, shape, dtype, order, "cuMemAllocManaged")
 
