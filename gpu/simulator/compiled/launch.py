@@ -116,7 +116,21 @@ class CompiledKernel:
         on_progress: Callable[[float], None] = lambda fraction: None,
         blocks: range | None = None,
     ) -> None:
-        """Run the kernel; parameters as for `SimulatedKernel.launch`. Explicit `blocks` run in order.
+        """Run the kernel.
+
+        Parameters
+        ----------
+        grid, block : sequence of int
+            Blocks of the grid and threads of a block, along x, y and z.
+        arguments : sequence
+            For a pointer: the one-dimensional uint8 array that is its memory, or None for null; for a scalar: a NumPy
+            scalar.
+        shared_bytes : int
+            The size of the extern `__shared__` array, in bytes.
+        on_progress : callable
+            Called with the finished fraction of the grid.
+        blocks : range or None
+            The blocks to run, by number and in this order; None for all.
 
         Raises
         ------

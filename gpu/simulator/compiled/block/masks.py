@@ -120,10 +120,21 @@ class MaskStack:
         others: ThreadMask | None = None,
         uniform_test: Callable[[], str] | None = None,
     ) -> None:
-        """Keep the active threads for which a condition holds, and in `others` those for which it does not.
+        """Keep the active threads for which a condition holds.
 
-        In the common case that the first threads are active, one loop does this, which LLVM can vectorize. If all are
-        active, `uniform_test` may show at once that all stay active. `others` are not counted.
+        In the common case that the first threads are active, one loop does this, which LLVM can vectorize.
+
+        Parameters
+        ----------
+        condition : callable
+            Writes the evaluation of the condition in the current thread; returns its value, an i1.
+        mask : ThreadMask
+            Receives the active threads for which the condition holds.
+        others : ThreadMask or None
+            Receives the other active threads, which are not counted; None if they are not needed.
+        uniform_test : callable or None
+            Writes a test whether the condition holds for all threads; returns an i1. If it is true and all threads are
+            active, all stay active. None if there is no such test.
         """
         asm = self._asm
         if self._enclosing and asm.instructions > MAX_SPECIALIZED_INSTRUCTIONS:

@@ -165,7 +165,19 @@ class KernelMemory:
         )
 
     def initialize_parameter(self, frame: PlannedFrame, slot: int, type: Type, value: Value) -> None:
-        """Initialize a parameter of a function that a thread calls."""
+        """Initialize a parameter of a function that a thread calls.
+
+        Parameters
+        ----------
+        frame : PlannedFrame
+            The frame of the called function.
+        slot : int
+            The parameter's slot.
+        type : Type
+            Its type.
+        value : str or tuple of str
+            The argument's value; for a struct, one per leaf. It is stored only if the function assigns the parameter.
+        """
         if slot in self._changed_slots(frame.function):
             self.store(self.variable_address(frame, slot, type), type, value, private=True)
         else:
@@ -273,7 +285,19 @@ class KernelMemory:
         return False
 
     def propagate_shared(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> None:
-        """Record whether an argument of a function certainly points to shared memory."""
+        """Record that a parameter points to shared memory, if its argument certainly does.
+
+        Parameters
+        ----------
+        inner : PlannedFrame
+            The frame of the called function.
+        slot : int
+            The parameter's slot in it.
+        frame : PlannedFrame
+            The caller's frame.
+        argument : ir.Expression
+            The argument.
+        """
         if not isinstance(argument.type, Pointer) or not self.is_shared(frame, argument):
             return
         if slot not in self._changed_slots(inner.function):
@@ -360,7 +384,19 @@ class KernelMemory:
         return values[0] if isinstance(type, Scalar | Pointer) else tuple(values)
 
     def store(self, address: str, type: Type, value: Value, *, private: bool = False) -> None:
-        """Write a value to an address."""
+        """Write a value to an address.
+
+        Parameters
+        ----------
+        address : str
+            The address.
+        type : Type
+            The type of the value.
+        value : str or tuple of str
+            The value; for a struct, one per leaf.
+        private : bool
+            Whether only the current code accesses the memory; otherwise other threads may.
+        """
         access = "" if private else self._block.access
         values = value if isinstance(value, tuple) else (value,)
         for (offset, leaf), part in zip(leaves(type), values, strict=True):

@@ -31,7 +31,28 @@ def format_literal(type: Scalar, value: np.generic) -> str:
 def emit_binary(
     asm: Assembly, op: str, type: Scalar, left: str, right: str, *, flags: str = "", target: Target = "llvm"
 ) -> str:
-    """Return `left op right` for operands of a type; a comparison results in one bit."""
+    """Return the result of a binary operator of C.
+
+    Parameters
+    ----------
+    asm : Assembly
+        Receives the instructions.
+    op : str
+        A key of `gpu.simulator.ir.operations.BINARY`, such as "+" or "<".
+    type : Scalar
+        The type of both operands, and of the result unless that is one bit, as for comparisons.
+    left, right : str
+        The operands, as LLVM values or constants.
+    flags : str
+        LLVM's flags for the operation, such as "nsw ".
+    target : {"llvm", "nvptx"}
+        Whether to write the form for CPUs or for GPUs.
+
+    Raises
+    ------
+    UnsupportedKernel
+        The operation has no such form.
+    """
     operation = BINARY[op]
     form = operation.llvm if target == "llvm" else operation.nvptx
     is_constant = operation.constant is not None and right.isdigit() and int(right) > 0
@@ -41,12 +62,36 @@ def emit_binary(
 
 
 def emit_unary(asm: Assembly, op: str, type: Scalar, operand: str) -> str:
-    """Return `-`, `~` or `!` of an operand of a type."""
+    """Return the result of `-`, `~` or `!`.
+
+    Parameters
+    ----------
+    asm : Assembly
+        Receives the instructions.
+    op : str
+        A key of `gpu.simulator.ir.operations.UNARY`.
+    type : Scalar
+        The type of the operand, and of the result unless that is one bit, as of `!`.
+    operand : str
+        The operand, as an LLVM value or constant.
+    """
     return _emit_form(asm, op, choose_form(UNARY[op].llvm, type), type, (operand,))
 
 
 def emit_cast(asm: Assembly, source: Scalar, target: Scalar, operand: str, form: Target = "llvm") -> str:
-    """Convert between scalars; conversions from float to integer saturate by themselves on GPUs."""
+    """Return a value converted to another scalar type.
+
+    Parameters
+    ----------
+    asm : Assembly
+        Receives the instructions.
+    source, target : Scalar
+        The types of the operand and of the result.
+    operand : str
+        The operand, as an LLVM value or constant.
+    form : {"llvm", "nvptx"}
+        Whether to write code for CPUs or for GPUs, where conversions from floats to integers saturate anyway.
+    """
     if source == target:
         return operand
     before, after = value_type(source), value_type(target)
@@ -95,7 +140,26 @@ def _emit_saturation(asm: Assembly, source: Scalar, target: Scalar, operand: str
 
 
 def emit_intrinsic(asm: Assembly, name: str, kind: Type, values: Sequence[str], target: Target = "llvm") -> str:
-    """Return the result of a CUDA function, whose first argument has the type `kind`."""
+    """Return the result of a CUDA function.
+
+    Parameters
+    ----------
+    asm : Assembly
+        Receives the instructions.
+    name : str
+        A key of `gpu.simulator.ir.intrinsics.INTRINSICS`, such as "sqrt".
+    kind : Scalar
+        The type of the first argument.
+    values : sequence of str
+        The arguments, as LLVM values or constants.
+    target : {"llvm", "nvptx"}
+        Whether to write the form for CPUs or for GPUs.
+
+    Raises
+    ------
+    UnsupportedKernel
+        The function has no such form.
+    """
     assert isinstance(kind, Scalar)
     row = INTRINSICS[name]
     return _emit_form(asm, name, choose_form(row.llvm if target == "llvm" else row.nvptx, kind), kind, values)

@@ -106,7 +106,19 @@ class Assembly:
         return name
 
     def fill(self, address: str, byte: int, count: str | int, *, align: int = 1) -> None:
-        """Fill `count` bytes with the same value."""
+        """Fill memory with copies of a byte.
+
+        Parameters
+        ----------
+        address : str
+            The address of the first byte.
+        byte : int
+            The value, 0 to 255.
+        count : str or int
+            The number of bytes: a constant, or an i64 value.
+        align : int
+            The alignment of the address in bytes.
+        """
         self.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         aligned = f" align {align}" if align > 1 else ""
         self.emit(f"call void @llvm.memset.p0.i64(ptr{aligned} {address}, i8 {byte}, i64 {count}, i1 false)")
@@ -186,7 +198,19 @@ class Assembly:
         self.begin_block(after)
 
     def update(self, address: str, type: str, operation: str, value: str) -> None:
-        """Apply an operation with a value to the number at an address."""
+        """Replace the number at an address by the result of an operation.
+
+        Parameters
+        ----------
+        address : str
+            The address.
+        type : str
+            The LLVM type of the number, such as "i64".
+        operation : str
+            The LLVM instruction, such as "add"; the number in memory is its first operand.
+        value : str
+            The second operand.
+        """
         before = self.value(f"load {type}, ptr {address}")
         self.emit(f"store {type} {self.value(f'{operation} {type} {before}, {value}')}, ptr {address}")
 

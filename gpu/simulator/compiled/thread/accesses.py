@@ -50,7 +50,19 @@ class AccessWriter:
         return tuple(values)
 
     def write(self, frame: PlannedFrame, place: ir.Place, type: Type, value: Value) -> None:
-        """Write a value to a place."""
+        """Write a value to a place.
+
+        Parameters
+        ----------
+        frame : PlannedFrame
+            The frame of the place's variables.
+        place : ir.Place
+            A variable or an element of memory.
+        type : Type
+            The type of the value.
+        value : str or tuple of str
+            The value; for a struct, one per leaf.
+        """
         target = self._split_target(frame, find_place_target(place)) if isinstance(place, ir.Element) else None
         if target is None or isinstance(type, Scalar | Pointer):
             self._thread.memory.store(self.address(frame, place), type, value)
@@ -72,14 +84,43 @@ class AccessWriter:
         return self.offset_address(frame, start, place.index, place.type.size) if place.index is not None else start
 
     def offset_address(self, frame: PlannedFrame, start: str, index: ir.Expression, size: int) -> str:
-        """Return an address moved by `index` elements of `size` bytes."""
+        """Return an address moved by a number of elements.
+
+        Parameters
+        ----------
+        frame : PlannedFrame
+            The frame of the index's variables.
+        start : str
+            The address of element 0.
+        index : ir.Expression
+            The number of elements, of an integer type.
+        size : int
+            Bytes per element.
+        """
         offset = self._subscript(frame, index)
         if size in (1, 2, 4, 8):
             return self._thread.asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {offset}", "p")
         return self._thread.asm.offset(start, self._thread.asm.value(f"mul nsw i64 {offset}, {size}"))
 
     def alias_split_memory(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> bool:
-        """Make a parameter an alias of the split memory that its argument points to; return whether it does."""
+        """Make a parameter an alias of the split memory that its argument points to, if any.
+
+        Parameters
+        ----------
+        inner : PlannedFrame
+            The frame of the called function.
+        slot : int
+            The parameter's slot in it.
+        frame : PlannedFrame
+            The caller's frame.
+        argument : ir.Expression
+            The argument.
+
+        Returns
+        -------
+        bool
+            False if the argument is not a pointer to split memory; nothing was changed.
+        """
         target = self._split_target(frame, find_target(argument)) if isinstance(argument.type, Pointer) else None
         if target is None:
             return False
