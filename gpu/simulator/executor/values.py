@@ -251,7 +251,19 @@ PLAIN = PlainValues()
 
 
 def synchronize_warps(op: str, frame: CallFrame, mask: LaneMask, operands: Sequence[Any]) -> WarpOperation:
-    """Synchronize all lanes of each warp, and return the operands of all of them."""
+    """Synchronize all lanes of each warp, and return the operands of all of them.
+
+    Parameters
+    ----------
+    op : str
+        The operation: lanes synchronize only with lanes that execute the same one.
+    frame : CallFrame
+        The running call.
+    mask : LaneMask
+        The lanes that arrive.
+    operands : sequence
+        Their operands, each one for all lanes or one per lane.
+    """
     scheduler = frame.batch.scheduler
     if scheduler is None:
         return WarpOperation(mask, exchanges.ALL_LANES, operands)
@@ -308,7 +320,27 @@ def store(
     mask: LaneMask,
     site: AccessSite,
 ) -> None:
-    """Store a struct or vector. Observers see one access for a vector; the parameters are those of `load`."""
+    """Store a struct or vector. Observers see one access for a vector, as on a GPU.
+
+    Parameters
+    ----------
+    values : PlainValues
+        The algebra of values.
+    batch : RunningBatch
+        The batch of the lanes.
+    address : PointerValue
+        The address of each lane.
+    leaves : sequence of tuple of int and Leaf
+        The offset in bytes and the type of each leaf.
+    vector : int
+        The size in bytes of a vector that is stored as a whole, else 0.
+    value : value of the algebra
+        The struct or vector.
+    mask : LaneMask
+        The lanes that store.
+    site : AccessSite
+        The access in the source.
+    """
     access = _vector_access(batch, address, vector, mask, site)
     if access is None:
         for (at, leaf), part in zip(leaves, values.parts(value), strict=True):
@@ -330,7 +362,25 @@ def load_leaf(
     mask: LaneMask,
     site: AccessSite,
 ) -> Any:
-    """Load scalars or pointers at `index` elements after an address."""
+    """Load scalars or pointers.
+
+    Parameters
+    ----------
+    values : PlainValues
+        The algebra of values.
+    batch : RunningBatch
+        The batch of the lanes.
+    address : PointerValue
+        The address of element 0, for each lane.
+    index : int, array or None
+        The element, one for all lanes or one per lane; None for 0.
+    leaf : Scalar or Pointer
+        The type of the elements; a pointer is stored as a 64-bit number.
+    mask : LaneMask
+        The lanes that load.
+    site : AccessSite
+        The access in the source.
+    """
     if isinstance(leaf, Pointer):
         return values.convert(to_pointer, values.read(address, batch, index, INT64.dtype, mask, site))
     return values.read(address, batch, index, leaf.dtype, mask, site)
@@ -346,7 +396,19 @@ def store_leaf(
     mask: LaneMask,
     site: AccessSite,
 ) -> None:
-    """Store scalars or pointers at `index` elements after an address."""
+    """Store scalars or pointers.
+
+    Parameters
+    ----------
+    values, batch, address, index, leaf
+        As of `load_leaf`.
+    value : value of the algebra
+        The values.
+    mask : LaneMask
+        The lanes that store.
+    site : AccessSite
+        The access in the source.
+    """
     if isinstance(leaf, Pointer):
         values.write(address, batch, index, INT64.dtype, values.convert(PointerValue.number, value), mask, site)
     else:

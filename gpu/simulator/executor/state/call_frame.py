@@ -16,8 +16,8 @@ from gpu.simulator.executor.state.running_batch import RunningBatch
 class CallFrame:
     """The variables of one running call.
 
-    `owners[slot]` is the mask under which a variable was declared: an assignment under the same mask needs no merge,
-    since no other lane can access the variable.
+    `declaration_masks[slot]` is the mask under which a variable was declared. An assignment under the same mask needs
+    no merge, since no other lane can access the variable.
     """
 
     __slots__ = (

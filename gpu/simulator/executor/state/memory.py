@@ -38,16 +38,55 @@ class AccessSite:
 
 
 class DeviceMemory(Protocol):
-    """Memory that lanes read and write; `element` is an index in elements of `dtype`, one for all or one per lane."""
+    """Memory that lanes read and write."""
 
     name: str
     space: str
 
-    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any: ...
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
+        """Load an element in each lane.
+
+        Parameters
+        ----------
+        batch : BlockBatch
+            The batch of the lanes.
+        element : int or array
+            The index in elements of `dtype`, one for all lanes or one per lane of the batch.
+        dtype : dtype
+            The type of the elements.
+        mask : LaneMask
+            The lanes that load.
+        site : AccessSite
+            The access in the source, for errors.
+
+        Returns
+        -------
+        scalar or array
+            The values, one for all lanes or one per lane of the batch; those of inactive lanes are arbitrary.
+
+        Raises
+        ------
+        LaunchError
+            An index is out of bounds in an active lane.
+        """
 
     def store(
         self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
-    ) -> None: ...
+    ) -> None:
+        """Store an element in each lane; if several lanes write one element, the last lane's value remains.
+
+        Parameters
+        ----------
+        batch, element, dtype, mask, site
+            As of `load`.
+        value : scalar or array
+            The values, one for all lanes or one per lane of the batch.
+
+        Raises
+        ------
+        LaunchError
+            An index is out of bounds in an active lane, or the memory is read-only.
+        """
 
     def atomic(
         self,
@@ -59,7 +98,30 @@ class DeviceMemory(Protocol):
         mask: LaneMask,
         site: AccessSite,
         used: bool,
-    ) -> Any: ...
+    ) -> Any:
+        """Execute an atomic operation in each lane, in lane order.
+
+        Parameters
+        ----------
+        batch, element, dtype, mask, site
+            As of `load`.
+        op : str
+            The operation, as for `gpu.simulator.executor.atomics.apply_atomics`.
+        values : list
+            The operands, each one for all lanes or one per lane of the batch.
+        used : bool
+            Whether to return the old values.
+
+        Returns
+        -------
+        array or None
+            The old values, one per lane of the batch; they may be None if not `used`.
+
+        Raises
+        ------
+        LaunchError
+            An index is out of bounds in an active lane, or the memory has no atomic operations.
+        """
 
 
 class FlatMemory:

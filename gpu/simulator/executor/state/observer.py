@@ -140,7 +140,10 @@ class HeapCall:
 
 
 class Observer:
-    """Receives notifications during a launch. The methods do nothing; subclasses override those that they need."""
+    """Receives notifications during a launch. The methods do nothing; subclasses override those that they need.
+
+    The parameter `batch` is always the running batch of blocks, and `mask` contains lanes of it.
+    """
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         """Handle the beginning of a launch."""
@@ -158,23 +161,55 @@ class Observer:
         """Handle a statement that the lanes of `mask` are about to execute."""
 
     def conditional_operand(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
-        """Handle a conditional operand of `?:`, `&&` or `||` that the lanes of `mask` are about to evaluate.
+        """Handle a conditional operand of `?:`, `&&` or `||` that lanes are about to evaluate.
 
-        `operations` is its number of operations on data per lane, which the statement's step does not include;
-        `position` is the statement's.
+        Parameters
+        ----------
+        batch : BlockBatch
+            The running batch.
+        position : SourcePosition
+            The position of the statement.
+        operations : int
+            The operand's operations on data per lane, which the statement's step does not include.
+        mask : LaneMask
+            The lanes that evaluate it.
         """
 
     def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
         """Handle the step expression of a `for` loop that the lanes of `mask` are about to evaluate."""
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
-        """Handle a branch that the lanes of `true_mask` take (None: no lane) and the other lanes of `mask` do not."""
+        """Handle the result of a condition of an `if` or a loop.
+
+        Parameters
+        ----------
+        batch : BlockBatch
+            The running batch.
+        position : SourcePosition
+            The position of the statement.
+        mask : LaneMask
+            The lanes that tested the condition.
+        true_mask : LaneMask or None
+            Those for which it is true; None if there are none.
+        """
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         """Handle a memory access."""
 
     def write_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
-        """Handle the write-back to memory of an earlier write that stayed in registers, for the lanes of `mask`."""
+        """Handle the write-back to memory of an earlier write that stayed in registers.
+
+        Parameters
+        ----------
+        batch : BlockBatch
+            The running batch.
+        step : IssuedStep
+            The statement of the earlier write.
+        access : Access
+            The earlier write, as it was reported then.
+        mask : LaneMask
+            The lanes of it that write back now.
+        """
 
     def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         """Handle the start of an asynchronous copy, or its completion if not `begins`.
@@ -189,9 +224,18 @@ class Observer:
         """
 
     def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
-        """Handle a lane that arrives at an mbarrier, or, if `passes`, finds a phase of it completed.
+        """Handle a lane that arrives at an mbarrier, or finds a phase of it completed.
 
-        `phase` is twice the mbarrier's number in the batch plus the phase's parity.
+        Parameters
+        ----------
+        batch : BlockBatch
+            The running batch.
+        phase : int
+            Twice the mbarrier's number in the batch, plus the phase's parity.
+        lane : int
+            The lane's number in the batch.
+        passes : bool
+            True if it finds the phase completed, False if it arrives.
         """
 
     def mbarrier_bound(self, batch: BlockBatch, access: Access) -> None:
@@ -207,16 +251,37 @@ class Observer:
         """Handle lanes that pass the cluster barrier: all other lanes of the cluster have arrived or exited."""
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
-        """Handle `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`.
+        """Handle a memory fence or `__syncwarp`.
 
-        `member_mask` is the mask of `__syncwarp`: one uint32 for all threads, or one per lane; None for all lanes.
+        Parameters
+        ----------
+        batch : BlockBatch
+            The running batch.
+        name : str
+            The name of the function, such as "__threadfence", "__threadfence_block" or "__syncwarp".
+        mask : LaneMask
+            The lanes that call it.
+        member_mask : scalar, array or None
+            The mask argument of `__syncwarp`: one uint32 for all lanes, or one per lane; None for all lanes.
         """
 
     def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
         """Handle a `__syncwarp` or an exchange of values within warps."""
 
     def local_ends(self, batch: BlockBatch, memory: LocalMemory, declaration: SourcePosition, mask: LaneMask) -> None:
-        """Handle the end of the scope of a variable in local memory, in the lanes of `mask`."""
+        """Handle the end of the scope of a variable in local memory.
+
+        Parameters
+        ----------
+        batch : BlockBatch
+            The running batch.
+        memory : LocalMemory
+            The variable's memory, for all lanes.
+        declaration : SourcePosition
+            The position of its declaration.
+        mask : LaneMask
+            The lanes in which the scope ends.
+        """
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         """Handle a call of malloc or free."""

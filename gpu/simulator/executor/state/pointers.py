@@ -57,7 +57,31 @@ class PointerValue:
         return PointerValue(self.memory, self.offset + by, mixed=self.mixed, memories=self._memories)
 
     def load(self, batch: RunningBatch, index: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
-        """Load the elements at `index`, counted in elements of `dtype` from the pointer."""
+        """Load elements, and notify the observer.
+
+        Parameters
+        ----------
+        batch : RunningBatch
+            The batch of the lanes.
+        index : int, array or None
+            The distance from the pointer in elements of `dtype`, one for all lanes or one per lane; None for 0.
+        dtype : dtype
+            The type of the elements.
+        mask : LaneMask
+            The lanes that load.
+        site : AccessSite
+            The access in the source.
+
+        Returns
+        -------
+        scalar or array
+            The values, one for all lanes or one per lane; those of inactive lanes are arbitrary.
+
+        Raises
+        ------
+        LaunchError
+            In an active lane, the pointer is invalid or misaligned, or the element is out of bounds.
+        """
         if not self.mixed:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is None:
@@ -78,7 +102,20 @@ class PointerValue:
     def store(
         self, batch: RunningBatch, index: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
     ) -> None:
-        """Store a value at `index`, counted in elements of `dtype` from the pointer."""
+        """Store elements, and notify the observer.
+
+        Parameters
+        ----------
+        batch, index, dtype, mask, site
+            As of `load`.
+        value : scalar or array
+            The values, one for all lanes or one per lane.
+
+        Raises
+        ------
+        LaunchError
+            As of `load`; or the memory is read-only.
+        """
         if not self.mixed:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
@@ -223,7 +260,31 @@ class PointerValue:
     def find_element(
         self, batch: RunningBatch, size: int, mask: LaneMask, site: AccessSite
     ) -> tuple[DeviceMemory, Any]:
-        """Return the memory that observers see, and the index of the pointer's element of `size` bytes in it."""
+        """Return the memory that observers see, and the index of the pointer's element in it.
+
+        Parameters
+        ----------
+        batch : RunningBatch
+            The batch of the lanes.
+        size : int
+            Bytes per element.
+        mask : LaneMask
+            The lanes that access it; all of them must point into one memory.
+        site : AccessSite
+            The access in the source, for errors.
+
+        Returns
+        -------
+        memory : DeviceMemory
+            The memory; for another block's variable, that of all blocks.
+        element : int or array
+            The index in elements of `size` bytes, one for all lanes or one per lane.
+
+        Raises
+        ------
+        LaunchError
+            The pointer of an active lane is invalid or misaligned.
+        """
         memory, element = self._find_element(batch, None, size, mask, site)
         return observed_memory(memory), element
 

@@ -119,7 +119,28 @@ class Registers:
     def store(
         self, memory: DeviceMemory, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
     ) -> Access:
-        """Store elements in memory or in registers, and return the access. The parameters are those of `load`."""
+        """Store elements in memory or in registers, and return the access for the observer.
+
+        Parameters
+        ----------
+        memory : DeviceMemory
+            The memory to write.
+        element : int or array
+            The index in elements of `dtype`, one for all lanes or one per lane.
+        dtype : dtype
+            The type of the elements.
+        value : scalar or array
+            The values, one for all lanes or one per lane.
+        mask : LaneMask
+            The lanes that write.
+        site : AccessSite
+            The access in the source.
+
+        Raises
+        ------
+        LaunchError
+            An index is out of bounds in an active lane, or the memory is read-only.
+        """
         batch = self._batch
         if not _is_cacheable(memory):
             memory.store(batch, element, dtype, value, mask, site)
@@ -148,7 +169,19 @@ class Registers:
         return access
 
     def prepare_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
-        """Write the accessed elements back before an atomic operation, and drop values that others may have changed."""
+        """Write the accessed elements back before an atomic operation, and drop values that others may have changed.
+
+        Parameters
+        ----------
+        memory : DeviceMemory
+            The memory of the operation.
+        element : int or array
+            The index in elements of `dtype`, one for all lanes or one per lane.
+        dtype : dtype
+            The type of the elements.
+        mask : LaneMask
+            The lanes that execute the operation.
+        """
         if _is_cacheable(memory):
             addresses = self._addresses(memory, element, dtype, mask)
             self._flush_addresses(addresses)
