@@ -58,28 +58,6 @@ class AsyncCopies:
         perform: Callable[[LaneMask], None],
         read_bytes: Any = None,
     ) -> None:
-        """Start a copy; a copy to memory other than shared memory is performed at once.
-
-        Parameters
-        ----------
-        to, source : PointerValue
-            Destination and source.
-        size : int
-            Bytes per lane.
-        mask : LaneMask
-            The lanes that copy.
-        position : SourcePosition
-            The statement.
-        perform : callable
-            Performs the copy for the lanes that it is called with.
-        read_bytes : int, array or None
-            The number of bytes that each lane reads; the rest is filled with zeros. None for all.
-
-        Raises
-        ------
-        LaunchError
-            The size is not supported: 4, 8 or 16 bytes, or for a bulk copy a multiple of 16.
-        """
         batch = self._batch
         if size % 16 if self._bulk else size not in _SIZES:
             thread = batch.describe(int(mask.lanes[0]))
@@ -99,7 +77,6 @@ class AsyncCopies:
         self._begin(_PendingCopy(mask, self._group.copy(), reads, ends, size, perform), mask)
 
     def start_read(self, source: PointerValue, size: int, mask: LaneMask, position: SourcePosition) -> None:
-        """Start an asynchronous read of `size` bytes per lane; until the wait, no thread may change them."""
         batch, site = self._batch, AccessSite(position, "read")
 
         def read(due: LaneMask) -> None:
@@ -112,7 +89,6 @@ class AsyncCopies:
         self._begin(_PendingCopy(mask, self._group.copy(), everyone, ((source, site),), size, read), mask)
 
     def start_write(self, to: PointerValue, size: int, mask: LaneMask, site: AccessSite) -> None:
-        """Start an asynchronous write of `size` bytes per lane; until the wait, no thread may access them."""
         everyone = np.ones(self._group.shape, bool)
         self._begin(_PendingCopy(mask, self._group.copy(), everyone, ((to, site),), size, lambda due: None), mask)
 

@@ -81,7 +81,24 @@ def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition
 
 
 def check_barrier(batch: BlockBatch, expected_lanes: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
-    """Raise an error unless all expected lanes of each block that reaches a barrier are active."""
+    """Check that all lanes of each block that reaches a barrier are active.
+
+    Parameters
+    ----------
+    batch : BlockBatch
+        The batch of the lanes.
+    expected_lanes : LaneMask or None
+        The lanes that have not exited; None if all have.
+    mask : LaneMask
+        The active lanes.
+    position : SourcePosition
+        The barrier's position.
+
+    Raises
+    ------
+    LaunchError
+        An expected lane is not active; the error names it.
+    """
     if expected_lanes is None or mask.count == expected_lanes.count:
         return
     shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)

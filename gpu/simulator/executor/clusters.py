@@ -112,7 +112,24 @@ class ClusterBarriers:
 
 
 def pass_cluster_barrier(frame: CallFrame, mask: LaneMask, part: str, position: SourcePosition) -> None:
-    """Arrive at the cluster barrier if `part` is "arrive", otherwise wait there."""
+    """Arrive at the cluster barrier, or wait there.
+
+    Parameters
+    ----------
+    frame : CallFrame
+        The running call.
+    mask : LaneMask
+        The lanes that execute the operation.
+    part : {"arrive", "wait"}
+        The operation.
+    position : SourcePosition
+        Its position.
+
+    Raises
+    ------
+    LaunchError
+        A lane arrives or waits twice in succession, or a lane of the cluster never arrives.
+    """
     batch, exited = frame.batch, (frame.kernel or frame).returned_mask
     if batch.registers is not None:
         batch.registers.flush_lanes(mask)

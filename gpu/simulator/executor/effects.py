@@ -23,7 +23,24 @@ _MAX_STRING_LENGTH = 1024
 
 
 def print_lanes(frame: CallFrame, mask: LaneMask, text: str, values: list[Any]) -> np.int32:
-    """Format a text for each lane, in lane order while the buffer has room, and return printf's result."""
+    """Execute `printf`: format a text for each lane, in lane order while the buffer has room.
+
+    Parameters
+    ----------
+    frame : CallFrame
+        The running call.
+    mask : LaneMask
+        The lanes that print.
+    text : str
+        The format string.
+    values : list
+        The arguments, each one value for all lanes or one per lane.
+
+    Returns
+    -------
+    int32
+        The number of arguments, as `printf` returns it.
+    """
     batch = frame.batch
     for lane in mask.lanes:
         if batch.print_buffer.reserve_call():
@@ -152,7 +169,21 @@ def require_full_warp(frame: CallFrame, mask: LaneMask, position: SourcePosition
 def report_heap_call(
     frame: CallFrame, mask: LaneMask, address: PointerValue, size: Any, position: SourcePosition
 ) -> None:
-    """Notify the observer of an allocation on the heap, or of a free if `size` is None."""
+    """Notify the observer of an allocation on the heap, or of a free.
+
+    Parameters
+    ----------
+    frame : CallFrame
+        The running call.
+    mask : LaneMask
+        The lanes that call malloc or free.
+    address : PointerValue
+        The address of the allocation, for each lane.
+    size : scalar, array or None
+        The number of bytes allocated; None for a call of free.
+    position : SourcePosition
+        The position of the call.
+    """
     if frame.batch.observer is not None:
         for part, lanes in address.split_by_memory(mask):
             frame.batch.observer.heap_call(frame.batch, HeapCall(position, part.memory, part.offset, size, lanes))
@@ -165,7 +196,26 @@ def read_clock(frame: CallFrame, dtype: np.dtype[Any]) -> Any:
 
 
 def check_assertion(frame: CallFrame, mask: LaneMask, condition: Any, text: str, position: SourcePosition) -> None:
-    """Raise an error if an assertion fails in a lane; `condition` is one value for all lanes or one per lane."""
+    """Execute `assert`.
+
+    Parameters
+    ----------
+    frame : CallFrame
+        The running call.
+    mask : LaneMask
+        The lanes that execute it.
+    condition : bool or bool array
+        The condition, one value for all lanes or one per lane.
+    text : str
+        The condition in the source, for the message.
+    position : SourcePosition
+        The position of the call.
+
+    Raises
+    ------
+    LaunchError
+        The condition is false in a lane; the error names the first one.
+    """
     _, failed = mask.split(condition)
     if failed is not None:
         raise LaunchError(

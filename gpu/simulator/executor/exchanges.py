@@ -207,7 +207,24 @@ _VOTES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def block_vote(op: str, batch: BlockBatch, mask: LaneMask, votes: Any) -> Array:
-    """Return `__syncthreads_count`, `__syncthreads_and` or `__syncthreads_or` of the threads' votes, one per lane."""
+    """Return the result of a vote at a block barrier.
+
+    Parameters
+    ----------
+    op : str
+        "__syncthreads_count", "__syncthreads_and" or "__syncthreads_or".
+    batch : BlockBatch
+        The batch of the lanes.
+    mask : LaneMask
+        The lanes that arrived, as whole blocks.
+    votes : bool or bool array
+        Their votes, one for all lanes or one per lane.
+
+    Returns
+    -------
+    int32 array
+        The result for each lane of the batch.
+    """
     shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)
     holds = np.broadcast_to(votes, batch.geometry.lanes) & mask.bits
     count = holds.reshape(shape).sum(axis=1)

@@ -256,7 +256,22 @@ class SimulatedKernel:
         shared_bytes: int,
         arguments: Sequence[Argument] | None = None,
     ) -> None:
-        """Raise LaunchError if the launch exceeds the limits of a GPU or its arguments do not match the parameters."""
+        """Check a launch without running it.
+
+        Parameters
+        ----------
+        grid, block : sequence of int
+            Blocks of the grid and threads of a block, along x, y and z.
+        shared_bytes : int
+            The size of the extern `__shared__` array, in bytes.
+        arguments : sequence or None
+            The arguments, as for `launch`; None does not check them.
+
+        Raises
+        ------
+        LaunchError
+            The launch exceeds the limits of a GPU, or its arguments do not match the parameters.
+        """
         if arguments is not None:
             self._bind_arguments(arguments)
         if obstacle := LIMITS.find_launch_violation(grid, block):

@@ -49,7 +49,24 @@ class CompiledFunction:
     def launch(
         self, batch: RunningBatch, arguments: Sequence[Any], variables: dict[str, PointerValue], mask: LaneMask
     ) -> LaneMask | None:
-        """Run a kernel in lanes of a batch, and return those that reach its end without a return statement."""
+        """Run a kernel in lanes of a batch.
+
+        Parameters
+        ----------
+        batch : RunningBatch
+            The batch.
+        arguments : sequence
+            The value of each parameter, one for all lanes.
+        variables : dict of str to PointerValue
+            The addresses of the module's variables, by name.
+        mask : LaneMask
+            The lanes to run.
+
+        Returns
+        -------
+        LaneMask or None
+            The lanes that reach the kernel's end without a return statement; None if there are none.
+        """
         values = self._values.bind_arguments(self.function, arguments, variables)
         return self._run(CallFrame(batch, self.function.slots, None, variables, 0), mask, values)
 

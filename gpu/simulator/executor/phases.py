@@ -53,7 +53,26 @@ class BarrierPhases:
     def init(
         self, values: PlainValues, barrier: PointerValue, count: Any, mask: LaneMask, position: SourcePosition
     ) -> None:
-        """Initialize mbarriers with `count` expected arrivals per phase, one for all lanes or one per lane."""
+        """Initialize mbarriers.
+
+        Parameters
+        ----------
+        values : PlainValues
+            The algebra of values.
+        barrier : PointerValue
+            The mbarrier of each lane.
+        count : int or array
+            The expected arrivals per phase, one number for all lanes or one per lane.
+        mask : LaneMask
+            The lanes that execute the operation.
+        position : SourcePosition
+            The position of the operation.
+
+        Raises
+        ------
+        LaunchError
+            A number is not in 1 to `MAX_ARRIVALS`.
+        """
         lanes = self._batch.geometry.lanes
         counts = np.broadcast_to(count, lanes)
         words = np.zeros(lanes, _WORD)
@@ -118,9 +137,30 @@ class BarrierPhases:
     def is_complete(
         self, values: PlainValues, barrier: PointerValue, parity: Any, mask: LaneMask, position: SourcePosition
     ) -> Array:
-        """Return a bool mask of the lanes for which the phase of a parity is complete.
+        """Test whether a phase is complete; if only copies are pending, they are performed first.
 
-        If only copies are pending, they are performed first. The parameters are those of `change`.
+        Parameters
+        ----------
+        values : PlainValues
+            The algebra of values.
+        barrier : PointerValue
+            The mbarrier of each lane.
+        parity : int or array
+            The parity of the phase, one for all lanes or one per lane; only its lowest bit counts.
+        mask : LaneMask
+            The lanes that execute the operation.
+        position : SourcePosition
+            The position of the operation.
+
+        Returns
+        -------
+        bool array
+            Whether the phase is complete, for each lane of the batch; False in inactive lanes.
+
+        Raises
+        ------
+        LaunchError
+            The mbarrier is not initialized.
         """
         batch = self._batch
         parities = np.broadcast_to(parity, batch.geometry.lanes)

@@ -257,29 +257,6 @@ class WarpScheduler:
     def wait_at_barrier(
         self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any
     ) -> tuple[LaneMask, Any]:
-        """Wait at a barrier for the rest of the block.
-
-        Parameters
-        ----------
-        exited : LaneMask or None
-            The lanes of the part that have returned.
-        mask : LaneMask
-            The lanes that arrive.
-        position : SourcePosition
-            The barrier's position.
-        votes : scalar or array
-            Their votes, one for all lanes or one per lane.
-
-        Returns
-        -------
-        tuple of LaneMask and array
-            The block's lanes that arrived, and their votes, one per lane.
-
-        Raises
-        ------
-        LaunchError
-            Some lanes of the block do not reach the barrier.
-        """
         self.pause()
         batch, part = self._batch, self._current
         assert part is not None
@@ -303,29 +280,6 @@ class WarpScheduler:
         return barrier.passed_mask, barrier.votes
 
     def wait_for_lanes(self, op: str, mask: LaneMask, member_mask: Any, operands: Sequence[Any]) -> WarpOperation:
-        """Wait for the lanes of the warp in a mask argument that have not exited.
-
-        Parameters
-        ----------
-        op : str
-            The operation: lanes synchronize only with lanes that have an equal operation and mask argument.
-        mask : LaneMask
-            The lanes that arrive.
-        member_mask : scalar or array
-            Their mask arguments, as bits.
-        operands : sequence
-            Their operands.
-
-        Returns
-        -------
-        WarpOperation
-            The lanes that arrived, with all their operands.
-
-        Raises
-        ------
-        LaunchError
-            Some lanes do not arrive.
-        """
         if not self._splits_warps:
             return WarpOperation(mask, member_mask, operands)
         part, geometry = self._current, self._batch.geometry
@@ -367,10 +321,7 @@ class WarpScheduler:
         return self._batch.geometry.thread_mask.split(~self._running_lanes)[0]
 
     def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
-        """Return the memory of a local array that the running part declares.
-
-        Parts that execute a declaration equally often share one memory, so that an array is one for all threads.
-        """
+        # Parts that execute a declaration equally often share one memory, so that an array is one for all threads.
         part = self._current
         assert part is not None
         key = (id(declaration), part.declaration_counts[id(declaration)])

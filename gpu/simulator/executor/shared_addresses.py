@@ -33,7 +33,29 @@ def _variable_starts(memories: Sequence[FlatMemory]) -> list[int]:
 
 
 def to_shared_address(batch: RunningBatch, pointer: PointerValue, mask: LaneMask, position: SourcePosition) -> Any:
-    """Convert pointers into shared memory to addresses: int64, one for all lanes or one per lane."""
+    """Convert pointers into shared memory to 32-bit addresses, as `__cvta_generic_to_shared` does.
+
+    Parameters
+    ----------
+    batch : RunningBatch
+        The batch of the lanes.
+    pointer : PointerValue
+        The pointer of each lane.
+    mask : LaneMask
+        The lanes that convert it.
+    position : SourcePosition
+        The position of the conversion.
+
+    Returns
+    -------
+    int64 scalar or array
+        The addresses, one for all lanes or one per lane.
+
+    Raises
+    ------
+    LaunchError
+        A pointer does not point into shared memory.
+    """
     memories = list(batch.shared.values())
     begins = _variable_starts(memories)
     numbers: Any = np.int64(0)

@@ -114,7 +114,29 @@ def find_texel(
 ) -> npt.NDArray[np.int64]:
     """Return the index of the texel that each lane's fetch reads: the nearest, or one of those to interpolate.
 
-    For a surface the index counts elements of the access's size, and is -1 outside the surface.
+    Parameters
+    ----------
+    expression : ir.Texel
+        The fetch; it selects the texel among those to interpolate.
+    batch : RunningBatch
+        The batch of the lanes.
+    pointer : PointerValue
+        The texture or surface object of each lane.
+    places : list
+        The coordinates along x and, if they exist, y and z or the layer; each one for all lanes or one per lane.
+    mask : LaneMask
+        The lanes that fetch.
+
+    Returns
+    -------
+    int64 array
+        The index for each lane of the batch. Beyond a texture's border it is that of the border value. For a surface it
+        counts elements of the access's size, and is -1 outside the surface.
+
+    Raises
+    ------
+    LaunchError
+        The object is invalid, or does not match the fetch.
     """
     numbers = np.zeros(mask.bits.size, np.int64)
     for address, part in pointer.split_by_memory(mask):

@@ -52,9 +52,21 @@ def compute_cluster_unit(grid: Sequence[int], cluster: Sequence[int]) -> int:
 def split_clusters(
     grid: Sequence[int], cluster: Sequence[int], block: Sequence[int], lanes: int, blocks: range
 ) -> Iterator[tuple[int, int]]:
-    """Split blocks of the grid into batches of whole clusters, including clusters that are only partly in `blocks`.
+    """Split blocks of the grid into batches of whole clusters.
 
-    The parameters are those of `split_grid`; `cluster` has a cluster's extents in blocks.
+    Parameters
+    ----------
+    grid, cluster, block : sequence of int
+        Blocks of the grid, blocks of a cluster, and threads of a block, along x, y and z.
+    lanes : int
+        The target number of lanes per batch.
+    blocks : range
+        The numbers of the blocks to split, x fastest. Clusters that are only partly in it are included as a whole.
+
+    Yields
+    ------
+    first, count : int
+        The first block of a batch, and the number of its blocks.
     """
     unit = compute_cluster_unit(grid, cluster)
     together = max(1, lanes // (unit * Geometry(block, 1).lanes)) * unit

@@ -55,10 +55,54 @@ class Scheduler(Protocol):
     def wait_at_barrier(
         self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any
     ) -> tuple[LaneMask, Any]:
-        """Wait at a barrier for the rest of the block; return the lanes that arrived, and their votes."""
+        """Wait at a barrier for the rest of the block.
+
+        Parameters
+        ----------
+        exited : LaneMask or None
+            The lanes of the part that have returned; None if there are none.
+        mask : LaneMask
+            The lanes that arrive.
+        position : SourcePosition
+            The barrier's position.
+        votes : scalar or array
+            Their votes, one for all lanes or one per lane.
+
+        Returns
+        -------
+        tuple of LaneMask and array
+            The block's lanes that arrived, and their votes, one per lane.
+
+        Raises
+        ------
+        LaunchError
+            Some lanes of the block do not reach the barrier.
+        """
 
     def wait_for_lanes(self, op: str, mask: LaneMask, member_mask: Any, operands: Sequence[Any]) -> WarpOperation:
-        """Wait for the lanes of the warp in the mask `member_mask`, and return the operands of all of them."""
+        """Wait for the lanes of the warp in a mask argument that have not exited.
+
+        Parameters
+        ----------
+        op : str
+            The operation: lanes synchronize only with lanes that have an equal operation and mask argument.
+        mask : LaneMask
+            The lanes that arrive.
+        member_mask : scalar or array
+            Their mask arguments, as bits.
+        operands : sequence
+            Their operands.
+
+        Returns
+        -------
+        WarpOperation
+            The lanes that arrived, with all their operands.
+
+        Raises
+        ------
+        LaunchError
+            Some lanes do not arrive.
+        """
 
     def wait_until(self, condition: Callable[[], bool], create_error: Callable[[], LaunchError]) -> None:
         """Run other parts until a condition is true; if it never is, raise the error of `create_error`."""
@@ -71,7 +115,21 @@ class Scheduler(Protocol):
         """The lanes that have exited."""
 
     def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
-        """Return the memory of a local array that the running lanes declare."""
+        """Return the memory of a local array that the running lanes declare.
+
+        Parameters
+        ----------
+        declaration : object
+            The declaration in the kernel's code, which identifies the array.
+        name : str
+            The variable's name, for messages.
+        size : int
+            Bytes per lane.
+        zeroed : bool
+            Whether the memory contains zeros at first, instead of a pattern.
+        punned : bool
+            Whether elements of several sizes are accessed, as of `LocalMemory`.
+        """
 
 
 class Copies(Protocol):
@@ -87,13 +145,58 @@ class Copies(Protocol):
         perform: Callable[[LaneMask], None],
         read_bytes: Any = None,
     ) -> None:
-        """Start a copy of `size` bytes per lane by `perform`, of which `read_bytes` are read, all by default."""
+        """Start a copy; a copy to memory other than shared memory is performed at once.
+
+        Parameters
+        ----------
+        to, source : PointerValue
+            Destination and source.
+        size : int
+            Bytes per lane.
+        mask : LaneMask
+            The lanes that copy.
+        position : SourcePosition
+            The statement.
+        perform : callable
+            Performs the copy for the lanes that it is called with.
+        read_bytes : int, array or None
+            The number of bytes that each lane reads; the rest is filled with zeros. None for all.
+
+        Raises
+        ------
+        LaunchError
+            The size is not supported: 4, 8 or 16 bytes, or for a bulk copy a multiple of 16.
+        """
 
     def start_read(self, source: Any, size: int, mask: LaneMask, position: SourcePosition) -> None:
-        """Start an asynchronous read of `size` bytes per lane."""
+        """Start an asynchronous read; until the wait, no thread may change the bytes.
+
+        Parameters
+        ----------
+        source : PointerValue
+            The address of each lane.
+        size : int
+            Bytes per lane.
+        mask : LaneMask
+            The lanes that read.
+        position : SourcePosition
+            The statement.
+        """
 
     def start_write(self, to: Any, size: int, mask: LaneMask, site: AccessSite) -> None:
-        """Start an asynchronous write of `size` bytes per lane."""
+        """Start an asynchronous write; until the wait, no thread may access the bytes.
+
+        Parameters
+        ----------
+        to : PointerValue
+            The address of each lane.
+        size : int
+            Bytes per lane.
+        mask : LaneMask
+            The lanes that write.
+        site : AccessSite
+            The access in the source.
+        """
 
     def commit(self, mask: LaneMask) -> None:
         """End the current group of copies of each lane."""
