@@ -68,7 +68,21 @@ def _unsupported_diagnostic(refusal: CompileError, path: Path, lines: list[str])
 
 
 def build_diagnostic(message: str, position: SourcePosition, path: Path, lines: list[str], severity: str) -> Diagnostic:
-    """Return a diagnostic for a position, with its range in the lines of the edited text."""
+    """Return a diagnostic for a position, with its range in the lines of the edited text.
+
+    Parameters
+    ----------
+    message : str
+        The text; for an error in a header, the position precedes it.
+    position : SourcePosition
+        The position, with the column in bytes. One in a header is shown at its #include.
+    path : Path
+        The edited file.
+    lines : list of str
+        The lines of the edited text, at least one.
+    severity : {"error", "warning"}
+        The severity.
+    """
     message = message[:1].upper() + message[1:] if message.startswith("the ") else message
     if position.file != path.name:
         # An error in a header is shown at its #include.

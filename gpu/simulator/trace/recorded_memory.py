@@ -55,7 +55,21 @@ class RecordedMemory:
     def from_array(
         cls, number: int, name: str, space: str, initial: Array, dtype: np.dtype[Any] | None
     ) -> RecordedMemory:
-        """Create the memory of an array that exists before the launch."""
+        """Create the memory of an array that exists before the launch.
+
+        Parameters
+        ----------
+        number : int
+            The memory's number.
+        name : str
+            The array's name.
+        space : {"global", "constant"}
+            The state space.
+        initial : uint8 array
+            The bytes before the launch, which must not change later.
+        dtype : dtype or None
+            The declared type of the elements; None if it is unknown or elements have several types.
+        """
         memory = cls(number, name, space, initial.size)
         memory.initial, memory.dtype = initial, dtype
         return memory
@@ -87,7 +101,19 @@ class RecordedMemory:
 
     @classmethod
     def for_local_variable(cls, number: int, memory: LocalMemory, lanes: int, batch: int) -> RecordedMemory:
-        """Create the recorded memory of a variable in local memory."""
+        """Create the recorded memory of a variable in local memory.
+
+        Parameters
+        ----------
+        number : int
+            The memory's number.
+        memory : LocalMemory
+            The variable's memory for all lanes, which keeps its layout from now on.
+        lanes : int
+            The number of lanes of the batch.
+        batch : int
+            The number of the batch.
+        """
         recorded = cls(number, memory.name, "local", memory.size)
         recorded.lanes, recorded.batch, recorded.fill = lanes, batch, 0 if memory.zeroed else POISON
         recorded.stride = memory.stride if memory.punned else 0

@@ -249,7 +249,15 @@ class Recorder(Observer):
     # Variables.
 
     def record_parameter(self, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
-        """Record the value of a parameter of the function that was just entered."""
+        """Record the value of a parameter of the function that was just entered.
+
+        Parameters
+        ----------
+        slot, value, node
+            As of `record_variable`.
+        mask : LaneMask
+            The lanes that entered the function.
+        """
         if not self.stop_reason:
             self._record_variable(len(self.events) - 1, slot, value, node, mask)
 

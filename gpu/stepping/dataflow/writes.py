@@ -87,7 +87,21 @@ class Storages:
     def register_variable(
         self, launch: LaunchSpan, child: int, function: int, slot: int, dtype: np.dtype[Any]
     ) -> Storage:
-        """Return the storage of a variable, which has a cell for each thread of the trace's launch `child`."""
+        """Return the storage of a scalar variable, which has a cell for each thread of a launch.
+
+        Parameters
+        ----------
+        launch : LaunchSpan
+            The launch by the host program.
+        child : int
+            The number of the launch in its trace: 0 for `launch` itself, others for child launches.
+        function : int
+            The number of the function in the trace.
+        slot : int
+            The variable's slot in the function.
+        dtype : dtype
+            The type of the variable.
+        """
         data = launch.trace.data
         _, blocks, threads = _launch_extents(data.launches[child])
         name = data.functions[function].variables.get(slot, "")

@@ -67,7 +67,22 @@ class ThreadEvent:
 
     @classmethod
     def from_trace(cls, trace: Trace, number: int, block: int, thread: int) -> ThreadEvent | None:
-        """Return an event from the view of a thread; None if the thread is not active in it."""
+        """Return an event from the view of a thread.
+
+        Parameters
+        ----------
+        trace : Trace
+            The trace of a launch.
+        number : int
+            The number of the event.
+        block, thread : int
+            The thread's block and its number in the block, both linear with x fastest.
+
+        Returns
+        -------
+        ThreadEvent or None
+            None if the thread is not active in the event, or there is no such event.
+        """
         if number >= len(trace.events):
             return None
         event = trace.events[number]

@@ -56,9 +56,25 @@ class GridCensus:
         memory: SampledMemory,
         max_visits: int = _MAX_VISITS,
     ) -> Array | None:
-        """Return the issue slots of each warp of some blocks, shape (blocks, warps per block), or None.
+        """Return the issue slots of each warp of some blocks.
 
-        None means that the control flow cannot be predicted, or that lanes visit more than `max_visits` basic blocks.
+        Parameters
+        ----------
+        shape : GridShape
+            The extents of the launch.
+        parameters : uint8 array
+            The bytes of the kernel's parameters.
+        blocks : sequence of int
+            The numbers of the blocks, x fastest.
+        memory : SampledMemory
+            The arguments' arrays, from which values are loaded.
+        max_visits : int
+            The most basic blocks that a batch of blocks may visit.
+
+        Returns
+        -------
+        float array of shape (blocks, warps per block), or None
+            None if the control flow cannot be predicted, or exceeds `max_visits`.
         """
         if self._machine is None:
             return None

@@ -181,7 +181,19 @@ def find_operation(opcode: str, words: tuple[str, ...]) -> Operation:
 
 
 def find_operand_types(opcode: str, words: tuple[str, ...], type: str, count: int) -> list[str]:
-    """Return the type as which each of an instruction's `count` operands is read, such as "u32"."""
+    """Return the PTX type as which each operand of an instruction is read.
+
+    Parameters
+    ----------
+    opcode : str
+        The instruction's name without modifiers, such as "shl".
+    words : tuple of str
+        Its modifiers, such as "wide".
+    type : str
+        Its type, such as "u32".
+    count : int
+        The number of source operands.
+    """
     if opcode in ("mad", "mul") and "wide" in words and count == 3:
         return [type, type, f"{type[0]}{2 * int(type[1:])}"]
     fixed_types = _FIXED_TYPES.get(opcode, ())
@@ -189,7 +201,17 @@ def find_operand_types(opcode: str, words: tuple[str, ...], type: str, count: in
 
 
 def convert_value(value: Value, words: tuple[str, ...], target_type: str, source_type: str) -> Value:
-    """Convert a value from the PTX type `source_type` to `target_type`, with the rounding of the modifiers of `cvt`."""
+    """Convert a value between PTX types, as `cvt` does.
+
+    Parameters
+    ----------
+    value : scalar or array
+        The value, one for all lanes or one per lane, in the source type.
+    words : tuple of str
+        The modifiers, such as "rni" for rounding to the nearest integer or "sat" for saturation.
+    target_type, source_type : str
+        The types, such as "s32" and "f32".
+    """
     source, target = DTYPES[source_type], DTYPES[target_type]
     if source.kind == "f" and target.kind in "iu":
         rounded = np.rint(value) if "rni" in words else np.floor(value) if "rmi" in words else value

@@ -246,6 +246,15 @@ class SampledBlocks:
         return result
 
     def store(self, kind: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes) -> None:
+        """Store values; lanes whose offsets are outside of shared or local memory are skipped.
+
+        Parameters
+        ----------
+        kind, places, dtype, mask
+            As of `load`.
+        values : list of scalar or array
+            The values for each element of a vector, each one for all lanes or one per lane.
+        """
         flat = self._flatten_offsets(kind, places, mask)
         for number, value in enumerate(values):
             offsets = flat + number * dtype.itemsize if number else flat
@@ -311,7 +320,21 @@ class SampledBlocks:
         return spread
 
     def record_ticket(self, mode: str, places: Value, value: Value, dtype: np.dtype[Any], mask: SampleLanes) -> None:
-        """Record a ticket counter: a word in global memory to which one thread of each block adds the same value."""
+        """Record a ticket counter: a word in global memory to which one thread of each block adds the same value.
+
+        Parameters
+        ----------
+        mode : {"add", "inc"}
+            The atomic operation.
+        places : integer or array
+            The addresses, one for all lanes or one per lane.
+        value : integer or array
+            The operand of the operation, one for all lanes or one per lane.
+        dtype : numpy.dtype
+            The type of the word, an integer type.
+        mask : SampleLanes
+            The active lanes. Nothing is recorded unless they are one of each block.
+        """
         flat = self._flatten_offsets("global", places, mask)
         added = np.unique(value[mask.numbers] if mode == "add" and value.ndim else value if mode == "add" else 1)
         drawing_blocks = np.unique(self._block[mask.numbers])
@@ -397,7 +420,19 @@ class SampledBlocks:
         )
 
     def record_bulk_copy(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
-        """Record the bulk copies of lanes from global memory: `sizes` bytes each, from the addresses `places` on."""
+        """Record bulk copies from global memory as requests for their sectors.
+
+        Parameters
+        ----------
+        place : int
+            The index of the instruction in the kernel.
+        places : integer or array
+            The address of each copy's first byte, one for all lanes or one per lane.
+        sizes : integer or array
+            Bytes per copy, one for all lanes or one per lane.
+        mask : SampleLanes
+            The lanes that start a copy.
+        """
         warps, ones = mask.warps, np.ones(mask.warps.size, np.int64)
         first_bytes, sizes = (
             np.broadcast_to(values, self.lanes).reshape(-1, WARP)[warps] for values in (places, sizes)

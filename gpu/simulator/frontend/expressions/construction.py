@@ -76,7 +76,24 @@ def _construct(
 
 
 def lower_braces(lower: Lowering, cursor: Cursor, type: Type, declared: ClangType | None = None) -> ir.Expression:
-    """Lower `{...}` to the value of a struct or scalar; omitted members get their default initializers or zero."""
+    """Lower `{...}` to the value of a struct or scalar; omitted members get their default initializers or zero.
+
+    Parameters
+    ----------
+    lower : Lowering
+        The lowering of expressions in the function.
+    cursor : Cursor
+        The initializer list.
+    type : Type
+        The type of the value.
+    declared : ClangType or None
+        Clang's type of the object; None for the type of the initializer list.
+
+    Raises
+    ------
+    CompileError
+        The simulator does not support the initialization.
+    """
     values = deque(brace_expressions(cursor))
     if not isinstance(type, Struct):
         return lower.convert(values[0], type) if values else build_zero(type)
@@ -92,7 +109,24 @@ def lower_braces(lower: Lowering, cursor: Cursor, type: Type, declared: ClangTyp
 def lower_array_braces(
     lower: Lowering, cursor: Cursor, type: ArrayOf, declared: ClangType | None = None
 ) -> list[ir.Expression]:
-    """Lower an array's braces to one value per innermost element; omitted elements are default-initialized."""
+    """Lower an array's braces to one value per innermost element; omitted elements are default-initialized.
+
+    Parameters
+    ----------
+    lower : Lowering
+        The lowering of expressions in the function.
+    cursor : Cursor
+        The initializer list, or a string literal for an array of characters.
+    type : ArrayOf
+        The type of the array.
+    declared : ClangType or None
+        Clang's type of the array; None for the type of the initializer list.
+
+    Raises
+    ------
+    CompileError
+        The simulator does not support the initialization.
+    """
     if cursor.kind == CursorKind.STRING_LITERAL:
         letters = [build_constant(type.element, letter) for letter in read_literal_bytes(cursor)]
         return letters + [build_zero(type.element)] * (type.count - len(letters))
@@ -207,7 +241,16 @@ def build_default(
 ) -> ir.Expression:
     """Return a struct's value without a constructor: default member initializers, else zeros.
 
-    Some members may be initialized elsewhere.
+    Parameters
+    ----------
+    lower : Lowering
+        The lowering of expressions in the function.
+    type : Struct
+        The struct.
+    declared : ClangType
+        Clang's type of the struct, which has the initializers.
+    initialized_members : collection of str
+        The names of members that other code initializes; they are zero here.
     """
     if type.is_union:
         return build_zero(type)
@@ -230,7 +273,24 @@ def build_default_array(lower: Lowering, declared: ClangType, type: ArrayOf) -> 
 
 
 def build_default_elements(lower: Lowering, array: ClangType, element: Struct, count: int) -> list[ir.Expression]:
-    """Return the default values of `count` elements of an array of structs."""
+    """Return the default values of elements of an array of structs.
+
+    Parameters
+    ----------
+    lower : Lowering
+        The lowering of expressions in the function.
+    array : ClangType
+        Clang's type of the array.
+    element : Struct
+        The type of its innermost elements.
+    count : int
+        The number of values.
+
+    Raises
+    ------
+    CompileError
+        The simulator does not support the default constructor.
+    """
     return [_build_default_object(lower, innermost_type(array), element) for _ in range(count)]
 
 

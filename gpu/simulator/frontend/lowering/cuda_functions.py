@@ -126,7 +126,21 @@ def build_cluster_barrier(lower: Lowering, part: Literal["arrive", "wait"], posi
 def build_phase_operation(
     lower: Lowering, op: str, pointer: ir.Expression, argument: ir.Expression, position: SourcePosition
 ) -> ir.Expression:
-    """Return an operation on a barrier object, and mark the function as one that uses them."""
+    """Return an operation on a barrier object, and mark the function as one that uses them.
+
+    Parameters
+    ----------
+    lower : Lowering
+        The lowering of expressions in the function.
+    op : str
+        The operation, as of `gpu.simulator.ir.BarrierPhase`.
+    pointer : ir.Expression
+        The address of the barrier object.
+    argument : ir.Expression
+        The operation's argument, such as the number of arrivals.
+    position : SourcePosition
+        The position of the operation.
+    """
     lower.scope.function.has_phases = True
     type: Type = BOOL if op == "test" else Scalar("uint64") if op in ("arrive", "drop") else VOID
     return ir.BarrierPhase(type, op, pointer, argument, position)

@@ -132,7 +132,19 @@ class Scope:
 def resolve_reference(
     member: Field, address: ir.Expression, position: SourcePosition, *, volatile: bool = False
 ) -> ir.Element:
-    """Return the place of a member at an address; for a reference, the place that it refers to."""
+    """Return the place of a member at an address; for a reference, the place that it refers to.
+
+    Parameters
+    ----------
+    member : Field
+        The member of a struct.
+    address : ir.Expression
+        The address of the member itself.
+    position : SourcePosition
+        The position of the access.
+    volatile : bool
+        Whether the access is volatile.
+    """
     if member.refers_to is None:
         return ir.Element(member.type, address, None, position, volatile)
     pointer = ir.Load(member.type, ir.Element(member.type, address, None, position))
