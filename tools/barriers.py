@@ -152,7 +152,19 @@ def remove_item(item: SyncItem) -> str:
 
 
 def check_without_item(pattern: Pattern, variant: Variant, item: SyncItem, params: Params) -> Removal:
-    """Check a variant without an item that orders its threads."""
+    """Check a variant without an item that orders its threads.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    variant : Variant
+        A variant that uses the item.
+    item : SyncItem
+        The item to remove from its kernel file.
+    params : mapping
+        Values of some parameters; the others have their defaults.
+    """
 
     def ignore_progress(_: Progress) -> None:
         """Ignore the progress."""

@@ -308,7 +308,24 @@ def _table_counts(tally: Tally) -> list[int]:
 
 
 def write_page(path: Path, processor: str, method: str, tallies: dict[str, Tally]) -> None:
-    """Replace the page's section by the table; keep the rest of the page."""
+    """Replace the page's section by the table; keep the rest of the page.
+
+    Parameters
+    ----------
+    path : Path
+        The page, which has a section with this heading.
+    processor : str
+        The processor's name and number of cores, for the heading.
+    method : str
+        The paragraph before the table.
+    tallies : dict of str to Tally
+        The outcomes by area.
+
+    Raises
+    ------
+    SystemExit
+        The page has no such section.
+    """
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     text = path.read_text("utf-8")
     before, heading, rest = text.partition(f"{_HEADING}:")

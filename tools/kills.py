@@ -177,7 +177,21 @@ def _restore_signals() -> None:
 
 
 def kill(environment: KillEnvironment, victim: str, signal_name: str, fraction: float, *, run_next: bool) -> KillResult:
-    """Start a victim, kill it at a moment of its life, from 0 to 1, and check what remains."""
+    """Start a victim, kill it, and check what remains.
+
+    Parameters
+    ----------
+    environment : KillEnvironment
+        The folders and commands.
+    victim : str
+        One of `VICTIMS`.
+    signal_name : str
+        One of `SIGNALS`, which is sent to the command or the window.
+    fraction : float
+        The moment of the signal as a fraction of the victim's life, from 0 to 1.
+    run_next : bool
+        Whether to check also that a run afterward succeeds.
+    """
     number = getattr(signal, signal_name)
     if victim == "command":
         after = fraction * 1.1 * environment.slowest_s

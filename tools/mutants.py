@@ -336,7 +336,19 @@ def list_subject_mutants(subject: MutationSubject, root: Path) -> list[Mutant]:
 
 
 def sample_mutants(subject: MutationSubject, root: Path, seed: int, share: float = 1.0) -> list[Mutant]:
-    """Return a sample of a subject's mutants, determined by the seed; `share` scales their number."""
+    """Return a sample of a subject's mutants, in the order of their positions.
+
+    Parameters
+    ----------
+    subject : MutationSubject
+        The modules and the number of mutants.
+    root : Path
+        The root of the project.
+    seed : int
+        The seed, which determines the sample together with the subject's name.
+    share : float
+        A factor of the number of mutants.
+    """
     mutants = list_subject_mutants(subject, root)
     sample = random.Random(f"{seed} {subject.name}").sample(
         mutants, min(len(mutants), round(subject.mutant_count * share))

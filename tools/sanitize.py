@@ -78,7 +78,19 @@ def awkward_size_options(pattern: Pattern, variant: Variant) -> list[str]:
 
 
 def run_sanitizer(sanitizer: str, pattern: Pattern, variant: Variant, tool: str) -> SanitizerRun:
-    """Run one variant under one tool."""
+    """Run one variant under one tool.
+
+    Parameters
+    ----------
+    sanitizer : str
+        The path of compute-sanitizer.
+    pattern : Pattern
+        The pattern.
+    variant : Variant
+        The variant to run, on the GPU.
+    tool : str
+        The sanitizer's tool, such as "memcheck" or "racecheck".
+    """
     command = [sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", str(_ERROR_EXIT_CODE)]
     if tool == "memcheck":
         # The driver's Python bindings request entry points that an older driver lacks, which is not a kernel's error.

@@ -134,7 +134,19 @@ def _install_requirements(python: Path, requirements: Path) -> bool:
 def ensure_dask(
     python: Path, venv: Path = VENV, requirements: Path = DASK_REQUIREMENTS, *, retry: bool = False
 ) -> None:
-    """Install Dask, which runs patterns on several GPUs and machines; print a failure and continue."""
+    """Install Dask, which runs patterns on several GPUs and machines; print a failure and continue.
+
+    Parameters
+    ----------
+    python : Path
+        The virtual environment's interpreter.
+    venv : Path
+        The virtual environment, in which the state of the installation is stored.
+    requirements : Path
+        The requirements file of Dask.
+    retry : bool
+        Whether to try again if the same installation has failed before.
+    """
     stamp = venv / DASK_STAMP
     fingerprint = venv_fingerprint(requirements.read_bytes(), platform.python_version())
     last = stamp.read_text("utf-8") if stamp.exists() else ""

@@ -15,7 +15,15 @@ Coordinates = Array | float
 
 
 def lines_between(x0: Array, y0: Coordinates, x1: Coordinates, y1: Coordinates) -> sip.array[QLineF | None]:
-    """Return lines from (x0, y0) to (x1, y1)."""
+    """Return lines from (x0, y0) to (x1, y1).
+
+    Parameters
+    ----------
+    x0 : array of shape (n,)
+        The x coordinates of the lines' starts; it determines the number of lines.
+    y0, x1, y1 : float or array of shape (n,)
+        The other coordinates, one for all lines or one per line.
+    """
     lines: sip.array[QLineF | None] = _create_qt_array(QLineF, x0.size, (x0, y0, x1, y1))
     return lines
 

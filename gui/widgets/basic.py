@@ -58,7 +58,19 @@ class Ground(QWidget):
 
 
 def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "") -> QLabel:
-    """Return a label with plain text; `look` is its role in the style sheet, `name` its accessible name."""
+    """Return a label with plain text.
+
+    Parameters
+    ----------
+    text : str
+        The text, in which HTML is not interpreted.
+    look : str
+        The label's role in the style sheet; "" for none.
+    wrap : bool
+        Whether to wrap lines.
+    name : str
+        The accessible name; "" for the text.
+    """
     widget = QLabel(text)
     widget.setTextFormat(Qt.TextFormat.PlainText)
     widget.setWordWrap(wrap)
@@ -70,7 +82,19 @@ def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "")
 
 
 def button(text: str, look: str = "", *, tip: str = "", name: str = "") -> QPushButton:
-    """Return a push button that can be focused with Tab; `look` is its role in the style sheet, `tip` its tooltip."""
+    """Return a push button that can be focused with Tab.
+
+    Parameters
+    ----------
+    text : str
+        The text on the button.
+    look : str
+        The button's role in the style sheet; "" for none.
+    tip : str
+        The tooltip; "" for none.
+    name : str
+        The accessible name; "" for the text.
+    """
     widget = QPushButton(text)
     if look:
         set_role(widget, look)
@@ -111,7 +135,19 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | QLayout | int, ...], spacin
 def split(
     orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = (), stretch: Sequence[int] = ()
 ) -> QSplitter:
-    """Return a splitter of `parts` with initial `sizes`; `stretch` are the factors by which they share other space."""
+    """Return a splitter, whose parts do not collapse.
+
+    Parameters
+    ----------
+    orientation : Qt.Orientation
+        Whether the parts are side by side or stacked.
+    *parts : QWidget
+        The parts in order.
+    sizes : sequence of int
+        Initial sizes in pixels, one per part; empty for the parts' own.
+    stretch : sequence of int
+        Factors by which the first parts share additional space.
+    """
     splitter = QSplitter(orientation)
     splitter.setChildrenCollapsible(False)
     splitter.setHandleWidth(8)

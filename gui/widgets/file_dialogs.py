@@ -51,9 +51,18 @@ def choose_existing_file(
 def choose_new_file(
     parent: QWidget, title: str, name: str, filters: str, kind: str, default_folder: Path | None = None
 ) -> tuple[Path, str] | None:
-    """Show a dialog for a new file, with `name` as suggestion; return its path and the selected filter, or None.
+    """Show a dialog for a new file; return its path and the selected filter, or None if canceled.
 
-    The other parameters are the same as those of `choose_existing_file`.
+    Parameters
+    ----------
+    parent : QWidget
+        The widget over which the dialog is shown.
+    title : str
+        The title of the dialog.
+    name : str
+        The suggested file name.
+    filters, kind, default_folder
+        As of `choose_existing_file`.
     """
     chosen_name, selected_filter = QFileDialog.getSaveFileName(
         parent, title, str(_find_start_folder(kind, default_folder) / name), filters

@@ -112,7 +112,21 @@ def build_environment(toolkit: Path, links: Path, environment: dict[str, str]) -
 
 
 def install(python: Path, requirements: Path, build_plan: BuildPlan, driver_library: Path | None, venv: Path) -> str:
-    """Build and install PyCUDA; return why that failed, or ""."""
+    """Build and install PyCUDA; return why that failed, or "".
+
+    Parameters
+    ----------
+    python : Path
+        The virtual environment's interpreter.
+    requirements : Path
+        The requirements file that contains PyCUDA.
+    build_plan : BuildPlan
+        The installed CUDA toolkit, or the packages with one to install first.
+    driver_library : Path or None
+        The driver's libcuda; None to link with the toolkit's stub.
+    venv : Path
+        The virtual environment, in which links to libraries are created.
+    """
     pip = [str(python), "-m", "pip", "install", "--quiet"]
     folder = build_plan.toolkit.folder if build_plan.toolkit else None
     if folder is None:

@@ -25,7 +25,19 @@ class HighlightPictures:
         self._boxes: dict[int, QRect] = {}
 
     def paint(self, painter: QPainter, row: int, moment: int, max_area: float) -> None:
-        """Paint the operations of a moment; pictures of more than `max_area` square pixels are not cached."""
+        """Paint the operations of a moment.
+
+        Parameters
+        ----------
+        painter : QPainter
+            A painter in the coordinates of the dataflow's picture.
+        row : int
+            The number of the row that the moment belongs to.
+        moment : int
+            The moment.
+        max_area : float
+            The largest area in square pixels of a picture to cache; larger ones are painted each time.
+        """
         area = self._highlight_box(row, moment)
         if area.width() * area.height() > max_area:
             self._flow.paint_highlight(painter, row, self._flow.layout.cells_at(row, moment).tolist())

@@ -75,7 +75,19 @@ class FlowLabels:
         return self._titles[number]
 
     def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
-        """Paint the background of row `number` in a picture with its top at the y `top`."""
+        """Paint the background of a row across a picture.
+
+        Parameters
+        ----------
+        painter : QPainter
+            The picture's painter.
+        number : int
+            The number of the row.
+        top : float
+            The y in the picture at which the dataflow begins; negative if it is scrolled.
+        width : float
+            The picture's width.
+        """
         band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(mix_colors(self.theme.accent, self.theme.surface, 0.1))
