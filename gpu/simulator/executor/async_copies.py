@@ -115,7 +115,6 @@ class AsyncCopies:
         self._pending = [copy for copy in self._pending if copy.lanes is not None]
 
     def bind_completion(self, mask: LaneMask) -> Callable[[LaneMask], None]:
-        """Return a function that completes the copies that lanes have started so far."""
         copies = list(self._pending)
 
         def complete(lanes: LaneMask) -> None:

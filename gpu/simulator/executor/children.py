@@ -85,7 +85,6 @@ class HostLaunch:
             self.rounds = batch.rounds
 
     def run_children(self, batch: RunningBatch) -> None:
-        """Run the children that the threads of a batch have launched so far."""
         if batch.pending_children:
             children, batch.pending_children = batch.pending_children, []
             self.write_output(batch)

@@ -240,7 +240,6 @@ class WarpScheduler:
                     part.greenlet.throw()
 
     def pause(self, position: SourcePosition | None = None) -> None:
-        """Switch to another part if it is its turn; `position` is that of the running part."""
         if self._current is not None and position is not None:
             self._current.position = position
         if self._chooser.keeps_running():
@@ -250,7 +249,6 @@ class WarpScheduler:
             self._resume(following)
 
     def yield_before_write(self) -> None:
-        """Switch to other lanes between the reads and the writes of a statement."""
         if self._splits_warps:
             self.pause()
 

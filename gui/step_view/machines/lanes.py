@@ -110,7 +110,6 @@ class WorkerLanes(TaskCanvas):
         return QRectF(x, top, max(end - x, _MIN_TASK_WIDTH), look().px(_BAR))
 
     def task_at(self, point: QPointF) -> str | None:
-        """Return the name of the task under a point, or None."""
         if point.x() < look().px(LABEL_WIDTH):
             return None
         for record in reversed(self.moments.run.tasks if self.moments is not None else ()):

@@ -84,7 +84,6 @@ class WarpThreads(ThreadBlock):
         self._first_index = super().index_of(asm.value(f"mul nuw nsw i64 %warp, {WARP}")) if self._fits_rows else None
 
     def special(self, name: str, axis: int) -> str:
-        """Return a value of threadIdx, blockIdx, blockDim, gridDim or clusterDim: i32."""
         return str(self.cluster[axis]) if name == "clusterDim" else super().special(name, axis)
 
     def index_of(self, thread: str) -> list[str]:
