@@ -1,8 +1,8 @@
-// Each thread writes and reads a word of shared memory; apart is the stride between threads, in words.
-__global__ void spread(const int *x, int *y, int apart, int n) {
+// Each thread writes and reads a word of shared memory; the stride between threads is in words.
+__global__ void spread(const int *x, int *y, int stride, int n) {
     __shared__ int s[1024];
     int t = threadIdx.x;
-    s[t * apart] = t < n ? x[t] : 0;
+    s[t * stride] = t < n ? x[t] : 0;
     __syncthreads();
-    if (t < n) y[t] = s[t * apart] + 1;
+    if (t < n) y[t] = s[t * stride] + 1;
 }

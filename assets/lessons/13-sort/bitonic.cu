@@ -5,8 +5,8 @@ __global__ void sort(int *keys) {
     s[t] = keys[t];
     __syncthreads();
     for (int size = 2; size <= 32; size *= 2) {
-        for (int apart = size / 2; apart > 0; apart /= 2) {
-            int other = t ^ apart;
+        for (int distance = size / 2; distance > 0; distance /= 2) {
+            int other = t ^ distance;
             if (other > t) {
                 bool upward = (t & size) == 0;
                 int low = min(s[t], s[other]);
