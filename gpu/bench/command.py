@@ -239,7 +239,7 @@ def _benchmark_size_comparison(seed: int, options: argparse.Namespace) -> int:
     plot = options.document.parent / "images" / "beside-peers.svg"
     plot.parent.mkdir(parents=True, exist_ok=True)
     file_access.check_target(plot)
-    rows = _print_rows(gpu_benchmark.measure_cases("beside", seed, options.repetitions))
+    rows = _print_rows(gpu_benchmark.measure_cases("sizes", seed, options.repetitions))
     declared = [each for pattern in all_patterns().values() for each in pattern.benchmark.size_comparisons]
     curves, device = size_comparison.build_speedup_curves(declared, rows), gpu_benchmark.device_name()
     plot.write_text(size_comparison.draw_speedup_plot(curves, f"Compared with libraries: {device}"), encoding="utf-8")

@@ -17,7 +17,7 @@ from gpu.bench.programs import Amounts, PeerPrograms
 from gpu.patterns import all_patterns
 
 _PREPARED_CASES = 3
-"""Cases whose inputs and reference results are in memory while another is measured: up to 12 GB each."""
+"""Number of cases to prepare while another is measured; inputs and reference results take up to 12 GB per case."""
 
 
 def run(seed: int, repetitions: int) -> Iterator[Measurement]:
@@ -32,7 +32,7 @@ def run(seed: int, repetitions: int) -> Iterator[Measurement]:
 
 
 def measure_cases(case_kind: str, seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure variants, then peers, on all cases of a kind: "gpu", or "beside" for the size comparisons."""
+    """Measure variants, then peers, on all cases of a kind: "gpu", or "sizes" for the size comparisons."""
     amounts: dict[str, tuple[float, str]] = {}
     cases = [(pattern, case) for pattern in all_patterns().values() for case in select_cases(pattern, case_kind)]
     engine = engines.create_engine("cuda")
@@ -60,7 +60,7 @@ def device_name() -> str:
 
 
 def _measure_libraries(case_kind: str, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
-    arguments = json.dumps({"of": case_kind, "amounts": amounts, "seed": seed, "repetitions": repetitions})
+    arguments = json.dumps({"case_kind": case_kind, "amounts": amounts, "seed": seed, "repetitions": repetitions})
     command = [sys.executable, "-m", "gpu.bench.peers", arguments]
     process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
     for line in process.stdout.splitlines():

@@ -1,7 +1,7 @@
 """Time peers in GPU libraries: PyTorch and CuPy.
 
-Runs in a separate process, whose context belongs to the libraries, and prints one JSON line per measurement. For a
-missing library it prints a line with that remark.
+The module runs as a separate process, because the libraries create their own CUDA context. It prints one JSON line per
+measurement, with the fields of `Measurement`. For a library that is not installed, it prints a line with that remark.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from gpu.patterns import all_patterns
 
 WARM_UP = 3
 LEAD_CACHES = 2
-"""Bytes that the GPU reads before each round, as a multiple of its cache; as before each launch of our variants."""
+"""Bytes that the GPU reads before each repetition, as a multiple of its L2 cache, so that the cache is cold."""
 
 Timer = Callable[[Callable[[], Any]], list[float]]
-"""Function of an action; returns the milliseconds of each repetition."""
+"""Function that runs an action several times and returns the milliseconds of each repetition."""
 
 
 def _print_row(
     work: str, name: str, times_ms: list[float], amount: float = 0, unit: str = "", remark: str = ""
 ) -> None:
-    row = {"work": work, "who": name, "ours": False, "times_ms": times_ms, "amount": amount, "unit": unit}
+    row = {"work": work, "name": name, "is_variant": False, "times_ms": times_ms, "amount": amount, "unit": unit}
     print(json.dumps({**row, "remark": remark}), flush=True)
 
 
@@ -83,8 +83,8 @@ TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _torch_timer, "c
 
 
 def select_cases(pattern: Pattern, case_kind: str) -> tuple[Case, ...]:
-    """Return a pattern's cases of a kind: "gpu", or "beside" for the size comparisons."""
-    if case_kind == "beside":
+    """Return a pattern's cases of a kind: "gpu", or "sizes" for the size comparisons."""
+    if case_kind == "sizes":
         return tuple(
             case for size_comparison in pattern.benchmark.size_comparisons for case in size_comparison.cases.values()
         )

@@ -227,6 +227,15 @@ def test_no_two_patterns_measure_the_same_work() -> None:
     assert len(set(works)) == len(works)
 
 
+def test_libraries_that_cannot_run_have_rows_with_the_reason(monkeypatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    rows = list(gpu_benchmark._measure_libraries("gpu", {}, 1, 1))
+    assert [(row.work, row.name, row.is_variant, row.times_ms) for row in rows] == [
+        ("peers", library, False, ()) for library in TIMERS
+    ]
+    assert all(row.remark and "argument" not in row.remark for row in rows)
+
+
 def test_a_program_that_cannot_be_compiled_is_told(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "none"))
     monkeypatch.setattr("gpu.bench.programs.find_newest_headers", lambda: None)  # which may be installed here
