@@ -18,7 +18,7 @@ def to_planes(image: Array, dtype: npt.DTypeLike) -> Array:
 
 
 def to_channels_last(planes: Array, original: Array) -> Array:
-    """Return planes as an image of the same shape as `original`, as a view: the inverse of `to_planes`."""
+    """Return a view of planes in the shape of the image `original`: the inverse of `to_planes`."""
     return planes[0] if original.ndim == 2 else np.moveaxis(planes, 0, 2)
 
 

@@ -1,4 +1,4 @@
-"""Compare a result with the reference result, in pieces, so that large images need little extra memory."""
+"""Compare a result with the reference result, piece by piece, so that large images need little extra memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def compare_results(
     Parameters
     ----------
     result, reference : array
-        Real numbers of the same shape.
+        Real numbers; a result of another shape than the reference is wrong.
     tolerance : float, array of the reference's shape, or RoundingBound
         The largest absolute error of a correct result, or of each of its elements.
 
@@ -84,7 +84,7 @@ def compare_results(
 
 
 def _split_arrays(*arrays: Array) -> Iterator[tuple[Array, ...]]:
-    """Yield matching, non-empty pieces of arrays of the same shape."""
+    """Divide arrays with equal shapes along the first axis; yield the non-empty pieces of all arrays in order."""
     if all(array.flags.c_contiguous for array in arrays):
         arrays = tuple(array.ravel() for array in arrays)
     rows, size = len(arrays[0]), arrays[0].size

@@ -62,7 +62,7 @@ class KernelSources(QObject):
 
     @property
     def unsaved(self) -> list[KernelDocument]:
-        """The documents whose edits would be lost if the window closed."""
+        """The documents with edits that are not saved, so that closing the window would lose them."""
         return [document for document in self._documents.values() if document.unsaved]
 
     def show_run(

@@ -25,7 +25,7 @@ _MAX_WIDGET_WIDTH = 16777215  # Qt's maximum
 
 
 class MatrixCard(QFrame):
-    """A matrix as a picture, with its title above, or beside it if that leaves the picture larger."""
+    """A matrix as a picture, with its title above, or at its left if that leaves the picture larger."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class MatrixCard(QFrame):
         self.place_title(at_side=False)
 
     def place_title(self, *, at_side: bool) -> None:
-        """Place the title beside the picture if the card is wide enough, else above it."""
+        """Place the title at the left of the picture, if requested and the card is wide enough, else above it."""
         self._prefers_side_title = at_side
         at_side = at_side and self.width() >= look().px(_MIN_WIDTH_FOR_SIDE_TITLE)
         direction = QBoxLayout.Direction
@@ -79,7 +79,7 @@ class MatrixCard(QFrame):
         self.place_title(at_side=self._prefers_side_title)
 
     def show_texts(self, *parts: str) -> None:
-        """Show texts about the matrix or one element, each on a line of its own if the title is beside the picture."""
+        """Show texts about the matrix or an element, line by line at the left of the picture, or in one line above it."""
         self.element_label.show_text("   ".join(parts))
         self.side_label.setText("\n".join(parts))
 

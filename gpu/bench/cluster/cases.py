@@ -28,7 +28,7 @@ _MASK = 2**64 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratedInput:
-    """An input whose rows each worker generates on its device; `generate_elements` gives the same values.
+    """An input that workers generate on their devices, row by row; `generate_elements` returns the same values.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class ClusterCase:
     divided_inputs, second_inputs : mapping of str to GeneratedInput
         Inputs generated on the devices: those that the pattern's program divides into chunks, and its second inputs.
     blank_inputs : mapping of str to (tuple of int, str)
-        Inputs whose values are never read: a row's shape, and the type.
+        Inputs that only have a shape, because their values are never read: the shape of a row, and the type.
     host_inputs : mapping of str to array
         Inputs generated in this process and read by workers.
     common_inputs : mapping of str to array

@@ -23,7 +23,7 @@ _MAX_REPETITIONS = 5
 
 _METHOD = """\
 Each pattern runs on one worker and on all workers, with the same Dask tasks, in the same run of the benchmark. Inputs
-are generated on the devices and results stay there, except for n-body, whose time includes the transfers of the bodies.
+are generated on the devices and results stay there. Only the times of n-body include transfers, those of the bodies.
 *By the clock* is the time from the submission of the first Dask task to the result of the last one. *On the devices* is
 the time that the busiest device spends in kernels and with copies from other devices. More than 2^30 elements, or 2^29
 keys, are several chunks, on one device too.

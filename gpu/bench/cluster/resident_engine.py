@@ -1,4 +1,4 @@
-"""An engine whose inputs are on its device already and whose results stay there, so that only the work is timed."""
+"""An engine that keeps inputs and results on its device, so that measured times contain no transfers."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ResidentEngine:
     def generate(self, key: str, shape: Sequence[int], dtype: str, bits: int, first: int) -> int:
         """Generate elements on the device; return their sum.
 
-        They are used by the uploads of `placeholder(key)`, whose callers must not change them.
+        An upload of `placeholder(key)` returns them; its caller must not change them.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class ResidentEngine:
 
 
 class ResidentSharingEngine(ResidentEngine):
-    """`ResidentEngine` for an engine whose buffers other processes can copy."""
+    """`ResidentEngine` for an engine that shares its buffers with other processes."""
 
     def share(self, buffer: Buffer) -> bytes:
         assert isinstance(self.inner, SharingEngine)
@@ -267,7 +267,7 @@ class GeneratedSource:
 
 @dataclass(frozen=True)
 class BlankSource:
-    """Source of an input whose values are never read."""
+    """Source of an input that only has a shape: its values are never read."""
 
     row_shape: tuple[int, ...]
     dtype: str

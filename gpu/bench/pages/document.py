@@ -43,7 +43,7 @@ def write_page(path: Path) -> None:
 
 
 def find_sections(path: Path, name: str) -> list[ResultSection]:
-    """Return the sections whose names contain `name` in any case; a full name selects one section.
+    """Find sections by a part of their names, ignoring case; a full name selects one section.
 
     Raises
     ------

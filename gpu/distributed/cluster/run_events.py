@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 TOPIC = "lockstep"
-"""The topic of all workers' events; each names its run. The scheduler keeps every topic that was ever used, with its
-last messages, for as long as it runs, so runs have no topics of their own."""
+"""The topic of all workers' events; each event names its run. There is one topic for all runs, because the scheduler
+keeps every topic and its last messages until it ends."""
 
 _SCHEDULER_TOPIC = "all"
 """The topic under which Dask's scheduler publishes its own events."""

@@ -40,7 +40,7 @@ def calcsize(format: str) -> int:  # noqa: A002
 
 
 def pack(format: str, *values: Any) -> bytes:  # noqa: A002
-    """Pack values, each at a multiple of its own alignment."""
+    """Pack values, each at a multiple of its alignment."""
     codes = _parse_codes(format)
     count_needed = sum(code != "x" for _, code in codes)
     if count_needed != len(values):

@@ -36,8 +36,8 @@ class Report:
     """Measurements of a run. `deviation` and `verified` are None without a reference result.
 
     `fallback` is the reason if a slower executor than the device's own was used. `least_bytes` is the pattern's minimum
-    traffic. `timing` describes the repetitions of a run on a GPU, whose median is `time_ms`; None if it was not
-    repeated.
+    traffic. `timing` describes the repetitions of a run on a GPU, and `time_ms` is their median. Without repetitions,
+    `timing` is None.
     """
 
     pattern: str
@@ -145,7 +145,7 @@ class CheckPattern(VariantRun, Request[Check]):
 
 @dataclass(frozen=True)
 class CountPattern(VariantRun, Request[RunCounts]):
-    """Count what a variant's launches do: run it in the simulator on a small part of its input.
+    """Count the work of a variant's launches: run it in the simulator on a small part of its input.
 
     It runs in the simulator's process.
 

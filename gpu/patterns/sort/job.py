@@ -90,7 +90,7 @@ class SortJob:
         return clip_for_drawing(values)
 
     def empty_like(self, data: SortData) -> SortData:
-        """Allocate uninitialized keys and positions of the same sizes as `data`."""
+        """Allocate uninitialized keys and positions with the shapes and types of `data`."""
         keys, positions = data.keys, data.positions
         return SortData(
             self.engine.allocate(keys.shape, keys.dtype), self.engine.allocate(positions.shape, positions.dtype)

@@ -85,7 +85,7 @@ def _make_random_keys(n: int, dtype: str, rng: np.random.Generator) -> Array:
 
 
 def rank(keys: Array, *, descending: bool = False) -> Array:
-    """Map keys to unsigned ranks, whose ascending order is the sort order of the keys.
+    """Map keys to unsigned ranks: sorting the ranks in ascending order sorts the keys.
 
     Floats have the order -infinity, ..., -0, 0, ..., infinity. NaN comes last in both orders, whatever its bits.
 
@@ -125,20 +125,20 @@ def unrank(ranks: Array, dtype: np.dtype[Any], *, descending: bool = False) -> A
 
 
 def _unsigned_type(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
-    """Return the unsigned type of the same width, and its sign bit."""
+    """Return the unsigned type with the width of a type, and a value with only the highest bit set."""
     word = np.dtype(f"u{dtype.itemsize}")
     return word, word.type(1 << 8 * dtype.itemsize - 1)
 
 
 def present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Return the keys before and after for a window, with values that are not finite clipped to the finite range."""
+    """Return the keys before and after for a window, with the keys clipped as for drawing."""
     before, after = clip_for_drawing(cast_values(inputs, params)), clip_for_drawing(outputs["keys"])
     arrays = {"input": outline(before), "output": outline(after), "elements": np.array(before.size)}
     return {**arrays, **present_large_array(before, after)}
 
 
 def clip_for_drawing(keys: Array) -> Array:
-    """Clip keys for bars: values that are not finite, or whose differences would overflow, to the finite range."""
+    """Clip keys for bars, so that all are finite and differences between them do not overflow."""
     if keys.dtype.kind != "f":
         return keys
     numbers = keys[np.isfinite(keys)]

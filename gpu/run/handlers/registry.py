@@ -36,9 +36,9 @@ _HANDLERS: dict[type[Request[Any]], Handler[Any]] = {}
 
 
 def handles(request_type: type[Request[R]]) -> Callable[[Handler[R]], Handler[R]]:
-    """Register the decorated function as the handler of a type of requests, whose result it returns.
+    """Register the decorated function as the handler of a type of requests.
 
-    Handlers import modules that not every process needs when they are called.
+    A handler returns the request's result. It imports modules that not every process needs when it is called.
     """
 
     def register(handler: Handler[R]) -> Handler[R]:

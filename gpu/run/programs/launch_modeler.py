@@ -23,7 +23,7 @@ Extents = tuple[int, int, int]
 
 
 class LaunchModeler:
-    """Models launches; launches of the same kernel and shape are modeled once.
+    """Models launches, once per kernel and shape.
 
     Parameters
     ----------

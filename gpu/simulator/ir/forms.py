@@ -40,7 +40,7 @@ class Operation:
     ----------
     name : str
     signature : str
-        The type rule in C, such as "int(unsigned int)", where T stands for each of `types`.
+        The type rule in C, such as "int(unsigned int)"; T is replaced by each of `types`.
     types : tuple of str
     numpy : callable or mapping
         A function of NumPy values: scalars, or arrays with one value per lane.

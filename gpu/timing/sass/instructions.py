@@ -5,7 +5,7 @@ from __future__ import annotations
 INSTRUCTION_BYTES = 16
 
 _SPLIT_OFFSET_CAPABILITY = (9, 0)
-"""The first compute capability whose branches store the low bits of their offset in a separate field."""
+"""The first compute capability at which branches store the low bits of their offset in a separate field."""
 
 _NAMES = {
     0x002: "MOV", 0x003: "P2R", 0x005: "CS2R", 0x006: "VOTE", 0x007: "SEL", 0x008: "FSEL", 0x009: "FMNMX",

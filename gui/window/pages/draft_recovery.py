@@ -25,8 +25,9 @@ class DraftRecovery:
     bench : Workbench
         Has the edited sources.
     pages : Pages
+        Shows a restored kernel file of the project.
     user_file : UserFile
-        Show the kernels whose edits are restored.
+        Shows a restored kernel file from outside the project.
     """
 
     def __init__(self, drafts: Drafts, bench: Workbench, pages: Pages, user_file: UserFile) -> None:
@@ -38,7 +39,7 @@ class DraftRecovery:
 
     @property
     def undrafted_documents(self) -> list[KernelDocument]:
-        """The documents whose edits would be lost if the window closed now."""
+        """The documents with edits that are neither saved nor drafted, so that closing the window would lose them."""
         return [each for each in self._bench.sources.unsaved if self._drafted_texts.get(each.file) != each.text]
 
     @property

@@ -41,7 +41,7 @@ class Assembly:
     exit_instruction : str
         The instruction that ends the function.
     persistent_variables : set of str
-        The addresses of variables whose values outlive one execution of the code that declares them.
+        The addresses of variables that keep their values between executions of the code that declares them.
     outlines : bool
         Whether long runs of lines may be outlined to separate functions.
     instructions : int

@@ -1,7 +1,8 @@
 """Split long kernels into functions, because LLVM's compile time grows faster than a function's length.
 
-A part is a sequence of lines that is entered at its first line and left at its last. It becomes a function whose
-parameters are the values and the addresses of variables that it uses. Variables that only it uses become its own.
+A part is a sequence of lines that is entered at its first line and left at its last. It becomes a function. The
+function's parameters are the values and the addresses of variables that the part uses; variables that no other part
+uses become local variables.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Outliner:
     allocas : sequence of str
         The lines that declare variables.
     persistent : set of str
-        The variables whose values outlive one call of a part.
+        The variables that keep their values between calls of a part.
     """
 
     def __init__(self, signature: str, prologue: Sequence[str], allocas: Sequence[str], persistent: set[str]) -> None:

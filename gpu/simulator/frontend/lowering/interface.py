@@ -28,7 +28,7 @@ class Lowering(Protocol):
         """Lower an expression and convert it to bool."""
 
     def lower_discarded(self, cursor: Cursor) -> ir.Expression:
-        """Lower an expression whose value is not used, so that an atomic need not return one."""
+        """Lower an expression for its effects; its value is not used, so an atomic operation need not return one."""
 
     def place(self, cursor: Cursor) -> ir.Place | None:
         """Lower an expression that names a place; None for one that is only a value."""
