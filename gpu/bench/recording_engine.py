@@ -81,8 +81,8 @@ class RecordingEngine:
         Parameters
         ----------
         repetitions : int
-            Number of repetitions. Runs that take seconds, whose times hardly vary, are repeated less often, but at
-            least `MIN_REPETITIONS` times.
+            Number of repetitions. Runs that take seconds are repeated less often, because their times hardly vary, but
+            at least `MIN_REPETITIONS` times.
         warm_up : int
             Repetitions before the measured ones.
         restore_inputs : bool

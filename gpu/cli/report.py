@@ -83,7 +83,7 @@ def format_report(
     names : sequence of str
         Names of the result's values; empty if they have only positions.
     distributed : DistributedRun or None
-        A run on a cluster, whose phases are those of the busiest worker.
+        A run on a cluster; the times of its phases are those of the busiest worker.
     """
     variant = pattern.variant(report.variant)
     times = report.time_ms

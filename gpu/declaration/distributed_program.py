@@ -40,9 +40,9 @@ class ChunkInput:
     index : int
         The chunk's index, from 0.
     start, stop : int
-        The range of its own elements, or rows, in the complete input.
+        The range of the chunk without its halo in the complete input, in elements or rows.
     before, after : int
-        Numbers of halo elements, or rows, before and after its own.
+        The halo before and after this range, in elements or rows.
     """
 
     inputs: Arrays
@@ -165,7 +165,7 @@ class TaskCollector(Protocol):
 
     @property
     def separate_chunks(self) -> Mapping[str, Sequence[FutureResult]]:
-        """The chunks of separately divided inputs, at most as many as the main input has."""
+        """The chunks of separately divided inputs, not more than those of the main input."""
         ...
 
     @property
@@ -241,8 +241,8 @@ class DistributedProgram:
     Parameters
     ----------
     local, exchange, fix_up : str
-        What each device computes alone, what devices exchange, and what they do with it: a sentence each, "" for
-        nothing.
+        A sentence each about the work of single devices, the exchange between devices, and the work on the exchanged
+        data; "" for none.
     plan : callable
         Adds the Dask tasks, and returns the outputs by name, as the pattern's variants do.
     divided_inputs : tuple of str
@@ -338,7 +338,7 @@ def reduce_as_tree(tasks: TaskCollector, step: Step, results: Sequence[FutureRes
     tasks : TaskCollector
         Receives the Dask tasks.
     step : Step
-        Reduces a list of results to one of the same kind.
+        Reduces a list of results to one result.
     results : sequence of FutureResult
         The results of the chunks in order, at least one.
     fan_in : int

@@ -119,7 +119,7 @@ def accept_matrix(
     largest : int
         The most rows, and the most columns.
     dtype : type
-        The floating-point type whose range the elements must not exceed.
+        The floating-point type; all finite elements must be in its range.
 
     Raises
     ------

@@ -84,7 +84,7 @@ class NamedResult:
         """Reference to the result for a Dask task on the worker at `home`.
 
         On the worker that has the whole result, the task that uses the part also picks it. For another worker, picking
-        is a task of its own, so that only the part is transferred.
+        is a separate task, so that only the part is transferred.
         """
         if self.dependency is not None and home != self._home:
             self._remote_parts.add(self.dependency.part)
@@ -215,7 +215,7 @@ class RunTasks:
     Attributes
     ----------
     task_count : int
-        Number of tasks that Dask has; a named task whose result nothing uses is not counted.
+        Number of tasks that Dask has; a named task does not count if nothing uses its result.
     """
 
     def __init__(
@@ -393,7 +393,7 @@ class RunTasks:
             ) from error
 
     def _find_published_results(self, requested_results: Sequence[NamedResult]) -> list[Any] | None:
-        """Return the results if workers' events had all of them: fetching them would take as long as a task."""
+        """Return the results if workers' events contained all of them; fetching them takes about as long as a task."""
         results = self.event_log.results
         names = [
             ""

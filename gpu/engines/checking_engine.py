@@ -85,7 +85,7 @@ class CheckingEngine(SimulatorEngine):
         return self.build_simulated_module(file, defines)
 
     def find_unreached_lines(self, file: str, lines: Collection[int], kernels: Collection[str]) -> set[int]:
-        """Return the lines among `lines` whose code no thread reached in any build of a file.
+        """Return the lines among `lines` that no thread reached in any build of a file.
 
         Parameters
         ----------

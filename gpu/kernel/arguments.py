@@ -44,7 +44,7 @@ class BoundArguments:
     arrays : dict of int to array
         The same memory as typed, shaped arrays, by the argument's index from 0.
     uninitialized : list of str
-        The parameters whose arrays start uninitialized.
+        The names of parameters for arrays that start uninitialized.
     """
 
     values: list[Argument] = field(default_factory=list)

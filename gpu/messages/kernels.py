@@ -51,7 +51,7 @@ class Signature:
         For an instantiation, with its template arguments.
     parameters : tuple of KernelParameter
     template : bool
-        Whether it is a template without arguments, whose parameters are unknown.
+        Whether it is a template without arguments, so that its parameters are unknown.
     refusal : str
         Why it cannot run; "" if it can.
     variables : tuple of KernelParameter

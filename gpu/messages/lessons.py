@@ -28,7 +28,7 @@ class RecordingQuestion:
     array : str
         The array that the question is about; "" if none.
     block : int
-        The block that the question is about, or whose shared array it is.
+        The block that the question is about, or the block of its shared array.
     moment : int
         The moment that shows the answer.
     line : int

@@ -119,7 +119,7 @@ class Verdict:
     words : str
         Text for a badge.
     sentence : str
-        What was checked, and the outcome.
+        The checks and their outcome.
     """
 
     kind: str
@@ -218,7 +218,7 @@ def format_lines(lines: Iterable[int]) -> str:
 
 
 def _summarize(check: Check) -> str:
-    """Return what was checked, on which input, and the outcome."""
+    """Return a sentence with the checks, their input and their outcome."""
     where = f" with {check.input}" if check.input else ""
     found = describe_mistakes(check.mistakes) or "nothing"
     summary = f"Checked for races, out-of-bounds and uninitialized accesses, barriers and masks{where}; found: {found}."

@@ -399,7 +399,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float | Array:
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
-    """Raise InputError for values of another type, and for factors whose partial products leave float32's range.
+    """Raise InputError for values of another type, and for factors with a partial product outside float32's range.
 
     A scan multiplies neighbors in any order. If no product of consecutive elements leaves the range, no order does; if
     one does, the results of different orders differ by more than rounding.

@@ -90,7 +90,7 @@ _ORDERING_LINE = re.compile(
     r"\s*((?:(?:__sync\w+|__threadfence\w*|__pipeline_wait\w*|\w+(?:\.|::)sync)\s*\([^;]*\)"
     r"|asm\s+volatile\s*\(\"(?:fence|wgmma\.(?:fence|commit|wait))[^\"]*\"[^\"]*(?:\"memory\")?\))\s*;)\s*(?://.*)?"
 )
-"""A line whose only effect is to order threads."""
+"""A line with no other effect than to order threads."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def count_kernel(launch: KernelLaunch) -> tuple[dict[str, Array], CountedLaunch]
     Raises
     ------
     InputError, KernelError
-        As in `run_kernel`, and if an error aborts the launch, whose counts would be incomplete.
+        As in `run_kernel`; also if an error aborts the launch, because its counts would be incomplete.
     """
     simulation = _simulate(launch)
     if simulation.aborted:

@@ -200,7 +200,7 @@ class SimulatedModule:
         checked : bool
             Whether the checkers run; their findings are `Trace.findings`.
         uninitialized : collection of str
-            The parameters whose arrays start uninitialized.
+            The names of parameters for arrays that start uninitialized.
         observers : sequence of Observer
             Additional observers of the launch.
         cluster : (int, int, int) or None

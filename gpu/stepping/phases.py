@@ -1,7 +1,7 @@
 """The phases of a recording, which the comments of its kernels name: see `gpu.stepping.phase_comments`.
 
 A warp is in the phase of the last such comment before the statement that it executes. If the statement's function has
-none, or the statement is the head of a loop whose body names phases, the warp stays in its previous phase.
+none, or the statement is the head of a loop that has such comments in its body, the warp stays in its previous phase.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class _PhaseTracker:
         return earlier_marks[-1] if head is None or head < earlier_marks[-1].start else None
 
     def _find_loop_start(self, function: TraceFunction, position: int, until: LineAndColumn) -> LineAndColumn | None:
-        """Return the beginning of the innermost loop around a statement whose body names phases; None for none."""
+        """Return the start of the innermost loop around a statement with phase comments in its body; None for none."""
         positions = self._trace.data.positions
         start = None
         for loop in function.loops_at(position):

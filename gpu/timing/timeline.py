@@ -47,7 +47,7 @@ class TimedOperation:
 
 @dataclass(frozen=True)
 class WarpTimeline:
-    """A run of the same blocks with a number of resident blocks.
+    """A run of the blocks with a given number of resident blocks.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Modeled curves, drawn dotted with measured or recorded curves of the same runs."""
+"""Modeled curves, drawn dotted in the plot of measured or recorded curves."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class MatrixCard(QFrame):
         self.place_title(at_side=self._prefers_side_title)
 
     def show_texts(self, *parts: str) -> None:
-        """Show texts about the matrix or an element, line by line at the left of the picture, or in one line above it."""
+        """Show texts about the matrix or an element: in one line above the picture, or line by line at its left."""
         self.element_label.show_text("   ".join(parts))
         self.side_label.setText("\n".join(parts))
 

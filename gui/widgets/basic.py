@@ -135,7 +135,7 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | QLayout | int, ...], spacin
 def split(
     orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = (), stretch: Sequence[int] = ()
 ) -> QSplitter:
-    """Return a splitter, whose parts do not collapse.
+    """Return a splitter with parts that do not collapse.
 
     Parameters
     ----------

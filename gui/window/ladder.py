@@ -109,7 +109,7 @@ class _RungDelegate(QStyledItemDelegate):
 
 
 class LadderBox(ElidedBox):
-    """A combo box of variants whose list is a ladder, as wide as its texts need."""
+    """A combo box of variants with a ladder as its list, which is as wide as its texts."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__(name, tip)

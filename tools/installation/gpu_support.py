@@ -21,7 +21,7 @@ _ERROR_LINE = re.compile(
 )
 
 FIRST_NVCC_PACKAGE = (13, 0)
-"""The first CUDA version whose compiler is available on PyPI."""
+"""The first CUDA version with a compiler on PyPI."""
 
 
 @dataclass(frozen=True)

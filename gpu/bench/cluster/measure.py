@@ -182,7 +182,7 @@ def _measure_on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: P
 
 
 class _PreparedCase:
-    """A case whose input is on the devices of its workers."""
+    """A case with its input on the devices of its workers."""
 
     def __init__(self, cluster: Cluster, case: ClusterCase, chunks: int, folder: Path) -> None:
         self._cluster = cluster

@@ -69,7 +69,7 @@ def measure(
     Parameters
     ----------
     cluster : Cluster
-        The cluster, whose first worker is also measured alone.
+        The cluster; its first worker is also measured alone.
     overhead_works : sequence of OverheadWork
         The runs to measure, such as those of `make_overhead_works`.
     repetitions : int

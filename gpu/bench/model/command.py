@@ -90,7 +90,7 @@ def compare_counters(profile: Path, counters_path: Path, page: Path, gpu: str | 
     profile : Path
         The profiled launches, as `profile_launches` writes them.
     counters_path : Path
-        Nsight Compute's CSV file with the counters of the same launches.
+        Nsight Compute's CSV file with the counters of these launches.
     page : Path
         The Markdown page with the section.
     gpu : str or None

@@ -23,7 +23,7 @@ HELD_OUT = ("compaction", "nbody", "softmax", "sort", "stencil", "transpose")
 """Patterns on which nothing was tuned. Nothing was tuned on the foreign kernels either."""
 
 HELD_OUT_CASES = {"spmv": ("262144 rows of 100", "blocks of 64")}
-"""Held-out cases of patterns that showed what the model lacked: the cases not examined, by a part of their texts."""
+"""Held-out cases of patterns that otherwise served to improve the model; each entry is a part of a case's text."""
 
 _TIE_TOLERANCE = 0.02
 _DESCRIPTION = """\

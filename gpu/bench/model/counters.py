@@ -43,7 +43,7 @@ class ProfiledCounter:
     name : str
         Column of the tables.
     metrics : tuple of str
-        Nsight Compute's metrics, whose sum is the count.
+        Nsight Compute's metrics; their sum is the count.
     modeled_count : callable
         Returns the model's count.
     total_metric : str
@@ -191,7 +191,7 @@ def compare_launches(
 def _match_launches(
     key: tuple[str, str, str], profiled: Sequence[tuple[str, Mapping[str, float]]], launches: Sequence[ModeledLaunch]
 ) -> Iterator[ProfiledLaunch]:
-    """Yield the profiled launches of a case with the first modeled launches of the same kernels."""
+    """Match the profiled launches of a case with the first modeled launches of their kernels; yield the pairs."""
     modeled = {name: [launch for launch in launches if launch.kernel == name] for name, _ in profiled}
     for name, metrics in profiled:
         if modeled[name]:

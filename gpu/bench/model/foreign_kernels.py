@@ -15,7 +15,7 @@ FOLDER = Path(__file__).with_name("kernels")
 
 _BLOCK = 256
 _STATEFUL_KERNELS = ("sort_block", "search_level")
-"""Kernels whose results change the work of the next launch."""
+"""Kernels that change the work of their next launch by their results."""
 
 _NEIGHBORS = 16
 """Average entries of a sparse row."""

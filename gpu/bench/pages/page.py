@@ -56,7 +56,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:\^\d+)?")
 
 
 def render(sections: Sequence[ResultSection]) -> str:
-    """Return the page for the given sections, whose order does not matter."""
+    """Return the page for sections in any order."""
     rest = {section.name: section for section in sections}
     parts = [_HEAD]
 
@@ -87,7 +87,7 @@ def _on_one_line(block: str) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: int) -> str:
-    """Return a Markdown table whose last `numeric` columns are right-aligned."""
+    """Return a Markdown table with the last `numeric` columns right-aligned."""
     right = tuple(index >= len(columns) - numeric for index in range(len(columns)))
     return ResultTable(tuple(columns), right, tuple(map(tuple, rows))).markdown()
 

@@ -89,7 +89,7 @@ def parse_section(name: str, device: str, date: str, body: str) -> ResultSection
     name, device, date : str
         As in `ResultSection`.
     body : str
-        Paragraphs, and tables whose cells contain no vertical bars, separated by empty lines.
+        Paragraphs and tables, separated by empty lines. Cells of tables contain no vertical bars.
     """
     blocks = (block.strip() for block in re.split(r"\n\s*\n", body))
     return ResultSection(name, device, date, tuple(_block(block) for block in blocks if block))

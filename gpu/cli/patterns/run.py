@@ -310,7 +310,7 @@ def _read_values(pattern: Pattern, params: Params, input_file: str | None, seed:
 
 
 def read_stream_params(pattern: Pattern, texts: Mapping[str, str]) -> Params:
-    """Return all parameters of a run whose input stays in a file; raise InputError if one is invalid."""
+    """Return all parameters of a run that streams its input from a file; raise InputError if one is invalid."""
     choice = pattern.source
     file_choice = {choice.name: FROM_FILE} if choice is not None else {}
     param_values = {**_find_implied_choices(pattern, {**texts, **file_choice}), **file_choice, **texts}

@@ -56,7 +56,7 @@ def _format_findings(journal: Journal, findings_by_launch: Sequence[tuple[Launch
 
 
 def _distinct_findings(entries: Sequence[LaunchEntry]) -> list[tuple[LaunchEntry, Finding]]:
-    """Return the distinct findings with their first launches; merge those of the same source text and lines."""
+    """Return each distinct finding with its first launch; findings with equal source text and lines are merged."""
     first: dict[tuple[object, ...], tuple[LaunchEntry, Finding]] = {}
     for entry in entries:
         for finding in entry.findings:

@@ -1,7 +1,7 @@
 """Arrays that a Dask task leaves on its worker's device for later tasks.
 
-Another worker of the same machine copies them from device to device if its device has peer access; others receive them
-as host arrays.
+Another worker on that machine copies them from device to device if its device has peer access. Other workers receive
+host arrays.
 """
 
 from __future__ import annotations

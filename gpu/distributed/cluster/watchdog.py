@@ -1,7 +1,7 @@
 """Watchdog for workers that hang: their heartbeat has stopped and their processes use no CPU time. It kills them.
 
-A task may take any time: a worker sends a heartbeat twice a second, whatever its engine does. A worker whose heartbeat
-stops because it is busy uses CPU time; one that is stopped or deadlocked does not.
+A long task does not count as a hang: a worker sends a heartbeat twice a second, even while its engine computes. If a
+busy worker sends no heartbeat, it uses CPU time; a stopped or deadlocked worker uses none.
 """
 
 from __future__ import annotations

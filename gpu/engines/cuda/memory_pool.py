@@ -72,7 +72,7 @@ class FreedMemoryPool:
         return memory
 
     def allocate_with_retry(self, allocate: Callable[[int], Any], size: int) -> Any:
-        """Call an allocator of the same device; if it fails, free the pool and call it again."""
+        """Call an allocator of the pool's device; if it fails, free the unused memory of the pool and call it again."""
         try:
             return allocate(size)
         except self._driver.MemoryError:

@@ -233,7 +233,7 @@ class ProgramGraphs:
         routine : int
             The address of the name of the routine that the node executes.
         *arguments : int
-            The routine's arguments, whose current values are bound.
+            The routine's arguments; their current values are bound.
 
         Raises
         ------
@@ -325,7 +325,7 @@ class ProgramGraphs:
         routine : int
             The address of the name of the routine that the node executes from now on.
         *arguments : int
-            The routine's arguments, whose current values are bound.
+            The routine's arguments; their current values are bound.
 
         Raises
         ------

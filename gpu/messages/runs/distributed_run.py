@@ -181,7 +181,7 @@ class DistributedRun:
 
     @property
     def times(self) -> PhaseTimes:
-        """Milliseconds in each phase, of the worker whose engine was busy longest."""
+        """Milliseconds in each phase, of the worker with the longest busy time."""
         return self.phase_times()
 
     def phase_times(self, *steps: str) -> PhaseTimes:

@@ -115,7 +115,7 @@ def nearest_body(bodies: Array, camera: Camera, width: int, height: int, x: floa
 
 
 class Painter:
-    """Draws pictures of bodies, and reuses its device memory for pictures of the same size.
+    """Draws pictures of bodies, and reuses its device memory while the size of the pictures stays the same.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class Tiling:
         Parameters
         ----------
         job : SortJob
-            The sort, for whose keys the kernel is built.
+            The sort; the kernel is built for its keys.
         kernel : str
             The kernel's name.
         blocks : int

@@ -252,7 +252,7 @@ def model_host_program(
         As of `model_pattern`.
     """
     if variant.library:
-        raise InputError(f"{variant.title} is a library routine, whose kernels are not available to the timing model.")
+        raise InputError(f"{variant.title} is a library routine; its kernels are not available to the timing model.")
     if obstacle := variant.unsupported_reason(engine.device) or variant.obstacle(inputs, params):
         raise InputError(obstacle)
     engine.sources.update(sources or {})

@@ -52,7 +52,7 @@ class _WaitingLanes:
 
     @property
     def exceeds_limit(self) -> bool:
-        """Return whether a lane has so many waiting calls that its warp is considered stuck."""
+        """Whether a lane has more waiting calls than the limit; its warp then counts as stuck."""
         return any(len(arrivals) > _MAX_WAITING_CALLS for arrivals in self._arrivals)
 
     def arrive(self, lane: int, arrival: _Arrival) -> None:

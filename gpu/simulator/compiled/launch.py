@@ -92,7 +92,7 @@ class CompiledKernel:
         self._prepare_children(tuple(block), on_compile, {id(self._function)})
 
     def _prepare_children(self, block: tuple[int, ...], on_compile: Callable[[], None], visited: set[int]) -> None:
-        """Compile the child kernels too, for blocks of the same shape, since refusing them later would be too late."""
+        """Compile the child kernels too, for the same shape of block: a launch in progress cannot refuse them."""
         for site in self._sites:
             if id(site.function) not in visited:
                 visited.add(id(site.function))

@@ -1,4 +1,4 @@
-"""Compilation of expressions whose results do not derive from other values: constants, addresses, effects."""
+"""Compilation of expressions with results that do not derive from other values: constants, addresses, effects."""
 
 from __future__ import annotations
 

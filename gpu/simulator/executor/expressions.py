@@ -320,7 +320,7 @@ class ExpressionCompiler(Visitor):
         return run
 
     def visit_update(self, node: ir.Update) -> Evaluator:
-        """Compile a compound assignment, whose right side C++ evaluates first."""
+        """Compile a compound assignment; as in C++, the right side is evaluated first."""
         change, value = self._change(node), self.compile_expression(node.value)
         gives_old, place, values = node.returns_old, node.place, self.values
         if isinstance(place, ir.Local):

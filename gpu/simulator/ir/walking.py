@@ -103,7 +103,7 @@ def child_nodes(node: Any) -> list[Any]:
 
 
 def replace_children(node: Any, replace: Callable[[Any], Any]) -> Any:
-    """Return a node with each node directly within it replaced by what a function returns for it."""
+    """Return a copy of a node in which a function's results replace its direct children."""
     changed: dict[str, Any] = {}
     for name in _fields(type(node)) or ():
         value = getattr(node, name)

@@ -420,7 +420,7 @@ def _replay_partial_writes(memory: TraceMemory, cells: Array, first: Array, unit
 
 
 MAX_TURNS = 8
-"""The most turns that get a step of their own."""
+"""The most turns that get separate steps."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from gpu.simulator.counting.traffic import (
 
 @dataclass(frozen=True)
 class Queue:
-    """Threads of a warp whose atomic operations target one element and are therefore serialized.
+    """Threads of a warp with atomic operations on one element, which are therefore serialized.
 
     Parameters
     ----------

@@ -246,7 +246,7 @@ class SampledBlocks:
         return result
 
     def store(self, kind: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes) -> None:
-        """Store values; lanes whose offsets are outside of shared or local memory are skipped.
+        """Store values; lanes with offsets outside of shared or local memory are skipped.
 
         Parameters
         ----------

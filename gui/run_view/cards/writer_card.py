@@ -32,7 +32,7 @@ class WriterCard(Card):
     step_requested = pyqtSignal()
     closed = pyqtSignal()
     plane_requested = pyqtSignal(int)
-    """The number of a color plane whose element is requested."""
+    """The number of the color plane that has the requested element."""
 
     def __init__(self, covered_widget: QWidget) -> None:
         super().__init__("")

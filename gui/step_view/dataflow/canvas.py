@@ -165,7 +165,7 @@ class Canvas:
                     flow.paint_ring(painter, number, cell)
 
     def prepare(self, moment: int, ratio: float) -> bool:
-        """Paint into the caches a part of what a moment will show; return whether nothing is left to paint."""
+        """Paint a part of the pictures of a moment into the caches; return whether the caches now have all of them."""
         port = self._viewport
         if port.layout is None or not port.layout.rows:
             return True

@@ -70,7 +70,7 @@ class FlowView(QWidget):
         self._update_view()
 
     def show_layout(self, layout: DataflowLayout) -> None:
-        """Set a layout of the same dataflow with other texts."""
+        """Replace the layout by one of this dataflow with other texts."""
         self.viewport.show_layout(layout)
         self._update_view()
 
@@ -152,7 +152,7 @@ class FlowView(QWidget):
             self._repaint_timer.start()
 
     def prepare(self, moment: int) -> bool:
-        """Paint into the caches a part of what a moment will show; return whether nothing is left to paint."""
+        """Paint a part of the pictures of a moment into the caches; return whether the caches now have all of them."""
         return self.canvas.prepare(moment, self.devicePixelRatioF())
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:

@@ -61,7 +61,7 @@ class Viewport:
         self.fit(0)
 
     def show_layout(self, layout: DataflowLayout | None) -> None:
-        """Set a layout of the same dataflow with other texts."""
+        """Replace the layout by one of this dataflow with other texts."""
         self.layout = layout
         rows = range(0 if layout is None else len(layout.rows))
         self._max_text_length = max((len(text) for row in rows if layout for text in layout.texts(row, 6)), default=1)

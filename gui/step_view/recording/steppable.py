@@ -113,7 +113,7 @@ def _no_text(request: StepRequest) -> CountedText | None:
 
 
 class OtherVariant(NamedTuple):
-    """A variant of the same pattern, with the same parameters."""
+    """Another variant of the pattern, with the parameters of this one."""
 
     name: str
     title: str
@@ -138,7 +138,7 @@ class Steppable:
     library : str
         The library of a routine that cannot be stepped through; "" for a kernel.
     parameters : tuple of Parameter
-        The settings, limited to what is small enough to step through.
+        The settings, with sizes reduced so that the run is small enough to step through.
     other_variants : tuple of OtherVariant
         Variants to compare with on the same input, most similar first.
     random : bool

@@ -58,7 +58,7 @@ class ProgramResults(Card):
         self._has_launches = False
         self._selected_launch: ProgramLaunch | None = None
         self._groups: dict[tuple[str, tuple[Mistake, ...]], list[ProgramLaunch]] = {}
-        """Launches of the same kernel with the same mistakes in the same lines."""
+        """Launches of one kernel with equal mistakes in equal lines."""
 
     @property
     def located_findings(self) -> tuple[Diagnostic, ...]:

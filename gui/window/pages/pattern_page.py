@@ -399,7 +399,7 @@ class PatternPage(Ground):
             self._atomics.show_image(image)
 
     def show_progress(self, text: str) -> None:
-        """Show the phase of a run whose progress is unknown, while there is no result to show."""
+        """Show the phase of a run without known progress, while there is no result to show."""
         self.view.show_note(text if self._last_run is None else "")
 
     def show_outcome(self, outcome: FinishedRun) -> None:

@@ -130,7 +130,7 @@ def memcpy_dtoa(ary: SimulatedArray, index: int, src: Any, len: int) -> None:  #
     Parameters
     ----------
     ary : SimulatedArray
-        The array, whose bytes count as one row.
+        The array; its bytes count as one row.
     index : int
         The offset in it, in bytes.
     src : int or SimulatedAllocation
@@ -155,7 +155,7 @@ def memcpy_atod(dest: Any, ary: SimulatedArray, index: int, len: int) -> None:  
     dest : int or SimulatedAllocation
         The address for the data.
     ary : SimulatedArray
-        The array, whose bytes count as one row.
+        The array; its bytes count as one row.
     index : int
         The offset in it, in bytes.
     len : int
@@ -193,7 +193,7 @@ def memcpy_atoa(dest: SimulatedArray, dest_index: int, src: SimulatedArray, src_
     Parameters
     ----------
     dest : SimulatedArray
-        The array that is written, whose bytes count as one row.
+        The array that is written; its bytes count as one row.
     dest_index : int
         The offset in it, in bytes.
     src : SimulatedArray

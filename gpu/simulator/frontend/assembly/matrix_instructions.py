@@ -19,7 +19,7 @@ class MatrixInstruction:
     accumulator_type : Scalar
         The type of the accumulators.
     a, b, c : int
-        Registers per lane of each operand; the result has as many as `c`.
+        Registers per lane of each operand; the result has the same number as `c`.
     elements_per_register : int
         Elements per register of `a` or `b`.
     unpack_a, unpack_b : str

@@ -19,7 +19,7 @@ _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 
 
 def find_addressed_variables(function: Cursor) -> set[Cursor]:
-    """Return the declarations of variables whose address is taken: by `&`, or by binding a reference."""
+    """Return the declarations of variables of which the code takes the address: by `&`, or by binding a reference."""
     addressed: set[Cursor] = set()
     returns_reference = is_reference_function(function)
     for cursor in function.descendants():
