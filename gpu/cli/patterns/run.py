@@ -132,7 +132,7 @@ def _run_and_report(
     *,
     as_json: bool,
 ) -> bool:
-    """Run a variant through `run_on_engine`; otherwise like `run`."""
+    """Run a variant by `run_variant`, print its report and save the result; return whether the verdict is good."""
     inputs, params, about = _read_inputs_and_params(pattern, param_values, input_file, output_file, seed)
     is_image = pattern.input_kind(params) == "image"
     kernel_check = check_kernel(pattern, variant, source_file, inputs, params, seed=seed)
