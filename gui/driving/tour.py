@@ -145,7 +145,7 @@ def _save_step_picture(window: MainWindow, path: Path, failures: list[Failure], 
     tabs.setCurrentIndex(window.page.stack.indexOf(step))
     wait_until(lambda: bool(failures) or step.is_up_to_date, timeout_s)
     step.player.go_to(round(_PICTURE_POSITION * step.player.end))
-    wait_until(lambda: bool(failures) or (step.is_up_to_date and are_flows_complete(window)), timeout_s)
+    wait_until(lambda: bool(failures) or (step.is_up_to_date and are_flows_complete(step)), timeout_s)
     _save_picture(window, path)
     tabs.setCurrentIndex(0)
 

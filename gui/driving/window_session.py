@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QCoreApplication, QEventLoop
+from PyQt6.QtWidgets import QWidget
 
 from gui.qt.background import wait_for_background
 from gui.qt.timers import create_repeating_timer, create_single_shot_timer
@@ -54,11 +55,11 @@ def open_window(engine: str, folder: Path | None = None) -> Iterator[MainWindow]
             app.processEvents()
 
 
-def are_flows_complete(window: MainWindow) -> bool:
-    """Return whether all visible rows of Flow are painted; they are painted when the window is idle."""
+def are_flows_complete(parent: QWidget) -> bool:
+    """Return whether all visible rows of Flow in a widget are painted; they are painted when the window is idle."""
     from gui.step_view.dataflow.view import FlowView
 
-    return all(each.complete for each in window.findChildren(FlowView) if each.isVisible())
+    return all(each.complete for each in parent.findChildren(FlowView) if each.isVisible())
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float) -> bool:

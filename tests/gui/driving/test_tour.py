@@ -21,10 +21,31 @@ pytestmark = pytest.mark.timeout(900)
 SMALL_ENOUGH = {ArrayPresentation: 5000, MatrixPresentation: 100, BodiesPresentation: 500}
 
 
-@pytest.fixture(scope="module")
-def tour_pictures(tmp_path_factory, qapp):
+def choose_representatives(pattern):
+    """Return a pattern with its first and default variants, and one of each further kernel file.
+
+    The tab of a pattern's lesson needs its variants: of such a pattern, all stay.
+    """
+    if pattern.lessons:
+        return pattern
+    chosen = {pattern.kernel_file_of(each.name): each.name for each in reversed(pattern.variants) if not each.library}
+    names = {pattern.first_rung.name, pattern.default_variant, *chosen.values()}
+    variants = [each for each in pattern.variants if each.name in names]
+    presets = tuple(each for each in pattern.presets if each.variant in ("", *names))
+    return replace(pattern, variants=tuple(replace(each, successor="") for each in variants), presets=presets)
+
+
+PATTERNS = {
+    "representatives": {name: choose_representatives(pattern) for name, pattern in all_patterns().items()},
+    "all": all_patterns(),
+}
+
+
+@pytest.fixture(scope="module", params=["representatives", pytest.param("all", marks=pytest.mark.sweep)])
+def tour_pictures(tmp_path_factory, qapp, request):
     """A tour as of somebody who looks at small arrays: what is right of large ones the patterns' own tests say."""
     folder = tmp_path_factory.mktemp("tour") / "made"
+    patterns = PATTERNS[request.param]
 
     def small(_saved_settings, pattern):
         size = SMALL_ENOUGH.get(type(pattern.presentation))
@@ -35,39 +56,37 @@ def tour_pictures(tmp_path_factory, qapp):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SavedSettings, "params", small)
-        return folder, run_tour(folder, "simulator", timeout_s=60)
-
-
-STOPS = [
-    (pattern.name, number, variant.name)
-    for pattern in all_patterns().values()
-    for number, variant in enumerate(pattern.variants, 1)
-    if not variant.library
-]
-
-
-@pytest.mark.parametrize(("pattern", "number", "variant"), STOPS)
-def test_every_variant_has_a_picture_and_a_right_result(tour_pictures, pattern, number, variant):
-    folder, status = tour_pictures
-    assert QImageReader(str(folder / f"{pattern}-{number}-{variant}.png")).size() == QSize(*SIZE)
+        patch.setattr("gui.model.workbench.all_patterns", lambda: patterns)
+        status = run_tour(folder, "simulator", timeout_s=60)
     with open(folder / "results.csv", encoding="utf-8", newline="") as file:
-        row = next(row for row in csv.DictReader(file) if (row["pattern"], row["variant"]) == (pattern, variant))
-    lesson = all_patterns()[pattern].variant(variant).deliberate_error
-    assert row["verdict"] == "verified" or lesson
-    assert float(row["kernel_ms"]) > 0
-    assert row["engine"] == "simulator"
+        rows = {(row["pattern"], row["variant"]): row for row in csv.DictReader(file)}
+    return folder, status, patterns, rows
+
+
+def test_every_variant_has_a_picture_and_a_right_result(tour_pictures):
+    folder, status, patterns, rows = tour_pictures
+    for name, pattern in patterns.items():
+        for number, variant in enumerate(pattern.variants, 1):
+            if variant.library:
+                continue
+            picture = folder / f"{name}-{number}-{variant.name}.png"
+            assert QImageReader(str(picture)).size() == QSize(*SIZE), picture.name
+            row = rows[name, variant.name]
+            assert row["verdict"] == "verified" or variant.deliberate_error, row
+            assert float(row["kernel_ms"]) > 0, row
+            assert row["engine"] == "simulator"
     assert status == 0
 
 
 def test_both_themes_of_every_pattern(tour_pictures):
-    folder, _ = tour_pictures
+    folder, *_ = tour_pictures
     for name in [f"{name}{tab}" for name in all_patterns() for tab in ("", "-step")]:
         dark, light = (QImage(str(folder / f"{name}-{theme}.png")) for theme in ("dark", "light"))
         assert dark.pixelColor(3, 300).lightness() < 60 < 200 < light.pixelColor(3, 300).lightness()
 
 
 def test_every_pattern_is_stepped_too(tour_pictures):
-    folder, _ = tour_pictures
+    folder, *_ = tour_pictures
     for name in all_patterns():
         run, step = (QImage(str(folder / f"{name}{tab}-dark.png")) for tab in ("", "-step"))
         assert (step.width(), step.height()) == SIZE
@@ -75,9 +94,10 @@ def test_every_pattern_is_stepped_too(tour_pictures):
 
 
 def test_the_table_for_people_has_every_row(tour_pictures):
-    folder, _ = tour_pictures
+    folder, _, patterns, rows = tour_pictures
     lines = (folder / "results.md").read_text(encoding="utf-8").splitlines()
-    assert sum(line.startswith("| ") for line in lines) == len(STOPS) + 1
+    expected = sum(not variant.library for pattern in patterns.values() for variant in pattern.variants)
+    assert sum(line.startswith("| ") for line in lines) == expected + 1 == len(rows) + 1
 
 
 @pytest.fixture
