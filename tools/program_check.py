@@ -189,7 +189,7 @@ RODINIA = (
 def run_rodinia(program: RodiniaProgram, folder: Path) -> CheckedProgram:
     """Run a program of Rodinia."""
     where = folder / "cuda" / program.folder
-    code, output, errors = _run_program(where, program.files, ["--check", *program.options], program.arguments)
+    code, output, errors = run_program(where, program.files, ["--check", *program.options], program.arguments)
     name = f"{program.folder} {program.files[0]}"
     if code is None:
         return CheckedProgram(name, False, errors)
@@ -270,7 +270,7 @@ def run_hecbench(folder: Path) -> CheckedProgram:
     """Run a program of HeCBench, and use its own verdict."""
     recipe = read_hecbench_recipe(folder)
     assert recipe is not None
-    code, output, errors = _run_program(
+    code, output, errors = run_program(
         folder, recipe.files, ["--fast", *recipe.options], reduce_arguments(recipe.arguments)
     )
     name = folder.name.removesuffix("-cuda")
@@ -300,10 +300,23 @@ def _failure_reason(code: int, output: str, errors: str) -> str:
     return text.removeprefix("lockstep: ")
 
 
-def _run_program(
+def run_program(
     folder: Path, files: Sequence[str], options: Sequence[str], arguments: Sequence[str]
 ) -> tuple[int | None, str, str]:
-    """Return a program's exit code, output and errors; None, "" and the reason if it takes too long."""
+    """Run a program with the command `program`.
+
+    Parameters
+    ----------
+    folder : Path
+        The working folder.
+    files, options, arguments : sequence of str
+        Source files, options of the command, and the program's own arguments.
+
+    Returns
+    -------
+    tuple of int or None, str, str
+        Exit code, output and errors; None, "" and the reason if it takes too long.
+    """
     command = [sys.executable, str(ROOT / "main.py"), "program", *files, *options, "--", *arguments]
     try:
         process = subprocess.run(

@@ -1,0 +1,126 @@
+"""Public suites of racy programs are run from where they lie, and the page says what was found and missed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tools import race_suites
+from tools.race_suites import SuiteProgram, SuiteResult
+
+PROGRAM = """\
+#include <cstdio>
+__global__ void kernel(int *out) {{ {body} }}
+int main(int count, char **words) {{
+    int *out;
+    cudaMalloc(&out, 4 * sizeof(int));
+    cudaMemset(out, 0, 4 * sizeof(int));
+    kernel<<<2, 64>>>(out);
+    cudaDeviceSynchronize();
+    printf("%d arguments\\n", count - 1);
+}}
+"""
+RACY, RIGHT = PROGRAM.format(body="out[0] = threadIdx.x;"), PROGRAM.format(body="atomicAdd(out, 1);")
+
+
+@pytest.fixture
+def suites(tmp_path):
+    """Two folders with the layout of the suites."""
+    indigo, scor = tmp_path / "indigo", tmp_path / "scor"
+    for name, text in (("sum_cond", RIGHT), ("sum_atomicBug", RACY), ("sum_boundsBug_syncBug", RACY)):
+        path = indigo / "indigo_sources" / "sum" / f"{name}.cu"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (scor / "microbenchmarks" / "src").mkdir(parents=True)
+    for name, text in (("race_block", RACY), ("norace_block", RIGHT)):
+        (scor / "microbenchmarks" / "src" / f"{name}.cu").write_text(text)
+    return indigo, scor
+
+
+def test_names_say_which_programs_race(suites):
+    indigo, scor = suites
+    programs = [*race_suites.list_indigo(indigo, "small.egr"), *race_suites.list_scor(scor)]
+    assert {each.path.stem: (each.bugs, each.is_racy) for each in programs} == {
+        "sum_cond": ((), False),
+        "sum_atomicBug": (("atomic",), True),
+        "sum_boundsBug_syncBug": (("bounds", "sync"), True),
+        "norace_block": ((), False),
+        "race_block": (("race",), True),
+    }
+    assert programs[0].arguments == (str(indigo / "input" / "small.egr"), "128", "256")
+
+
+def test_a_run_writes_the_page_and_continues_an_earlier_one(suites, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(race_suites, "PAGE", tmp_path / "page.md")
+    words = ["--scor", str(suites[1]), "--kept", str(tmp_path / "kept")]
+    assert race_suites.main(words) == 0
+    assert "race_block: race" in capsys.readouterr().out
+    assert "| Lockstep | 1 of 1 | 0 of 1 |" in (tmp_path / "page.md").read_text("utf-8")
+    monkeypatch.setattr(race_suites, "simulate", None)  # every result is known
+    assert race_suites.main(words) == 0
+
+
+def test_a_program_that_does_not_compile_has_no_verdict(tmp_path):
+    path = tmp_path / "broken.cu"
+    path.write_text("int main() { return missing; }")
+    result = race_suites.simulate(SuiteProgram("broken", "ScoR", path, (), (), ()))
+    assert result.kinds == ()
+    assert result.failure
+
+
+def test_the_page_lists_wrong_verdicts_by_name():
+    def program(name, *bugs, suite="ScoR"):
+        return SuiteProgram(name, suite, Path(f"{name}.cu"), (), (), bugs)
+
+    indigo = f"Indigo {race_suites.GRAPHS[0]}"
+    programs = [
+        program("missed", "race"),
+        program("accused"),
+        program("silent"),
+        program("a", "atomic", suite=indigo),
+        program("b", "bounds", suite=indigo),
+    ]
+    results = {
+        "missed": SuiteResult(("uninitialized",), 60.0),
+        "accused": SuiteResult(("race",), 60.0),
+        "silent": SuiteResult((), 0.0, "it launches no kernel"),
+        "a": SuiteResult(("race",), 0.0),
+        "b": SuiteResult(("out-of-bounds",), 0.0),
+    }
+    text = race_suites.format_page(programs, results, {"a": SuiteResult((), 1.0)}, "2026-11-25", "H200, 2026-11-24")
+    assert "| Lockstep | 0 of 1 | 1 of 2 |" in text
+    assert "| Lockstep | 1 of 1 | 0 of 1 |" in text
+    assert "| compute-sanitizer's racecheck, H200, 2026-11-24 | 0 of 1 | 0 of 0 |" in text
+    assert "| HiRace, published | 346 of 346 | |" in text
+    assert "| bounds | 1 | 1 |" in text
+    assert "Not reported: `missed`." in text
+    assert "Accused: `accused`." in text
+    assert "No verdict for `silent`: it launches no kernel." in text
+    assert "2 minutes" in text
+
+
+@pytest.mark.parametrize(
+    ("compiles", "output", "expected"),
+    [
+        (0, "========= RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)", (("race",), "")),
+        (0, "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)", ((), "")),
+        (0, "Target application returned an error", ((), "no summary")),
+        (1, "", ((), "nvcc does not compile it")),
+    ],
+)
+def test_what_compute_sanitizer_reports_is_read(tmp_path, monkeypatch, compiles, output, expected):
+    for name, script in (("nvcc", f"exit {compiles}"), ("compute-sanitizer", f'echo "{output}"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    result = race_suites.sanitize(SuiteProgram("a", "ScoR", tmp_path / "a.cu", (), (), ()))
+    assert (result.kinds, result.failure) == expected
+
+
+@pytest.mark.parametrize(("words", "said"), [([], "there are no programs"), (["--sanitize"], "needs --kept")])
+def test_what_is_missing_is_said(words, said, capsys):
+    with pytest.raises(SystemExit):
+        race_suites.main(words)
+    assert said in capsys.readouterr().err

@@ -1,0 +1,329 @@
+"""Run public suites of racy and race-free CUDA programs, and write docs/races.md: python -m tools.race_suites.
+
+The suites are Indigo, as in the artifact of HiRace, and the microbenchmarks of ScoR. They are read from `--indigo` and
+`--scor`, and run unchanged. The file names say which programs are racy. With a GPU, `--sanitize` runs the same
+programs under compute-sanitizer instead; the page shows these results if `--kept` names the same folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from gpu.base.paths import DOCS
+from tools.program_check import SavedResults, run_program
+
+PAGE = DOCS / "races.md"
+GRAPHS = ("DAG_100n_200e.egr", "DAG_5n_5e.egr")
+"""Input graphs of Indigo: the smallest on which every racy program races, and the smallest of all."""
+_INDIGO_LAUNCH = ("128", "256")
+"""Threads per block, and blocks, as in HiRace's evaluation."""
+_RACY_NAME = re.compile(r"_(atomic|guard|sync|race)Bug")
+_BUG_NAME = re.compile(r"_(\w+?)Bug")
+_PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
+    f"Indigo {GRAPHS[0]}": (
+        ("HiRace, published", "346"),
+        ("iGUARD, published", "298"),
+        ("compute-sanitizer, published", "56 to 128"),
+    ),
+    f"Indigo {GRAPHS[1]}": (("HiRace, published", "182"),),
+}
+"""Racy programs of Indigo that other tools report, by suite; from HiRace's paper (SC'24)."""
+_SANITIZER_LIMIT_S = 60
+
+
+@dataclass(frozen=True)
+class SuiteProgram:
+    """A program of a suite.
+
+    Parameters
+    ----------
+    name : str
+        Its file name without suffix, followed by the graph for Indigo.
+    suite : str
+        The suite, with the graph for Indigo.
+    path : Path
+    options, arguments : tuple of str
+        Options of the compiler, and arguments of the program.
+    bugs : tuple of str
+        The bugs that its name states, such as "atomic" and "bounds"; for ScoR "race", or none.
+    """
+
+    name: str
+    suite: str
+    path: Path
+    options: tuple[str, ...]
+    arguments: tuple[str, ...]
+    bugs: tuple[str, ...]
+
+    @property
+    def is_racy(self) -> bool:
+        """Whether it has a race, according to its name."""
+        return any(bug != "bounds" for bug in self.bugs)
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """What a tool reports about a program.
+
+    Parameters
+    ----------
+    kinds : tuple of str
+        The kinds of its findings, as in `gpu.base.findings.Finding`.
+    seconds : float
+        Time by the clock.
+    failure : str
+        Why there is no verdict, or "".
+    """
+
+    kinds: tuple[str, ...]
+    seconds: float
+    failure: str = ""
+
+    @property
+    def reports_race(self) -> bool:
+        """Whether a race is among the findings."""
+        return "race" in self.kinds
+
+
+Results = Mapping[str, SuiteResult]
+
+
+def list_indigo(folder: Path, graph: str) -> list[SuiteProgram]:
+    """Return Indigo's programs for a graph.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder with `indigo_sources`, `indigo_include` and `input`.
+    graph : str
+        The name of a file in `input`.
+    """
+    paths = sorted((folder / "indigo_sources").rglob("*.cu"))
+    arguments = (str(folder / "input" / graph), *_INDIGO_LAUNCH)
+    options = ("-I", str(folder / "indigo_include"))
+    return [
+        SuiteProgram(
+            f"{path.stem} {graph}", f"Indigo {graph}", path, options, arguments, tuple(_BUG_NAME.findall(path.stem))
+        )
+        for path in paths
+    ]
+
+
+def list_scor(folder: Path) -> list[SuiteProgram]:
+    """Return ScoR's microbenchmarks; `folder` is the repository's."""
+    return [
+        SuiteProgram(path.stem, "ScoR", path, (), (), () if path.stem.startswith("norace") else ("race",))
+        for path in sorted((folder / "microbenchmarks" / "src").glob("*race_*.cu"))
+    ]
+
+
+def simulate(program: SuiteProgram) -> SuiteResult:
+    """Run a program on the simulator with the checkers."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        options = ["--check", "--report", str(report), *program.options]
+        start = time.monotonic()
+        code, _, errors = run_program(Path(folder), [str(program.path)], options, program.arguments)
+        seconds = time.monotonic() - start
+        if not report.is_file():
+            return SuiteResult((), seconds, errors.strip().rpartition("\n")[2] or f"ends with {code}")
+        launches = json.loads(report.read_text("utf-8"))["launches"]
+    kinds = {finding["kind"] for launch in launches for finding in launch["findings"]}
+    return SuiteResult(tuple(sorted(kinds)), seconds, "" if launches else "it launches no kernel")
+
+
+def sanitize(program: SuiteProgram) -> SuiteResult:
+    """Build a program with nvcc, and run it on a GPU under compute-sanitizer's racecheck."""
+    with tempfile.TemporaryDirectory() as folder:
+        binary = str(Path(folder, "program"))
+        build = ["nvcc", "-arch=native", "-lineinfo", *program.options, "-o", binary, str(program.path)]
+        built = subprocess.run(build, capture_output=True, text=True, check=False)
+        if built.returncode:
+            return SuiteResult((), 0.0, "nvcc does not compile it")
+        command = ["compute-sanitizer", "--tool", "racecheck", "--print-limit", "1", binary, *program.arguments]
+        start = time.monotonic()
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SANITIZER_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return SuiteResult((), _SANITIZER_LIMIT_S, f"does not end within {_SANITIZER_LIMIT_S} s")
+    summary = re.search(r"RACECHECK SUMMARY: (\d+) hazard", done.stdout)
+    if summary is None:
+        return SuiteResult((), time.monotonic() - start, "no summary")
+    return SuiteResult(("race",) if int(summary[1]) else (), time.monotonic() - start)
+
+
+@dataclass(frozen=True)
+class _Score:
+    """Numbers of racy programs that are reported, and of race-free ones that are accused."""
+
+    found: int
+    racy: int
+    accused: int
+    race_free: int
+
+    @classmethod
+    def count(cls, programs: Iterable[SuiteProgram], results: Results) -> _Score:
+        pairs = [(each.is_racy, results[each.name].reports_race) for each in programs if each.name in results]
+        return cls(
+            sum(racy and reported for racy, reported in pairs),
+            sum(racy for racy, _ in pairs),
+            sum(reported and not racy for racy, reported in pairs),
+            sum(not racy for racy, _ in pairs),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.found} of {self.racy} | {self.accused} of {self.race_free}"
+
+
+def format_page(programs: Sequence[SuiteProgram], results: Results, sanitizer: Results, day: str, gpu: str = "") -> str:
+    """Return the text of the page.
+
+    Parameters
+    ----------
+    programs : sequence of SuiteProgram
+    results, sanitizer : mapping of str to SuiteResult
+        By program: results on the simulator, and under compute-sanitizer; the latter may be empty.
+    day : str
+        The date of the results on the simulator.
+    gpu : str
+        The GPU of compute-sanitizer's results, and their date.
+    """
+    return "\n".join(_page_lines(programs, results, sanitizer, day, gpu)) + "\n"
+
+
+def _page_lines(
+    programs: Sequence[SuiteProgram], results: Results, sanitizer: Results, day: str, gpu: str
+) -> Iterator[str]:
+    seconds = sum(result.seconds for result in results.values())
+    yield "# Races in public suites"
+    yield ""
+    yield "`python -m tools.race_suites` runs two public suites unchanged on the simulator, with `program --check`, and"
+    yield "writes this page. The names of the programs say which ones race:"
+    yield "[Indigo](https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24) as in HiRace's artifact, with 256 blocks"
+    yield "of 128 threads, and the microbenchmarks of [ScoR](https://github.com/csl-iisc/ScoR) on scopes, fences and"
+    yield "locks. Programs whose only bug is a `boundsBug` count as race-free."
+    yield f"Date of this run: {day}; {len(results):,} runs took {seconds / 60:.0f} minutes in all."
+    yield ""
+    for suite in dict.fromkeys(program.suite for program in programs):
+        members = [program for program in programs if program.suite == suite]
+        yield f"## {suite}"
+        yield ""
+        yield "| tool | racy programs reported | race-free programs accused |"
+        yield "| --- | ---: | ---: |"
+        yield f"| Lockstep | {_Score.count(members, results)} |"
+        if any(program.name in sanitizer for program in members):
+            yield f"| compute-sanitizer's racecheck, {gpu} | {_Score.count(members, sanitizer)} |"
+        for tool, found in _PUBLISHED.get(suite, ()):
+            yield f"| {tool} | {found} of 346 | |"
+        yield ""
+        yield from _bug_lines(members, results)
+        yield from _list_lines(members, results)
+
+
+def _bug_lines(programs: Sequence[SuiteProgram], results: Results) -> Iterator[str]:
+    """Yield the table of kinds of bugs, if there are several."""
+    kinds = sorted({bug for program in programs for bug in program.bugs})
+    if len(kinds) < 2:
+        return
+    yield "| bug | programs | with a finding |"
+    yield "| --- | ---: | ---: |"
+    for kind in kinds:
+        with_bug = [program for program in programs if kind in program.bugs and program.name in results]
+        yield f"| {kind} | {len(with_bug)} | {sum(bool(results[each.name].kinds) for each in with_bug)} |"
+    yield ""
+
+
+def _list_lines(programs: Sequence[SuiteProgram], results: Results) -> Iterator[str]:
+    """Yield the programs with a wrong verdict or none, by name."""
+    known = [(program, results[program.name]) for program in programs if program.name in results]
+    lists = {
+        "Not reported": [p for p, result in known if p.is_racy and not result.reports_race and not result.failure],
+        "Accused": [p for p, result in known if result.reports_race and not p.is_racy],
+    }
+    for title, wrong in lists.items():
+        if wrong:
+            yield f"{title}: {', '.join(f'`{program.path.stem}`' for program in wrong)}."
+            yield ""
+    for program, result in known:
+        if result.failure:
+            yield f"No verdict for `{program.path.stem}`: {result.failure}."
+            yield ""
+
+
+def _run_all(programs: Sequence[SuiteProgram], saved: SavedResults, is_on_gpu: bool) -> dict[str, SuiteResult]:
+    """Run the programs that have no result yet; return all results."""
+    lock = threading.Lock()
+
+    def run_one(program: SuiteProgram) -> None:
+        if program.name not in saved.results:
+            result = sanitize(program) if is_on_gpu else simulate(program)
+            with lock:
+                saved.add(program.name, [result.kinds, result.seconds, result.failure])
+            right = "" if result.reports_race == program.is_racy else ", wrong"
+            print(f"{program.name}: {', '.join(result.kinds) or result.failure or 'no findings'}{right}", flush=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run_one, programs))
+    return _read_results(saved)
+
+
+def _read_gpu_name() -> str:
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.partition("\n")[0]
+
+
+def _read_results(saved: SavedResults) -> dict[str, SuiteResult]:
+    return {name: SuiteResult(tuple(kinds), *rest) for name, (kinds, *rest) in saved.results.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the suites, and write the page; return 0 if every verdict on the first graph and on ScoR is right."""
+    parser = argparse.ArgumentParser(prog="python -m tools.race_suites", description="public suites of races")
+    parser.add_argument("--indigo", metavar="FOLDER", type=Path, help="folder `indigo` of HiRace's artifact")
+    parser.add_argument("--scor", metavar="FOLDER", type=Path, help="folder of ScoR's repository")
+    parser.add_argument("--every", metavar="N", type=int, default=1, help="run only every Nth program")
+    parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
+    parser.add_argument(
+        "--sanitize", action="store_true", help="run the programs on a GPU under compute-sanitizer; needs --kept"
+    )
+    options = parser.parse_args(arguments)
+    if options.sanitize and options.kept is None:
+        parser.error("--sanitize needs --kept FOLDER")
+    programs: list[SuiteProgram] = []
+    if options.indigo is not None:
+        listings = [list_indigo(options.indigo, graph) for graph in GRAPHS]
+        programs += [program for listing in listings for program in listing]
+    if options.scor is not None:
+        programs += list_scor(options.scor)
+    if not programs:
+        parser.error("there are no programs: name the folder of a suite with --indigo or --scor")
+    programs = programs[:: options.every]
+    saved_under = partial(SavedResults, options.kept)
+    if options.sanitize:
+        saved_under("gpu").add("title", f"{_read_gpu_name()}, {datetime.date.today().isoformat()}")
+        _run_all(programs, saved_under("sanitizer"), is_on_gpu=True)
+        return 0
+    results = _run_all(programs, saved_under("simulator"), is_on_gpu=False)
+    sanitizer = _read_results(saved_under("sanitizer"))
+    gpu = saved_under("gpu").results.get("title", "")
+    PAGE.write_text(format_page(programs, results, sanitizer, datetime.date.today().isoformat(), gpu), "utf-8")
+    judged = [program for program in programs if GRAPHS[1] not in program.suite]
+    return int(any(results[each.name].reports_race != each.is_racy for each in judged))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
