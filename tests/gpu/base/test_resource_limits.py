@@ -13,7 +13,7 @@ pytestmark = needs.linux
 
 START = """
 import signal, time
-from gpu import resource_limits
+from gpu.base import resource_limits
 resource_limits.MIN_WALL_SECONDS = 0.2
 def compute():
     while True: pass
