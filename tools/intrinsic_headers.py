@@ -11,7 +11,7 @@ from gpu.simulator.types import Scalar
 
 _GPU = ROOT / "gpu"
 DEVICE_HEADER = _GPU / "simulator" / "shim" / "lockstep" / "intrinsics.h"
-HOST_HEADER = _GPU / "program" / "headers" / "host_intrinsics.h"
+HOST_HEADER = _GPU / "hosts" / "program" / "headers" / "host_intrinsics.h"
 
 _INTRODUCTION = """// {}
 // `python -m tools.intrinsic_headers` writes this file from gpu/simulator/ir/intrinsics.py.
@@ -68,7 +68,7 @@ def render_device_header() -> str:
 
 def render_host_header() -> str:
     """Return the header that defines intrinsics in host code."""
-    lines = []
+    lines = ['#include "host_bits.h"', ""]
     for row in dict.fromkeys(INTRINSICS.values()):
         for name, result, parameters in iterate_functions(row):
             form = choose_form(row.host, C_TYPES[parameters[0]])

@@ -3,7 +3,7 @@
 
 #define __host__
 #define __device__
-#include "../../simulator/shim/lockstep/vectors.h"
+#include "../../../simulator/shim/lockstep/vectors.h"
 #undef __host__
 #undef __device__
 
@@ -16,19 +16,6 @@ typedef unsigned char uchar;
 typedef unsigned int uint;
 typedef unsigned short ushort;
 
-template <typename Target, typename Source>
-static inline Target __lockstep_bits(Source x) {
-    static_assert(sizeof(Target) == sizeof(Source), "the same bits");
-    Target bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-static inline unsigned int __lockstep_reverse_bits(unsigned int x) {
-    unsigned int reversed = 0;
-    for (int bit = 0; bit < 32; ++bit) reversed |= (x >> bit & 1) << (31 - bit);
-    return reversed;
-}
-static inline int __lockstep_low_24(int x) { return (int)((unsigned int)x << 8) >> 8; }
 #include "host_intrinsics.h"
 
 #define LOCKSTEP_MIXED(first, second, result)                                                                          \

@@ -3,6 +3,8 @@
 #pragma once
 // clang-format off
 
+#include "host_bits.h"
+
 static inline float rsqrtf(float x) { return 1 / sqrt(x); }
 static inline float rsqrt(float x) { return 1 / sqrt(x); }
 static inline double rsqrt(double x) { return 1 / sqrt(x); }
