@@ -35,7 +35,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from gpu.base.paths import DOCS, ROOT
+from gpu.base.child_processes import ONE_THREAD, kill_group, start_python
+from gpu.base.paths import DOCS
+from gpu.base.resource_limits import lower_limit
 
 PAGE = DOCS / "reliability.md"
 ATTACKS = "tests.attacks"
@@ -157,13 +159,11 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 def _limit_memory() -> None:
     """Limit this process's data to its current size plus the limit of a batch."""
-    import resource
-
     status = Path("/proc/self/status")
     data = re.search(r"VmData:\s*(\d+) kB", status.read_text()) if status.exists() else None
     most = LIMIT_BYTES + (int(data[1]) << 10 if data else 2**30)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    lower_limit("RLIMIT_DATA", most, most)
+    lower_limit("RLIMIT_CORE", 0, 0)
 
 
 # --- in the main process
@@ -191,23 +191,15 @@ def run_batch(batch: Batch) -> Counter[str]:
     """Run a batch in a separate process; return the outcomes, also of an attack that killed or blocked the process."""
     counts: Counter[str] = Counter()
     arguments = [batch.area, batch.package, batch.seed, batch.first, batch.count, batch.failures_folder, batch.limit_s]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tools.fuzz", "--batch", *map(str, arguments)],
-        cwd=ROOT,
-        # BLAS reserves memory per core's thread, which on many cores exceeds the limit of an attack.
-        env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "OPENBLAS_NUM_THREADS": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+    environment = {"QT_QPA_PLATFORM": "offscreen", **ONE_THREAD}
+    command = "-m", "tools.fuzz", "--batch", *map(str, arguments)
+    process = start_python(*command, stdin=subprocess.DEVNULL, environment=environment, own_session=True)
     assert process.stdout is not None
     stuck = threading.Event()
 
     def end() -> None:
         stuck.set()
-        os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process.pid)
 
     # An attack that hangs in C code never sees its own alarm, so this timer restarts with each line.
     watch = threading.Timer(4 * _GRACE_PERIOD_S, end)
@@ -217,15 +209,14 @@ def run_batch(batch: Batch) -> Counter[str]:
         watch.cancel()
         watch = threading.Timer(batch.limit_s + _GRACE_PERIOD_S, end)
         watch.start()
-        number, _, outcome = line.rstrip("\n").partition(" ")
+        number, _, outcome = line.decode().rstrip().partition(" ")
         if outcome:
             counts[outcome] += 1
             number = ""
     process.stdout.close()
     code = process.wait()
     watch.cancel()
-    with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)  # processes that an attack left running
+    kill_group(process.pid)  # processes that an attack left running
     if number:
         counts[HANG if stuck.is_set() else CRASHED] += 1
         reason = "It did not return." if stuck.is_set() else f"Its process ended with {code}."

@@ -1,11 +1,78 @@
-"""Child processes that outlive Ctrl+C in the terminal, so that their parent can end them."""
+"""Child processes that run Python: start them, shield them from Ctrl+C, end them, and describe how they ended."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from gpu.base.paths import ROOT
+
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""Environment of a process with a memory limit: more threads would only need more memory."""
+
+
+def start_python(
+    *arguments: str,
+    stdin: int | IO[bytes] = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.DEVNULL,
+    environment: Mapping[str, str] | None = None,
+    own_session: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start this Python in the program's folder, without a console window.
+
+    `environment` is added to this process's. The terminal's Ctrl+C does not reach a process with `own_session`.
+    """
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NO_WINDOW | (subprocess.CREATE_NEW_PROCESS_GROUP if own_session else 0)
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=own_session,
+        creationflags=flags,
+    )
+
+
+def end_process(process: subprocess.Popen[Any], grace_s: float = 0.0) -> None:
+    """Give a child some seconds to end; then kill it, with its group if it leads one, and wait for its end."""
+    try:
+        process.wait(grace_s)
+    except subprocess.TimeoutExpired:
+        kill_group(process.pid)
+        process.kill()
+        process.wait()
+
+
+def kill_group(leader: int | None) -> None:
+    """Kill a process and the processes that it started, such as compilers; do nothing if it does not lead a group."""
+    if hasattr(os, "killpg") and leader is not None:
+        with contextlib.suppress(OSError):
+            os.killpg(leader, signal.SIGKILL)
+
+
+def signal_name(exit_code: int) -> str:
+    """Return the name of the signal that ended a process, such as "SIGKILL"; "" if none did."""
+    if exit_code >= 0:
+        return ""
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def last_line(stderr: str, default: str) -> str:
+    """Return the last line of a failed process's error output, such as Python's exception; `default` if it is empty."""
+    return (stderr.strip().splitlines() or [default])[-1]
 
 
 @contextlib.contextmanager

@@ -104,7 +104,7 @@ def _time_limit(timer: int, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _memory_limit(max_bytes: int) -> Iterator[None]:
-    before = set_memory_limit(max_bytes)
+    before = lower_memory_limit(max_bytes)
     try:
         yield
     finally:
@@ -114,17 +114,30 @@ def _memory_limit(max_bytes: int) -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def set_memory_limit(max_bytes: int) -> tuple[int, int] | None:
+def lower_memory_limit(max_bytes: int) -> tuple[int, int] | None:
     """Limit this process to `max_bytes` more than it has; return the previous limits, None if nothing was limited."""
     size = _address_space_bytes()
-    if size is None:
-        return None
-    import resource
+    return None if size is None else lower_limit("RLIMIT_AS", size + max_bytes)
 
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([size + max_bytes, *limits]), before[1]))
-    return before
+
+def lower_limit(name: str, soft: int, hard: int | None = None) -> tuple[int, int] | None:
+    """Lower a limit of this process, such as "RLIMIT_CPU", unless it is lower.
+
+    `hard` is the most to which the process may raise it again; without it, the hard limit remains. Return the previous
+    limits, None if the system does not support this limit.
+    """
+    with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):
+        import resource
+
+        kind = getattr(resource, name)
+        before = resource.getrlimit(kind)
+        new = [
+            old if limit is None else limit if old == resource.RLIM_INFINITY else min(old, limit)
+            for old, limit in zip(before, (soft, hard), strict=True)
+        ]
+        resource.setrlimit(kind, (new[0], new[1]))
+        return before
+    return None
 
 
 def _address_space_bytes() -> int | None:

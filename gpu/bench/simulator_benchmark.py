@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu import engines
+from gpu.base.child_processes import last_line
 from gpu.bench import cpu_libraries, interpreter, machine_code
 from gpu.bench.ladder import measure, prepare_case
 from gpu.bench.measurement import Measurement
@@ -127,7 +128,7 @@ def _measure_large_image(seed: int) -> Measurement:
         [sys.executable, "-c", _LARGE_IMAGE_SCRIPT, str(seed)], capture_output=True, text=True, check=False
     )
     if process.returncode:
-        reason = (process.stderr.strip().splitlines() or ["no reason given"])[-1]
+        reason = last_line(process.stderr, "no reason given")
         return Measurement(work, "Tiled in shared memory", True, (), 0, "", f"failed: {reason}")
     kernel_ms, peak, verified = process.stdout.split()
     remark = f"{'verified' if verified == 'True' else 'WRONG'}; peak memory of the process {float(peak):.0f} MB"

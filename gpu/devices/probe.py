@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu.base.child_processes import last_line
 from gpu.base.paths import ROOT
 
 _COMPUTE_MAJOR, _COMPUTE_MINOR = 75, 76
@@ -101,8 +102,8 @@ def run_probe_in_subprocess(timeout: float = 60.0) -> ProbeResult:
     except subprocess.TimeoutExpired:
         return ProbeResult(sys.platform, failure=f"the NVIDIA driver did not answer within {timeout:.0f} s")
     if run.returncode:
-        last = (run.stderr.strip().splitlines() or [f"code {run.returncode}"])[-1]
-        return ProbeResult(sys.platform, failure=f"the probe process ended with: {last}")
+        reason = last_line(run.stderr, f"code {run.returncode}")
+        return ProbeResult(sys.platform, failure=f"the probe process ended with: {reason}")
     return from_json(run.stdout)
 
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import PIL
 
+from gpu.base.child_processes import end_process, start_python
 from gpu.base.errors import InputError
 from gpu.files import decoder
 from gpu.files.file_access import convert_os_errors, open_for_reading
@@ -93,13 +93,7 @@ def _decoder_process(file: IO[bytes], name: str, limit: int) -> Iterator[subproc
     """Start the decoder's process, and end it with the block."""
     packages = Path(PIL.__file__).parents[1]
     with convert_os_errors(name, "read"):
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", decoder.__file__, str(limit), str(packages)],
-            stdin=file,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        process = start_python("-I", "-S", decoder.__file__, str(limit), str(packages), stdin=file)
     alarm = threading.Timer(TIMEOUT_SECONDS, process.kill)
     alarm.daemon = True
     alarm.start()
@@ -108,7 +102,7 @@ def _decoder_process(file: IO[bytes], name: str, limit: int) -> Iterator[subproc
             try:
                 yield process
             finally:
-                process.kill()
+                end_process(process)
     finally:
         alarm.cancel()
 

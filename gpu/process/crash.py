@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+from gpu.base.child_processes import signal_name
 
 _MEMORY_ADVICE = "Use a smaller input, or close other programs."
 _EXPANSION_ADVICE = "Look for a macro, a template or an expression that expands without end."
@@ -23,18 +23,14 @@ def describe_death(exit_code: int | None) -> tuple[str, str]:
     if exit_code is None:
         return "The engine's process no longer answers.", _REPORT_ADVICE
     if exit_code < 0:
-        return _describe_signal(-exit_code)
+        return _describe_signal(signal_name(exit_code))
     what = _WINDOWS_CRASHES.get(exit_code % 2**32)
     if what:
         return f"The engine's process {what} and was ended.", _REPORT_ADVICE
     return f"The engine's process exited unexpectedly with code {exit_code}.", _REPORT_ADVICE
 
 
-def _describe_signal(number: int) -> tuple[str, str]:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
+def _describe_signal(name: str) -> tuple[str, str]:
     match name:
         case "SIGPROF":
             return "Parsing the kernel exceeded the limit of CPU time and was ended.", _EXPANSION_ADVICE

@@ -7,9 +7,7 @@ import contextlib
 import itertools
 import logging
 import multiprocessing
-import os
 import pickle
-import signal
 import threading
 import time
 from collections import deque
@@ -19,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from gpu.base.child_processes import shield_children_from_ctrl_c
+from gpu.base.child_processes import kill_group, shield_children_from_ctrl_c
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.messages.events import EngineHalt, Event, Failure, Ready
@@ -70,9 +68,7 @@ class _Child:
     def kill(self) -> None:
         """End the process and its child processes, such as compilers."""
         with contextlib.suppress(OSError, ValueError):
-            if hasattr(os, "killpg") and self.process.pid is not None:
-                os.killpg(self.process.pid, signal.SIGKILL)
-        with contextlib.suppress(OSError, ValueError):
+            kill_group(self.process.pid)
             self.process.kill()
 
 

@@ -6,9 +6,7 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu.base.child_processes import ONE_THREAD, end_process, signal_name, start_python
 from gpu.base.errors import InputError
-from gpu.base.paths import ROOT
 from gpu.files.file_access import format_path
 from gpu.files.source_lexer import blank_comments
 from gpu.files.sources import read_source
@@ -138,7 +136,7 @@ def _grade_file(lesson: Path, task: str, path: Path, name: str, seed: int) -> Gr
     if "memory" in answer:
         return _reject_submission(name, "needs too much memory", "It exceeds the limit of 1 GB of memory.")
     if "judgment" not in answer:
-        ended = signal.Signals(-code).name if code < 0 else ""
+        ended = signal_name(code)
         reason = _ENDING_REASONS.get(ended, f"Its process ended without an answer ({ended or code}).")
         return _reject_submission(name, "was ended", reason)
     judgment = answer["judgment"]
@@ -153,30 +151,15 @@ def _reject_submission(name: str, verdict: str, reason: str) -> GradedSubmission
 
 def _run_grading_process(submission: str) -> tuple[int, dict[str, Any]]:
     """Return the exit code of a grading process, and its answer, empty if it was killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gpu.process.submission"],
-        cwd=ROOT,
-        # More threads would only need more memory.
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-        start_new_session=True,
-    )
-    try:
-        output, _ = process.communicate(submission, _TIME_LIMIT_S)
-    except subprocess.TimeoutExpired:
-        output = ""
-    finally:
-        if process.poll() is None:
-            with contextlib.suppress(OSError):
-                if hasattr(os, "killpg"):
-                    os.killpg(process.pid, signal.SIGKILL)
-                else:
-                    process.kill()
-            process.communicate()
+    process = start_python("-m", "gpu.process.submission", environment=ONE_THREAD, own_session=True)
+    output = b""
+    with process:
+        try:
+            output, _ = process.communicate(submission.encode(), _TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            end_process(process)
     try:
         answer: dict[str, Any] = json.loads(output)
     except ValueError:

@@ -1,20 +1,17 @@
-"""Small process that outlives a killed window, to end the engine's process and remove the shared folder.
+"""Guard of the engine's process: a small process that outlives a killed window.
 
 The engine's process also watches its parent, but on a thread, and a driver that waits for a kernel may block all its
-threads. The window writes the number of the engine's process to the guard's input, one per line; if the input ends
-without a farewell, the window was killed. Only the standard library is imported, for a fast start.
+threads.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import signal
 import subprocess
 import sys
 
-FAREWELL = "goodbye"
+from gpu.base.child_processes import end_process, start_python
+from gpu.process import guard_process
 
 
 class Guard:
@@ -27,21 +24,12 @@ class Guard:
     """
 
     def __init__(self, folder: str) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         if getattr(sys, "frozen", False):
             return  # a frozen application has no interpreter to run this file
-        flags = 0
-        if sys.platform == "win32":
-            flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
         with contextlib.suppress(OSError):
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, folder],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                start_new_session=True,  # ignore the terminal's Ctrl+C and its end
-                creationflags=flags,
+            self._process = start_python(
+                "-I", "-S", guard_process.__file__, folder, stdout=subprocess.DEVNULL, own_session=True
             )
 
     def watch(self, process_id: int | None) -> None:
@@ -52,39 +40,14 @@ class Guard:
         """End the guard without ending the process."""
         if self._process is None:
             return
-        self._write(FAREWELL)
+        self._write(guard_process.FAREWELL)
         with contextlib.suppress(OSError):
             if self._process.stdin:
                 self._process.stdin.close()
-        try:
-            self._process.wait(2)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end_process(self._process, grace_s=2)
 
     def _write(self, line: str) -> None:
         if self._process and self._process.stdin:
             with contextlib.suppress(OSError, ValueError):
-                self._process.stdin.write(line + "\n")
+                self._process.stdin.write(f"{line}\n".encode())
                 self._process.stdin.flush()
-
-
-def run_guard(folder: str) -> None:
-    """Read from standard input which process to end, and end it when the input closes."""
-    watched = 0
-    for line in sys.stdin:
-        if line.strip() == FAREWELL:
-            return
-        watched = int(line)
-    if watched:
-        with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(watched, signal.SIGKILL)
-            else:
-                os.kill(watched, signal.SIGTERM)
-    for _ in range(3):  # the process may have been adding files as it ended
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    run_guard(sys.argv[1])

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
+from gpu.base.child_processes import ONE_THREAD, end_process, start_python
 from gpu.base.errors import InputError
-from gpu.base.paths import ROOT
 from gpu.files.file_access import format_path, read_bytes
 from gpu.recording.player_file import extract_recording
 
@@ -77,20 +75,8 @@ class Inspector:
 
 
 def _start_process() -> subprocess.Popen[bytes]:
-    flags = 0
-    if sys.platform == "win32":
-        flags = subprocess.CREATE_NO_WINDOW
-    return subprocess.Popen(
-        [sys.executable, "-m", "gpu.stepping.inspection"],
-        cwd=ROOT,
-        # More threads would only need more memory.
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # the window handles Ctrl+C and ends this process
-        creationflags=flags,
-    )
+    # The window handles Ctrl+C and ends this process.
+    return start_python("-m", "gpu.stepping.inspection", environment=ONE_THREAD, own_session=True)
 
 
 def _inspect_recording(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[str, str]:
@@ -115,9 +101,5 @@ def _inspect_recording(process: subprocess.Popen[bytes], data: bytes, name: str)
 
 
 def _end_process(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
+    with contextlib.suppress(OSError), process:
+        end_process(process)

@@ -12,6 +12,7 @@ import os
 import sys
 from pathlib import Path
 
+from gpu.base.resource_limits import lower_limit
 from gpu.process.network import disable_network
 from gpu.process.windows_job import limit_process_memory
 
@@ -26,8 +27,8 @@ def drop_privileges(*, network: bool = False) -> None:
     A namespace without a network would be stricter, but needs a new user namespace, in which all other users' files
     seem to belong to one user; the check of machine code in the cache folder depends on owners.
     """
-    _lower_limit("RLIMIT_CORE", 0)  # a dump would contain the user's arrays
-    _lower_limit("RLIMIT_NOFILE", _MAX_OPEN_FILES)
+    lower_limit("RLIMIT_CORE", 0, 0)  # a dump would contain the user's arrays
+    lower_limit("RLIMIT_NOFILE", _MAX_OPEN_FILES, _MAX_OPEN_FILES)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if not network:
@@ -47,17 +48,4 @@ def limit_memory() -> None:
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(OSError, ValueError):  # the value may be "max"; outside containers there is no file
         most = min(most, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    _lower_limit("RLIMIT_DATA", most)
-
-
-def _lower_limit(name: str, maximum: int) -> None:
-    """Lower a limit that is higher; it cannot be raised again."""
-    with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):  # not supported on this system
-        import resource
-
-        kind = getattr(resource, name)
-        limits = (
-            maximum if limit == resource.RLIM_INFINITY else min(limit, maximum) for limit in resource.getrlimit(kind)
-        )
-        soft, hard = limits
-        resource.setrlimit(kind, (soft, hard))
+    lower_limit("RLIMIT_DATA", most, most)

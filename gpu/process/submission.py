@@ -60,11 +60,7 @@ def _restrict_process(scratch: str) -> None:
     lockstep_paths = [ROOT / "gpu", ASSETS / "gpus"]
     restrict_file_access([*system_paths, *python_paths, *lockstep_paths], [Path(scratch), Path("/dev/null")])
     resource_limits.allow_termination()
-    try:
-        import resource
-    except ImportError:
-        return
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S + 1))
+    resource_limits.lower_limit("RLIMIT_CPU", CPU_LIMIT_S, CPU_LIMIT_S + 1)
 
 
 def _json_value(value: Any) -> Any:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import sys
@@ -13,6 +12,7 @@ import warnings
 import zipfile
 
 from gpu.base.errors import InputError
+from gpu.base.resource_limits import lower_limit
 from gpu.recording.file import convert_read_errors
 from gpu.recording.recording import Recording
 from gpu.stepping.derived_data import DerivedData, derive_data
@@ -85,19 +85,10 @@ def _compute_moment(derived: DerivedData, moment: int) -> None:
 
 
 def _limit_resources(size: int) -> None:
-    """Limit the resources of this process for a file of a size in bytes."""
-    with contextlib.suppress(ImportError):  # Windows has no limits; the parent process terminates this one
-        import resource
-
-        limits = {
-            resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_AS: MAX_BYTES + size * MEMORY_BYTES_PER_FILE_BYTE,
-            resource.RLIMIT_CPU: MAX_CPU_S + size // FILE_BYTES_PER_CPU_S,
-        }
-        for kind, limit in limits.items():
-            hard = resource.getrlimit(kind)[1]
-            with contextlib.suppress(OSError, ValueError):
-                resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    """Limit the resources of this process for a file of a size in bytes; on Windows the parent process ends it."""
+    lower_limit("RLIMIT_CORE", 0)
+    lower_limit("RLIMIT_AS", MAX_BYTES + size * MEMORY_BYTES_PER_FILE_BYTE)
+    lower_limit("RLIMIT_CPU", MAX_CPU_S + size // FILE_BYTES_PER_CPU_S)
 
 
 def _main() -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpu.base.child_processes import last_line
 from gpu.base.paths import ROOT
 
 _TIMEOUT_S = 120
@@ -54,8 +55,7 @@ def _measure_startup() -> StartupTime:
                 check=True,
             )
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            lines = str(error.stderr or "").strip().splitlines()
-            raise RuntimeError(lines[-1] if lines else "the window does not open") from None
+            raise RuntimeError(last_line(str(error.stderr or ""), "the window does not open")) from None
     return StartupTime(**json.loads(done.stdout.splitlines()[-1]))
 
 

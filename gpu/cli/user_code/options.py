@@ -82,7 +82,7 @@ def apply_limits(options: argparse.Namespace, on_limit: Callable[[], None] = lam
         Called after the message, before the process exits at the time limit.
     """
     if options.max_memory is not None:
-        resource_limits.set_memory_limit(options.max_memory)
+        resource_limits.lower_memory_limit(options.max_memory)
     if options.max_seconds is not None:
         timer = threading.Timer(options.max_seconds, _exit_at_limit, (options.max_seconds, on_limit))
         timer.daemon = True

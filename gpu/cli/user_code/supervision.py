@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from gpu.base import resource_limits
+from gpu.base.child_processes import signal_name
 from gpu.cli import interrupts
 from gpu.cli.exit_codes import REFUSED, STOPPED
 
@@ -54,7 +55,7 @@ def run_supervised(command: Callable[[], int]) -> int:
         return _stop_child(child)
     if code >= 0:
         return code
-    print(f"lockstep: {_describe_ending(-code)}", file=sys.stderr)
+    print(f"lockstep: {_describe_ending(signal_name(code))}", file=sys.stderr)
     return REFUSED
 
 
@@ -78,11 +79,7 @@ def _stop_child(child: int) -> int:
     return STOPPED
 
 
-def _describe_ending(number: int) -> str:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
+def _describe_ending(name: str) -> str:
     if name in ("SIGBUS", "SIGABRT", "SIGILL", "SIGTRAP"):
         name = "SIGSEGV"
     return _ENDING_MESSAGES.get(name, f"The process was killed by a signal ({name}).")

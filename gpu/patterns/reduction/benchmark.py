@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.child_processes import last_line
 from gpu.declaration.benchmark import (
     Benchmark,
     Case,
@@ -63,7 +64,7 @@ def _measure_numba_simulator(count: int, seed: int) -> tuple[float, str]:
     command = [sys.executable, "-c", _NUMBA, str(seed), str(count)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
-        raise RuntimeError((process.stderr.strip().splitlines() or ["no reason given"])[-1])
+        raise RuntimeError(last_line(process.stderr, "no reason given"))
     milliseconds, correctness = process.stdout.split()
     return float(milliseconds), f"once; {'verified' if correctness == 'True' else 'WRONG'}; wanted: a 10,000th of ours"
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from gpu.base.child_processes import end_process, start_python
 from gpu.base.errors import CompileError, EngineUnavailableError, InputError, SourcePosition
-from gpu.base.paths import ROOT
 from gpu.declaration.pattern import Progress
 from gpu.hosts.driver.journal import Journal, append_received_entries
 from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram
@@ -65,18 +64,12 @@ def run_program(request: RunProgram, report_progress: Callable[[Progress], None]
     }
     (folder / REQUEST_FILE).write_text(json.dumps(child_request), encoding="utf-8")
     start = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "gpu.run.programs.child", str(folder)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    module = "-u", "-m", "gpu.run.programs.child"
+    process = start_python(*module, str(folder), stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     try:
         launches = _report_until_end(process, request, folder, report_progress)
     finally:
-        process.kill()
-        process.wait()
+        end_process(process)
     with suppress(FileNotFoundError):
         failure = json.loads((folder / FAILURE_FILE).read_text(encoding="utf-8"))
         if not failure["compile"]:

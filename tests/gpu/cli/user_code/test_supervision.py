@@ -59,9 +59,8 @@ def test_a_text_that_grows_without_end_is_refused_in_one_line(tmp_path: Path, te
     ],
 )
 def test_however_the_command_ends_its_parent_says_so(deed: str, code: int, said: str):
-    text = (
-        f"import os, signal, sys; from gpu.cli import supervision; sys.exit(supervision.run_supervised(lambda: {deed}))"
-    )
+    imports = "import os, signal, sys; from gpu.cli.user_code import supervision"
+    text = f"{imports}; sys.exit(supervision.run_supervised(lambda: {deed}))"
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert done.returncode == code
     assert done.stderr.startswith(said)
