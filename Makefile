@@ -6,7 +6,7 @@
 
 SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
-KERNELS := $(shell find kernels assets/lessons gpu -name '*.cu' -o -name '*.cuh' -o -name '*.h')
+KERNELS := $(shell find kernels assets/lessons gpu tools -name '*.cu' -o -name '*.cuh' -o -name '*.h')
 
 .PHONY: run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench docs clean packages
 

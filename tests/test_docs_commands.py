@@ -15,6 +15,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,10 @@ test_sum()
 NAMED = [["simulate"], ["program"], ["pycuda"], ["model"], ["grade"], ["run"], ["tour"]]
 """Commands that require arguments."""
 OURS = re.compile(r"\S*\bpython main\.py\b *")
-OTHERS = re.compile(r"(py|python3?) -m venv |\S*pip install |openssl |\S*python -m (distributed\.cli\.dask|gui)[\w.]+")
-"""Other programs, which the tests of the installation, of clusters and of pictures run."""
+OTHERS = re.compile(
+    r"(py|python3?) -m venv |\S*pip install |openssl |\S*python -m (distributed\.cli\.dask|gui|tools)[\w.]+"
+)
+"""Other programs, which the tests of the installation, of clusters, of pictures and of tools run."""
 TARGETS = set(re.findall(r"[\w-]+", re.findall(r"\.PHONY: (.*)", (ROOT / "Makefile").read_text("utf-8"))[0]))
 
 
@@ -244,6 +247,8 @@ def test_other_commands_exist(command):
         assert OTHERS.match(command), f"{COMMANDS[command]}: what tests this command?"
         files = re.findall(r"-r (\S+)", command)
         assert [file for file in files if not (ROOT / file).is_file()] == []
+        modules = re.findall(r"-m ((?:gui|tools)[\w.]+)", command)
+        assert [module for module in modules if find_spec(module) is None] == []
         return
     words = shlex.split(re.sub(r"-C \S+ ", "", command))[1:]
     assert {word for word in words if "=" not in word} <= TARGETS

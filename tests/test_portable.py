@@ -95,7 +95,7 @@ optional = {"gpu.engines.cuda.engine", "gpu.engines.cuda.lead", "gpu.engines.cud
 distributed = ("cluster_session", "cluster_simulation", "distributed_run", "streaming", "tasks", "cluster.worker")
 optional |= {f"gpu.distributed.{name}" for name in distributed}
 cluster = ("cases", "command", "disk", "measure", "overhead", "resident_engine")
-optional |= {f"gpu.bench.cluster.{name}" for name in cluster}
+optional |= {f"tools.cluster_bench.{name}" for name in cluster}
 names = [found.name for room in rooms for found in room if found.name not in optional]
 for name in names:
     __import__(name)

@@ -6,7 +6,6 @@ import argparse
 import datetime
 import itertools
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -23,40 +22,16 @@ if TYPE_CHECKING:
 PAGE = DOCS / "benchmarks.md"
 
 _TITLES = {"gpu": "GPU", "simulator": "Simulator"}
-WINDOW, MODEL, DEVICE, CLUSTER = "window", "model", "device", "cluster"
+WINDOW = "window"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "device", nargs="?", choices=[*sorted(_TITLES), WINDOW, MODEL, DEVICE, CLUSTER],
+        "device", nargs="?", choices=[*sorted(_TITLES), WINDOW],
         help="what to benchmark: gpu or simulator: the kernels (default: both, if there is a GPU); window: user "
-        "actions; model: the timing model against the GPU; device: latencies and rates of the GPU; cluster: several "
-        "GPUs against one",
+        "actions",
     )  # fmt: skip
-    parser.add_argument(
-        "--measure", metavar="FILE", type=Path, help="with model, device: only measure, and write the results to FILE"
-    )
-    parser.add_argument(
-        "--profile", metavar="FILE", type=Path, help="with model: launch each kernel once under a profiler"
-    )
-    parser.add_argument(
-        "--counters", metavar="FILE", type=Path,
-        help="with --profile: compare Nsight Compute's counters in FILE with the model's, without a GPU",
-    )  # fmt: skip
-    parser.add_argument(
-        "--from",
-        dest="from_file",
-        metavar="FILE",
-        type=Path,
-        help="with model: compare with the results of --measure in FILE, without a GPU",
-    )
-    parser.add_argument(
-        "--without-nvcc", action="store_true", help="with --from: model as without nvcc, with PTX from LLVM"
-    )
-    parser.add_argument(
-        "--gpu", metavar="NAME", help="with model: GPU description to compare (default: the measured GPU's)"
-    )
     parser.add_argument(
         "--show", metavar="NAME", nargs="?", const="",
         help="print all rows of a section of the page; without NAME: the names of the sections",
@@ -79,31 +54,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--data", metavar="FILE", type=Path,
-        help="with gpu: file for the measurements over sizes (default: in assets/recorded/, by the GPU's name); with "
-        "model: file for the error of each case (default: in assets/modeled/)",
+        help="with gpu: file for the measurements over sizes (default: in assets/recorded/, by the GPU's name)",
     )  # fmt: skip
     parser.add_argument(
         "--repetitions", metavar="N", type=int, default=21, help="repetitions of each measurement (default: 21)"
     )
     parser.add_argument("--seed", metavar="N", type=int, help="seed of random inputs (default: a new one each time)")
-    parser.add_argument(
-        "--workers", metavar="N", type=int, default=0, help="with cluster: number of workers (default: one per GPU)"
-    )
-    parser.add_argument(
-        "--size", metavar="NAME=N", type=_parse_size, action="append", default=[],
-        help="with cluster: size of a benchmark, such as sort=2^31; 0 skips it. Names: nbody (bodies), matmul (rows), "
-        "sort, scan, reduction, histogram, convolution (elements), overhead (elements), disk (bytes)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--folder", metavar="DIR", type=Path, default=Path(tempfile.gettempdir()),
-        help="with cluster: folder on a disk for an image (default: the temporary folder)",
-    )  # fmt: skip
-
-
-def _parse_size(text: str) -> tuple[str, int]:
-    from gpu.bench.cluster.sizes import parse_size
-
-    return parse_size(text)
 
 
 WindowOpener = Callable[[int], Sequence[Any]]
@@ -127,22 +83,16 @@ def run(
         return _show(options)
     if options.repetitions < 1:
         raise InputError("--repetitions must be a whole number from 1.")
-    if (options.sweep and options.device != "gpu") or (options.data and options.device not in ("gpu", MODEL)):
-        raise InputError("--sweep requires `bench gpu`; --data requires `bench gpu` or `bench model`.")
+    if (options.sweep or options.data) and options.device != "gpu":
+        raise InputError("--sweep and --data require `bench gpu`.")
     if options.beside and (options.device != "gpu" or options.sweep):
         raise InputError("--beside requires `bench gpu` without --sweep.")
     file_access.check_target(options.document)
     if options.data:
         file_access.check_target(options.data)
-    if options.device == CLUSTER:
-        return _benchmark_cluster(options)
-    if options.size or options.workers:
-        raise InputError("--size and --workers require `bench cluster`.")
     if options.device == WINDOW:
         return measure_window(options.document, options.repetitions)
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
-    if options.device in (MODEL, DEVICE):
-        return _benchmark_model(seed, options)
     if options.beside:
         return _benchmark_size_comparison(seed, options)
     devices = [options.device] if options.device else _available_devices()
@@ -166,44 +116,6 @@ def _show(options: argparse.Namespace) -> int:
         else:
             print("\n".join(f"{section.name}: {section.device}, {section.date}" for section in sections))
     return 0
-
-
-def _benchmark_cluster(options: argparse.Namespace) -> int:
-    from gpu.distributed.cluster.dask_import import load_dask
-    from gpu.distributed.cluster.settings import ClusterSettings
-
-    if options.workers < 0:
-        raise InputError("--workers must be a whole number from 1.")
-    load_dask()
-    from gpu.bench.cluster import command
-
-    settings = ClusterSettings(workers=options.workers)
-    return command.run(settings, dict(options.size), options.repetitions, options.document, options.folder)
-
-
-def _benchmark_model(seed: int, options: argparse.Namespace) -> int:
-    from gpu.bench.model import command
-
-    if options.device == DEVICE:
-        if options.measure is None:
-            raise InputError("bench device requires --measure FILE, the file for its results.")
-        return command.measure_device(options.measure)
-    if options.counters is not None:
-        if options.profile is None:
-            raise InputError("--counters requires --profile FILE, which lists the launches that were counted.")
-        return command.compare_counters(options.profile, options.counters, options.document, options.gpu)
-    if options.profile is not None:
-        return command.profile_launches(options.profile, seed)
-    if options.from_file is not None:
-        return command.compare_with_model(
-            options.from_file, options.document, options.gpu, options.data, nvcc=not options.without_nvcc
-        )
-    if options.measure is not None:
-        return command.measure_launches(options.measure, seed, options.repetitions)
-    with tempfile.TemporaryDirectory() as folder:
-        times = Path(folder) / "times.json"
-        command.measure_launches(times, seed, options.repetitions)
-        return command.compare_with_model(times, options.document, options.gpu, options.data)
 
 
 def _available_devices() -> list[str]:

@@ -201,7 +201,7 @@ def test_a_wrong_variant_fails_the_command_and_is_not_kept(simulate_gpu, tmp_pat
 
 def test_a_sweep_is_of_a_gpu(capsys) -> None:
     assert cli.main(["bench", "simulator", "--sweep"], NO_WINDOW) == 2
-    assert "--sweep requires `bench gpu`" in capsys.readouterr().err
+    assert "--sweep and --data require `bench gpu`" in capsys.readouterr().err
 
 
 def test_a_kernel_that_does_not_run_is_told(monkeypatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
 # Without requirements-dask.txt there is nothing to try but what is said then.
-DASK = ("run", "faults", "command", "streamed", "in_parts", "played", "sort", "nbody", "worker", "benchmark")
+DASK = ("run", "faults", "command", "streamed", "in_parts", "played", "sort", "nbody", "worker")
 collect_ignore = [] if HAS_DASK else [f"test_{each}.py" for each in DASK]
 
 ENGINE = "tests.gpu.distributed.lockstep_engines:LockstepEngine"

@@ -9,12 +9,12 @@ import time
 import numpy as np
 import pytest
 
-from gpu.bench.model import foreign_kernels
 from gpu.engines.modeling_engine import ModelingEngine
 from gpu.patterns import find_pattern
 from gpu.run.modeling.timing_model import model_pattern
 from gpu.timing.gpus import find_gpu
 from tests import needs
+from tools.model_bench import foreign_kernels
 
 
 @pytest.mark.parametrize(

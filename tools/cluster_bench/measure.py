@@ -14,16 +14,6 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import LockstepError
-from gpu.bench.cluster.cases import WINDOW, CaseResult, ClusterCase, GeneratedInput, are_results_equal
-from gpu.bench.cluster.resident_engine import (
-    BlankSource,
-    DeviceCopies,
-    GeneratedSource,
-    PartProperties,
-    ResidentEngine,
-    unwrap_engine,
-    wrap_engine,
-)
 from gpu.declaration.distributed_program import Step, WorkerContext, split_evenly
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.dask_cluster import Cluster
@@ -35,6 +25,16 @@ from gpu.distributed.tasks import NamedResult, RunTasks, find_home
 from gpu.engines.base import Array, Engine
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.patterns import find_pattern
+from tools.cluster_bench.cases import WINDOW, CaseResult, ClusterCase, GeneratedInput, are_results_equal
+from tools.cluster_bench.resident_engine import (
+    BlankSource,
+    DeviceCopies,
+    GeneratedSource,
+    PartProperties,
+    ResidentEngine,
+    unwrap_engine,
+    wrap_engine,
+)
 
 _MIN_REPETITIONS = 3
 _LONG_RUN_S = 4.0

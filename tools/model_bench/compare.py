@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu.base.errors import LockstepError
-from gpu.bench.model import foreign_kernels
-from gpu.bench.model.measure import iterate_variants
-from gpu.bench.model.measured_times import MeasuredTimes
 from gpu.engines.modeling_engine import ModelingEngine
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.validation import EXTERNAL, OURS, ValidatedCase, Validation
+from tools.model_bench import foreign_kernels
+from tools.model_bench.measure import iterate_variants
+from tools.model_bench.measured_times import MeasuredTimes
 
 HELD_OUT = ("compaction", "nbody", "softmax", "sort", "stencil", "transpose")
 """Patterns on which nothing was tuned. Nothing was tuned on the foreign kernels either."""

@@ -1,4 +1,4 @@
-"""Default sizes of `bench cluster` and the parser of `--size`, which do not need Dask."""
+"""Default sizes of the benchmarks, and the parser of `--size`, which do not need Dask."""
 
 from __future__ import annotations
 

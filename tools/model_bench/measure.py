@@ -15,14 +15,20 @@ import numpy as np
 
 from gpu.base.errors import LockstepError
 from gpu.bench.ladder import prepare_inputs
-from gpu.bench.model import foreign_kernels
-from gpu.bench.model.measured_times import MAX_STEADY_RATIO, MeasuredCase, MeasuredLaunch, TimedLaunch, combine_launches
 from gpu.bench.recording_engine import RecordingEngine
 from gpu.declaration.benchmark import Case
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.base import Argument, Buffer, Engine, Extent, Kernel
 from gpu.engines.null import NullEngine, NullModule
 from gpu.patterns import all_patterns
+from tools.model_bench import foreign_kernels
+from tools.model_bench.measured_times import (
+    MAX_STEADY_RATIO,
+    MeasuredCase,
+    MeasuredLaunch,
+    TimedLaunch,
+    combine_launches,
+)
 
 _MAX_PROFILED_LAUNCHES = 2
 """Most launches of one kernel in a case that are profiled."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.bench.model.gpu_description import format_gpu_description
 from gpu.engines.base import Buffer
 from gpu.files import file_access
+from tools.model_bench.gpu_description import format_gpu_description
 
 _KERNEL_FILE = "device.cu"
 _STEPS = 64

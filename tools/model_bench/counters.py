@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from gpu.base.errors import InputError, LockstepError
-from gpu.bench.model import foreign_kernels
-from gpu.bench.model.compare import HELD_OUT, is_held_out
-from gpu.bench.model.measure import iterate_variants
-from gpu.bench.model.measured_times import MeasuredTimes
 from gpu.engines.modeling_engine import ModeledLaunch, ModelingEngine
 from gpu.files import file_access
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.launch import LaunchEstimate
+from tools.model_bench import foreign_kernels
+from tools.model_bench.compare import HELD_OUT, is_held_out
+from tools.model_bench.measure import iterate_variants
+from tools.model_bench.measured_times import MeasuredTimes
 
 _MAX_FILE_BYTES = 64 << 20
 _CLOSE_ERROR = 0.15

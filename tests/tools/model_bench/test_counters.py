@@ -7,17 +7,16 @@ import dataclasses
 import pytest
 
 from gpu.base.errors import InputError
-from gpu.bench.model import counters, foreign_kernels, measure
-from gpu.bench.model.counters import COUNTERS, ProfiledLaunch
-from gpu.bench.model.measured_times import MeasuredCase, MeasuredLaunch, MeasuredTimes
 from gpu.bench.pages.document import find_sections
-from gpu.cli import main as cli
 from gpu.engines.modeling_engine import ModeledLaunch
 from gpu.patterns import find_pattern
 from gpu.timing.launch import LaunchEstimate
 from gpu.timing.occupancy import Occupancy
 from tests import needs
-from tests.gpu.cli.no_desktop import NO_WINDOW
+from tools.model_bench import counters, foreign_kernels, measure
+from tools.model_bench.__main__ import main
+from tools.model_bench.counters import COUNTERS, ProfiledLaunch
+from tools.model_bench.measured_times import MeasuredCase, MeasuredLaunch, MeasuredTimes
 
 HEAD = '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
 L2 = [f"lts__t_sectors_op_{kind}.sum" for kind in ("read", "write", "atom", "red")]
@@ -105,11 +104,12 @@ def test_the_command_writes_the_section(monkeypatch, tmp_path, capsys) -> None:
     (tmp_path / "ncu.csv").write_text(format_listing(("lead", metrics), ("reduce_atomic", metrics)), "utf-8")
     files = ["--profile", str(tmp_path / "profile.json"), "--counters", str(tmp_path / "ncu.csv")]
     page = tmp_path / "page.md"
-    assert cli.main(["bench", "model", *files, "--document", str(page)], NO_WINDOW) == 0
+    assert main([*files, "--document", str(page)]) == 0
     (section,) = find_sections(page, "Timing model's counters on h200")
     assert section.device == "NVIDIA H200"
     assert "| reduction | 1 |  |  | 100%, 0." in section.markdown()
     assert "| all of ours | 1 |" in page.read_text("utf-8")
     capsys.readouterr()
-    assert cli.main(["bench", "model", *files[2:], "--document", str(page)], NO_WINDOW) != 0
+    with pytest.raises(SystemExit):
+        main([*files[2:], "--document", str(page)])
     assert "--counters requires --profile" in capsys.readouterr().err

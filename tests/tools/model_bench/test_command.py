@@ -10,9 +10,16 @@ import pytest
 from scipy import stats
 
 from gpu.base.errors import InputError
-from gpu.bench.model import command, compare, foreign_kernels, measure
-from gpu.bench.model.gpu_description import format_gpu_description
-from gpu.bench.model.measured_times import (
+from gpu.bench.pages.document import find_sections
+from gpu.engines.simulator import SimulatorEngine
+from gpu.patterns import all_patterns
+from gpu.timing import validation
+from gpu.timing.gpus import FOLDER, find_gpu, read_gpu
+from tests import needs
+from tools.model_bench import command, compare, foreign_kernels, measure
+from tools.model_bench.__main__ import main
+from tools.model_bench.gpu_description import format_gpu_description
+from tools.model_bench.measured_times import (
     MeasuredCase,
     MeasuredLaunch,
     MeasuredTimes,
@@ -20,14 +27,6 @@ from gpu.bench.model.measured_times import (
     combine_launches,
     load_times,
 )
-from gpu.bench.pages.document import find_sections
-from gpu.cli import main as cli
-from gpu.engines.simulator import SimulatorEngine
-from gpu.patterns import all_patterns
-from gpu.timing import validation
-from gpu.timing.gpus import FOLDER, find_gpu, read_gpu
-from tests import needs
-from tests.gpu.cli.no_desktop import NO_WINDOW
 
 LAUNCH = MeasuredLaunch("k", (4, 1, 1), (64, 1, 1), 0, 1, 0.0, registers=20)
 
@@ -169,8 +168,7 @@ def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsy
     kept, page = tmp_path / "times.json", tmp_path / "page.md"
     MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
     data = tmp_path / "cases.json"
-    command = ["bench", "model", "--from", str(kept), "--document", str(page), "--data", str(data)]
-    assert cli.main(command, NO_WINDOW) == 0
+    assert main(["--from", str(kept), "--document", str(page), "--data", str(data)]) == 0
     cases = validation.read_validation(data).cases
     assert {(case.group, case.of) for case in cases} >= {("ours", "transpose"), ("elsewhere", "matrices.cu")}
     (section,) = find_sections(page, "Timing model on h200")
@@ -186,7 +184,7 @@ def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_pa
     MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
     monkeypatch.setattr("gpu.timing.kernels.assemble", lambda *given: pytest.fail("nvcc was asked"))
     files = ["--from", str(kept), "--without-nvcc", "--document", str(page), "--data", str(tmp_path / "cases.json")]
-    assert cli.main(["bench", "model", *files], NO_WINDOW) == 0
+    assert main(files) == 0
     (section,) = find_sections(page, "Timing model without nvcc on h200")
     assert section.device == "NVIDIA H200"
     assert "| foreign | yes | 1 |" in section.markdown()
@@ -247,9 +245,10 @@ def test_a_gpu_of_another_kind_is_refused() -> None:
         )
 
 
-def test_where_there_is_no_file_to_write_to_that_is_said(capsys) -> None:
-    assert cli.main(["bench", "device"], NO_WINDOW) == 2
-    assert "--measure FILE" in capsys.readouterr().err
+def test_a_gpu_without_a_description_is_refused(tmp_path, capsys) -> None:
+    MeasuredTimes("A", 1, ()).save(tmp_path / "times.json")
+    assert main(["--from", str(tmp_path / "times.json"), "--gpu", "a"]) == 2
+    assert "a" in capsys.readouterr().err
 
 
 def test_the_options_lead_to_what_they_say(monkeypatch, tmp_path) -> None:
@@ -258,8 +257,8 @@ def test_the_options_lead_to_what_they_say(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(command, "profile_launches", lambda *given: asked.append(("profile", *given)) or 0)
     monkeypatch.setattr(command, "measure_device", lambda *given: asked.append(("device", *given)) or 0)
     path = str(tmp_path / "x.json")
-    for words in (["model", "--measure", path], ["model", "--profile", path], ["device", "--measure", path]):
-        assert cli.main(["bench", *words, "--seed", "3", "--repetitions", "5"], NO_WINDOW) == 0
+    for option in ("--measure", "--profile", "--device"):
+        assert main([option, path, "--seed", "3", "--repetitions", "5"]) == 0
     assert [each[0] for each in asked] == ["measure", "profile", "device"]
     assert asked[0][2:] == (3, 5)
     assert json.dumps(str(asked[2][1])) == json.dumps(path)

@@ -1,17 +1,17 @@
-"""The commands `bench model` and `bench device`: measure a GPU, and compare the timing model with it."""
+"""Measurements of a GPU, and comparisons of the timing model with them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from gpu.bench.model.measured_times import MeasuredTimes, load_times
+from tools.model_bench.measured_times import MeasuredTimes, load_times
 
 
 def measure_launches(path: Path, seed: int, repetitions: int) -> int:
     """Measure every case on this machine's GPU, and write the times to a file."""
     from gpu import engines
-    from gpu.bench.model import measure
+    from tools.model_bench import measure
 
     engine: Any = engines.create_engine("cuda")
     try:
@@ -52,10 +52,10 @@ def compare_with_model(path: Path, page: Path, gpu: str | None, data: Path | Non
     InputError
         `path` does not contain measured times, or there is no such GPU.
     """
-    from gpu.bench.model import compare
     from gpu.bench.pages import document
     from gpu.timing import validation
     from gpu.timing.gpus import find_gpu
+    from tools.model_bench import compare
 
     times = load_times(path)
     gpu_description = find_gpu(gpu or times.gpu)
@@ -106,9 +106,9 @@ def compare_counters(profile: Path, counters_path: Path, page: Path, gpu: str | 
     InputError
         A file has another format, or there is no such GPU.
     """
-    from gpu.bench.model import counters
     from gpu.bench.pages import document
     from gpu.timing.gpus import find_gpu
+    from tools.model_bench import counters
 
     profiled, launches = load_times(profile), counters.read_profile(counters_path)
     gpu_description = find_gpu(gpu or profiled.gpu)
@@ -131,7 +131,7 @@ def profile_launches(path: Path, seed: int) -> int:
     import pycuda.driver as cuda
 
     from gpu import engines
-    from gpu.bench.model import measure
+    from tools.model_bench import measure
 
     engine: Any = engines.create_engine("cuda")
     try:
@@ -145,7 +145,7 @@ def profile_launches(path: Path, seed: int) -> int:
 
 def measure_device(path: Path) -> int:
     """Measure the properties of this machine's GPU, and write its description."""
-    from gpu.bench.model import microbenchmarks
+    from tools.model_bench import microbenchmarks
 
     microbenchmarks.measure(path)
     return 0

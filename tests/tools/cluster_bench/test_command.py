@@ -1,4 +1,4 @@
-"""Cases of `bench cluster` on one simulator and on two: equal results, and bytes exchanged by each transport."""
+"""Cases of the benchmark of clusters, on one simulator and on two: equal results, and the bytes exchanged."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import InputError
-from gpu.bench.cluster import command, disk, measure, overhead, sizes
-from gpu.bench.cluster.cases import CASES, GeneratedInput, generate_elements
-from gpu.bench.cluster.resident_engine import ResidentEngine
 from gpu.bench.pages.document import find_sections
 from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.distributed.cluster.worker import call_with_engine
 from gpu.engines.base import Device
 from gpu.messages.runs.distributed_run import WorkerStatus
 from tests.gpu.distributed.conftest import PLAIN
+from tools.cluster_bench import command, disk, measure, overhead, sizes
+from tools.cluster_bench.__main__ import main
+from tools.cluster_bench.cases import CASES, GeneratedInput, generate_elements
+from tools.cluster_bench.resident_engine import ResidentEngine
 
 SIZES = {"matmul": 24, "sort": 700, "scan": 1024, "reduction": 1024, "histogram": 1024, "convolution": 1024}
 
@@ -153,3 +154,14 @@ def test_workers_that_share_a_gpu_are_not_measured(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"2 workers on 1 x NVIDIA H200: .* do not show the speedup of several GPUs"):
         command.run(ClusterSettings(workers=2), {}, 1, page, tmp_path)
     assert not page.exists()
+
+
+def test_the_options_lead_to_what_they_say(tmp_path, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(command, "run", lambda *given: asked.append(given) or 0)
+    page = tmp_path / "page.md"
+    assert main(["--workers", "2", "--size", "sort=2^9", "--folder", str(tmp_path), "--document", str(page)]) == 0
+    assert asked == [(ClusterSettings(workers=2), {"sort": 512}, 5, page, tmp_path)]
+    with pytest.raises(SystemExit):
+        main(["--workers", "-1"])
+    assert "whole numbers from 1" in capsys.readouterr().err

@@ -113,7 +113,7 @@ def format_gpu_description(gpu: str, figures: Mapping[str, float]) -> str:
         ("launch_us", f"{figure('launch of 1 blocks of 32 us'):.2f}", measured),
         ("block_ns", f"{figure(blocks) * 1e3 / 262144:.3f}", "measured: 262144 blocks of 256 threads"),
     ]
-    lines = [f"# {gpu}, measured by `python main.py bench device`.", f'name = "{gpu}"', "validated = false"]
+    lines = [f"# {gpu}, measured by `python -m tools.model_bench --device`.", f'name = "{gpu}"', "validated = false"]
     lines += [f'{name} = {{ value = {value}, source = "{source}" }}' for name, value, source in rows]
     return "\n".join(lines) + "\n"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu.bench.cluster.resident_engine import PartProperties
 from gpu.engines.base import Array
 from gpu.patterns import find_pattern
 from gpu.run import verification
+from tools.cluster_bench.resident_engine import PartProperties
 
 WINDOW = 64
 """Elements of either end of a part of a result that are compared exactly."""

@@ -1,4 +1,4 @@
-"""The command `bench cluster`: several devices compared with one, in the same run."""
+"""Measurements of several devices and of one in the same run, and the sections of the page."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpu.base.errors import InputError, LockstepError
-from gpu.bench.cluster import disk, measure, overhead
-from gpu.bench.cluster.cases import CASES, ClusterCase
-from gpu.bench.cluster.disk import DiskRow
-from gpu.bench.cluster.measure import ClusterRow
-from gpu.bench.cluster.overhead import OverheadRow
-from gpu.bench.cluster.sizes import DISK, GPU_SIZES, OVERHEAD, SIMULATOR_SIZES
 from gpu.bench.pages import document
 from gpu.distributed.cluster.dask_cluster import open_cluster
 from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.distributed.distributed_run import count_devices, describe_devices
 from gpu.distributed.task_layout import format_short_bytes
+from tools.cluster_bench import disk, measure, overhead
+from tools.cluster_bench.cases import CASES, ClusterCase
+from tools.cluster_bench.disk import DiskRow
+from tools.cluster_bench.measure import ClusterRow
+from tools.cluster_bench.overhead import OverheadRow
+from tools.cluster_bench.sizes import DISK, GPU_SIZES, OVERHEAD, SIMULATOR_SIZES
 
 _MAX_REPETITIONS = 5
 
@@ -62,7 +62,7 @@ def run(
     settings : ClusterSettings
         The cluster.
     sizes : mapping of str to int
-        Sizes other than the defaults, by names of `gpu.bench.cluster.sizes.NAMES`; 0 skips a benchmark.
+        Sizes other than the defaults, by names of `tools.cluster_bench.sizes.NAMES`; 0 skips a benchmark.
     repetitions : int
     page : Path
     folder : Path
