@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -59,12 +60,10 @@ def _measure_startup() -> StartupTime:
     return StartupTime(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def _run_until_painted(start: float) -> int:
-    """Do what `main.py` does, and exit as soon as the window has been painted."""
+def _run_until_painted(start: float) -> None:
+    """Run `main.py`, and close the window as soon as it has been painted."""
     from PyQt6.QtCore import QEvent, QObject, QTimer
     from PyQt6.QtWidgets import QApplication
-
-    import main  # main.py in the repository's root
 
     class FirstPicture(QObject):
         """Print the times when a window has been painted, and close it."""
@@ -94,10 +93,12 @@ def _run_until_painted(start: float) -> int:
 
     QApplication.exec = exec_with_filter  # type: ignore[method-assign]
     sys.argv = ["main.py"]
-    code: int = main._main()  # noqa: SLF001
-    return code
+    runpy.run_path(str(ROOT / "main.py"), run_name="__main__")
 
 
 if __name__ == "__main__":
-    # Exit without Python's cleanup, which once crashed so soon after a window's first picture.
-    os._exit(_run_until_painted(float(sys.argv[1])))
+    try:
+        _run_until_painted(float(sys.argv[1]))
+    except SystemExit as ended:
+        # Exit without Python's cleanup, which once crashed so soon after a window's first picture.
+        os._exit(int(ended.code or 0))
