@@ -163,7 +163,7 @@ def _check_lanes(data: TraceData) -> None:
     _require((masks["lanes"][barriers["mask"]] == lanes_of_batch[barriers["batch"]]).all(), "barriers.mask")
     for name in ("accesses", "registers", "pointers", "operations"):
         table = getattr(data, name)
-        _require((table["event"] < max(len(events), 1)).all() and (len(events) or not len(table)), name)
+        _require((table["event"] < len(events)).all(), name)
         if not len(table):
             continue
         _require((np.diff(table["event"]) >= 0).all(), f"{name}.event")

@@ -339,7 +339,8 @@ class LaunchWrites:
     def build_variable_writes(self) -> Writes:
         """Return the writes to scalar variables."""
         data = self.launch.trace.data
-        events, registers = data.events, data.registers
+        events = data.events
+        registers = data.registers if len(events) else data.registers[:0]  # without events, nothing uses parameters
         functions = _find_frame_functions(events, int(registers["frame"].max(initial=-1)) + 1)
         # Each variable of a function is a separate storage in each child launch.
         event = np.maximum(registers["event"], 0)

@@ -59,6 +59,14 @@ def change_memory(data: TraceData, space: str, **changed: Any) -> TraceData:
     return replace(data, memories=tuple(replace(each, **changed) if each is first else each for each in data.memories))
 
 
+def test_a_recording_without_events_can_be_read(tmp_path: Path) -> None:
+    module = SimulatedModule("__global__ void k(int *a, int n) {}", Path("kernel.cu"), {})
+    data = module.trace("k", (1, 1, 1), (8, 1, 1), [np.zeros(32, np.uint8), np.int32(8)]).data
+    assert not len(data.events)
+    assert len(data.registers), "the parameters, written before the first event"
+    assert is_readable(data, tmp_path)
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_a_number_below_the_least_is_refused(data: TraceData, table: str, tmp_path: Path) -> None:
     assert is_readable(data, tmp_path)

@@ -239,6 +239,14 @@ def test_it_is_stepped(qtbot, window, page):
     assert page.step.source.code.toPlainText() == TEXT
 
 
+def test_a_kernel_without_statements_has_nothing_to_step_through(qtbot, window, page):
+    page.document.replace("__global__ void shift(float *data, int n) {}")
+    qtbot.waitUntil(lambda: len(page.form.rows) == 2)
+    page.tabs.setCurrentIndex(1)
+    words = "No thread executes a statement, so there is nothing to step through."
+    qtbot.waitUntil(lambda: page.step.panes.message.text() == words)
+
+
 def test_two_orders_of_it_are_recorded(qtbot, window, page):
     page.tabs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: page.step.models is not None, timeout=20_000)

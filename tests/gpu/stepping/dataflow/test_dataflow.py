@@ -12,7 +12,7 @@ from gpu.run.pattern_run import record_pattern
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.tally import Tally
 from tests.gpu.stepping.dataflow.flow_checks import check_flow, computed_columns, edges_by_column, source_columns
-from tests.gpu.stepping.recordings import record_launch
+from tests.gpu.stepping.recordings import record, record_launch
 
 VALUES = np.array([3, 1, 7, 0, 4, 1, 6, 3, 5, 2, 2, 8, 1, 0, 9, 4], np.int32)
 
@@ -65,6 +65,17 @@ def brent_kung(half: int) -> Dataflow:
     values = np.resize(VALUES, 2 * half)
     source = f"#define BLOCK {half}\n{BRENT_KUNG}"
     return record_dataflow(source, values, np.zeros(2 * half, np.int32), block=half)
+
+
+def test_a_launch_without_statements_has_no_rows():
+    def program(engine, module):
+        data = engine.upload(np.arange(8, dtype=np.int32))
+        for name in ("nothing", "scale", "nothing"):
+            engine.launch(module.kernel(name), (1, 1, 1), (8, 1, 1), data, np.int32(2))
+
+    source = "__global__ void nothing(int *a, int n) {} __global__ void scale(int *a, int n) { a[threadIdx.x] *= n; }"
+    launches = [row.launch for row in Dataflow(record(source, program)).rows]
+    assert set(launches) == {1}
 
 
 def test_brent_kung_is_the_textbook_s_picture():
