@@ -369,7 +369,7 @@ def _program_lines(results: ProgramResults, day: str) -> Iterator[str]:
     yield "| --- | ---: | ---: | ---: |"
     for name, each in (("Rodinia", results.rodinia), ("HeCBench", results.hecbench)):
         correct, total = _count_correct(each)
-        yield f"| {name} | {correct} | {total} | {100 * correct / max(total, 1):.0f} % |"
+        yield f"| {name} | {correct} | {total} | {100 * correct / max(total, 1):.0f}% |"
     yield ""
     yield "*Rodinia*: all programs that need neither a data file nor OpenGL, with small sizes. A program is correct if"
     yield "it ends normally, the checkers find nothing, and its output equals the reference, if there is one."
@@ -429,7 +429,7 @@ def _kernel_lines(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]
     yield "| --- | ---: | ---: | ---: | ---: |"
     for name, files in kernels.items():
         lowered, count = sum(len(each.lowered) for each in files), sum(each.count for each in files)
-        yield f"| {name} | {len(files)} | {count} | {lowered} | {100 * lowered / max(count, 1):.1f} % |"
+        yield f"| {name} | {len(files)} | {count} | {lowered} | {100 * lowered / max(count, 1):.1f}% |"
     yield ""
     yield "| not lowered | kernel | why |"
     yield "| --- | --- | --- |"

@@ -161,7 +161,7 @@ def _format_lines(tests: Sequence[CheckedFile], examples: Sequence[CheckedFile],
     passed, failed = sum(test.passed for test in tests), sum(len(test.failed) for test in tests)
     yield f"| all | {passed} | {failed} | {sum(len(test.skipped) for test in tests)} |"
     yield ""
-    yield f"{100 * passed / max(passed + failed, 1):.1f} % of the tests that were not skipped pass."
+    yield f"{100 * passed / max(passed + failed, 1):.1f}% of the tests that were not skipped pass."
     yield from _DIFFERENCES
     yield from _format_reasons("Failed", [f"`{test.name}` {why}" for test in tests for why in test.failed])
     yield from _format_reasons("Skipped by PyCUDA's tests", [why for test in tests for why in test.skipped])
@@ -201,7 +201,7 @@ def _shorten(reason: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run everything, and write the page; return 0 if at least 95 % of the tests pass."""
+    """Run everything, and write the page; return 0 if at least 95% of the tests pass."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.pycuda_check", description="PyCUDA's own tests, on the simulator"
     )

@@ -292,7 +292,7 @@ class TimeExplanation:
         busy = limit / self.body_us if self.body_us else 0.0
         match self.bound_by:
             case "launch":
-                share = f"{limit / max(self.body_us + limit, limit):.0%}".replace("%", " %")
+                share = f"{limit / max(self.body_us + limit, limit):.0%}"
                 if self.launches == 1:
                     return f"launch overhead is {share} of it: there is little work"
                 return f"overhead of {self.launches} launches is {share} of it: there is little work per launch"

@@ -217,9 +217,9 @@ def list_figures(counts: RunCounts) -> tuple[CountedFigure, ...]:
 
 def _format_divergence(counts: RunCounts) -> tuple[str, str]:
     if not counts.divergent_branches:
-        return "0 %", "of branches"
+        return "0%", "of branches"
     share = 100 * counts.divergent_branches / counts.branches
-    return f"{share:.0f} %" if share >= 10 else f"{share:.2g} %", "of branches"
+    return f"{share:.0f}%" if share >= 10 else f"{share:.2g}%", "of branches"
 
 
 def format_figure(value: float) -> str:

@@ -77,9 +77,7 @@ class ErrorBound:
     @property
     def text(self) -> str:
         """The error as text, shown next to a time."""
-        return f"within {self.percent} % for 9 of 10 kernels tried" + (
-            "" if self.includes_variant else ", not this one"
-        )
+        return f"within {self.percent}% for 9 of 10 kernels tried" + ("" if self.includes_variant else ", not this one")
 
     @property
     def percent(self) -> int:

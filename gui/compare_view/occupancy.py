@@ -127,7 +127,7 @@ class OccupancyView(QWidget):
     def _show_occupancy(self, threads: int) -> None:
         assert self._gpu is not None
         result = compute_occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
-        share = f"{result.warps / self._gpu.warps:.0%}".replace("%", " %")
+        share = f"{result.warps / self._gpu.warps:.0%}"
         self.occupancy_label.setText(
             f"{result.blocks} blocks of {threads} threads: {result.warps} of {self._gpu.warps} warps at once "
             f"({share}), limited by {result.limiting_resource}"

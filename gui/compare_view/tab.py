@@ -823,7 +823,7 @@ class CompareTab(QWidget):
                 each.show_figure(format_figure(value), best=value == best)
 
     def _resize_ladder(self) -> None:
-        """Set the width of the variants card in proportion to the text size, at most 40 % of the tab."""
+        """Set the width of the variants card in proportion to the text size, at most 40% of the tab."""
         self.variants_card.setFixedWidth(min(look().px(380), round(0.4 * self.width())))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:

@@ -47,7 +47,7 @@ class LevelsBar(QWidget):
         low, high = self.edges[number : number + 2].tolist()
         share = 100 * self.counts[number] / max(int(self.counts.sum()), 1)
         bounds = f"{format_signed_figure(low)} … {format_signed_figure(high)}"
-        return f"{bounds}: {format_count(int(self.counts[number]))} ({share:.1f} %)"
+        return f"{bounds}: {format_count(int(self.counts[number]))} ({share:.1f}%)"
 
     def find_range(self, y: float) -> int | None:
         """Return the number of the range drawn at a height, or None."""

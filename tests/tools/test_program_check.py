@@ -84,15 +84,15 @@ def test_the_page_counts_what_ran():
         kernels={"Rodinia": [CheckedFile("a.cu", ("f", "g<int>"), {"h<float>": "a.cu:3:1: not this"})]},
     )
     text = program_check.format_page(found, "2026-11-22")
-    assert "| Rodinia | 1 | 2 | 50 % |" in text
-    assert "| HeCBench | 1 | 1 | 100 % |" in text
+    assert "| Rodinia | 1 | 2 | 50% |" in text
+    assert "| HeCBench | 1 | 1 | 100% |" in text
     assert "| `lud lud.cu` | correct: its own check |" in text
     assert r"| `srad` | not correct: \_\_global\_\_ read: element -64 of J\<4> |" in text
     assert "from the 100" in text
     assert "Correct: `adam`." in text
     assert "no verdict for these arguments: `ace`." in text
     assert "7 more of the sample did not run within the time limit." in text
-    assert "| Rodinia | 1 | 3 | 2 | 66.7 % |" in text
+    assert "| Rodinia | 1 | 3 | 2 | 66.7% |" in text
     assert "| a.cu | `h<float>` | a.cu:3:1: not this |" in text
     without = program_check.format_page(ProgramResults(), "2026-11-22")
     assert "did not run" not in without
@@ -121,4 +121,4 @@ def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, monkeypatch):
     assert program_check.main([*words, "--sample", "1"]) == 1  # none of Rodinia's is right
     program_check.main(words)
     assert sorted(ran) == ["a-cuda", "b-cuda"]
-    assert "| HeCBench | 2 | 2 | 100 % |" in (tmp_path / "page.md").read_text()
+    assert "| HeCBench | 2 | 2 | 100% |" in (tmp_path / "page.md").read_text()

@@ -30,7 +30,7 @@ def test_the_page_counts_what_ran(tmp_path):
     text = pycuda_check.format_page(tests, examples, "2026-11-22")
     assert "| `test_a.py` | 18 | 1 | 2 |" in text
     assert "| all | 19 | 1 | 2 |" in text
-    assert "95.0 % of the tests" in text
+    assert "95.0% of the tests" in text
     assert "- left (2)" in text
     assert "`test_a.py` one: kernel.cu failed" in text
     assert "Of 4 examples, 1 finish" in text

@@ -214,7 +214,7 @@ def format_tables(rows: Sequence[ProfiledLaunch]) -> str:
     lines = [
         _DESCRIPTION,
         "",
-        f"| launches of | number | {' | '.join(f'{name} within 15 %, median error' for name in names)} |",
+        f"| launches of | number | {' | '.join(f'{name} within 15%, median error' for name in names)} |",
     ]
     lines.append("|---|--:|" + "--:|" * len(names))
     for title, group in groups:

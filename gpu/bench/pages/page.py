@@ -37,7 +37,7 @@ out* cases, but the timing model gained effects that two foreign kernels and som
 to be missing. Where a cell has two figures, the first is with code from nvcc. The second is without nvcc, with PTX that
 LLVM generates and estimated register counts; nothing was fitted to those cases."""
 _ABOUT_COUNTERS = """\
-The timing model's counts compared with Nsight Compute's: the share of launches within 15 %, and the median error."""
+The timing model's counts compared with Nsight Compute's: the share of launches within 15%, and the median error."""
 _ABOUT_WINDOW = """\
 Each cell has the smallest and the largest median of all recordings; after the slash, the largest 95th percentile."""
 

@@ -42,7 +42,7 @@ NO_MISTAKE = "nothing: it is correct"
 _YES, _NO = "yes, the result depends on the schedule", "no, every schedule gives the same result"
 _MIN_SPEEDUP = 1.05
 """Smallest ratio of times that counts as faster; the timing model is not more accurate."""
-_NEITHER_FASTER = "neither: they differ by less than 5 %"
+_NEITHER_FASTER = "neither: they differ by less than 5%"
 _LIMIT_NAMES = {
     "memory": "DRAM bandwidth",
     "last cache": "L2 bandwidth",

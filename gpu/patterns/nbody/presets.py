@@ -53,7 +53,7 @@ def plummer(n: int, rng: _G) -> Array:
 def galaxies(n: int, rng: _G) -> Array:
     """Return two disc galaxies that fall toward each other: the first two thirds of the bodies, and the rest.
 
-    In each, a third of the bodies form a halo and bulge (a Plummer sphere with 85 % of the mass), and the others a cold
+    In each, a third of the bodies form a halo and bulge (a Plummer sphere with 85% of the mass), and the others a cold
     exponential disc in it. The larger one has mass 1 and a disc scale length of 0.35.
     """
     larger = _larger_galaxy_size(n)

@@ -105,7 +105,7 @@ class ModeledCard(Card):
             cases = f"of {error.pattern} " if error.pattern else "of other kernels "
             tip = (
                 f"{error.cases} cases {cases}were measured on {name_with_article(model.name)} and "
-                f"modeled ({error.date}): nine of ten were within {error.percent} % of the measurement."
+                f"modeled ({error.date}): nine of ten were within {error.percent}% of the measurement."
                 + ("" if error.includes_variant else " They do not include this variant, which is newer.")
             )
         else:

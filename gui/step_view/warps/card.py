@@ -181,7 +181,7 @@ class StateShares(QWidget):
 
 
 def _format_percent(share: float) -> str:
-    return "0 %" if not share else "<1 %" if share < 0.01 else f"{100 * share:.0f} %"
+    return "0%" if not share else "<1%" if share < 0.01 else f"{100 * share:.0f}%"
 
 
 class WarpsCard(Card):
@@ -216,7 +216,7 @@ class WarpsCard(Card):
         add_definition(self.resident, "resident warps")
         self.bars.open(launch, resident)
         self.speed.show_text(_describe_speed(launch, timeline))
-        self.issue.show_text(f"Issue in {100 * timeline.compute_issue_utilization(launch.schedulers):.0f} % of cycles")
+        self.issue.show_text(f"Issue in {100 * timeline.compute_issue_utilization(launch.schedulers):.0f}% of cycles")
         self.issue.setToolTip(
             f"Of all cycles of its {launch.schedulers} warp schedulers; below, the states of its warps"
         )

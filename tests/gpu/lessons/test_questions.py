@@ -127,7 +127,7 @@ def test_which_is_faster_is_the_models_word() -> None:
     lesson = read_lesson(LIBRARY / "05-bank-conflicts")
     step = next(step for step in lesson.steps if step.question is not None and step.question.kind == "faster")
     found = ask_question(lesson, step, 0)[1]
-    assert found.choices == ("straight", "padded", "neither: they differ by less than 5 %")
+    assert found.choices == ("straight", "padded", "neither: they differ by less than 5%")
     assert found.answer == "padded"
     assert "Modeled: straight" in found.explanation
     assert len({ask_question(lesson, step, seed)[1].prompt for seed in (0, 1)}) == 2  # of another GPU or size

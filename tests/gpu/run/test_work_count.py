@@ -83,7 +83,7 @@ def test_what_does_not_happen_is_not_said() -> None:
     assert said == {
         "sectors": "0.250 per element",
         "lanes": "8.0 of 32",
-        "divergent": "0 % of branches",
+        "divergent": "0% of branches",
         "operations": "0 per element",
     }
     assert RunCounts("", 0, "body", 0).per_element(3) == 0

@@ -23,7 +23,7 @@ def test_nine_of_ten_are_within_the_ninth_largest_error() -> None:
     found = make_validation(*errors).find_error_bound("scan")
     assert found is not None
     assert found.relative_error == pytest.approx(0.241)
-    assert (found.cases, found.pattern, found.text) == (10, "scan", "within 25 % for 9 of 10 kernels tried")
+    assert (found.cases, found.pattern, found.text) == (10, "scan", "within 25% for 9 of 10 kernels tried")
 
 
 def test_a_pattern_with_too_few_cases_has_the_errors_of_kernels_from_elsewhere() -> None:
@@ -39,8 +39,8 @@ def test_a_variant_that_was_not_tried_is_told() -> None:
     tried = make_validation(*[0.1] * 10)
     found = [tried.find_error_bound("scan", variant) for variant in ("v3", "newer")]
     assert [each.text if each else "" for each in found] == [
-        "within 10 % for 9 of 10 kernels tried",
-        "within 10 % for 9 of 10 kernels tried, not this one",
+        "within 10% for 9 of 10 kernels tried",
+        "within 10% for 9 of 10 kernels tried, not this one",
     ]
     others = dataclasses.replace(tried, cases=make_validation(*[0.1] * 10, group=EXTERNAL, of="memory.cu").cases)
     elsewhere = others.find_error_bound("scan", "newer")

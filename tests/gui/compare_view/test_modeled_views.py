@@ -70,7 +70,7 @@ def test_modeled_curves_have_a_title_of_their_own(qtbot, tab) -> None:
     point = next(each for each in tab.points if (each.variant, each.n) == ("naive", 2**14))
     assert point.kernel_ms == pytest.approx(point.modeled.time_us / 1000)
     assert point.elements_per_s == pytest.approx(2**14 / point.modeled.time_us * 1e6)
-    assert "within 25 % for 9 of 10 kernels tried" in tab.status_label.toolTip()
+    assert "within 25% for 9 of 10 kernels tried" in tab.status_label.toolTip()
     assert ", modeled, at the largest n" in tab.size_label.text()
     assert not tab.window_.host.runs("scan")[1:], "no engine ran for it"
 
@@ -217,12 +217,10 @@ def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, tab) -> None:
     show_view(qtbot, tab, OCCUPANCY)
     view = tab.modeled_views.occupancy
     assert (view.threads.value(), view.registers.value(), view.shared.value()) == (256, 32, 0)
-    assert (
-        view.occupancy_label.text() == "8 blocks of 256 threads: 64 of 64 warps at once (100 %), limited by registers"
-    )
+    assert view.occupancy_label.text() == "8 blocks of 256 threads: 64 of 64 warps at once (100%), limited by registers"
     assert set(view.times.points[tab.modeled_views.selected]) == {32, 64, 128, 256, 512, 1024}
     view.registers.setValue(64)
-    qtbot.waitUntil(lambda: "4 blocks of 256 threads: 32 of 64 warps at once (50 %)" in view.occupancy_label.text())
+    qtbot.waitUntil(lambda: "4 blocks of 256 threads: 32 of 64 warps at once (50%)" in view.occupancy_label.text())
     view.threads.setValue(96)
     qtbot.waitUntil(lambda: "10 blocks of 96 threads" in view.occupancy_label.text())
     view.threads.setValue(2048)

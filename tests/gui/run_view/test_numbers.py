@@ -106,7 +106,7 @@ def test_counts_stand_first_where_a_run_is_simulated(card):
     assert card.counts_view.figure.text() == "16"
     assert card.counts_view.unit.text() == "bytes moved per element, minimum 8"
     assert {name: cell.text() for name, cell in card.counts_view.cells.figures.items()} == {
-        "sectors": "0.500", "wavefronts": "0.250", "conflicts": "3", "lanes": "16.0 of 32", "divergent": "25 %",
+        "sectors": "0.500", "wavefronts": "0.250", "conflicts": "3", "lanes": "16.0 of 32", "divergent": "25%",
         "operations": "2", "barriers": "4", "atomics": "5",
     }  # fmt: skip
     assert card.counts_view.input_label.text() == "Input: n = 1024. Per element: sectors, wavefronts, operations."
@@ -116,7 +116,7 @@ def test_counts_stand_first_where_a_run_is_simulated(card):
     assert "2 on one address" in card.counts_view.cells.figures["atomics"].toolTip()
 
 
-@pytest.mark.parametrize(("divergent", "shown"), [(7, "0.7 %"), (96, "9.6 %"), (996, "100 %")])
+@pytest.mark.parametrize(("divergent", "shown"), [(7, "0.7%"), (96, "9.6%"), (996, "100%")])
 def test_shares_are_written_out(divergent, shown):
     figures = list_figures(replace(COUNTS, branches=1000, divergent_branches=divergent))
     assert next(each.figure for each in figures if each.name == "divergent") == shown

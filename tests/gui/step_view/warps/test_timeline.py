@@ -151,7 +151,7 @@ def test_more_blocks_at_once_take_less_time(qtbot, open_timeline):
     press_key(qtbot, tab, Qt.Key.Key_Down)
     assert view.resident == most - 1
     each = found.timelines[most - 2]
-    assert f"{100 * each.compute_issue_utilization(found.schedulers):.0f} %" in view.card.issue._full_text
+    assert f"{100 * each.compute_issue_utilization(found.schedulers):.0f}%" in view.card.issue._full_text
     assert view.card.resident.toolTip().endswith(f"\n\n{find_definition('resident warps')}")
     assert view.card.issue.toolTip().endswith(f"\n\n{find_definition('instruction issue')}")
     shares = np.array(each.state_cycles) / sum(each.state_cycles)
