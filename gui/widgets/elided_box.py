@@ -17,9 +17,12 @@ from PyQt6.QtWidgets import (
 BRIEF_TEXT_ROLE = Qt.ItemDataRole.UserRole + 2
 """Item role of the short text to show if the full text does not fit."""
 
+_LIST_MARGIN = 24
+"""Pixels around the texts of an open list, including a scroll bar."""
+
 
 class ElidedBox(QComboBox):
-    """A combo box that elides its text where space is short, with the full text in its tooltip."""
+    """A combo box that elides its text where space is short; its list and its tooltip have the full text."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
@@ -27,6 +30,13 @@ class ElidedBox(QComboBox):
         self._tip = tip
         self.currentTextChanged.connect(self._show_tip)
         self._show_tip("")
+
+    def showPopup(self) -> None:
+        """Open the list, as wide as its longest text."""
+        view = self.view()
+        assert view is not None
+        view.setMinimumWidth(view.sizeHintForColumn(0) + _LIST_MARGIN)
+        super().showPopup()
 
     def visible_text(self) -> str:
         """Return the current text as displayed, possibly elided."""

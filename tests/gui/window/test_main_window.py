@@ -770,7 +770,8 @@ def test_lists_open_below_their_boxes_and_are_of_one_piece(qtbot, window, theme)
     window.choose_pattern("scan")
     wait_until_idle(qtbot, window)
     page, surface = window.page, look().theme.surface
-    for box in (window.header.variant, window.header.engine, page.examples.box, page.form.fields["operator"].box):
+    header = window.header
+    for box in (header.variant, header.engine, header.gpu, page.examples.box, page.form.fields["operator"].box):
         box.showPopup()
         popup = box.view().window()
         qtbot.waitUntil(popup.isVisible)
