@@ -20,7 +20,7 @@ from gpu.messages.modeled_time import LIMITS, ModeledTime
 from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
 from gui.run_view.cards.modeled_card import limit_colors
-from gui.widgets.basic import format_figure
+from gui.widgets.basic import format_figure, wrap_tip
 from gui.widgets.glossary_tip import add_definition
 
 TIME_TITLE = "µs"
@@ -142,12 +142,12 @@ class LimitsTable(QTableWidget):
             tip, cells[0] = model.message, "–"
         strong = {0: best} | {1 + index: name == bound for index, name in enumerate(LIMITS)}
         name = QTableWidgetItem(title)
-        name.setToolTip(f"{title}: {tip}" if tip else title)
+        name.setToolTip(wrap_tip(f"{title}: {tip}") if tip else title)
         self.setItem(line, 0, name)
         for index, text in enumerate(cells):
             item = QTableWidgetItem(text)
             item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            item.setToolTip(tip)
+            item.setToolTip(wrap_tip(tip))
             item.setData(_SHARE_ROLE, shares[index])
             font = code_font(look().small_px)
             font.setWeight(QFont.Weight.Bold if strong[index] else QFont.Weight.Normal)

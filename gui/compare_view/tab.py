@@ -45,7 +45,7 @@ from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, format_power, variant_pen
 from gui.qt.events import is_event_type
 from gui.qt.timers import create_single_shot_timer
-from gui.widgets.basic import Card, ElidedLabel, Segments, button, column, format_figure, label, restyle, row
+from gui.widgets.basic import Card, ElidedLabel, Segments, button, column, format_figure, label, restyle, row, wrap_tip
 from gui.widgets.elided_box import ElidedBox, ElidedCheck
 from gui.widgets.wrapping import WrappingLayout
 
@@ -141,7 +141,7 @@ class VariantRow(QWidget):
         # In a narrow row the title is elided, not the figure.
         self.box = ElidedCheck(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.deliberate_error else ""))
         self.box.setChecked(not variant.deliberate_error)
-        self._tip = f"{variant.title}\n{variant.deliberate_error or variant.idea}"
+        self._tip = wrap_tip(f"{variant.title}\n{variant.deliberate_error or variant.idea}")
         self.box.setToolTip(self._tip)
         self.figure = label("", "code", name=f"Throughput of {variant.title}")
         line = row(LineSample(number), self.box, self.figure)
@@ -155,12 +155,12 @@ class VariantRow(QWidget):
         if self.box.isEnabled() == bool(reason):
             self.box.setEnabled(not reason)
             self.box.setChecked(not reason)
-            self.box.setToolTip(reason or self._tip)
+            self.box.setToolTip(wrap_tip(reason) or self._tip)
 
     def show_figure(self, text: str, *, best: bool, tip: str = "") -> None:
         """Show a figure, or the reason for its absence."""
         self.figure.setText(text)
-        self.figure.setToolTip(tip)
+        self.figure.setToolTip(wrap_tip(tip))
         restyle(self.figure, "tone", "best" if best else "muted" if tip else "")
 
     def enterEvent(self, event: QEnterEvent | None) -> None:

@@ -31,7 +31,7 @@ from gui.painting.colors import mix_colors
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look
 from gui.qt.events import is_event_type
-from gui.widgets.basic import set_role
+from gui.widgets.basic import set_role, wrap_tip
 
 
 class _Gutter(QWidget):
@@ -319,7 +319,7 @@ class CodeEdit(QPlainTextEdit):
             texts.append(self._markers[line])
         if line in self._costs:
             texts.append(self._costs[line][1])
-        QToolTip.showText(place, "\n".join(texts), self)
+        QToolTip.showText(place, wrap_tip("\n".join(texts)), self)
 
     def paint_numbers(self, column: QWidget, region: QRegion) -> None:
         """Paint the line numbers of a region: the kernel's are brighter and have a bar, problems are colored."""
@@ -404,7 +404,7 @@ class CodeEdit(QPlainTextEdit):
                 for problem in self.problems
                 if problem.cursor.selectionStart() <= at <= problem.cursor.selectionEnd()
             ]
-            QToolTip.showText(event.globalPos(), "\n".join(messages), self)
+            QToolTip.showText(event.globalPos(), wrap_tip("\n".join(messages)), self)
             return True
         return super().viewportEvent(event)
 

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QFrame, QVBoxLayout
 from gui.editor.document import KernelDocument, Problem
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
-from gui.widgets.basic import button, label, restyle, row, set_role
+from gui.widgets.basic import button, label, restyle, row, set_role, wrap_tip
 
 _MIN_CODE_HEIGHT = 110
 """Minimum height in pixels that is left to the code."""
@@ -98,7 +98,7 @@ class ProblemStrip(QFrame):
         lines = min(max(free // metrics.lineSpacing(), _MIN_LINES), _MAX_LINES)
         width = max(round((lines - _WRAPPING_LOSS) * room), look().px(200))
         self.message.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, width))
-        self.message.setToolTip(text)
+        self.message.setToolTip(wrap_tip(text))
 
     def _set_tone(self, tone: str) -> None:
         restyle(self, "tone", tone)

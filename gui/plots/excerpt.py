@@ -38,7 +38,7 @@ class ArrayExcerpt(QWidget):
         super().__init__()
         self.setAccessibleName(name)
         self.setToolTip(
-            "Neighboring elements. Drag, wheel, arrow keys: move. Page keys: next row. Home, End: first, last. "
+            "Neighboring elements. Drag, wheel, arrow keys: move. Page keys: next row. Home, End: first, last.\n"
             "Click, Enter: its thread."
         )
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

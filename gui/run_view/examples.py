@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QWidget
 
 from gpu.declaration.pattern import Pattern, Preset
 from gui.painting.theme import look
-from gui.widgets.basic import label, row
+from gui.widgets.basic import label, row, wrap_tip
 
 
 def find_preset(pattern: Pattern, params: Mapping[str, Any], variant: str = "") -> Preset | None:
@@ -44,7 +44,7 @@ class Examples(QWidget):
         self.box.addItem("Choose…")
         for number, preset in enumerate(pattern.presets, 1):
             self.box.addItem(preset.title)
-            self.box.setItemData(number, preset.text, Qt.ItemDataRole.ToolTipRole)
+            self.box.setItemData(number, wrap_tip(preset.text), Qt.ItemDataRole.ToolTipRole)
         self.box.setMinimumWidth(look().px(210))
         heading = label("Example", "caption")
         heading.setBuddy(self.box)

@@ -25,7 +25,7 @@ from gui.painting.theme import look
 from gui.qt.events import is_event_type
 from gui.user_kernel.contenders import Contender, list_block_size_contenders, list_kernel_contenders
 from gui.user_kernel.counts_table import CountsTable
-from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row
+from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row, wrap_tip
 from gui.widgets.elided_box import ElidedCheck
 
 COUNTS = "Counts"
@@ -169,7 +169,7 @@ class UserCompareTab(QWidget):
             box = ElidedCheck(contender.title)
             box.setEnabled(not contender.refusal)
             box.setChecked(not contender.refusal and self._ticked.get(contender.title, True))
-            box.setToolTip(contender.refusal or _describe_launch(contender.launch))
+            box.setToolTip(wrap_tip(contender.refusal) or _describe_launch(contender.launch))
             box.toggled.connect(lambda _: self._on_choice_changed())
             self._list.insertWidget(index, box)
             self.boxes.append(box)

@@ -21,6 +21,7 @@ from gpu.messages.kernels import CountedLaunch
 from gpu.messages.run_counts import QUANTITIES, Quantity, format_figure
 from gpu.messages.verdicts import describe_mistakes
 from gui.painting.theme import code_font, look
+from gui.widgets.basic import wrap_tip
 
 
 def _row_title(quantity: Quantity) -> str:
@@ -129,7 +130,7 @@ class CountsTable(QTableWidget):
                 item = QTableWidgetItem(cell.text)
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 item.setData(_BAR_ROLE, cell.share)
-                item.setToolTip(cell.tip)
+                item.setToolTip(wrap_tip(cell.tip))
                 font = code_font(look().small_px)
                 font.setWeight(QFont.Weight.Bold if cell.best else QFont.Weight.Normal)
                 item.setFont(font)

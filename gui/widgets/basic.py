@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from textwrap import fill
 
 from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
@@ -55,6 +56,18 @@ class Ground(QWidget):
         painter = QPainter(self)
         painter.fillRect(event.rect(), QColor(look().theme.canvas))
         painter.end()
+
+
+_TIP_COLUMNS = 100
+
+
+def wrap_tip(text: str) -> str:
+    """Return the text of a tooltip in lines of at most 100 characters: Qt does not wrap plain text in tooltips."""
+    lines = text.split("\n")
+    return "\n".join(
+        fill(line, _TIP_COLUMNS, break_long_words=False, break_on_hyphens=False) if len(line) > _TIP_COLUMNS else line
+        for line in lines
+    )
 
 
 def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "") -> QLabel:
@@ -180,7 +193,7 @@ class ElidedLabel(QLabel):
         if text == self._full_text:
             return
         self._full_text = text
-        self.setToolTip(text)
+        self.setToolTip(wrap_tip(text))
         self.setAccessibleDescription(text)
         self._elide()
 
@@ -259,7 +272,7 @@ class Badge(QLabel):
     def show_text(self, text: str, tone: str, tip: str = "") -> None:
         """Show `text` in `tone`: neutral, good, warn or bad. No text hides the badge."""
         self.setText(text)
-        self.setToolTip(tip)
+        self.setToolTip(wrap_tip(tip))
         self.setAccessibleName(text)
         restyle(self, "badge", tone)
         self.setVisible(bool(text))

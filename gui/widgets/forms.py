@@ -25,7 +25,7 @@ from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Real
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text, format_edges
 from gui.painting.theme import look
-from gui.widgets.basic import label, restyle, set_role
+from gui.widgets.basic import label, restyle, set_role, wrap_tip
 from gui.widgets.matrix_editor import MatrixEditor
 from gui.widgets.number_box import NumberBox
 from gui.widgets.wrapping import WrappingLayout
@@ -43,7 +43,7 @@ class ParameterField(QWidget):
     def __init__(self, parameter: Parameter) -> None:
         super().__init__()
         self.parameter = parameter
-        self.setToolTip(parameter.help)
+        self.setToolTip(wrap_tip(parameter.help))
 
     @property
     def value(self) -> Any:

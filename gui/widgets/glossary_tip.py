@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from textwrap import fill
 from typing import Protocol
 
 from gpu.base.glossary import find_term
-
-_COLUMNS = 100
-"""Maximum number of characters in a line: Qt does not wrap plain text in tooltips."""
+from gui.widgets.basic import wrap_tip
 
 
 class HasToolTip(Protocol):
@@ -21,7 +18,7 @@ class HasToolTip(Protocol):
 def find_definition(name: str) -> str:
     """Return a term and its definition, in lines of plain text; an unknown term raises `UnknownTermError`."""
     term = find_term(name)
-    return fill(f"{term.name[:1].upper()}{term.name[1:]}: {term.definition}".replace("`", ""), _COLUMNS)
+    return wrap_tip(f"{term.name[:1].upper()}{term.name[1:]}: {term.definition}".replace("`", ""))
 
 
 def add_definition(widget: HasToolTip, name: str) -> None:

@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 from gpu.declaration.pattern import Pattern, Variant
 from gpu.engines.base import Device
 from gui.painting.theme import look
+from gui.widgets.basic import wrap_tip
 from gui.widgets.elided_box import ElidedBox
 
 _RUNG_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -137,7 +138,7 @@ class LadderBox(ElidedBox):
             rung = Rung.from_variant(pattern, variant, why)
             item.setText(f"{rung.number}  {rung.title}")
             item.setEnabled(not why)
-            item.setToolTip(why or variant.deliberate_error or variant.idea)
+            item.setToolTip(wrap_tip(why or variant.deliberate_error or variant.idea))
             item.setData(rung, _RUNG_ROLE)
 
     def showPopup(self) -> None:

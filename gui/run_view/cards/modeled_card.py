@@ -14,7 +14,7 @@ from gpu.timing.gpus import find_gpu
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.run_view.cards.share_bar import Dot, ShareBar
-from gui.widgets.basic import Badge, Card, ElidedLabel, label
+from gui.widgets.basic import Badge, Card, ElidedLabel, label, wrap_tip
 from gui.widgets.glossary_tip import add_definition
 
 _MAX_LEGEND_ENTRIES = 4
@@ -117,10 +117,10 @@ class ModeledCard(Card):
         self.uncertainty_label.show_text(
             "; ".join(filter(None, (model.accuracy, "" if model.source == "sass" else "without nvcc")))
         )
-        self.uncertainty_label.setToolTip("\n".join(notes))
+        self.uncertainty_label.setToolTip(wrap_tip("\n".join(notes)))
         self.reason.show_text(model.reason[:1].upper() + model.reason[1:])
         add_definition(self.reason, "limiting resource")
-        self.figure.setToolTip(self._describe_occupancy(model))
+        self.figure.setToolTip(wrap_tip(self._describe_occupancy(model)))
         add_definition(self.figure, "occupancy")
         self.bar.show_amounts(model.limits)
         self.bar.setToolTip(
@@ -157,7 +157,7 @@ class ModeledCard(Card):
                 dot.part = names.index(name)
                 dot.update()
                 text.setText(f"{name} {format_duration(limits[name])}")
-                text.setToolTip(f"{LIMITS[name]}. {_LIMITS_TIP}")
+                text.setToolTip(wrap_tip(f"{LIMITS[name]}. {_LIMITS_TIP}"))
                 room -= dot.width() + text.sizeHint().width() + 28
             # The bar's tooltip lists the limits that have no room here.
             visible = visible and (not index or room >= 0)

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QLabel
 from gpu.messages.verdicts import collect_mistakes, describe_mistakes
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
-from gui.widgets.basic import set_role
+from gui.widgets.basic import set_role, wrap_tip
 
 if TYPE_CHECKING:
     from gpu.recording.recording import Recording
@@ -45,7 +45,7 @@ class FindingsLabel(QLabel):
         listed = [finding.message for finding in findings[:_MAX_LISTED]]
         bad = bool(findings or recording.failure)
         scope = _SCOPE_NOTE if edited and not bad else ""
-        self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped, scope)), *listed]))
+        self.setToolTip(wrap_tip("\n".join([*filter(None, (recording.failure, recording.stopped, scope)), *listed])))
         self._tone = "bad" if bad else "muted" if edited else "good"
         self._restyle()
 

@@ -18,6 +18,7 @@ from gpu.messages.verdicts import describe_mistakes
 from gpu.timing import validation
 from gpu.timing.gpus import find_gpu
 from gui.painting.theme import code_font, look
+from gui.widgets.basic import wrap_tip
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class LaunchTableModel(QAbstractTableModel):
             case Qt.ItemDataRole.ForegroundRole if index.column() == _FINDINGS_COLUMN:
                 return QColor(look().theme.bad if launch.mistakes else look().theme.good)
             case Qt.ItemDataRole.ToolTipRole if index.column() == _FINDINGS_COLUMN:
-                return column.text(launch)
+                return wrap_tip(column.text(launch))
             case Qt.ItemDataRole.ToolTipRole:
                 words = f"{launch.kernel}, launched at {launch.call_site}"
                 return words if launch.recording else f"{words}. It is recorded when you step it"
@@ -115,7 +116,7 @@ class LaunchTableModel(QAbstractTableModel):
                 is_modeled = section == _MODELED_COLUMN and self._gpu
                 return f"{column.title} {short_name(find_gpu(self._gpu).name)}" if is_modeled else column.title
             case Qt.ItemDataRole.ToolTipRole:
-                return self._modeled_tip() if section == _MODELED_COLUMN and self._gpu else column.tip
+                return wrap_tip(self._modeled_tip()) if section == _MODELED_COLUMN and self._gpu else column.tip
             case Qt.ItemDataRole.TextAlignmentRole:
                 side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
                 return int(side | Qt.AlignmentFlag.AlignVCenter)

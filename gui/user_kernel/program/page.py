@@ -314,8 +314,8 @@ class ProgramPage(Ground):
         gpu = name_with_article(name)
         self.device.show_text(f"device: {name}")
         self.device.setToolTip(
-            f"The program's queries of its device are answered as for {gpu}: multiprocessors, clock, caches, limits."
-            " The next run uses the GPU selected at the top"
+            f"The program's queries of its device are answered as for {gpu}: multiprocessors, clock, caches, limits.\n"
+            "The next run uses the GPU selected at the top"
         )
 
     def _set_status(self, text: str) -> None:

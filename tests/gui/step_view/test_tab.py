@@ -481,7 +481,7 @@ def test_findings_are_marked_in_time_and_in_the_code(open_step_tab):
     moment, finding = recording.findings[0]
     assert tab.panes.timeline.findings[0] == (moment, finding.message)
     assert tab.panes.verdict.text().startswith("race in line")
-    assert finding.message in tab.panes.verdict.toolTip()
+    assert finding.message in " ".join(tab.panes.verdict.toolTip().split())
     assert finding.message in tab.source.code._markers.values()
     assert int(tab.models.lines[moment]) in tab.source.code._markers
 

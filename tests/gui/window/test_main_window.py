@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent
-from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QToolButton, QTreeView, QWidget
+from PyQt6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QFileDialog,
+    QLineEdit,
+    QPushButton,
+    QToolButton,
+    QTreeView,
+    QWidget,
+)
 
 from gpu import __version__
 from gpu.base.errors import InputError, SourcePosition
@@ -684,7 +693,7 @@ def test_the_status_line_says_what_ran_and_why_and_what_is_compiled(qtbot, windo
         outcome.report, executor="lockstep", fallback="k has printf, which the compiled executor does not support"
     )
     window.bench.run_finished.emit(replace(outcome, report=report))
-    assert window.status.device.toolTip().endswith(
+    assert window.status.device.accessibleDescription().endswith(
         "lockstep executor: k has printf, which the compiled executor does not support"
     )
     window.bench.progressed.emit("convolution", Progress(None, "compiling convolve_tiled"))
@@ -742,6 +751,22 @@ def test_a_gpu_is_named_once(window):
     assert window.status.device.toolTip() == "NVIDIA H200"
     window.status.show_device(Device("simulator", "Some CPU", "compiled", 1024, 49152, 1))
     assert window.status.device.toolTip() == "CPU simulator  ·  Some CPU  ·  compiled executor"
+
+
+@pytest.mark.parametrize("pattern", ["convolution", "reduction", "histogram", "sort"])
+def test_tooltips_are_wrapped_into_lines_that_fit(qtbot, window, pattern):
+    """Qt shows plain text on one line, however long: tooltips of examples were 1700 pixels wide."""
+    window.choose_pattern(pattern)
+    wait_until_idle(qtbot, window)
+    page, tips = window.page, []
+    for number in range(page.tabs.count()):
+        page.tabs.setCurrentIndex(number)
+        for widget in filter(QWidget.isVisible, window.findChildren(QWidget)):
+            tips.append(widget.toolTip())
+            if isinstance(widget, QComboBox):
+                role = Qt.ItemDataRole.ToolTipRole
+                tips += [widget.itemData(item, role) or "" for item in range(widget.count())]
+    assert not [line for tip in tips for line in tip.split("\n") if len(line) > 105]
 
 
 def test_tab_reaches_every_control_and_all_of_them_have_names(qtbot, window):

@@ -353,7 +353,7 @@ def test_without_pycudas_files_the_window_says_what_to_do(qtbot, make_window, tm
     said = f"PyCUDA's Python files are not in {tmp_path}."
     qtbot.waitUntil(lambda: window.banner.message.text() == said)
     assert "make setup" in window.banner.advice.text()
-    assert window.user_file.visible_page.results.end_label.toolTip() == said
+    assert window.user_file.visible_page.results.end_label.accessibleDescription() == said
     assert not window.user_file.visible_page.busy
 
 
