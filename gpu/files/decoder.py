@@ -102,12 +102,12 @@ def write_decoded_image(file: IO[bytes], out: IO[bytes], limit: int, *, in_own_p
     except MemoryError:
         _write_header(out, refusal="needs too much memory to be decoded.")
     except PIL.UnidentifiedImageError:
-        _write_header(out, refusal="is not a supported image: PGM, PPM, PNG, JPEG or TIFF.")
+        _write_header(out, refusal="is not a supported image; PGM, PPM, PNG, JPEG, TIFF, BMP, GIF and WebP are.")
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:  # Pillow's decoders raise many types of exceptions for damaged files
         reason = " ".join((str(error) or type(error).__name__).split("\n")[0].split())[:200].rstrip(".")
-        _write_header(out, refusal=f"is damaged or truncated: {reason}.")
+        _write_header(out, refusal=f"is damaged or truncated ({reason}).")
 
 
 def rows_per_strip(width: int) -> int:

@@ -25,9 +25,9 @@ class UnsavedDialog(QDialog):
         names = ", ".join(document.path.name for document in documents)
         text = label(f"Edited but not saved: {names}.", wrap=True, name="Unsaved kernels")
         text.setMinimumWidth(look().px(320))
-        self.save = button("Save as…", "primary")
-        self.discard = button("Discard")
         self.cancel = button("Cancel")
+        self.discard = button("Discard")
+        self.save = button("Save as…", "primary")
         self.save.clicked.connect(lambda: self._close_with_signal(self.save_requested))
         self.discard.clicked.connect(lambda: self._close_with_signal(self.discard_requested))
         self.cancel.clicked.connect(self.reject)
@@ -37,7 +37,7 @@ class UnsavedDialog(QDialog):
         layout.setSpacing(16)
         layout.addWidget(label("Save your edits?", "title"))
         layout.addWidget(text)
-        layout.addLayout(row(0, self.save, self.discard, self.cancel))
+        layout.addLayout(row(0, self.cancel, self.discard, self.save))
 
     def _close_with_signal(self, request: pyqtBoundSignal) -> None:
         self.accept()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QDialog, QFrame, QGridLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QDialog, QFrame, QGridLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gpu.base.errors import InputError
 from gpu.distributed.cluster.settings import MAX_SIMULATORS, ClusterSettings, Tls, format_scheduler_address
@@ -14,7 +14,7 @@ from gui.widgets.basic import Segments, button, column, label, row
 from gui.widgets.file_dialogs import choose_existing_file
 from gui.widgets.number_box import NumberBox
 
-THIS_MACHINE, REMOTE_SCHEDULER = "This machine", "A scheduler"
+THIS_MACHINE, REMOTE_SCHEDULER = "This machine", "Dask scheduler"
 _MAX_WORKERS = 64
 _AUTOMATIC = "automatic"
 _CERTIFICATES = (("CA certificate", "ca.pem"), ("Certificate", "cert.pem"), ("Private key", "key.pem"))
@@ -35,7 +35,7 @@ class ClusterDialog(QDialog):
     """
 
     accepted_request = pyqtSignal(object)
-    """Asked"""
+    """ClusterSettings"""
 
     def __init__(self, parent: QWidget, request: ClusterSettings) -> None:
         super().__init__(parent)
@@ -86,7 +86,6 @@ class ClusterDialog(QDialog):
         )  # fmt: skip
         here.addWidget(automatic, 1, 0, 1, 3)
         here.setColumnStretch(2, 1)
-        here.setRowStretch(2, 1)
         there = QGridLayout()
         there.setContentsMargins(0, 0, 0, 0)
         there.addWidget(label("Address", "muted"), 0, 0)
@@ -100,13 +99,11 @@ class ClusterDialog(QDialog):
             there.addWidget(field, line, 1)
             there.addWidget(browse, line, 2)
         there.setColumnStretch(1, 1)
-        self.pages = QStackedWidget()
-        for grid in (here, there):
+        self._here, self._there = QWidget(), QWidget()
+        for page, grid in ((self._here, here), (self._there, there)):
             grid.setHorizontalSpacing(12)
             grid.setVerticalSpacing(8)
-            page = QWidget()
             page.setLayout(grid)
-            self.pages.addWidget(page)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(24, 20, 24, 16)
         layout.setSpacing(14)
@@ -114,7 +111,8 @@ class ClusterDialog(QDialog):
         about = "The input is split into chunks, one per device. The devices exchange data through Dask."
         layout.addWidget(label(about, "muted", wrap=True))
         layout.addLayout(row(self.location, 0))
-        layout.addWidget(self.pages)
+        layout.addWidget(self._here)
+        layout.addWidget(self._there)
         layout.addWidget(self._warning_frame)
         layout.addLayout(row(0, self.cancel, self.start))
         self.setMinimumWidth(look().px(460))
@@ -130,7 +128,8 @@ class ClusterDialog(QDialog):
     def _update_fields(self) -> None:
         """Show the fields and the warning that belong to the current choice."""
         here = self.location.chosen == THIS_MACHINE
-        self.pages.setCurrentIndex(0 if here else 1)
+        self._here.setVisible(here)
+        self._there.setVisible(not here)
         self.start.setText("Start" if here else "Connect")
         self.start.setEnabled(here or bool(self.address.text().strip()))
         self._show_warning(_UNPROTECTED_WARNING if self.requested_cluster.is_exposed else "")

@@ -41,7 +41,7 @@ def describe_engines(statuses: list[Any]) -> tuple[str, str, str]:
         return "The state of the GPU is unknown.", "", "\n".join(lines)
     if gpu.usable:
         return f"The GPU is available: {gpu.name}.", "", "\n".join(lines)
-    return f"GPU not available: {gpu.reason}", gpu.remedy, "\n".join(lines)
+    return f"The GPU is not available. {gpu.reason}", gpu.remedy, "\n".join(lines)
 
 
 class StatusLine(QFrame):

@@ -70,6 +70,7 @@ def format_scheduler_address(settings: ClusterSettings) -> str:
         raise InputError(f"{settings.scheduler!r} is not a scheduler's address.", advice="Write tcp://HOST:8786.")
     protocol = "tls://" if settings.tls is not None else "tcp://"
     if match[1] not in (None, protocol):
-        advice = "It needs --tls-ca, --tls-cert and --tls-key." if settings.tls is None else "Write tls://HOST:8786."
-        raise InputError(f"{settings.scheduler} contradicts the given certificates.", advice=advice)
+        if settings.tls is None:
+            raise InputError(f"{settings.scheduler} needs a CA certificate, a certificate and a private key.")
+        raise InputError(f"{settings.scheduler} uses no certificates.", advice="Write tls://HOST:8786.")
     return f"{protocol}{match[2]}:{match[3]}"
