@@ -47,7 +47,8 @@ def _library(name: str, numpy: Function, signature: str = "T(T)") -> Operation:
 
 def _rare(name: str) -> Operation:
     """Return the row of a function that SciPy has, but not every C library."""
-    scipy_name = {"normcdf": "ndtr", "normcdfinv": "ndtri"}.get(name, name)
+    scipy_names = {"normcdf": "ndtr", "normcdfinv": "ndtri", "cyl_bessel_i0": "i0", "cyl_bessel_i1": "i1"}
+    scipy_name = scipy_names.get(name, name)
     return _math(name, functions.special_function(scipy_name), _NOT_IN_C_LIBRARY, host=_NOT_IN_C_LIBRARY)
 
 
@@ -144,7 +145,7 @@ MATH: dict[str, Operation] = {
         _math("tanh", np.tanh, "libm tanh $x", ptx="tanh"),
         _library("erf", functions.special_function("erf")),
         _library("erfc", functions.special_function("erfc")),
-        *map(_rare, ("erfinv", "erfcinv", "erfcx", "normcdf", "normcdfinv", "j0", "j1", "y0", "y1")),
+        *map(_rare, ("erfinv", "erfcinv", "erfcx", "normcdf", "normcdfinv", "j0", "j1", "y0", "y1", "cyl_bessel_i0", "cyl_bessel_i1")),
         _library("lgamma", functions.log_gamma),
         _library("tgamma", functions.special_function("gamma")),
         _library("asinh", np.arcsinh),

@@ -30,6 +30,8 @@ FUNCTIONS: dict[str, Callable[[Array], Any]] = {
     "normcdfinv(x)": special.ndtri,
     "j0(x)": special.j0,
     "y1(x)": special.y1,
+    "cyl_bessel_i0(x)": special.i0,
+    "cyl_bessel_i1(x)": special.i1,
     "sinpi(x + 4)": lambda x: np.sin(np.pi * x),
     "cospi(x - 3)": lambda x: -np.cos(np.pi * x),
     "rcbrt(x)": lambda x: 1 / np.cbrt(x),
