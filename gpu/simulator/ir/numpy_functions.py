@@ -118,7 +118,9 @@ def _fused_multiply_add_64(x: Value, y: Value, z: Value) -> Value:
     fits &= sizes[3] > 2.0**-900
     if np.all(fits):
         return result
-    result = np.where(fits, result, product + z)
+    # An infinite z is the sum of all finite factors, even if their product overflows to the other infinity.
+    other = np.where(np.isinf(z) & np.isfinite(x) & np.isfinite(y), z, product + z)
+    result = np.where(fits, result, other)
     finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & (x != 0) & (y != 0) & ~fits
     for place in np.argwhere(finite):
         index = tuple(place)
