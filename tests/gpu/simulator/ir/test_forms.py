@@ -381,6 +381,22 @@ def test_numpy_and_llvm_compute_what_c_and_python_do(operands: Any, c_results: A
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "z", "expected"),
+    [
+        (-1e308, -1e10, -math.inf, -math.inf),
+        (1e308, 1e10, -1e300, math.inf),
+        (1e200, 1e200, -math.inf, -math.inf),
+        (math.inf, 1.0, -math.inf, math.nan),
+        (math.inf, 0.0, 1.0, math.nan),
+    ],
+)
+def test_fma_with_infinities(x: float, y: float, z: float, expected: float) -> None:
+    with np.errstate(all="ignore"):
+        found = INTRINSICS["fma"].numpy(*map(np.float64, (x, y, z)))
+    np.testing.assert_equal(found, expected)
+
+
 def test_host_code_computes_what_c_and_python_do(operands: Any, c_results: Any) -> None:
     chosen = [each for each in OVERLOADS if each.row.name in INTRINSICS and _has_form(each, "host")]
     arrays: list[Array] = []
