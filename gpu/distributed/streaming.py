@@ -141,7 +141,7 @@ def run_streamed(
                     for at, chunk in enumerate(tasks.chunks)
                 ]
             else:
-                puts = _write_tasks(tasks, planned.pop(pattern.result), to.target, lengths)
+                puts = _write_tasks(planned.pop(pattern.result), to.target, lengths)
             # All outputs that are not written to the file are small.
             arrays = tasks.wait_for_results(
                 [*puts, *(_to_named_result(each.parts[0]) for each in planned.values())], report_progress
@@ -193,7 +193,7 @@ def write_part(
     return np.array([len(rows), rows.nbytes], np.int64)
 
 
-def _write_tasks(tasks: RunTasks, parts: Parts, target: Target, lengths: Sequence[int]) -> list[NamedResult]:
+def _write_tasks(parts: Parts, target: Target, lengths: Sequence[int]) -> list[NamedResult]:
     starts = np.cumsum([0, *lengths])
     return [
         _to_named_result(part).apply_step(

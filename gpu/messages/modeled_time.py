@@ -175,12 +175,6 @@ class ModeledTime:
         return "Without nvcc: PTX from LLVM, registers estimated."
 
     @property
-    def sentence(self) -> str:
-        """GPU, time, accuracy and reason in one sentence."""
-        where = f"on {name_with_article(self.name)}"
-        return f"{where}: {format_duration(self.time_us)} (modeled, {self.accuracy}) – {self.reason}"
-
-    @property
     def longest_kernel(self) -> KernelTime | None:
         """The kernel with the longest time; None if there were no launches."""
         return self.kernels[0] if self.kernels else None

@@ -193,10 +193,6 @@ class PackedValues:
             raw[has, byte] = self.pool[starts[has] + byte]
         return raw
 
-    def dtype_of(self, number: int) -> np.dtype[Any]:
-        """Return the type of a vector."""
-        return self.dtypes[int(self.codes[number]) // 2]
-
     @property
     def sizes(self) -> Array:
         """The size of a value of each type, in bytes."""

@@ -17,7 +17,6 @@ from gpu.timing.ptx.path import PERIOD, MemoryRequest, RepeatedIterations, Sampl
 
 Array = npt.NDArray[Any]
 
-_SECTOR = 32
 _LINE = 128
 _SETS = 64
 _WINDOW_SHIFT = WINDOW_BITS - 5

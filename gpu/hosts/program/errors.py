@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-SUCCESS = 0
 INVALID_VALUE = 1
 NO_MEMORY = 2
 INVALID_CONFIGURATION = 9

@@ -17,7 +17,7 @@ Operation = Callable[[], object]
 _LEGACY = (0, 1)
 """Handles of the legacy default stream, which synchronizes with all blocking streams."""
 _NON_BLOCKING = 1
-_GLOBAL, _RELAXED = 0, 2
+_RELAXED = 2
 _CAPTURING, _INVALIDATED = 1, 2
 _MEMORY_ROUTINES = ("malloc", "free")
 """Routines that are not supported in graphs, because a graph would store their addresses."""

@@ -51,16 +51,13 @@ Arguments = Sequence[int]
 
 ENTRY_TYPE = ctypes.CFUNCTYPE(ctypes.c_longlong, ctypes.c_char_p, ctypes.POINTER(ctypes.c_longlong), ctypes.c_int)
 
-_FROM_DEVICE, _FROM_HOST = (2, 3), (0, 1)
-_TO_DEVICE, _TO_HOST = (1, 3), (0, 2)
+_FROM_DEVICE, _TO_DEVICE = (2, 3), (1, 3)
 _DEFAULT = 4
 _PITCH = 512
 _HOST, _DEVICE, _MANAGED = 1, 2, 3
 _INTERNAL_ERROR = 70
 """Exit code of an internal error, as in sysexits.h."""
 _ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
-_STICKY_ERRORS = (700, 702, 710, 716, 719)
-"""Errors after which the context is unusable."""
 
 
 @dataclass(frozen=True)

@@ -75,41 +75,6 @@ def compute_accelerations(bodies: Array, targets: Array, softening: float) -> tu
     return result, magnitudes, lost
 
 
-def potential_energy(bodies: Array, softening: float) -> float:
-    """Return the softened potential energy of bodies, shape (n, 7)."""
-    places, masses = bodies[:, :3].astype(np.float64).T, bodies[:, 6].astype(np.float64)
-    squared = float(square_softening(softening))
-    total = 0.0
-    step = max(1, _CHUNK // len(bodies))
-    for start in range(0, len(bodies), step):
-        chunk = slice(start, min(start + step, len(bodies)))
-        distance = sum((axis[np.newaxis, :] - axis[chunk, np.newaxis]) ** 2 for axis in places) + squared
-        shares = masses / np.sqrt(distance)
-        rows = np.arange(chunk.stop - chunk.start)
-        shares[rows, rows + chunk.start] = 0
-        total -= float((masses[chunk] * shares.sum(axis=1)).sum())
-    return total / 2
-
-
-def kinetic_energy(bodies: Array) -> float:
-    """Return the kinetic energy of bodies, shape (n, 7)."""
-    columns = _columns(bodies)
-    return float(sum(columns[6] @ speed**2 for speed in columns[3:6])) / 2
-
-
-def momentum(bodies: Array) -> Array:
-    """Return the momentum of bodies, shape (n, 7): float64, shape (3,)."""
-    columns = _columns(bodies)
-    result: Array = columns[3:6] @ columns[6]
-    return result
-
-
-def angular_momentum(bodies: Array) -> Array:
-    """Return the angular momentum of bodies, shape (n, 7), about the origin: float64, shape (3,)."""
-    x, y, z, vx, vy, vz, m = _columns(bodies)
-    return np.array([m @ (y * vz - z * vy), m @ (z * vx - x * vz), m @ (x * vy - y * vx)])
-
-
 def _columns(bodies: Array) -> Array:
     """Return the columns as float64 of shape (7, n), as NumPy is fast along the last axis."""
     return np.ascontiguousarray(bodies.T, np.float64)

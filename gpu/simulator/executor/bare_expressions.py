@@ -161,7 +161,7 @@ class BareExpressions(Visitor):
         texture = self._compile(node.pointer)
         coordinate = self._compile(node.coordinate) if node.coordinate is not None else None
         return lambda frame, mask: compute_texel_weight(
-            node, frame.batch, texture(frame, mask), coordinate and coordinate(frame, mask), mask
+            node, texture(frame, mask), coordinate and coordinate(frame, mask), mask
         )
 
     def visit_launch_call(self, node: ir.LaunchCall) -> Evaluator:

@@ -50,7 +50,6 @@ class SimulatedKernel:
         self._compiler = compiler
         self._variables = variables
         self._syncs_grid = any(called.syncs_grid for called in find_reachable_functions(function))
-        self._syncs_cluster = any(called.syncs_cluster for called in find_reachable_functions(function))
         self._has_phases = any(called.has_phases for called in find_reachable_functions(function))
         self._has_wait_loops = any(has_wait_loop(called.body) for called in find_reachable_functions(function))
 

@@ -209,17 +209,13 @@ def _find_surface_element(
     return number // size if expression.boundary == _CLAMPS else np.where(beyond, -1, number // size)
 
 
-def compute_texel_weight(
-    expression: ir.TexelWeight, batch: RunningBatch, pointer: PointerValue, place: Any, mask: LaneMask
-) -> Array:
+def compute_texel_weight(expression: ir.TexelWeight, pointer: PointerValue, place: Any, mask: LaneMask) -> Array:
     """Return the weight of the second of two texels along an axis; without a place, whether the fetch interpolates.
 
     Parameters
     ----------
     expression : ir.TexelWeight
         The fetch and its axis.
-    batch : RunningBatch
-        The batch of the lanes.
     pointer : PointerValue
         The texture.
     place : scalar, array or None

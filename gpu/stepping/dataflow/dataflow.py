@@ -16,7 +16,7 @@ from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.stepping.dataflow.outlines import Labels, Outlines
 from gpu.stepping.dataflow.provenance import Provenance
-from gpu.stepping.dataflow.rows import CellWriter, Edges, Row, RowSources
+from gpu.stepping.dataflow.rows import Edges, Row, RowSources
 from gpu.stepping.dataflow.value_graph import Columns, ValueGraph
 
 
@@ -53,23 +53,6 @@ class Dataflow:
         rows: list[Row] = []
         rows += (Row(sources, number, rows) for number in range(len(self._outlines)))
         self.rows: tuple[Row, ...] = tuple(rows)
-
-    @cached_property
-    def column_count(self) -> int:
-        """The number of columns."""
-        storages_with_rows = np.array(sorted({row.storage.number for row in self.rows}), np.int64)
-        written = np.isin(self.provenance.writes.storage, storages_with_rows)
-        storage, cell = self.provenance.writes.storage[written], self.provenance.writes.cell[written]
-        input_storages = np.array(sorted(self._outlines.input_storages), np.int64)
-        counts = [self.provenance.storages[number].count for number in input_storages]
-        cells = [
-            self._outlines.select_visible_cells(number, np.arange(count))
-            for number, count in zip(input_storages, counts, strict=True)
-        ]
-        last = np.array([each.max(initial=-1) for each in cells], np.int64)
-        has_cells = last >= 0
-        storage, cell = np.concatenate((storage, input_storages[has_cells])), np.concatenate((cell, last[has_cells]))
-        return int(self._columns.find_columns(storage, cell).max(initial=-1)) + 1
 
     # Rows by moment.
 
@@ -170,10 +153,6 @@ class Dataflow:
         if rows[0] < 0:
             return None
         return int(rows[0]), int(np.searchsorted(self.rows[rows[0]].cells, cells[0]))
-
-    def find_writer(self, row: int, cell: int) -> CellWriter | None:
-        """Return the writer of a cell's value; None if the value is older than the program."""
-        return self.rows[row].find_writer(cell)
 
     def build_term(self, row: int, cell: int) -> CellTerm | None:
         """Return the term that computed a cell's value; None for an unchanged cell."""

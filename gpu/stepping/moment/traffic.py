@@ -120,11 +120,6 @@ class AccessTraffic:
     queues: tuple[Queue, ...]
     addresses: tuple[Address, ...]
 
-    @property
-    def requested_bytes(self) -> int:
-        """The bytes that the lanes request."""
-        return self.lanes * self.size
-
     def count_bank_words(self) -> Array:
         """Return the number of distinct words per bank, shape (32,), for the warp with the worst conflict.
 

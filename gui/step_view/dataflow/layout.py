@@ -154,9 +154,9 @@ class DataflowLayout:
                 # A later row of the same array may still show the value: start the line at the latest such row.
                 is_unchanged = self._is_unchanged(self.rows[latest], columns)
                 start[from_origin] = np.where(is_unchanged, latest, origin)
-        return self._add_character_lines(number, row, LaidOutEdges(cell, start, column))
+        return self._add_character_lines(row, LaidOutEdges(cell, start, column))
 
-    def _add_character_lines(self, number: int, row: Row, edges: LaidOutEdges) -> LaidOutEdges:
+    def _add_character_lines(self, row: Row, edges: LaidOutEdges) -> LaidOutEdges:
         """Return the lines to a row, adding lines from characters if it is a row of bins."""
         text = self._text
         if text is None or row.storage.name not in text.bins:

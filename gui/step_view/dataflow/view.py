@@ -124,11 +124,6 @@ class FlowView(QWidget):
         self.viewport.scroll_by(offset)
         self._update_view()
 
-    @property
-    def gliding(self) -> bool:
-        """Return whether the animated scrolling to the moment is still running."""
-        return self.viewport.gliding
-
     def _update_view(self) -> None:
         """Repaint, and continue the animated scrolling if it has not reached its goal."""
         if self.viewport.gliding:

@@ -114,7 +114,7 @@ class Handout:
             self._draw_text(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), steps, muted=True, right=True)
             painter.save()
             painter.translate(0, 34)
-            self._paint_rows(painter, rows, phase.last, figure)
+            self._paint_rows(painter, rows, phase.last)
             painter.restore()
             top = 34 + figure
             for index, line in enumerate(lines):
@@ -140,7 +140,7 @@ class Handout:
                 lines_by_text[f"{line}  {text[line - 1].strip()}"] = None
         return list(lines_by_text)[:_MAX_LINES]
 
-    def _paint_rows(self, painter: QPainter, rows: range, moment: int, height: float) -> None:
+    def _paint_rows(self, painter: QPainter, rows: range, moment: int) -> None:
         if not rows:
             return
         flow, layout = self._flow, self._layout

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
 
@@ -183,8 +183,6 @@ class VariantsView(QWidget):
     channel : str
         The queue's channel for this view's requests.
     """
-
-    status_message = pyqtSignal(str)
 
     def __init__(self, jobs: Callable[[], RequestQueue], channel: str) -> None:
         super().__init__()

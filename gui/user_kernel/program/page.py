@@ -257,7 +257,7 @@ class ProgramPage(Ground):
             self._set_running(None)
             self._jobs().stop()
             self._set_status("was stopped")
-            self.results.show_end("Stopped.", bad=False)
+            self.results.show_end("Stopped.")
 
     def _on_progress(self, request: RunProgram, news: Progress) -> None:
         if request is not self._running_request or not isinstance(news, ProgramProgress):
@@ -289,7 +289,7 @@ class ProgramPage(Ground):
         self._set_running(None)
         if isinstance(event, Failure):
             if event.kind != "cancelled":
-                self.results.show_end(event.message, bad=True)
+                self.results.show_end(event.message)
                 self._set_status("did not run")
                 self.sources.show_failure(self.file, {self.file: request.program.text}, event)
                 self.failed.emit(event)
@@ -300,7 +300,7 @@ class ProgramPage(Ground):
         nothing = " It launched no kernel." if not event.launches else ""
         if nothing and request.program.is_script:
             nothing = " It launched no kernel; only PyCUDA scripts are run here."
-        self.results.show_end(f"{event.sentence}{nothing}", bad=event.code != 0)
+        self.results.show_end(f"{event.sentence}{nothing}")
         self._set_status(f"ran {event.seconds:.1f} s: {_format_launch_count(event.launches)}. {event.sentence}")
 
     def _set_running(self, request: RunProgram | None) -> None:

@@ -85,7 +85,7 @@ class ProgramResults(Card):
         if len(self._groups) != before:
             self._list_findings()
 
-    def show_end(self, sentence: str, *, bad: bool) -> None:
+    def show_end(self, sentence: str) -> None:
         """Show how the run ended, and the verdict on all its launches."""
         self.end_label.show_text(sentence)
         self._list_findings()

@@ -88,7 +88,7 @@ def test_values_come_out_bit_for_bit(name: str) -> None:
     number = kept.add(values)
     packed = kept.pack()
     assert packed.pool.size == 5 + room
-    assert packed.dtype_of(number) == np.asarray(values).dtype
+    assert packed.vector(number, count).dtype == np.asarray(values).dtype
     assert packed.vector(number, count).tobytes() == np.broadcast_to(values, count).tobytes()
     assert packed.vector(number, count - 1).tobytes() == np.broadcast_to(values, count)[:-1].tobytes()
 

@@ -49,7 +49,7 @@ def test_a_race_is_shown_where_it_first_matters():
             assert row.storage.name == each.name == "s"
             assert row.value[each.cells[side]] == each.values[side]
             assert row.cells[each.cells[side]] == each.element
-            assert each.writers[side] == picture.find_writer(each.rows[side], each.cells[side])
+            assert each.writers[side] == picture.rows[each.rows[side]].find_writer(each.cells[side])
         assert each.values[0] != each.values[1]
         before = zip(plain.rows[: each.rows[0]], other.rows, strict=False)
         assert all((one.value == two.value).all() for one, two in before), "rows before agree"

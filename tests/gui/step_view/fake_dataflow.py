@@ -32,7 +32,6 @@ class FakeDataflow:
         shared = Storage(name="s", space="shared", dtype=values.dtype)
         none = np.full(n, -1)
         everything = np.arange(n)
-        self.column_count = n
         rows = [make_row(given, "input", 0, -1, -1, everything, values, none > 0, none, none, [])]
         latest = [(0, i) for i in range(n)]
         current = values.copy()

@@ -118,7 +118,7 @@ def wait_until_idle(qtbot, tab):
     before = None
     while before != (before := [each.geometry() for each in tab.findChildren(QWidget)]):
         qtbot.wait(20)  # a new layout may wrap texts differently
-    qtbot.waitUntil(lambda: not (tab.prefetcher.busy or tab.panes.flow.gliding))
+    qtbot.waitUntil(lambda: not (tab.prefetcher.busy or tab.panes.flow.viewport.gliding))
 
 
 def compare_picture(qtbot, tab, kind):

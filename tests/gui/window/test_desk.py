@@ -91,7 +91,7 @@ def test_a_lecture_is_given_from_the_keyboard(walk, step):
         assert flow.height() > 0.6 * walk.size[1]
         walk.press(Key.Key_PageDown, Key.Key_Right)
         assert view.sentence.phase == "load"
-        assert wait_until(lambda: flow.viewport.width == flow.width() and not flow.gliding, PATIENCE_S)
+        assert wait_until(lambda: flow.viewport.width == flow.width() and not flow.viewport.gliding, PATIENCE_S)
         walk.press(Key.Key_End)
         cell = flow.canvas.flow.cell_rect(1, 3).translated(flow.viewport.origin())
         PatientBot.mouseMove(flow, cell.center().toPoint())
@@ -111,13 +111,13 @@ def test_fit_shows_the_whole_figure(walk, step):
     flow = step.panes.flow
     for _ in range(8):
         walk.press(Key.Key_Plus)
-    assert wait_until(lambda: not flow.gliding and not is_fitted(flow), PATIENCE_S)
+    assert wait_until(lambda: not flow.viewport.gliding and not is_fitted(flow), PATIENCE_S)
     fit = step.panes.zoom_buttons["fit"]
     assert fit.text() == "Fit all"
     names = [step.panes.kinds.buttons[each].mapTo(walk.window, QPoint(0, 0)) for each in ("Flow", "Side by side")]
     assert names[0].y() == names[1].y()
     walk.click(fit)
-    assert wait_until(lambda: not flow.gliding and is_fitted(flow), PATIENCE_S)
+    assert wait_until(lambda: not flow.viewport.gliding and is_fitted(flow), PATIENCE_S)
 
 
 def test_phases_and_symbols_are_a_key_away(walk, step):

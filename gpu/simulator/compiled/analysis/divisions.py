@@ -90,7 +90,7 @@ class DivisionAnalysis:
         """Return the values of variables that are assigned only once."""
         if id(function) not in self._values:
             nodes = list(walk(function.body))
-            changed = find_changed_slots(function, nodes)
+            changed = find_changed_slots(nodes)
             self._values[id(function)] = {
                 slot: value for slot, value in find_initial_values(nodes).items() if slot not in changed
             }

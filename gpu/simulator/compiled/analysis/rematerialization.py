@@ -19,7 +19,7 @@ _MAXIMUM_SIZE = 60
 _CHEAP = ("+", "-", "*", "&", "|", "^", "<<", ">>")
 
 
-def find_changed_slots(function: ir.Function, nodes: list[Any]) -> frozenset[int]:
+def find_changed_slots(nodes: list[Any]) -> frozenset[int]:
     """Return the variables that are assigned after their declaration, or declared without a value or repeatedly."""
     declared: set[int] = set()
     changed: set[int] = set()
@@ -96,7 +96,7 @@ class Assignments:
 
     def __init__(self, function: ir.Function, nodes: list[Any]) -> None:
         self.nodes = nodes
-        self.changed_slots = find_changed_slots(function, nodes)
+        self.changed_slots = find_changed_slots(nodes)
         self.initial_values = find_initial_values(nodes)
         self.lasting_slots = {
             slot: value for slot, value in self.initial_values.items() if slot not in self.changed_slots

@@ -226,9 +226,7 @@ def _visit_call(
             _visit_accesses(argument, offsets, callback, depth)
     if not parameters:
         return
-    if depth >= _MAXIMUM_DEPTH or not parameters.keys().isdisjoint(
-        find_changed_slots(function, list(walk(function.body)))
-    ):
+    if depth >= _MAXIMUM_DEPTH or not parameters.keys().isdisjoint(find_changed_slots(list(walk(function.body)))):
         raise _AddressEscapes
     _visit_accesses(function.body, parameters, callback, depth + 1)
 

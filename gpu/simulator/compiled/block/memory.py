@@ -305,7 +305,7 @@ class KernelMemory:
 
     def _changed_slots(self, function: ir.Function) -> frozenset[int]:
         if id(function) not in self._changed_slots_by_function:
-            self._changed_slots_by_function[id(function)] = find_changed_slots(function, list(walk(function.body)))
+            self._changed_slots_by_function[id(function)] = find_changed_slots(list(walk(function.body)))
         return self._changed_slots_by_function[id(function)]
 
     def local_address(self, frame: PlannedFrame, slot: int, size: int) -> str:

@@ -121,10 +121,6 @@ def _shuffle_general(lanes: ExchangeLanes, op: str) -> None:
         lanes.store_result(thread, lanes.argument(1, asm.value(f"add i64 {start}, {chosen}")))
 
 
-def _warps(lanes: ExchangeLanes) -> int:
-    return -(-lanes.threads // WARP)
-
-
 def _vote(lanes: ExchangeLanes, op: str) -> None:
     """Write a vote of each warp: the lanes' answers are combined in one word."""
     asm = lanes.asm

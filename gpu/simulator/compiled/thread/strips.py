@@ -252,7 +252,7 @@ class BitStrips:
         """Return the values of variables that are assigned only once, and the variables that are not."""
         if id(function) not in self._value_cache:
             nodes = list(walk(function.body))
-            changed = find_changed_slots(function, nodes)
+            changed = find_changed_slots(nodes)
             births = find_initial_values(nodes)
             self._value_cache[id(function)] = (
                 {key: value for key, value in births.items() if key not in changed},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.patterns.nbody.physics import angular_momentum, kinetic_energy, momentum, potential_energy
 from gpu.patterns.nbody.presets import GENERATORS, VARIABLE_SIZE_PRESETS, assign_origins, generate
+from tests.gpu.patterns.nbody.conserved import angular_momentum, kinetic_energy, momentum, potential_energy
 
 FIXED = {"solar": 9, "figure-eight": 3}
 

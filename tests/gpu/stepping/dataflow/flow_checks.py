@@ -18,7 +18,6 @@ def check_flow(flow: Dataflow) -> Dataflow:
         cells = row.column.size
         assert row.label
         assert (np.diff(row.column) > 0).all()
-        assert not cells or row.column[-1] < flow.column_count
         for each in (row.value, row.computed, row.moment, row.block, row.thread, row.operation_counts, row.cells):
             assert each.shape == (cells,)
         assert row.value.dtype == row.storage.dtype

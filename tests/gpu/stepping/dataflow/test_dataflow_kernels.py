@@ -447,7 +447,7 @@ def test_a_kernel_that_fails_is_shown_up_to_there():
 
 def test_a_program_that_launches_nothing_has_no_rows():
     flow = Dataflow(record(TWO, lambda engine, module: None))
-    assert (flow.rows, flow.column_count, flow.row_at(0)) == ((), 0, 0)
+    assert (flow.rows, flow.row_at(0)) == ((), 0)
     assert flow.cell_at(0, "in", 0) is None
 
 
@@ -463,10 +463,10 @@ def test_moments_find_rows_and_cells():
     assert flow.cell_at(third.last + 1, "s", 64) is None
     assert flow.cell_at(third.last + 1, "nothing", 0) is None
     assert flow.cell_at(0, "in", 5) == (0, 5)
-    who = flow.find_writer(3, 8)
+    who = third.find_writer(8)
     assert who is not None
     assert (who.block, who.thread, who.line, who.moment) == (0, 8, third.line, third.first)
-    assert flow.find_writer(0, 0) is None
+    assert flow.rows[0].find_writer(0) is None
 
 
 def test_what_comes_from_no_input_makes_the_same_rows_in_any_order():

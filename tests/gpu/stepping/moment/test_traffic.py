@@ -57,7 +57,6 @@ def test_sectors_of_global_memory(stride, moved):
     assert (write.action, write.space, write.array) == ("write", "global", "a")
     assert (write.lanes, write.requests, write.sectors) == (32, 1, moved)
     assert write.ideal_sectors == (1 if stride == 0 else 4)
-    assert write.requested_bytes == 128
     assert traffic.sectors == moved
 
 

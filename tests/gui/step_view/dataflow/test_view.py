@@ -254,7 +254,7 @@ def test_what_is_scrolled_is_legible_and_shows_what_an_operation_takes(qtbot):
     assert QFontMetricsF(code_font(11)).horizontalAdvance("496") < made.viewport.sizes.column
     number = next(at for at, row in enumerate(made.viewport.layout.rows) if row.label == "up 16")
     made.show_moment(made.viewport.layout.rows[number].first + 1)
-    qtbot.waitUntil(lambda: not made.gliding)
+    qtbot.waitUntil(lambda: not made.viewport.gliding)
     for row, column in ((number, 31), (number - 1, 31), (number - 1, 15)):
         place = cell_center(made, row, column)
         assert made.viewport.sizes.label < place.x() < made.width()
@@ -290,7 +290,7 @@ def test_lines_pass_below_the_cells_between_their_ends(qtbot, open_step_tab):
 
     def painted():
         flow.grab()
-        return not flow.gliding and not flow._repaint_timer.isActive()
+        return not flow.viewport.gliding and not flow._repaint_timer.isActive()
 
     tab.player.go_to(rows[last].first)
     qtbot.waitUntil(painted)

@@ -140,7 +140,7 @@ def test_the_pointer_lights_a_cell_a_line_and_a_lane(qtbot, window, tab, lecture
     press_key(qtbot, window, Qt.Key.Key_End)
     press_key(qtbot, window, Qt.Key.Key_L)
     flow = tab.panes.flow
-    qtbot.waitUntil(lambda: flow.viewport.width == flow.width() and not flow.gliding)
+    qtbot.waitUntil(lambda: flow.viewport.width == flow.width() and not flow.viewport.gliding)
     cell = flow.canvas.flow.cell_rect(1, 3).translated(flow.viewport.origin())
     places = (
         (flow, cell.center().toPoint()),
