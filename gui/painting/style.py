@@ -125,7 +125,7 @@ QComboBox::down-arrow {{ image: {icon("down")}; width: {look.px(10)}px; height: 
 QComboBox QAbstractItemView {{ background: {t.surface}; border: 1px solid {t.border}; outline: none; padding: 4px;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}
 QComboBox QAbstractItemView::item {{ min-height: {look.px(26)}px; padding: 0 6px; border: none; }}
-QCheckBox:disabled {{ color: {t.faint}; }}
+QComboBox:disabled, QAbstractSpinBox:disabled, QLineEdit:disabled, QCheckBox:disabled {{ color: {t.faint}; }}
 QAbstractSpinBox {{ padding-right: {look.px(20)}px; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{
     border: none; background: transparent; width: {look.px(18)}px; }}
@@ -169,7 +169,11 @@ QPlainTextEdit[role="entry"] {{ background: {t.raised}; border: 1px solid {t.bor
 QPlainTextEdit[role="entry"]:focus {{ border-color: {t.accent}; }}
 QTableView {{ gridline-color: {t.border}; }}
 QTableCornerButton::section {{ background: {t.surface}; border: none; }}
+/* Qt's own file dialog has black arrows, and columns for a smaller font. */
+QFileDialog {{ filedialog-parent-directory-icon: {icon("up")}; backward-icon: {icon("left")};
+    forward-icon: {icon("right")}; }}
 QFileDialog QToolButton {{ padding: {look.px(3)}px; }}
+QFileDialog QTreeView {{ font-size: {look.small_px}px; }}
 QFileDialog QListView, QTreeView {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border};
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; outline: none; }}
 QTreeView::item:selected {{ background: {t.accent_soft}; color: {t.text}; }}
