@@ -435,6 +435,8 @@ def summarize_parameters(parameters: Sequence[Parameter], params: Mapping[str, A
         if parameter.role is Role.SIZE:
             summary.insert(0, (parameter, f"{value} {parameter.unit}"))
             continue
+        if isinstance(parameter, Choice) and parameter.titles:
+            value = parameter.titles[parameter.options.index(str(value))].lower()
         # A word needs no label, a number does.
         if isinstance(parameter, Text) and isinstance(value, str) and len(value) > _MAX_SUMMARY_LENGTH:
             value = f"{value[:_MAX_SUMMARY_LENGTH].rstrip()}…"

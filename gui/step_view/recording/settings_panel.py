@@ -71,7 +71,7 @@ class SettingsPanel(QFrame):
         line = WrappingLayout(across=8, down=8, spread=True)
         for items in (
             (label("Schedule", "caption"), self.schedule_kinds),
-            (label("seed", "caption"), self.seed, self.new_input_button),
+            (label("Seed", "caption"), self.seed, self.new_input_button),
         ):
             group = QWidget()
             group.setLayout(row(*items))

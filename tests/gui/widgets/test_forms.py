@@ -7,7 +7,7 @@ from PyQt6.QtCore import Qt
 from gpu.declaration.pattern import Choice, Integer, Matrix, Real
 from gpu.patterns import all_patterns
 from gui.widgets.folding import FoldingForm
-from gui.widgets.forms import IntegerField, ParameterForm
+from gui.widgets.forms import IntegerField, ParameterForm, summarize_parameters
 
 PARAMETERS = (
     Choice(name="filter", label="Filter", options=("box", "custom"), default="box"),
@@ -17,6 +17,11 @@ PARAMETERS = (
         only_if=("filter", ("custom",)),
     ),
 )  # fmt: skip
+
+
+def test_a_summary_names_choices_as_their_field_does():
+    tile = Choice(name="tile", label="Tile", options=("32x8", "8x8"), default="8x8", titles=("32 × 8", "8 × 8"))
+    assert [words for _, words in summarize_parameters((tile,), {"tile": "32x8"})] == ["32 × 8"]
 
 
 @pytest.fixture
