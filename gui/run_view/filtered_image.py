@@ -39,6 +39,7 @@ class FilteredImageView(RunView):
         self._result_name, self._filter = pattern.result, pattern.presentation.filter
         self.before, self.after = ImagePane("Image before"), ImagePane("Image after")
         self.after.link_to(self.before)
+        self.after.setToolTip(f"{self.after.toolTip()}\nClick, Enter: the pixel's thread.")
         before_card, self._before_text = create_titled_pane(self.before, "Before")
         after_card, self._after_text = create_titled_pane(self.after, "After")
         self.levels = LevelsCard("Histogram", sides=True)

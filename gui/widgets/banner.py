@@ -27,7 +27,7 @@ class Banner(QFrame):
         self._on_dismiss: Callable[[], object] = lambda: None
         self._topics: tuple[str, ...] = ()
         self.action.clicked.connect(self._run_action)
-        self.details_button = button("Details", "flat", tip="Show details")
+        self.details_button = button("Details", "flat")
         self.details_button.setCheckable(True)
         self.dismiss_button = button("Dismiss", "flat")
         self.detail = QPlainTextEdit()
@@ -35,7 +35,7 @@ class Banner(QFrame):
         self.detail.setReadOnly(True)
         self.detail.setAccessibleName("Details")
         self.detail.setTabChangesFocus(True)
-        self.details_button.toggled.connect(self.detail.setVisible)
+        self.details_button.toggled.connect(self._show_details)
         self.dismiss_button.clicked.connect(self._dismiss)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 8, 8, 8)
@@ -97,6 +97,10 @@ class Banner(QFrame):
         """Hide the message if it is about a topic that no longer applies."""
         if topic in self._topics:
             self.hide()
+
+    def _show_details(self, shown: bool) -> None:
+        self.details_button.setText("Hide details" if shown else "Details")
+        self.detail.setVisible(shown)
 
     def _dismiss(self) -> None:
         self.hide()

@@ -114,6 +114,7 @@ class ClusterDialog(QDialog):
         layout.addWidget(self._here)
         layout.addWidget(self._there)
         layout.addWidget(self._warning_frame)
+        layout.addStretch(1)
         layout.addLayout(row(0, self.cancel, self.start))
         self.setMinimumWidth(look().px(460))
 

@@ -9,7 +9,7 @@ from gpu.messages.runs.writer import MAX_STATEMENTS, Index3, Writer, WrittenElem
 from gui.painting.theme import look
 from gui.plots.histogram_plot import CHANNELS
 from gui.qt.events import is_event_type
-from gui.widgets.basic import Card, ElidedButton, Segments, button, format_count, label, row
+from gui.widgets.basic import Card, ElidedButton, Segments, button, format_count, label, row, set_role
 from gui.widgets.glossary_tip import add_definition
 
 _WIDTH = 360
@@ -54,6 +54,7 @@ class WriterCard(Card):
         self.thread_label = label("", "card-title", wrap=True, name="Block and thread")
         self.launch_label = label("", "caption", wrap=True, name="Kernel and launch")
         self.line = ElidedButton("Source line of the write", "Show this line of the kernel")
+        set_role(self.line, "link")
         self.transactions_label = label("", wrap=True, name="Transactions")
         add_definition(self.transactions_label, "coalesced access")
         self.other_writes_label = label("", "caption", wrap=True, name="Other writers")
