@@ -12,7 +12,7 @@ from gpu.bench.device_records import DeviceRecord
 from gpu.declaration.pattern import Integer, Parameter, Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import SIMULATION_TIME_LABEL
-from gpu.messages.modeled_time import short_name
+from gpu.messages.modeled_time import name_with_article, short_name
 from gpu.messages.run_counts import QUANTITIES, Quantity
 from gpu.timing.gpus import find_gpu
 from gui.compare_view.sweep import Point
@@ -74,7 +74,7 @@ def list_comparisons(records: Iterable[DeviceRecord], *, simulated: bool, gpu: s
     is the key of the GPU that times are modeled for.
     """
     recorded = tuple(
-        Comparison(f"{record.device}, {record.date}", "Recorded", record.label.capitalize(), recorded=record)
+        Comparison(f"{record.device}, {record.date}", "Recorded", f"Times {record.label}", recorded=record)
         for record in records
     )
     modeled = create_modeled_comparison(gpu)
@@ -88,9 +88,8 @@ def create_modeled_comparison(gpu: str) -> Comparison:
     description = find_gpu(gpu)
     name = short_name(description.name)
     accuracy = "" if description.validated else ", never compared with measurements"
-    return Comparison(
-        f"modeled, {name}", "Modeled", f"Times that the timing model predicts for {name}{accuracy}", modeled=gpu
-    )
+    meaning = f"Times that the timing model predicts for {name_with_article(description.name)}{accuracy}"
+    return Comparison(f"modeled, {name}", "Modeled", meaning, modeled=gpu)
 
 
 def list_recorded_points(recorded: DeviceRecord, pattern: Pattern) -> list[Point]:

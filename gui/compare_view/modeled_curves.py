@@ -8,7 +8,7 @@ from typing import Any
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Pattern
-from gpu.messages.modeled_time import name_with_article, short_name
+from gpu.messages.modeled_time import name_with_article
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import find_gpu
 from gui.compare_view.sweep import Point, Sweep
@@ -52,7 +52,7 @@ class ModeledCurves(QObject):
     def name_gpu(self) -> None:
         """Name the GPU in the button's tooltip."""
         gpu = find_gpu(self._modeling.gpu)
-        self.button.setToolTip(f"Add the times modeled for {short_name(gpu.name)}, dotted")
+        self.button.setToolTip(f"Add the times modeled for {name_with_article(gpu.name)}, dotted")
 
     def format_legend(self, other_curves: str) -> str:
         """Return the legend; `other_curves` describes the other curves."""

@@ -326,10 +326,17 @@ def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
     assert not run_requests(simulated)
 
 
+def test_tooltips_of_quantities_name_gpus_as_the_figures_do(simulated):
+    box, role = simulated.page.compare.quantity, Qt.ItemDataRole.ToolTipRole
+    tips = [box.itemData(number, role) for number in range(box.count())]
+    assert [tip for tip in tips if tip.startswith("Times recorded on an NVIDIA ")]
+    assert "Times that the timing model predicts for an H200" in tips
+
+
 def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit(qtbot, simulated):
     tab = simulated.page.compare
     simulated.page.form.change_values(dtype="int32")
-    assert "modeled for H200, dotted" in tab.modeled_curves.button.toolTip()
+    assert "modeled for an H200, dotted" in tab.modeled_curves.button.toolTip()
     assert not tab.legend.isVisible()
     qtbot.mouseClick(tab.modeled_curves.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not tab.busy)
@@ -372,7 +379,7 @@ def test_what_is_modeled_beside_goes_with_the_gpu_and_is_stopped(qtbot, simulate
     modeler = tab._modeling._jobs._host
     modeler.answers_later = True
     tab._modeling.select_gpu("t4")
-    assert "modeled for T4, dotted" in tab.modeled_curves.button.toolTip()
+    assert "modeled for a T4, dotted" in tab.modeled_curves.button.toolTip()
     assert tab.curves.modeled == {} != before
     assert tab.measure_button.text() == "Stop"
     qtbot.mouseClick(tab.measure_button, Qt.MouseButton.LeftButton)
