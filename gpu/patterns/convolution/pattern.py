@@ -557,7 +557,7 @@ PATTERN = Pattern(
             "separable",
             "Separable",
             run=_apply_each_filter(_run_separable),
-            idea="A filter of rank one is applied along rows, then along columns: 2 K taps per pixel, not K x K.",
+            idea="A filter of rank one is applied along rows, then along columns: 2 K taps per pixel, not K × K.",
             limit="The image passes through memory twice; other filters are not separable.",
             kernels=("convolve_rows", "convolve_columns"),
             obstacle=_two_pass_obstacle,
@@ -568,7 +568,7 @@ PATTERN = Pattern(
             "Register-tiled",
             run=_apply_each_filter(_run_register_tiled),
             idea="Register tiling: a thread computes sixteen pixels from a row of the tile in its registers.",
-            limit="K x K multiply-adds per pixel; for small filters, the detour through shared memory.",
+            limit="K × K multiply-adds per pixel; for small filters, the detour through shared memory.",
             kernels=("convolve_register_tiled",),
             obstacle=_UNROLLED_OBSTACLE,
         ),
@@ -576,8 +576,8 @@ PATTERN = Pattern(
             "peak",
             "Peak",
             run=_apply_each_filter(_run_peak),
-            idea=f"Up to {_MAX_PRELOAD_FILTER} x {_MAX_PRELOAD_FILTER}, with 8-bit colors "
-            f"{_MAX_PRELOAD_FILTER_INTERLEAVED} x {_MAX_PRELOAD_FILTER_INTERLEAVED}, a thread issues all loads for its "
+            idea=f"Up to {_MAX_PRELOAD_FILTER} × {_MAX_PRELOAD_FILTER}, with 8-bit colors "
+            f"{_MAX_PRELOAD_FILTER_INTERLEAVED} × {_MAX_PRELOAD_FILTER_INTERLEAVED}, a thread issues all loads for its "
             "pixels before the first multiplication; larger filters use register tiling.",
             limit="Memory bandwidth for small filters, arithmetic for large ones.",
             kernels=("convolve_peak", "convolve_register_tiled"),
@@ -619,8 +619,8 @@ PATTERN = Pattern(
     step_input=_step_input,
     presets=(
         Preset(
-            "A 6 x 6 block, an 8 x 8 tile",
-            "A 3 x 3 filter needs one pixel beyond a block on each side: 36 threads load 64 pixels in four rounds: "
+            "A 6 × 6 block, an 8 × 8 tile",
+            "A 3 × 3 filter needs one pixel beyond a block on each side: 36 threads load 64 pixels in four rounds: "
             "36, 12, 12 and 4. Shift and an arrow key go from round to round.",
             {"filter": "gaussian", "size": 3, "tile": "6x6"},
             variant="tiled",

@@ -646,7 +646,7 @@ PATTERN = Pattern(
             "tensor",
             "Tensor cores",
             run=_program("tensor"),
-            idea="A warp multiplies 16 x 16 tiles; each factor is split into three TF32 parts that keep all its bits.",
+            idea="A warp multiplies 16 × 16 tiles; each factor is split into three TF32 parts that keep all its bits.",
             limit="Six products instead of one, and the block waits for global memory in every step.",
             kernels=("matmul_tensor",),
             obstacle=float16_obstacle,

@@ -400,7 +400,7 @@ def test_an_accumulator_that_is_never_below_zero() -> None:
 
 def test_a_6_x_6block_needs_an_8_x_8_tile_and_four_rounds() -> None:
     pattern = find_pattern("convolution")
-    preset = next(each for each in pattern.presets if "6 x 6" in each.title)
+    preset = next(each for each in pattern.presets if "6 × 6" in each.title)
     inputs = {"image": np.zeros((12, 12), np.uint8), "maxval": np.array(255, np.uint32)}
     recording, _ = pattern_result("convolution", preset.variant, inputs, **preset.params)
     (size,) = {array.count for array in recording.launches[0].trace.arrays if array.space == "shared"}

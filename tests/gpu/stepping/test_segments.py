@@ -14,7 +14,7 @@ from gpu.stepping.derived_data import DerivedData, derive_data
 
 def _record_convolution(tile: str) -> DerivedData:
     found = find_pattern("convolution")
-    preset = next(each for each in found.presets if "6 x 6" in each.title)
+    preset = next(each for each in found.presets if "6 × 6" in each.title)
     image = np.arange(144, dtype=np.uint8).reshape(12, 12)
     inputs = found.step_input({"image": image, "maxval": np.array(255, np.uint32)})
     params = found.check({**preset.params, "tile": tile})

@@ -220,7 +220,7 @@ def test_a_tile_of_any_size_gives_the_same(engine: Engine, tile: str, size: int)
 
 def test_a_block_of_6_x_6_fetches_a_tile_of_8_x_8() -> None:
     pattern = find_pattern("convolution")
-    preset = next(preset for preset in pattern.presets if "6 x 6" in preset.title)
+    preset = next(preset for preset in pattern.presets if "6 × 6" in preset.title)
     inputs = {"image": np.arange(96, dtype=np.uint8).reshape(8, 12), "maxval": np.array(255)}
     recording = record_pattern(pattern, pattern.variant(preset.variant), inputs, preset.params, lambda progress: None)
     (launch,) = recording.launches
