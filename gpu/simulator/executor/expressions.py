@@ -25,6 +25,7 @@ from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
 from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
+from gpu.simulator.ir.value_uses import ValueUses
 from gpu.simulator.ir.walking import Visitor
 from gpu.simulator.types import VOID, Pointer, Scalar, has_union, leaves, vector_size
 
@@ -77,6 +78,8 @@ class ExpressionCompiler(Visitor):
         Returns a function compiled to closures.
     operation_counter : OperationCounter
         Counts the operations of the conditional operands of `?:`, `&&` and `||`.
+    value_uses : ValueUses
+        Determines what the values of strong reads decide.
     effect_compiler : ExpressionCompiler or None
         The compiler for expressions with side effects, if this one compiles the bare values of another algebra.
     """
@@ -86,15 +89,19 @@ class ExpressionCompiler(Visitor):
         values: PlainValues,
         function: Callable[[ir.Function], Callee],
         operation_counter: OperationCounter,
+        value_uses: ValueUses,
         effect_compiler: ExpressionCompiler | None = None,
     ) -> None:
         self.values = values
         self._function = function
         self._operation_counter = operation_counter
+        self._value_uses = value_uses
         self._effect_compiler = effect_compiler
         # The compiler for addresses and conditions.
         self.bare_compiler = (
-            self if values.bare is values else ExpressionCompiler(values.bare, function, operation_counter, self)
+            self
+            if values.bare is values
+            else ExpressionCompiler(values.bare, function, operation_counter, value_uses, self)
         )
         self._bare = BareExpressions(self.bare_compiler.compile_expression)
 
@@ -247,10 +254,23 @@ class ExpressionCompiler(Visitor):
             return pointer, index
         return (lambda frame, mask: pointer(frame, mask).offset_by(index(frame, mask), size)), lambda frame, mask: None
 
+    def _site(self, place: ir.Element, action: str) -> AccessSite:
+        """Return the site of a read or a write."""
+        return AccessSite(
+            place.position,
+            action,
+            place.volatile,
+            bool(vector_size(place.type)),
+            place.is_accumulator,
+            order=place.order or ("volatile" if place.volatile else "weak"),
+            scope=place.scope,
+            use=self._value_uses.find_use(place),
+        )
+
     def _load(self, place: ir.Element) -> Evaluator:
         pointer, index = self._address_and_index(place)
         type, values, vector = place.type, self.values, vector_size(place.type)
-        site = AccessSite(place.position, "read", place.volatile, bool(vector), place.is_accumulator)
+        site = self._site(place, "read")
         if isinstance(type, Scalar):
             dtype, read = type.dtype, values.read
             return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
@@ -282,7 +302,7 @@ class ExpressionCompiler(Visitor):
             return self._assign_variable(place.slot, value)
         pointer, index = self._address_and_index(place)
         type, values, vector = place.type, self.values, vector_size(place.type)
-        site = AccessSite(place.position, "write", place.volatile, bool(vector), place.is_accumulator)
+        site = self._site(place, "write")
         if isinstance(type, Scalar):
             dtype, write = type.dtype, values.write
 
@@ -337,10 +357,7 @@ class ExpressionCompiler(Visitor):
 
             return run_local
         pointer, index = self._address_and_index(place)
-        reading, writing = (
-            AccessSite(place.position, "read", place.volatile),
-            AccessSite(place.position, "write", place.volatile),
-        )
+        reading, writing = self._site(place, "read"), self._site(place, "write")
         ((_, leaf),) = leaves(place.type)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
@@ -371,7 +388,15 @@ class ExpressionCompiler(Visitor):
     def visit_atomic(self, node: ir.Atomic) -> Evaluator:
         pointer, index = self._address_and_index(node.place)
         evaluators = [self.compile_expression(argument) for argument in node.arguments]
-        site, atomic = AccessSite(node.place.position, "atomic"), self.values.atomic
+        site = AccessSite(
+            node.place.position,
+            "atomic",
+            order=node.order,
+            scope=node.scope,
+            op=node.op,
+            use=self._value_uses.find_use(node.place),
+        )
+        atomic = self.values.atomic
         op, used, dtype = node.op, node.used, node.type.dtype
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:

@@ -25,6 +25,7 @@ from gpu.simulator.executor.state.observer import IssuedStep
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
+from gpu.simulator.ir.value_uses import ValueUses
 from gpu.simulator.types import Scalar, leaves
 
 _ITERATIONS_PER_TEST = 4
@@ -72,7 +73,7 @@ class CompiledFunction:
 
     def _run(self, frame: CallFrame, mask: LaneMask, arguments: Sequence[Any]) -> LaneMask | None:
         if self._body is None:
-            self._body = self._compiler.compile_body(self.function)
+            self._body = self._compiler.compile_body(self.function, is_kernel=frame.kernel is None)
         for shared in self.function.shared:
             frame.values[shared.slot] = self._values.lift(get_shared_memory(frame.batch, shared))
         for slot, argument in enumerate(arguments):
@@ -88,7 +89,8 @@ class LockstepCompiler:
         self.values = values
         self._functions: dict[int, CompiledFunction] = {}
         self._operation_counter = OperationCounter()
-        compiler = ExpressionCompiler(values, self.get_function, self._operation_counter)
+        self._value_uses = ValueUses()
+        compiler = ExpressionCompiler(values, self.get_function, self._operation_counter, self._value_uses)
         self._expressions, self._bare = compiler.compile_expression, compiler.bare_compiler.compile_expression
 
     def get_function(self, function: ir.Function) -> CompiledFunction:
@@ -97,9 +99,10 @@ class LockstepCompiler:
             self._functions[id(function)] = CompiledFunction(function, self)
         return self._functions[id(function)]
 
-    def compile_body(self, function: ir.Function) -> Executable:
-        """Compile the body of a function."""
+    def compile_body(self, function: ir.Function, *, is_kernel: bool) -> Executable:
+        """Compile the body of a kernel or of another function."""
         self._operation_counter.analyze_kernel(function)
+        self._value_uses.analyze_function(function, is_kernel=is_kernel)
         return self.values.body(function, self.compile_statement(function.body))
 
     def compile_statement(self, statement: ir.Statement) -> Executable:

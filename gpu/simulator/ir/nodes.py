@@ -17,6 +17,13 @@ from gpu.base.errors import SourcePosition
 from gpu.simulator.types import VOID, Pointer, Scalar, Type
 
 
+Scope = Literal["block", "cluster", "device", "system"]
+"""The threads to which a fence or a strong access applies: those of the same block, cluster, device, or all."""
+
+MemoryOrder = Literal["weak", "volatile", "relaxed", "acquire", "release", "acq_rel"]
+"""The order of an access, as PTX names it. A weak access is an ordinary one, all others are strong."""
+
+
 @dataclass(frozen=True)
 class Const:
     """A value known when the kernel is compiled."""
@@ -218,7 +225,8 @@ class Element:
 
     An index into several dimensions is one number; `rows` are the lengths of all dimensions but the first, as declared.
     Two flags mark a place that the source names by dereferencing a pointer, as in `*p`, and the accumulator of an
-    asynchronous matrix product.
+    asynchronous matrix product. `order` and `scope` are those of a PTX instruction, which has a `volatile` place unless
+    it is weak; other places have none.
     """
 
     type: Type
@@ -229,6 +237,8 @@ class Element:
     rows: tuple[int, ...] = ()
     is_dereferenced: bool = False
     is_accumulator: bool = False
+    order: MemoryOrder | None = None
+    scope: Scope = "system"
 
 
 Place = Local | Element
@@ -282,6 +292,8 @@ class Atomic:
     place: Element
     arguments: tuple[Expression, ...]
     used: bool = True
+    scope: Scope = "device"
+    order: MemoryOrder = "relaxed"
 
 
 @dataclass(frozen=True)

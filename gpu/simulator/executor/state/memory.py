@@ -13,6 +13,8 @@ from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.state.atomics import apply_atomics
 from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.ir import MemoryOrder, Scope
+from gpu.simulator.ir.value_uses import ValueUse
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
@@ -26,7 +28,8 @@ class AccessSite:
     """The source position of an access, and its action: "read", "write" or "atomic".
 
     An access may be `volatile`, of a whole `vector` type, to a `sum` of an asynchronous matrix product, or by a `bulk`
-    copy.
+    copy. `order` and `scope` are those of PTX; an access with another order than "weak" is strong. `op` is the
+    operation of an atomic access, and `use` what a strong read decides.
     """
 
     position: SourcePosition
@@ -35,6 +38,15 @@ class AccessSite:
     vector: bool = False
     sum: bool = False
     bulk: bool = False
+    order: MemoryOrder = "weak"
+    scope: Scope = "system"
+    op: str = ""
+    use: ValueUse = ValueUse.BRANCH
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether the access is strong: atomic, volatile, or with a memory order."""
+        return self.action == "atomic" or self.volatile or self.order != "weak"
 
 
 class DeviceMemory(Protocol):

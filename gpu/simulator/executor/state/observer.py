@@ -66,6 +66,10 @@ class Access:
     register : bool array or None
         In schedules that cache values in registers: the lanes of the batch that read from a register or wrote to one.
         None in other schedules.
+    old : scalar, array or None
+        For an atomic operation, the values before it, if they are known.
+    compared : scalar, array or None
+        For a compare-and-swap, the values that are compared with the old ones.
     """
 
     site: AccessSite
@@ -76,6 +80,8 @@ class Access:
     values: Any
     used: bool = True
     register: Array | None = None
+    old: Any = None
+    compared: Any = None
 
     @property
     def elements(self) -> Array:

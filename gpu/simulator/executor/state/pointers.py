@@ -168,9 +168,21 @@ class PointerValue:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
                 batch.registers.prepare_atomic(memory, element, dtype, mask)
-            old = memory.atomic(batch, element, dtype, op, values, mask, site, used)
+            is_swap = op == "cas"
+            known = used or (is_swap and batch.observer is not None)
+            old = memory.atomic(batch, element, dtype, op, values, mask, site, known)
             if batch.observer is not None:
-                access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, values[-1], used)
+                access = Access(
+                    site,
+                    observed_memory(memory),
+                    element,
+                    dtype.itemsize,
+                    mask,
+                    values[-1],
+                    used,
+                    old=old,
+                    compared=values[0] if is_swap else None,
+                )
                 batch.observer.access(batch, access)
             return old
         old = np.zeros(mask.bits.size, dtype)

@@ -45,10 +45,11 @@ _ROUNDINGS = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 _WITHOUT_EFFECT = frozenset(
     ("prefetch", "prefetchu", "discard", "applypriority", "nanosleep", "pmevent", "griddepcontrol", "setmaxnreg")
 )
-_FENCES = {"cta": "__threadfence_block", "sys": "__threadfence_system"}
+_FENCES = {"cta": "__threadfence_block", "cluster": "__threadfence_cluster", "sys": "__threadfence_system"}
+_SCOPES: dict[str, ir.Scope] = {"cta": "block", "cluster": "cluster", "gpu": "device", "sys": "system"}
+_ORDERS: tuple[ir.MemoryOrder, ...] = ("volatile", "relaxed", "acquire", "release", "acq_rel")
 _AXES = ("x", "y", "z")
 _SPECIAL = {"tid": "threadIdx", "ntid": "blockDim", "ctaid": "blockIdx", "nctaid": "gridDim"}
-_ORDERED = frozenset(("volatile", "relaxed", "acquire", "release", "acq_rel"))
 _BITS: dict[tuple[str, str], str] = {
     ("float32", "i"): "__float_as_int",
     ("float32", "u"): "__float_as_uint",
@@ -278,8 +279,17 @@ class _Assembly:
             )
         if number + offset:
             pointer = ir.Member(Pointer(type), pointer, number + offset)
-        volatile = not _ORDERED.isdisjoint(instruction.suffixes)
-        return ir.Element(type, pointer, None, get_reported_position(self.cursor), volatile, is_dereferenced=True)
+        order = _find_order(instruction)
+        return ir.Element(
+            type,
+            pointer,
+            None,
+            get_reported_position(self.cursor),
+            volatile=order is not None,
+            is_dereferenced=True,
+            order=order,
+            scope="system" if order == "volatile" else _find_scope(instruction, "system"),
+        )
 
     def _split_parts(self, text: str) -> list[str]:
         return [part.strip() for part in text.strip("{} ").split(",")]
@@ -421,7 +431,9 @@ class _Assembly:
             raise self._unsupported_error(instruction)
         type = self._type(instruction.types[-1], instruction)
         arguments = tuple(self._value(value, type, instruction) for value in values)
-        return ir.Atomic(type, op, self._place(address, type, instruction), arguments, used)
+        place = self._place(address, type, instruction)
+        scope, order = _find_scope(instruction, "device"), _find_order(instruction) or "relaxed"
+        return ir.Atomic(type, op, place, arguments, used, scope, order)
 
     def _warp(
         self, instruction: parsing.Instruction, target: str, type: Scalar, op: str, values: tuple[ir.Expression, ...]
@@ -985,3 +997,13 @@ def _parse_number(text: str) -> int | float | None:
             return float(text)
         except ValueError:
             return None
+
+
+def _find_order(instruction: parsing.Instruction) -> ir.MemoryOrder | None:
+    """Return the memory order that an instruction names; None if it names none."""
+    return next((order for order in _ORDERS if order in instruction.suffixes), None)
+
+
+def _find_scope(instruction: parsing.Instruction, default: ir.Scope) -> ir.Scope:
+    """Return the scope that an instruction names."""
+    return next((scope for word, scope in _SCOPES.items() if word in instruction.suffixes), default)

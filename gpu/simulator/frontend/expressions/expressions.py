@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, get_reported_position, read_literal_bytes
@@ -88,7 +89,7 @@ class Expressions:
     def lower_discarded(self, cursor: Cursor) -> ir.Expression:
         lowered = self.value(cursor)
         if isinstance(lowered, ir.Atomic):
-            return ir.Atomic(lowered.type, lowered.op, lowered.place, lowered.arguments, used=False)
+            return replace(lowered, used=False)
         return lowered
 
     def value(self, cursor: Cursor) -> ir.Expression:

@@ -24,13 +24,17 @@ _REFUSED = {
     "__lockstep_texture": _TEXTURES,
 }
 
+_ATOMIC_SCOPES: dict[str, ir.Scope] = {"": "device", "block": "block", "system": "system"}
+"""The scopes of atomic functions by the suffix of their names."""
+
 
 def lower_builtin_call(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower a call of one of CUDA's functions."""
     name, arguments = cursor.spelling, cursor.arguments
     type = lower.type_of(cursor)
-    if name in ATOMICS:
-        return _atomic(lower, cursor, arguments)
+    base, _, scope = name.partition("_") if name.startswith("atomic") else (name, "", "")
+    if base in ATOMICS and scope in _ATOMIC_SCOPES:
+        return _atomic(lower, cursor, arguments, ATOMICS[base], _ATOMIC_SCOPES[scope])
     if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := cursor.constant) is not None:
         return build_constant(type, number)
     if name in ("__builtin_unreachable", "__builtin_assume"):  # a promise to the compiler
@@ -183,7 +187,9 @@ def _lower_print_argument(lower: Lowering, argument: Cursor) -> ir.Expression | 
     return value
 
 
-def _atomic(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir.Expression:
+def _atomic(
+    lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...], op: str, scope: ir.Scope
+) -> ir.Expression:
     pointer = lower.value(arguments[0])
     if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar):
         raise build_unsupported_error(cursor, f"{cursor.spelling} on this address")
@@ -192,7 +198,7 @@ def _atomic(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> i
     if isinstance(pointer, ir.Offset):
         place = replace(place, pointer=pointer.pointer, index=pointer.index, rows=pointer.rows)
     values = tuple(lower.convert(argument, element) for argument in arguments[1:])
-    return ir.Atomic(element, ATOMICS[cursor.spelling], place, values)
+    return ir.Atomic(element, op, place, values, scope=scope)
 
 
 def is_explicit(argument: Cursor) -> bool:

@@ -1,40 +1,31 @@
-// Atomic operations, and those of a block or the whole system, which are the same here.
+// Atomic operations of device scope, and those of block or system scope.
 #pragma once
 
-#define LOCKSTEP_ATOMIC(T)                                                                                             \
-    LOCKSTEP_API T atomicAdd(T *address, T value);                                                                     \
-    LOCKSTEP_API T atomicSub(T *address, T value);                                                                     \
-    LOCKSTEP_API T atomicExch(T *address, T value);                                                                    \
-    LOCKSTEP_API T atomicMin(T *address, T value);                                                                     \
-    LOCKSTEP_API T atomicMax(T *address, T value);                                                                     \
-    LOCKSTEP_API T atomicAnd(T *address, T value);                                                                     \
-    LOCKSTEP_API T atomicOr(T *address, T value);                                                                      \
-    LOCKSTEP_API T atomicXor(T *address, T value);                                                                     \
-    LOCKSTEP_API T atomicCAS(T *address, T expected, T value);
-LOCKSTEP_ATOMIC(int)
-LOCKSTEP_ATOMIC(unsigned int)
-LOCKSTEP_ATOMIC(unsigned long long)
-LOCKSTEP_API long long atomicMin(long long *address, long long value);
-LOCKSTEP_API long long atomicMax(long long *address, long long value);
-LOCKSTEP_API unsigned short atomicCAS(unsigned short *address, unsigned short expected, unsigned short value);
-LOCKSTEP_API unsigned int atomicInc(unsigned int *address, unsigned int limit);
-LOCKSTEP_API unsigned int atomicDec(unsigned int *address, unsigned int limit);
-LOCKSTEP_API float atomicAdd(float *address, float value);
-LOCKSTEP_API double atomicAdd(double *address, double value);
-LOCKSTEP_API float atomicExch(float *address, float value);
-
-#define atomicAdd_block atomicAdd
-#define atomicAdd_system atomicAdd
-#define atomicMin_block atomicMin
-#define atomicMax_block atomicMax
-#define atomicCAS_block atomicCAS
-#define atomicExch_block atomicExch
-#define atomicExch_system atomicExch
-#define atomicCAS_system atomicCAS
-#define atomicMin_system atomicMin
-#define atomicMax_system atomicMax
-#define atomicInc_system atomicInc
-#define atomicDec_system atomicDec
-#define atomicAnd_system atomicAnd
-#define atomicOr_system atomicOr
-#define atomicXor_system atomicXor
+#define LOCKSTEP_SCOPED_ATOMIC(SUFFIX)                                                                                 \
+    LOCKSTEP_ATOMIC(SUFFIX, int)                                                                                       \
+    LOCKSTEP_ATOMIC(SUFFIX, unsigned int)                                                                              \
+    LOCKSTEP_ATOMIC(SUFFIX, unsigned long long)                                                                        \
+    LOCKSTEP_API long long atomicMin##SUFFIX(long long *address, long long value);                                     \
+    LOCKSTEP_API long long atomicMax##SUFFIX(long long *address, long long value);                                     \
+    LOCKSTEP_API unsigned short atomicCAS##SUFFIX(unsigned short *address, unsigned short expected,                    \
+                                                  unsigned short value);                                               \
+    LOCKSTEP_API unsigned int atomicInc##SUFFIX(unsigned int *address, unsigned int limit);                            \
+    LOCKSTEP_API unsigned int atomicDec##SUFFIX(unsigned int *address, unsigned int limit);                            \
+    LOCKSTEP_API float atomicAdd##SUFFIX(float *address, float value);                                                 \
+    LOCKSTEP_API double atomicAdd##SUFFIX(double *address, double value);                                              \
+    LOCKSTEP_API float atomicExch##SUFFIX(float *address, float value);
+#define LOCKSTEP_ATOMIC(SUFFIX, T)                                                                                     \
+    LOCKSTEP_API T atomicAdd##SUFFIX(T *address, T value);                                                             \
+    LOCKSTEP_API T atomicSub##SUFFIX(T *address, T value);                                                             \
+    LOCKSTEP_API T atomicExch##SUFFIX(T *address, T value);                                                            \
+    LOCKSTEP_API T atomicMin##SUFFIX(T *address, T value);                                                             \
+    LOCKSTEP_API T atomicMax##SUFFIX(T *address, T value);                                                             \
+    LOCKSTEP_API T atomicAnd##SUFFIX(T *address, T value);                                                             \
+    LOCKSTEP_API T atomicOr##SUFFIX(T *address, T value);                                                              \
+    LOCKSTEP_API T atomicXor##SUFFIX(T *address, T value);                                                             \
+    LOCKSTEP_API T atomicCAS##SUFFIX(T *address, T expected, T value);
+LOCKSTEP_SCOPED_ATOMIC()
+LOCKSTEP_SCOPED_ATOMIC(_block)
+LOCKSTEP_SCOPED_ATOMIC(_system)
+#undef LOCKSTEP_ATOMIC
+#undef LOCKSTEP_SCOPED_ATOMIC
